@@ -1,0 +1,19 @@
+import type { Config } from 'jest';
+
+const config: Config = {
+  testEnvironment: 'node',
+  testMatch: ['<rootDir>/__tests__/**/*.test.ts'],
+  // These need Chromium, Redis or a packed tarball; `.ci/run` installs what they need and runs them.
+  testPathIgnorePatterns: ['/node_modules/', '/__tests__/browser/', '/__tests__/scale/', '/__tests__/package/'],
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: {
+    '^express-auth-adapters$': '<rootDir>/lib/index.ts',
+    '^express-auth-adapters/(.*)$': '<rootDir>/lib/$1/index.ts',
+    // TypeScript's emit turns './x.ts' into './x.js'; the sources are still called './x.ts'.
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+  modulePathIgnorePatterns: ['<rootDir>/dist/'],
+  transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
+};
+
+export default config;

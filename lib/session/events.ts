@@ -1,0 +1,29 @@
+import createDebug from 'debug';
+import type { AdapterName, AuthEvent, OnEvent } from '../types.ts';
+
+type EventBody = AuthEvent extends infer E ? (E extends AuthEvent ? Omit<E, 'adapter'> : never) : never;
+
+/** Tells the application what happened; a listener that throws or rejects harms nothing. */
+export type Emit = (event: EventBody) => void;
+
+/** Explains a decision to whoever runs with `DEBUG=express-auth-adapters*`. Never pass secrets. */
+export type Explain = (format: string, ...values: (string | number | boolean | undefined)[]) => void;
+
+export function createExplain(adapter: AdapterName): Explain {
+  return createDebug(`express-auth-adapters:${adapter}`);
+}
+
+export function createEmit(adapter: AdapterName, onEvent: OnEvent | undefined, explain: Explain): Emit {
+  return (body) => {
+    explain('%s', body.type);
+    if (onEvent === undefined) return;
+    const quietly = (failure: unknown): void => explain('onEvent failed: %s', String(failure));
+    try {
+      // A listener may well be async, whatever its type says; its rejection must not end the process.
+      const result: unknown = onEvent({ ...body, adapter } as AuthEvent);
+      if (result instanceof Promise) result.catch(quietly);
+    } catch (error) {
+      quietly(error);
+    }
+  };
+}

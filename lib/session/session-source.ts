@@ -1,0 +1,58 @@
+import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import type { AdapterName, Session } from '../types.ts';
+
+/** What a cookie held, opened but not yet trusted. `Content` is the adapter's own. */
+export interface StoredSession<Content> {
+  readonly content: Content;
+  readonly refreshToken: string;
+  /** The provider's session id, read from the token without trust: good for tombstones, never for access. */
+  readonly sessionId: string | undefined;
+}
+
+/** What reading the request's cookies came to; duplicates may hold several sessions, the first live one counts. */
+export type ReadOutcome<Content> =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'unreadable'; readonly reason: string }
+  | { readonly kind: 'stored'; readonly candidates: readonly [StoredSession<Content>, ...StoredSession<Content>[]] };
+
+/** What verification says; it throws AuthError `provider_unavailable` when keys are needed and out of reach. */
+export type Verdict =
+  | { readonly kind: 'live'; readonly session: Session }
+  | { readonly kind: 'expired' }
+  | { readonly kind: 'invalid'; readonly reason: string };
+
+/**
+ * What the provider said to a refresh. `unanswered`: the connection broke, so the token may or may not be spent, and the same
+ * token is worth a second try inside the provider's replay window. Every other failure is thrown and costs nobody a session.
+ */
+export type RefreshOutcome<Content> =
+  | { readonly kind: 'renewed'; readonly content: Content }
+  | { readonly kind: 'ended'; readonly reason: string }
+  | { readonly kind: 'unanswered'; readonly cause: unknown };
+
+/**
+ * The seam between the adapters and everything hard about sessions. `read`, `write`, `clear` and the keys touch no network;
+ * `verify` at most the provider's signing keys; `refresh` is the one call that spends a token.
+ */
+export interface SessionSource<Content> {
+  readonly adapter: AdapterName;
+  /**
+   * A cheap look at the raw `Cookie` header: the slice that would hold this adapter's session, for the cache of verified
+   * sessions. `undefined` when there is none or when only a full parse can tell.
+   */
+  peek(cookieHeader: string): string | undefined;
+  /** Opens the session, trying every candidate among duplicates and chunks. Never throws. */
+  read(cookies: RequestCookies): ReadOutcome<Content> | Promise<ReadOutcome<Content>>;
+  verify(content: Content): Promise<Verdict>;
+  /** One call to the provider within `signal`'s deadline. Throws AuthError `provider_unavailable` or `provider_refused`. */
+  refresh(content: Content, signal: AbortSignal): Promise<RefreshOutcome<Content>>;
+  /** The stored form of freshly issued tokens. */
+  toStored(content: Content): StoredSession<Content>;
+  /** `content` as it travels between processes, and back; `undefined` for what is not the adapter's own. */
+  serialize(content: Content): string;
+  deserialize(text: string): Content | undefined;
+  /** The cookies that hold `content`; `cookies` names what is there already, so that stray chunks are deleted. */
+  write(content: Content, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
+  /** Deletes every cookie of the session that the request carries. */
+  clear(cookies: RequestCookies): readonly CookieWrite[];
+}

@@ -1,0 +1,84 @@
+import type { Session } from '../types.ts';
+
+/** Sessions whose cookie was verified before, so that a repeat request costs a look-up instead of cryptography. */
+export interface VerifiedSessions {
+  /** @param cookie the raw cookie value, compared in full */
+  get(cookie: string): VerifiedSession | undefined;
+  add(cookie: string, verified: VerifiedSession): void;
+  delete(cookie: string): void;
+}
+
+export interface VerifiedSession {
+  readonly session: Session;
+  readonly sessionId: string | undefined;
+}
+
+interface Entry {
+  readonly cookie: string;
+  readonly verified: VerifiedSession;
+}
+
+/**
+ * A map in two generations: when the young one is full it becomes the old one, and what is still asked for moves up. It bounds
+ * memory like an LRU at a hundredth of the bookkeeping per hit.
+ *
+ * @param max the most sessions held; 0 turns the cache off
+ * @param now milliseconds since the epoch
+ */
+export function createVerifiedSessions(max: number, now: () => number): VerifiedSessions {
+  const perGeneration = Math.ceil(max / 2);
+  let young = new Map<string, Entry>();
+  let old = new Map<string, Entry>();
+
+  const insert = (key: string, entry: Entry): void => {
+    if (young.size >= perGeneration && !young.has(key)) {
+      old = young;
+      young = new Map();
+    }
+    young.set(key, entry);
+  };
+
+  return {
+    get(cookie) {
+      const key = fingerprint(cookie);
+      let entry = young.get(key);
+      if (entry === undefined) {
+        entry = old.get(key);
+        if (entry === undefined) return undefined;
+        old.delete(key);
+        insert(key, entry);
+      }
+      // The fingerprint only finds the entry; equality of the whole cookie is what grants access.
+      if (entry.cookie !== cookie) return undefined;
+      if (entry.verified.session.expiresAt > now()) return entry.verified;
+      young.delete(key);
+      return undefined;
+    },
+    add(cookie, verified) {
+      if (max === 0 || verified.session.expiresAt <= now()) return;
+      const key = fingerprint(cookie);
+      old.delete(key);
+      insert(key, { cookie: detach(cookie), verified });
+    },
+    delete(cookie) {
+      const key = fingerprint(cookie);
+      young.delete(key);
+      old.delete(key);
+    },
+  };
+}
+
+/**
+ * A few characters instead of a hash over kilobytes: the tail (a seal ends in its MAC) and two samples from the middle (where an
+ * encoded session keeps the token's signature). A collision costs one verification, never an answer.
+ */
+function fingerprint(cookie: string): string {
+  const { length } = cookie;
+  const third = (length / 3) | 0;
+  return cookie.slice(-43) + cookie.slice(third, third + 16) + cookie.slice(2 * third, 2 * third + 16);
+}
+
+/** A copy that does not keep the whole `Cookie` header alive, as a slice of it would. */
+function detach(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
+}

@@ -1,0 +1,148 @@
+/**
+ * The nouns of this package: sessions, events, and the bodies that travel between server and typed client.
+ * Types only; importing this file costs nothing at run time.
+ */
+
+/** A JSON value as it comes out of a verified token. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
+
+/** The claims of a verified access token (RFC 7519 §4). */
+export interface AccessTokenClaims {
+  readonly sub: string;
+  /** Seconds since the epoch. */
+  readonly exp: number;
+  /** Seconds since the epoch. */
+  readonly iat?: number;
+  readonly [claim: string]: Json | undefined;
+}
+
+/** The signed-in person, as WorkOS describes them. */
+export interface B2bUser {
+  readonly id: string;
+  readonly email: string;
+  readonly firstName?: string | null;
+  readonly lastName?: string | null;
+  readonly profilePictureUrl?: string | null;
+}
+
+/** Who acts through a WorkOS impersonation session, and why. */
+export interface Impersonator {
+  readonly email: string;
+  readonly reason: string | null;
+}
+
+/** A verified WorkOS AuthKit session. */
+export interface B2bSession {
+  readonly adapter: 'b2b';
+  readonly user: B2bUser;
+  readonly sessionId?: string;
+  /** The application's tenant; absent for a personal session. */
+  readonly organizationId?: string;
+  readonly impersonator?: Impersonator;
+  readonly accessToken: string;
+  readonly claims: AccessTokenClaims;
+  /** When the access token expires, in milliseconds since the epoch. The session itself is renewed before that matters. */
+  readonly expiresAt: number;
+}
+
+/** The signed-in person, from the verified claims of a Supabase access token. */
+export interface BackendUser {
+  readonly id: string;
+  readonly email: string | null;
+  readonly phone?: string;
+  readonly role: string;
+  readonly isAnonymous: boolean;
+  readonly appMetadata: Readonly<Record<string, unknown>>;
+  readonly userMetadata: Readonly<Record<string, unknown>>;
+}
+
+/** A verified Supabase session. */
+export interface BackendSession {
+  readonly adapter: 'backend';
+  readonly user: BackendUser;
+  readonly accessToken: string;
+  readonly claims: AccessTokenClaims;
+  /** When the access token expires, in milliseconds since the epoch. The session itself is renewed before that matters. */
+  readonly expiresAt: number;
+}
+
+/** The session of whichever adapter is mounted, told apart by `adapter`. */
+export type Session = B2bSession | BackendSession;
+
+export type AdapterName = Session['adapter'];
+
+/** The session type that belongs to an adapter's name. */
+export type SessionOf<A extends AdapterName> = Extract<Session, { adapter: A }>;
+
+/** `GET /auth/session` of the B2B adapter. */
+export interface B2bSessionBody {
+  readonly authenticated: true;
+  readonly sessionId?: string;
+  readonly organizationId?: string;
+  readonly user: B2bUser;
+}
+
+/** `GET /auth/session` of the backend adapter. */
+export interface BackendSessionBody {
+  readonly authenticated: true;
+  readonly user: BackendUser;
+}
+
+/** Where the browser goes next. */
+export interface RedirectBody {
+  readonly redirectTo: string;
+}
+
+/** Sign-up answered with a mail instead of a session; `redirectTo` is the sign-in page. */
+export interface EmailConfirmationBody {
+  readonly emailConfirmationRequired: true;
+  readonly email: string;
+  readonly message: string;
+  readonly redirectTo: string;
+}
+
+/** Every error in JSON; `redirectTo` names the sign-in route where signing in would help. */
+export interface ErrorBody {
+  readonly error: { readonly status: number; readonly code: string; readonly message: string };
+  readonly redirectTo?: string;
+}
+
+interface EventBase {
+  readonly adapter: AdapterName;
+}
+
+/** Whose session an event speaks of; never a token. */
+interface EventSubject {
+  readonly userId?: string;
+  readonly sessionId?: string;
+  readonly organizationId?: string;
+}
+
+/** What happened, without secrets: no token, no cookie, no code, no password, no e-mail address. */
+export type AuthEvent = EventBase &
+  (
+    | ({ readonly type: 'signed_in' } & EventSubject)
+    | ({ readonly type: 'signed_out' } & EventSubject)
+    | ({ readonly type: 'session_refreshed' } & EventSubject)
+    /** The provider ended the session for good (revoked, banned, refresh token spent); the cookie is cleared. */
+    | ({ readonly type: 'session_ended'; readonly reason: string } & EventSubject)
+    /** The provider could not be asked; the session is kept. */
+    | ({ readonly type: 'refresh_failed'; readonly code: string } & EventSubject)
+    /** A refresh was due but the response's headers were already sent, so no token was spent. */
+    | { readonly type: 'refresh_skipped'; readonly reason: 'headers_sent' }
+    | { readonly type: 'sign_in_failed'; readonly code: string }
+    /** Cookies that came too late: the response's headers were already sent. */
+    | { readonly type: 'cookie_lost'; readonly names: readonly string[] }
+    /** A session cookie that cannot be opened or trusted was cleared. */
+    | { readonly type: 'session_rejected'; readonly reason: string }
+    /** The session takes more than 8 KB of cookies; over 12 KB sign-in is refused. */
+    | { readonly type: 'session_large'; readonly bytes: number }
+    /** Signing keys could not be fetched; cached ones serve meanwhile. */
+    | { readonly type: 'keys_unavailable'; readonly stale: boolean }
+    /** The shared coordinator is out of reach; this process coordinates for itself. */
+    | { readonly type: 'coordinator_unavailable'; readonly operation: string }
+    | { readonly type: 'throttled'; readonly scope: 'account' | 'network' }
+    | { readonly type: 'configuration_warning'; readonly message: string }
+  );
+
+export type OnEvent = (event: AuthEvent) => void;
