@@ -1,0 +1,169 @@
+import fc from 'fast-check';
+import { chunkCookie, chunkNames, cookieBytes, sessionCandidates, writeChunks } from '../../lib/core/cookie-chunks.ts';
+import { parseCookies, serializeCookie } from '../../lib/core/cookie-codec.ts';
+import type { CookieAttributes, CookieWrite } from '../../lib/core/cookie-codec.ts';
+
+const attributes: CookieAttributes = { path: '/', sameSite: 'lax', secure: true, httpOnly: true, maxAge: 34_560_000 };
+const names = (writes: readonly CookieWrite[]) => writes.map((write) => write.name);
+const headerOf = (writes: readonly CookieWrite[]) =>
+  writes.map((write) => serializeCookie(write, attributes).split(';')[0]).join('; ');
+const candidates = (header: string) => [...sessionCandidates(parseCookies(header), 's')];
+
+describe('chunkCookie', () => {
+  it('does not chunk what just fits, attributes included, and chunks one byte more', () => {
+    const room = 4096 - serializeCookie({ name: 's', value: '' }, attributes).length;
+    expect(names(chunkCookie('s', 'x'.repeat(room), { attributes }))).toEqual(['s']);
+    expect(names(chunkCookie('s', 'x'.repeat(room + 1), { attributes }))).toEqual(['s.0', 's.1']);
+  });
+
+  it('counts the attributes that the cookie will carry', () => {
+    const value = 'x'.repeat(4000);
+    expect(names(chunkCookie('s', value))).toEqual(['s']);
+    const long = { ...attributes, domain: `${'sub.'.repeat(20)}example.com` };
+    expect(names(chunkCookie('s', value, { attributes: long }))).toEqual(['s.0', 's.1']);
+  });
+
+  it('keeps every cookie within the limit and comes back whole', () => {
+    const value = fc.oneof(
+      fc.string({ maxLength: 3000 }),
+      fc.string({ unit: 'binary', maxLength: 1000 }),
+      fc.string({ unit: fc.constantFrom('😀', 'é', 'a', '"', '%', ';'), maxLength: 500 }),
+    );
+    fc.assert(
+      fc.property(value, fc.integer({ min: 120, max: 600 }), (text, maxBytes) => {
+        const writes = chunkCookie('s', text, { maxBytes, attributes });
+        for (const write of writes)
+          expect(Buffer.byteLength(serializeCookie(write, attributes))).toBeLessThanOrEqual(maxBytes);
+        const [first = ''] = candidates(headerOf(writes));
+        expect(first).toBe(text);
+      }),
+    );
+  });
+
+  it('refuses a limit that leaves no room instead of looping', () => {
+    expect(() => chunkCookie('s', 'x', { maxBytes: 20 })).toThrow(RangeError);
+    expect(() => chunkCookie('s', '😀'.repeat(50), { maxBytes: 75 })).toThrow(RangeError);
+  });
+});
+
+describe('sessionCandidates', () => {
+  it('offers every value of the name in order, then the joined chunks', () => {
+    expect(candidates('s=bad; s.1=b; s=good; s.0=a')).toEqual(['bad', 'good', 'ab', 'a']);
+  });
+
+  it('ends the chain at a hole and ignores strays', () => {
+    expect(candidates('s.0=a; s.1=b; s.3=d; s.99=z; s.00=q; s.01=q; s.1e0=q; s.=q; s.0.0=q; xs.2=q')).toEqual([
+      'ab',
+      'a',
+    ]);
+    expect(candidates('s.1=b; s.2=c')).toEqual([]);
+  });
+
+  it('takes an emptied chunk for a hole and an emptied cookie for none', () => {
+    expect(candidates('s=; s.0=a; s.1=; s.2=c')).toEqual(['a']);
+  });
+
+  it('finds the good session behind a bad duplicate of a chunk, of any chunk, in any order', () => {
+    expect(candidates('s.0=BAD; s.0=a; s.1=b')).toContain('ab');
+    expect(candidates('s.0=a; s.0=BAD; s.1=BAD; s.1=b')).toContain('ab');
+    expect(candidates('s.0=X; s.0=a; s.1=b; s.1=X; s.2=c')).toContain('abc');
+  });
+
+  it('tries first-of-each and last-of-each before mixtures', () => {
+    expect(candidates('s.0=a; s.1=b; s.0=A; s.1=B').slice(0, 2)).toEqual(['ab', 'AB']);
+  });
+
+  it('finds the good session in front of a leftover chunk', () => {
+    expect(candidates('s.0=a; s.1=b; s.2=old')).toContain('ab');
+  });
+
+  it('finds the good session in front of thousands of appended chunks', () => {
+    const header = `s.0=a; s.1=b; ${Array.from({ length: 2000 }, (_, i) => `s.${i + 2}=x`).join('; ')}`;
+    expect(candidates(header)).toContain('ab');
+  });
+
+  it('offers at most 16, however many duplicates there are', () => {
+    const many = (name: string) => Array.from({ length: 60 }, (_, i) => `${name}=${name}-${i}`).join('; ');
+    const header = ['s', 's.0', 's.1', 's.2', 's.3'].map(many).join('; ');
+    const found = candidates(header);
+    expect(found).toHaveLength(16);
+    expect(new Set(found).size).toBe(16);
+    expect(found).toEqual(expect.arrayContaining(['s-0', 's-59', 's.0-0s.1-0s.2-0s.3-0', 's.0-59s.1-59s.2-59s.3-59']));
+  });
+
+  it('finds the good one first or last among any number of bad ones', () => {
+    const bad = Array.from({ length: 200 }, (_, i) => `s=bad${i}`).join('; ');
+    expect(candidates(`s=good; ${bad}`)).toContain('good');
+    expect(candidates(`${bad}; s=good`)).toContain('good');
+    expect(candidates(`${bad}; s.0=go; s.1=od`)).toContain('good');
+  });
+
+  it('never throws and never exceeds its bound', () => {
+    const pair = fc.tuple(
+      fc.constantFrom('s', 's.0', 's.1', 's.2', 's.3', 's.9', 't'),
+      fc.constantFrom('', 'a', 'b', 'c'),
+    );
+    fc.assert(
+      fc.property(fc.array(pair, { maxLength: 200 }), (pairs) => {
+        expect(candidates(pairs.map(([name, value]) => `${name}=${value}`).join('; ')).length).toBeLessThanOrEqual(16);
+      }),
+    );
+  });
+});
+
+describe('chunkNames', () => {
+  it('names the cookie and all its chunks, strays included, and nobody else’s', () => {
+    const cookies = parseCookies('s.10=; s=1; s=2; s.0=a; s.99=z; s.00=q; s.1e0=q; s.x=q; s-0=q; ss=q; s.0.0=q; S=q');
+    expect(chunkNames(cookies, 's')).toEqual(['s.10', 's', 's.0', 's.99']);
+  });
+
+  it('takes the name literally', () => {
+    expect(chunkNames(parseCookies('aXb.0=1; a.b.0=2'), 'a.b')).toEqual(['a.b.0']);
+  });
+});
+
+describe('writeChunks', () => {
+  const long = 'x'.repeat(5000);
+
+  it('deletes the chunks when the session fits into one cookie again', () => {
+    expect(writeChunks('s', 'v', parseCookies('s.0=a; s.1=b; s.7=c; other=d'))).toEqual([
+      { name: 's', value: 'v' },
+      { name: 's.0', value: undefined },
+      { name: 's.1', value: undefined },
+      { name: 's.7', value: undefined },
+    ]);
+  });
+
+  it('deletes the unchunked cookie and chunks beyond the last', () => {
+    const writes = writeChunks('s', long, parseCookies('s=old; s.0=a; s.1=b; s.2=c'));
+    expect(names(writes)).toEqual(['s.0', 's.1', 's', 's.2']);
+    expect(writes.slice(2).map((write) => write.value)).toEqual([undefined, undefined]);
+  });
+
+  it('writes each name once, whatever was there', () => {
+    const present = fc
+      .array(fc.constantFrom('s', 's.0', 's.1', 's.2', 's.30'))
+      .map((list) => list.map((n) => `${n}=old`));
+    fc.assert(
+      fc.property(present, fc.integer({ min: 1, max: 13_000 }), (pairs, size) => {
+        const value = 'v'.repeat(size);
+        const writes = writeChunks('s', value, parseCookies(pairs.join('; ')));
+        expect(new Set(names(writes)).size).toBe(writes.length);
+        const kept = writes.filter((write) => write.value !== undefined);
+        expect(candidates(headerOf(kept))[0]).toBe(value);
+      }),
+    );
+  });
+});
+
+describe('cookieBytes', () => {
+  it('counts what the browser will send back', () => {
+    const writes = [
+      { name: 's.0', value: 'abc' },
+      { name: 's.1', value: 'é' },
+      { name: 's', value: undefined },
+    ];
+    expect(cookieBytes(writes)).toBe('s.0=abc; s.1=%C3%A9; '.length);
+    expect(cookieBytes([])).toBe(0);
+  });
+});

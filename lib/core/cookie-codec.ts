@@ -1,0 +1,139 @@
+import { stringifySetCookie } from 'cookie';
+
+export interface CookieAttributes {
+  readonly domain?: string | undefined;
+  readonly path: string;
+  readonly sameSite: 'lax' | 'strict' | 'none';
+  readonly secure: boolean;
+  readonly httpOnly: boolean;
+  /** Seconds; `undefined` makes a cookie that ends with the browser session. */
+  readonly maxAge: number | undefined;
+}
+
+/** One cookie to send; `undefined` as its value deletes it. */
+export interface CookieWrite {
+  readonly name: string;
+  readonly value: string | undefined;
+  /** Attributes that differ from the adapter's own, such as a flow cookie's lifetime and path. */
+  readonly attributes?: Partial<CookieAttributes>;
+}
+
+/** The `Cookie` header, parsed once: every value of every name, in the order sent. */
+export type RequestCookies = ReadonlyMap<string, readonly string[]>;
+
+/** Seconds; user agents cap every lifetime at 400 days (RFC 6265bis §5.5). */
+export const MAX_COOKIE_AGE = 400 * 24 * 60 * 60;
+
+/**
+ * Parses a `Cookie` header in linear time; never throws.
+ *
+ * The `cookie` package keeps one value per name, but a sibling domain or a deeper path can put a cookie of the same name
+ * in front of the real one (RFC 6265bis §8.6), so every value is kept. The header is split before anything is decoded:
+ * an encoded `;` never starts a cookie. Pairs without `=` or without a name are skipped.
+ *
+ * @param header what Node hands out as `req.headers.cookie`
+ */
+export function parseCookies(header: string | undefined): RequestCookies {
+  const cookies = new Map<string, string[]>();
+  if (header === undefined) return cookies;
+  for (const pair of header.split(';')) {
+    const equals = pair.indexOf('=');
+    const name = equals === -1 ? '' : trimmedSlice(pair, 0, equals);
+    if (name === '') continue;
+    const value = decode(unquote(trimmedSlice(pair, equals + 1, pair.length)));
+    const values = cookies.get(name);
+    if (values) values.push(value);
+    else cookies.set(name, [value]);
+  }
+  return cookies;
+}
+
+/**
+ * The raw value of the first cookie with exactly this name, without parsing the rest: neither decoded nor unquoted, so
+ * good as a cache key, never as a session. Names are compared as browsers write them, without blanks before the `=`.
+ */
+export function findCookie(header: string, name: string): string | undefined {
+  const start = `${name}=`;
+  for (let at = header.indexOf(start); at !== -1; at = header.indexOf(start, at + start.length)) {
+    if (!startsPair(header, at)) continue;
+    const end = header.indexOf(';', at);
+    return trimmedSlice(header, at + start.length, end === -1 ? header.length : end);
+  }
+  return undefined;
+}
+
+/**
+ * One `Set-Cookie` value (RFC 6265bis §4.1). A deletion repeats Domain, Path and the flags, as a user agent replaces
+ * only the cookie of the same name, domain and path, and refuses to let an insecure one overlay a secure one.
+ *
+ * @param attributes the adapter's own; `write.attributes` win over them
+ * @throws {TypeError} when name, domain or path cannot stand in a cookie
+ */
+export function serializeCookie(write: CookieWrite, attributes: CookieAttributes): string {
+  const { domain, path, sameSite, secure, httpOnly, maxAge } = { ...attributes, ...write.attributes };
+  const isDeletion = write.value === undefined;
+  return stringifySetCookie(
+    {
+      name: write.name,
+      value: write.value ?? '',
+      path,
+      sameSite,
+      secure,
+      httpOnly,
+      ...(domain === undefined ? {} : { domain }),
+      // Expires as well, for agents and proxies that do not know Max-Age.
+      ...(isDeletion ? { maxAge: 0, expires: new Date(0) } : {}),
+      ...(isDeletion || maxAge === undefined ? {} : { maxAge: Math.trunc(Math.min(maxAge, MAX_COOKIE_AGE)) }),
+    },
+    { encode: encodeCookieValue },
+  );
+}
+
+/** Leaves cookie octets as they are and percent-encodes the whole value otherwise; `parseCookies` undoes it. */
+export function encodeCookieValue(value: string): string {
+  return needsEncoding(value) ? percentEncode(value) : value;
+}
+
+/** Anything but cookie-octet (RFC 6265bis §4.1.1), and `%`, which would be decoded although nobody encoded it. */
+export function needsEncoding(value: string): boolean {
+  return /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]/.test(value);
+}
+
+/** `encodeURIComponent` throws on a lone surrogate; UTF-8 has no form for one, so it becomes U+FFFD. */
+export function percentEncode(value: string): string {
+  return encodeURIComponent(value.replace(/\p{Surrogate}/gu, '\uFFFD'));
+}
+
+/** Whether only blanks lie between `at` and the `;` (or the beginning) before it. */
+function startsPair(header: string, at: number): boolean {
+  let before = at - 1;
+  while (before >= 0 && isBlank(header, before)) before -= 1;
+  return before < 0 || header[before] === ';';
+}
+
+/** By hand: `trim()` also takes characters that are no blanks in HTTP, and `/[ \t]+$/` is quadratic. */
+function trimmedSlice(text: string, start: number, end: number): string {
+  let from = start;
+  let to = end;
+  while (from < to && isBlank(text, from)) from += 1;
+  while (to > from && isBlank(text, to - 1)) to -= 1;
+  return text.slice(from, to);
+}
+
+function isBlank(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code === 0x20 || code === 0x09;
+}
+
+function unquote(value: string): string {
+  return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value;
+}
+
+function decode(value: string): string {
+  if (!value.includes('%')) return value;
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}
