@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import { html, render, safeHref } from '../../lib/core/html.ts';
+import type { Html } from '../../lib/core/html.ts';
+
+const hostile = `<script>alert('1')</script> & "x" \`y\``;
+
+describe('html', () => {
+  it('escapes every interpolated value', () => {
+    expect(render(html`<p title="${hostile}">${hostile}</p>`)).toBe(
+      '<p title="&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;x&quot; &#96;y&#96;">' +
+        '&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;x&quot; &#96;y&#96;</p>',
+    );
+  });
+
+  it('lets no value add a character that HTML gives a meaning, and loses none', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (value) => {
+        const text = render(html`${value}`);
+        expect(text).not.toMatch(/[<>"'`]/);
+        const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "'", '#96': '`', amp: '&' };
+        expect(text.replace(/&([a-z]+|#\d+);/g, (_match, entity: string) => entities[entity] ?? '?')).toBe(value);
+      }),
+    );
+  });
+
+  it('takes nested markup and lists of it as they are', () => {
+    const items = ['a', '<b>'].map((item) => html`<i>${item}</i>`);
+    expect(render(html`<b>${items}</b>`)).toBe('<b><i>a</i><i>&lt;b&gt;</i></b>');
+    expect(render(html`${['<', [html`<i></i>`, '>']]}`)).toBe('&lt;<i></i>&gt;');
+  });
+
+  it('leaves no trace of undefined, null and false, but keeps zero and the empty string', () => {
+    expect(render(html`[${undefined}${null}${false}${''}${0}]`)).toBe('[0]');
+  });
+
+  it('cannot be forged by an object of the same shape', () => {
+    const genuine = html`<b>ok</b>`;
+    const forgeries: unknown[] = [
+      JSON.parse(JSON.stringify(Object.assign(html``, { text: hostile, '#text': hostile, __html: hostile }))),
+      { toString: () => hostile },
+      Object.assign(Object.create(Object.getPrototypeOf(genuine) as object) as object, { toString: () => hostile }),
+      Object.setPrototypeOf({ toString: () => hostile }, genuine),
+    ];
+    for (const forgery of forgeries) expect(render(html`${forgery as Html}`)).not.toContain('<');
+  });
+
+  it('is its text when it meets a string', () => {
+    expect(String(html`<p>${'<'}</p>`)).toBe('<p>&lt;</p>');
+  });
+});
+
+describe('safeHref', () => {
+  it.each(['/', '/login', '/a?b=c&d=%2F#e', 'https://example.com/a?b#c', 'http://127.0.0.1:3000/'])('keeps %s', (url) =>
+    expect(safeHref(url)).toBe(url),
+  );
+
+  it.each([
+    'javascript:alert(1)',
+    ' javascript:alert(1)',
+    'java\nscript:alert(1)',
+    'JAVASCRIPT:alert(1)',
+    'data:text/html,x',
+    'vbscript:x',
+    'file:///etc/passwd',
+    '//evil.example',
+    '/\\evil.example',
+    '/\t/evil.example',
+    '/.//evil.example',
+    '/a/..//evil.example',
+    '\\\\evil.example',
+    'login',
+    '',
+    'http:evil.example',
+    'https://',
+    'http://[',
+  ])('refuses %j', (url) => expect(safeHref(url)).toBe('#'));
+
+  it('never leaves this origin from a path, whatever the path', () => {
+    const pieces = fc.constantFrom(
+      '/',
+      '\\',
+      '.',
+      '..',
+      '\t',
+      '\n',
+      '%2f',
+      '%5c',
+      'a',
+      '@',
+      ':',
+      '?',
+      '#',
+      'evil.example',
+    );
+    fc.assert(
+      fc.property(fc.array(pieces), (parts) => {
+        const origin = 'https://app.example';
+        expect(new URL(safeHref(`/${parts.join('')}`), origin).origin).toBe(origin);
+      }),
+    );
+  });
+
+  it('never yields a URL that runs', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl()), (url) => {
+        expect(['http:', 'https:']).toContain(new URL(safeHref(url), 'https://app.example').protocol);
+      }),
+    );
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * Markup that may be sent as it is. It comes from the `html` tag alone: the private field cannot be copied by an object
+ * of the same shape, so nothing that was parsed from JSON passes as safe.
+ */
+class SafeHtml {
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  static isSafe(value: unknown): value is SafeHtml {
+    return typeof value === 'object' && value !== null && #text in value;
+  }
+
+  toString(): string {
+    return this.#text;
+  }
+}
+
+export type Html = SafeHtml;
+
+/** What may stand in a `${…}`; nothing, `null` and `false` leave no trace, so that `condition && html…` works. */
+export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
+
+/**
+ * A template whose values are escaped for text and for quoted attributes. Always quote attributes; never interpolate into
+ * `<script>`, `<style>` or an event handler, which no escaping makes safe; URLs go through `safeHref`.
+ *
+ * @example html`<a href="${safeHref(url)}" title="${title}">${items.map((item) => html`<b>${item}</b>`)}</a>`
+ */
+export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
+  const [head = '', ...tails] = strings;
+  return new SafeHtml(tails.reduce((text, tail, index) => text + textOf(values[index]) + tail, head));
+}
+
+/** The markup as a string, for the response body. */
+export function render(markup: Html): string {
+  return markup.toString();
+}
+
+/**
+ * A URL that is fit for `href`, `src` or `action`: root-relative on this origin, or http(s). Anything else (`javascript:`,
+ * `data:`, `//host`, a relative path) becomes `#`. The URL is returned as the WHATWG parser reads it, so that tabs and
+ * backslashes cannot make a browser see another one.
+ */
+export function safeHref(url: string): string {
+  const nowhere = '#';
+  if (/^https?:\/\//i.test(url)) return URL.parse(url)?.href ?? nowhere;
+  if (!url.startsWith('/')) return nowhere;
+  const base = 'http://origin.invalid';
+  const parsed = URL.parse(url, base);
+  if (parsed?.origin !== base) return nowhere;
+  const path = parsed.href.slice(base.length);
+  // `/.//host` is on this origin until it is written out as `//host`.
+  return path.startsWith('//') ? nowhere : path;
+}
+
+function textOf(value: HtmlValue): string {
+  if (value === undefined || value === null || value === false) return '';
+  if (SafeHtml.isSafe(value)) return value.toString();
+  if (isList(value)) return value.map(textOf).join('');
+  return escape(String(value));
+}
+
+function isList(value: HtmlValue): value is readonly HtmlValue[] {
+  return Array.isArray(value);
+}
+
+function escape(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;')
+    .replaceAll('`', '&#96;');
+}
