@@ -1,0 +1,61 @@
+import { createLocalJWKSet } from 'jose';
+import type { JWK } from 'jose';
+
+/** A fetched JSON Web Key Set (RFC 7517 §5), reduced to what may verify a signature. */
+export interface JwksDocument {
+  readonly getKey: ReturnType<typeof createLocalJWKSet>;
+  /** True for a project that signs with a shared secret and publishes no key. */
+  readonly isEmpty: boolean;
+}
+
+/** Far more than any provider publishes, far less than what hurts. */
+const MAX_JWKS_BYTES = 256 * 1024;
+
+/**
+ * @throws anything but a usable document: no connection, another status than 200 (redirects are not followed), a body that
+ * is too long, no JSON, or no key set
+ */
+export async function fetchJwks(url: URL, fetch: typeof globalThis.fetch, signal: AbortSignal): Promise<JwksDocument> {
+  const response = await fetch(url, { signal, redirect: 'manual', headers: { accept: 'application/json' } });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`The JWKS endpoint answered ${response.status}`);
+  }
+  const keys = verificationKeys(JSON.parse(await readText(response)));
+  return { getKey: createLocalJWKSet({ keys: [...keys] }), isEmpty: keys.length === 0 };
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const body: AsyncIterable<Uint8Array> | null = response.body;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_JWKS_BYTES) throw new Error(`The JWKS is larger than ${MAX_JWKS_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/**
+ * Members that are not understood are skipped (RFC 7517 §5). Shared secrets are dropped, as a published secret signs for
+ * anybody, and so are private keys.
+ */
+function verificationKeys(document: unknown): readonly JWK[] {
+  if (!isObject(document) || !Array.isArray(document['keys'])) throw new Error('The JWKS endpoint answered no key set');
+  return document['keys'].filter(isPublicKey);
+}
+
+function isPublicKey(member: unknown): member is JWK {
+  return (
+    isObject(member) &&
+    typeof member['kty'] === 'string' &&
+    member['kty'] !== 'oct' &&
+    !(typeof member['alg'] === 'string' && member['alg'].startsWith('HS')) &&
+    !['d', 'priv'].some((secret) => secret in member)
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

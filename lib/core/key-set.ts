@@ -1,0 +1,160 @@
+import { errors } from 'jose';
+import type { CryptoKey, FlattenedJWSInput, JWSHeaderParameters } from 'jose';
+import { AuthError } from '../errors.ts';
+import { withDeadline } from './deadline.ts';
+import { fetchJwks } from './jwks-document.ts';
+import type { JwksDocument } from './jwks-document.ts';
+
+export interface KeySetOptions {
+  /** The issuer's `jwks_uri`. */
+  readonly url: URL | string;
+  readonly fetch?: typeof globalThis.fetch;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** For one fetch, body included. Default 5,000. */
+  readonly timeoutMs?: number;
+  /** After this age the keys are refetched in the background. Default 10 minutes. */
+  readonly maxAgeMs?: number;
+  /** Least time from one fetch to the next, whatever tokens arrive. Default 30 seconds. */
+  readonly cooldownMs?: number;
+  /** The same after a failed fetch; short, so that a start during an outage recovers soon. Default 5 seconds. */
+  readonly backoffMs?: number;
+  /** Told of each failed fetch; `stale` says that cached keys keep serving. */
+  readonly onUnavailable?: (failure: { readonly stale: boolean; readonly cause: unknown }) => void;
+}
+
+export interface KeySet {
+  /**
+   * The key that a token's header names, for jose's `jwtVerify`.
+   *
+   * @throws {errors.JWKSNoMatchingKey} the issuer, asked within the cool-down, publishes no such key: the token is invalid
+   * @throws {errors.JWKSMultipleMatchingKeys} the token names no `kid` and several keys fit; the error iterates over them
+   * @throws {errors.JOSENotSupported} the token's `alg` is no asymmetric signature
+   * @throws {AuthError} `provider_unavailable`: only the issuer could tell, and it cannot be reached
+   */
+  readonly getKey: (protectedHeader: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey>;
+  /**
+   * Whether the issuer publishes no key at all, as a project does that signs with a shared secret.
+   *
+   * @throws {AuthError} `provider_unavailable`
+   */
+  isEmpty(): Promise<boolean>;
+}
+
+interface Held extends JwksDocument {
+  readonly fetchedAt: number;
+}
+
+interface Failure {
+  readonly at: number;
+  readonly cause: unknown;
+}
+
+/**
+ * The signing keys of one issuer. A known key is never held up by the network: it is served from memory while an aged set
+ * is refetched in the background, and for as long as the endpoint is down. An unknown `kid` refetches, one fetch for
+ * everybody who waits and none within the cool-down, so that made-up tokens cannot be turned into load on the issuer.
+ */
+export function createKeySet(options: KeySetOptions): KeySet {
+  const { fetch = globalThis.fetch, now, timeoutMs = 5000, onUnavailable } = options;
+  const { maxAgeMs = 10 * 60_000, cooldownMs = 30_000, backoffMs = 5000 } = options;
+  const url = new URL(options.url);
+
+  let held: Held | undefined;
+  /** Of the last fetch; a success forgets it. */
+  let failure: Failure | undefined;
+  let inFlight: Promise<Held> | undefined;
+
+  async function download(): Promise<Held> {
+    try {
+      const document = await withDeadline(
+        (signal) => fetchJwks(url, fetch, signal),
+        timeoutMs,
+        () => new Error(`The JWKS endpoint did not answer within ${timeoutMs} ms`),
+      );
+      failure = undefined;
+      held = { ...document, fetchedAt: now() };
+      return held;
+    } catch (cause) {
+      failure = { at: now(), cause };
+      report(cause);
+      throw unavailable(failure);
+    }
+  }
+
+  function report(cause: unknown): void {
+    try {
+      onUnavailable?.({ stale: held !== undefined, cause });
+    } catch {
+      // A listener's own failure is not the token's.
+    }
+  }
+
+  function unavailable({ at, cause }: Failure): AuthError {
+    const retryAfter = Math.max(1, Math.ceil((at + backoffMs - now()) / 1000));
+    return new AuthError('provider_unavailable', { cause, retryAfter });
+  }
+
+  /** A clock that was set back counts as elapsed, or it would stop fetches until it has caught up. */
+  function hasElapsed(since: number, intervalMs: number): boolean {
+    const elapsedMs = now() - since;
+    return elapsedMs < 0 || elapsedMs >= intervalMs;
+  }
+
+  function mayFetch(): boolean {
+    if (failure) return hasElapsed(failure.at, backoffMs);
+    return held === undefined || hasElapsed(held.fetchedAt, cooldownMs);
+  }
+
+  function refetch(): Promise<Held> {
+    inFlight ??= download().finally(() => {
+      inFlight = undefined;
+    });
+    return inFlight;
+  }
+
+  /** The newest keys that may be had now; during the back-off the failure is answered from memory. */
+  async function newest(): Promise<Held> {
+    if (!inFlight && !mayFetch()) {
+      if (failure) throw unavailable(failure);
+      if (held) return held;
+    }
+    return refetch();
+  }
+
+  /** Keys at once where there are any. */
+  async function current(): Promise<Held> {
+    if (!held) return newest();
+    if (hasElapsed(held.fetchedAt, maxAgeMs) && mayFetch()) {
+      refetch().catch(() => undefined); // Reported by `onUnavailable`; the stale keys serve.
+    }
+    return held;
+  }
+
+  return {
+    async getKey(protectedHeader, token) {
+      const known = await current();
+      try {
+        return await known.getKey(protectedHeader, token);
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw asOutcome(error);
+      }
+      const { getKey } = await newest();
+      return getKey(protectedHeader, token).catch((error: unknown) => {
+        throw asOutcome(error);
+      });
+    },
+    async isEmpty() {
+      return (await current()).isEmpty;
+    },
+  };
+}
+
+/** What speaks of the token stays as it is; a published key that cannot be imported is the issuer's fault. */
+function asOutcome(error: unknown): unknown {
+  const isAboutToken =
+    error instanceof errors.JWKSNoMatchingKey ||
+    error instanceof errors.JWKSMultipleMatchingKeys ||
+    error instanceof errors.JOSENotSupported;
+  return isAboutToken ? error : new AuthError('provider_unavailable', { cause: error });
+}
