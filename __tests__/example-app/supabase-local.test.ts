@@ -1,0 +1,156 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createClient } from '@supabase/supabase-js';
+import { startSupabaseLocal } from '../../example-app/providers/supabase/index.ts';
+import type { SupabaseLocal } from '../../example-app/providers/supabase/index.ts';
+
+const siteUrl = 'http://localhost:3999';
+let backend: SupabaseLocal;
+
+beforeAll(async () => {
+  backend = await startSupabaseLocal({ port: 0, siteUrl });
+});
+afterAll(() => backend.close());
+beforeEach(() => {
+  backend.outbox.clear();
+});
+
+/** A client with a memory of its own, for PKCE verifiers and the session. */
+function client(url = backend.url, key = backend.publishableKey) {
+  const memory = new Map<string, string>();
+  const storage = {
+    getItem: (name: string) => memory.get(name) ?? null,
+    setItem: (name: string, value: string) => void memory.set(name, value),
+    removeItem: (name: string) => void memory.delete(name),
+  };
+  return createClient(url, key, {
+    auth: { storage, flowType: 'pkce', autoRefreshToken: false, detectSessionInUrl: false },
+  });
+}
+
+/** What a browser does at the stand-in's consent page, up to the application's callback. */
+async function consent(authorizeUrl: string, decision: 'approve' | 'deny'): Promise<URL> {
+  const toGithub = await fetch(authorizeUrl, { redirect: 'manual' });
+  const consentUrl = toGithub.headers.get('location')!;
+  const page = await (await fetch(consentUrl)).text();
+  expect(page).toContain('This is not GitHub.');
+  const { searchParams } = new URL(consentUrl);
+  const form = new URLSearchParams({ decision });
+  for (const name of ['state', 'redirect_uri']) form.set(name, searchParams.get(name)!);
+  const decided = await fetch(consentUrl, { method: 'POST', body: form, redirect: 'manual' });
+  const back = await fetch(decided.headers.get('location')!, { redirect: 'manual' });
+  return new URL(back.headers.get('location')!);
+}
+
+describe('the embedded Supabase backend', () => {
+  it('signs the demo user in and shows exactly its own notes', async () => {
+    const supabase = client();
+    const { data, error } = await supabase.auth.signInWithPassword(backend.demo);
+    expect(error).toBeNull();
+    const { data: notes } = await supabase.from('notes').select('user_id, body');
+    expect(notes).toHaveLength(2);
+    expect(new Set(notes!.map((note) => note.user_id))).toEqual(new Set([data.user!.id]));
+  });
+
+  it('refuses a wrong password', async () => {
+    const { error } = await client().auth.signInWithPassword({ ...backend.demo, password: 'wrong' });
+    expect(error).toMatchObject({ code: 'invalid_credentials', status: 400 });
+  });
+
+  it('refuses a foreign key as the gateway does', async () => {
+    const { error } = await client(backend.url, 'sb_publishable_other').auth.signInWithPassword(backend.demo);
+    expect(error).toMatchObject({ status: 401, message: 'Invalid API key' });
+  });
+
+  it('mails a link that confirms the address in any browser', async () => {
+    const email = 'ada@example.com';
+    const { data } = await client().auth.signUp({ email, password: 'analytical engine' });
+    expect(data.session).toBeNull();
+    const [mail] = backend.outbox.list();
+    expect(mail).toMatchObject({ to: email, subject: 'Confirm your sign-up' });
+    expect(mail!.text).toContain(email);
+    const link = new URL(mail!.link!);
+    expect(`${link.origin}${link.pathname}`).toBe(`${siteUrl}/auth/confirm`);
+    const elsewhere = client();
+    const verified = await elsewhere.auth.verifyOtp({
+      type: 'signup',
+      token_hash: link.searchParams.get('token_hash')!,
+    });
+    expect(verified.data.user).toMatchObject({ email });
+    expect((await elsewhere.from('notes').select('id')).data).toHaveLength(2);
+  });
+
+  it('signs up at once when confirmation is off', async () => {
+    const open = await startSupabaseLocal({ port: 0, siteUrl, confirmEmail: false });
+    try {
+      const supabase = client(open.url, open.publishableKey);
+      const { data } = await supabase.auth.signUp({ email: 'new@example.com', password: 'long enough' });
+      expect(data.session).not.toBeNull();
+      expect((await client(open.url, open.publishableKey).auth.signInWithPassword(open.demo)).error).toBeNull();
+      expect(open.outbox.list()).toEqual([]);
+    } finally {
+      await open.close();
+    }
+  });
+
+  it('goes round through the GitHub stand-in', async () => {
+    const supabase = client();
+    const { data } = await supabase.auth.signInWithOAuth({
+      provider: 'github',
+      options: { redirectTo: `${siteUrl}/auth/callback` },
+    });
+    const callback = await consent(data.url!, 'approve');
+    expect(`${callback.origin}${callback.pathname}`).toBe(`${siteUrl}/auth/callback`);
+    const { data: signedIn, error } = await supabase.auth.exchangeCodeForSession(callback.searchParams.get('code')!);
+    expect(error).toBeNull();
+    expect(signedIn.user).toMatchObject({ email: 'octavia@example.com' });
+  });
+
+  it('passes a denial at the GitHub stand-in on', async () => {
+    const { data } = await client().auth.signInWithOAuth({
+      provider: 'github',
+      options: { redirectTo: `${siteUrl}/auth/callback` },
+    });
+    const callback = await consent(data.url!, 'deny');
+    expect(callback.searchParams.get('error')).toBe('access_denied');
+  });
+
+  it('shows no rows without a session, and takes none in another name', async () => {
+    expect((await client().from('notes').select('id')).data).toEqual([]);
+    const demo = client();
+    await demo.auth.signInWithPassword(backend.demo);
+    const user_id = '00000000-0000-4000-8000-000000000000';
+    expect((await demo.from('notes').insert({ user_id, body: 'not mine' })).error).not.toBeNull();
+  });
+
+  it('keeps accounts and notes in a database file over a restart', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'supabase-local-'));
+    const databaseFile = join(folder, 'data.db');
+    try {
+      await (await startSupabaseLocal({ port: 0, siteUrl, databaseFile })).close();
+      const again = await startSupabaseLocal({ port: 0, siteUrl, databaseFile });
+      try {
+        const supabase = client(again.url, again.publishableKey);
+        expect((await supabase.auth.signInWithPassword(again.demo)).error).toBeNull();
+        expect((await supabase.from('notes').select('id')).data).toHaveLength(2);
+        expect(again.outbox.list()).toEqual([]);
+      } finally {
+        await again.close();
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('refuses to run in production or on an address that others reach', async () => {
+    await expect(startSupabaseLocal({ port: 0, host: '0.0.0.0', siteUrl })).rejects.toThrow('loopback only');
+    const before = process.env['NODE_ENV'];
+    process.env['NODE_ENV'] = 'production';
+    try {
+      await expect(startSupabaseLocal({ port: 0, siteUrl })).rejects.toThrow('production');
+    } finally {
+      process.env['NODE_ENV'] = before;
+    }
+  });
+});
