@@ -39,6 +39,8 @@ export interface KeySet {
    * @throws {AuthError} `provider_unavailable`
    */
   isEmpty(): Promise<boolean>;
+  /** When the held keys were fetched, in milliseconds since the epoch; `undefined` before the first fetch. */
+  fetchedAt(): number | undefined;
 }
 
 interface Held extends JwksDocument {
@@ -147,6 +149,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
     async isEmpty() {
       return (await current()).isEmpty;
     },
+    fetchedAt: () => held?.fetchedAt,
   };
 }
 
