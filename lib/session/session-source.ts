@@ -7,13 +7,20 @@ export interface StoredSession<Content> {
   readonly refreshToken: string;
   /** The provider's session id, read from the token without trust: good for tombstones, never for access. */
   readonly sessionId: string | undefined;
+  /** How long the provider makes its access tokens live (`exp - iat`), in milliseconds. */
+  readonly tokenLifetimeMs: number;
+}
+
+/** A stored session together with the raw cookie value it came from. */
+export interface Candidate<Content> extends StoredSession<Content> {
+  readonly cookie: string;
 }
 
 /** What reading the request's cookies came to; duplicates may hold several sessions, the first live one counts. */
 export type ReadOutcome<Content> =
   | { readonly kind: 'none' }
   | { readonly kind: 'unreadable'; readonly reason: string }
-  | { readonly kind: 'stored'; readonly candidates: readonly [StoredSession<Content>, ...StoredSession<Content>[]] };
+  | { readonly kind: 'stored'; readonly candidates: readonly Candidate<Content>[] };
 
 /** What verification says; it throws AuthError `provider_unavailable` when keys are needed and out of reach. */
 export type Verdict =
@@ -36,6 +43,8 @@ export type RefreshOutcome<Content> =
  */
 export interface SessionSource<Content> {
   readonly adapter: AdapterName;
+  /** Whether only this application can make the cookie; a session from an unsealed one is nobody's word until verified. */
+  readonly isSealed: boolean;
   /**
    * A cheap look at the raw `Cookie` header: the slice that would hold this adapter's session, for the cache of verified
    * sessions. `undefined` when there is none or when only a full parse can tell.

@@ -11,6 +11,8 @@ export interface VerifiedSessions {
 export interface VerifiedSession {
   readonly session: Session;
   readonly sessionId: string | undefined;
+  /** When the shared tombstones were asked, in milliseconds since the epoch. */
+  readonly checkedAt: number;
 }
 
 interface Entry {

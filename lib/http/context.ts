@@ -1,0 +1,176 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ConfigurationError } from '../errors.ts';
+import type { AdapterName, Session, SessionOf } from '../types.ts';
+import type { AdapterDefinition } from './definition.ts';
+import { createCookieJar } from './cookie-jar.ts';
+import type { CookieJar } from './cookie-jar.ts';
+import type { Resolution } from '../session/resolve-session.ts';
+import { keepPrivate } from './headers.ts';
+import { protocolOf } from './request.ts';
+import type { CookieWrite } from '../core/cookie-codec.ts';
+
+/** One adapter as one request meets it: its session is resolved once, on first need. */
+export class MountedAdapter {
+  readonly definition: AdapterDefinition;
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  /** The mount path, `''` at the root. */
+  readonly prefix: string;
+  readonly #jar: () => CookieJar;
+  #session: Session | undefined;
+  #resolution: Promise<Session | null> | undefined;
+
+  constructor(
+    definition: AdapterDefinition,
+    req: IncomingMessage,
+    res: ServerResponse,
+    prefix: string,
+    jar: () => CookieJar,
+  ) {
+    this.definition = definition;
+    this.req = req;
+    this.res = res;
+    this.prefix = prefix;
+    this.#jar = jar;
+  }
+
+  /** The session, if it is known or costs no more than a look-up. */
+  peek(): Session | undefined {
+    if (this.#resolution !== undefined) return this.#session;
+    return (this.#session ??= this.definition.resolver.peek(this.req.headers.cookie));
+  }
+
+  /** @throws {AuthError} when the provider is needed and out of reach */
+  resolve(): Promise<Session | null> {
+    return (this.#resolution ??= this.#resolve());
+  }
+
+  writeCookies(writes: readonly CookieWrite[], onLost?: () => void): void {
+    if (writes.length === 0) return;
+    const { cookieOptions, appBaseUrl, emit } = this.definition;
+    const isSecure = appBaseUrl === undefined ? protocolOf(this.req) === 'https' : appBaseUrl.startsWith('https:');
+    this.#jar().write(writes, { secure: isSecure, ...cookieOptions }, (names) => {
+      emit({ type: 'cookie_lost', names });
+      onLost?.();
+    });
+  }
+
+  async #resolve(): Promise<Session | null> {
+    const known = this.peek();
+    if (known !== undefined) return known;
+    const resolution = await this.definition.resolver.resolve(this.req.headers.cookie, () => this.res.headersSent);
+    this.#deliver(resolution);
+    this.#session = resolution.session ?? undefined;
+    // Not awaited: a refresh ahead of time rides along if it is back before the head is sent.
+    void resolution.later?.then((later) => {
+      if (later !== undefined) this.#deliver(later);
+    });
+    return resolution.session;
+  }
+
+  #deliver({ cookies, onLost }: Resolution): void {
+    this.writeCookies(cookies, onLost);
+  }
+}
+
+interface RequestContext {
+  readonly mounted: MountedAdapter[];
+  /** Set by the guards that let the request pass. */
+  readonly guarded: MountedAdapter[];
+}
+
+/** Keyed by the request itself: whatever somebody else put on `req` is never read, so never trusted. */
+const contexts = new WeakMap<IncomingMessage, RequestContext>();
+
+/** Puts the adapter's lazy context on the request; the same one when the request comes by again. */
+export function attach(
+  definition: AdapterDefinition,
+  req: IncomingMessage,
+  res: ServerResponse,
+  prefix: string,
+): MountedAdapter {
+  let context = contexts.get(req);
+  if (context === undefined) {
+    context = { mounted: [], guarded: [] };
+    contexts.set(req, context);
+  }
+  for (const known of context.mounted) {
+    if (known.definition === definition && known.prefix === prefix) return known;
+  }
+  const mounted = new MountedAdapter(definition, req, res, prefix, () => jarOf(res));
+  context.mounted.push(mounted);
+  return mounted;
+}
+
+const jars = new WeakMap<ServerResponse, CookieJar>();
+
+function jarOf(res: ServerResponse): CookieJar {
+  let jar = jars.get(res);
+  if (jar === undefined) {
+    jar = createCookieJar(res);
+    jars.set(res, jar);
+  }
+  return jar;
+}
+
+/** The adapters that this request has passed, in mount order. */
+export function mountedOn(req: IncomingMessage): readonly MountedAdapter[] {
+  return contexts.get(req)?.mounted ?? [];
+}
+
+/** The adapter's context on this request; `undefined` where it has not been passed. */
+export function mountedAdapter(req: IncomingMessage, adapter: AdapterName): MountedAdapter | undefined {
+  return mountedOn(req).find((mounted) => mounted.definition.adapter === adapter);
+}
+
+export function markGuarded(mounted: MountedAdapter): void {
+  contexts.get(mounted.req)?.guarded.push(mounted);
+}
+
+/**
+ * The session of whichever adapter is mounted, in mount order, or `null`. Resolved at most once per request.
+ *
+ * @param adapter asks one adapter only, and narrows the type
+ * @throws {ConfigurationError} when no adapter (or not the named one) was mounted before
+ * @throws {AuthError} `provider_unavailable` (503) when the access token has expired and the provider is out of reach
+ */
+export async function getSession(req: IncomingMessage): Promise<Session | null>;
+export async function getSession<A extends AdapterName>(req: IncomingMessage, adapter: A): Promise<SessionOf<A> | null>;
+export async function getSession(req: IncomingMessage, adapter?: AdapterName): Promise<Session | null> {
+  const asked = mountedOn(req).filter((mounted) => adapter === undefined || mounted.definition.adapter === adapter);
+  if (asked.length === 0) throw notMounted('getSession', adapter);
+  for (const mounted of asked) {
+    const session = await mounted.resolve();
+    if (session !== null) {
+      keepPrivate(mounted.res);
+      return session;
+    }
+  }
+  return null;
+}
+
+/**
+ * The session that a guard has let through: the same as `getSession`, without `await`, and never `null`.
+ *
+ * @param adapter narrows the type where both adapters are in use
+ * @throws {ConfigurationError} where no guard ran
+ */
+export function currentSession(req: IncomingMessage): Session;
+export function currentSession<A extends AdapterName>(req: IncomingMessage, adapter: A): SessionOf<A>;
+export function currentSession(req: IncomingMessage, adapter?: AdapterName): Session {
+  const guarded = contexts
+    .get(req)
+    ?.guarded.find((mounted) => adapter === undefined || mounted.definition.adapter === adapter);
+  const session = guarded?.peek();
+  if (session === undefined) {
+    throw new ConfigurationError('currentSession', [
+      'no guard has let this request pass; put requireSession() or protectedRoutes in front of the handler, or use await getSession(req)',
+    ]);
+  }
+  return session;
+}
+
+export function notMounted(what: string, adapter: AdapterName | undefined): ConfigurationError {
+  const name = adapter === 'b2b' ? 'b2bAuth()' : adapter === 'backend' ? 'backendAuth()' : 'b2bAuth() or backendAuth()';
+  return new ConfigurationError(what, [`no adapter has seen this request; mount ${name} with app.use() before it`]);
+}

@@ -1,0 +1,47 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CookieAttributes } from '../core/cookie-codec.ts';
+import type { AuthError } from '../errors.ts';
+import type { Emit, Explain } from '../session/events.ts';
+import type { SessionResolver } from '../session/resolve-session.ts';
+import type { AdapterName } from '../types.ts';
+import type { Brand } from './pages/layout.ts';
+
+/** Takes over every error that a visitor would see. */
+export type OnError = (
+  error: AuthError,
+  req: IncomingMessage,
+  res: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
+
+/** A path that the adapter answers itself. */
+export interface OwnPath {
+  /** Root-relative, without the mount path. */
+  readonly path: string;
+  /** The option that names the path, for messages. */
+  readonly option: string;
+}
+
+/** What everything under `http` needs to know of an adapter. */
+export interface AdapterDefinition {
+  readonly adapter: AdapterName;
+  /** The factory's name, for messages. */
+  readonly name: 'b2bAuth' | 'backendAuth';
+  readonly resolver: Omit<SessionResolver<unknown>, 'signOut'>;
+  readonly ownPaths: readonly OwnPath[];
+  readonly protectedRoutes: readonly string[];
+  /** Where a visitor signs in; root-relative, a page of the application or `undefined` for the adapter's own `loginPath`. */
+  readonly signInPage: string | undefined;
+  readonly loginPath: string;
+  readonly stylesheetPath: string;
+  /** How a guard redirects methods other than GET and HEAD. */
+  readonly guardStatusForForms: 303 | 307;
+  /** `secure` follows the public origin where it is left out. */
+  readonly cookieOptions: Omit<CookieAttributes, 'secure'> & { readonly secure?: boolean };
+  readonly appBaseUrl: string | undefined;
+  readonly trustedOrigins: readonly string[];
+  readonly onError: OnError | undefined;
+  readonly brand: Brand;
+  readonly emit: Emit;
+  readonly explain: Explain;
+}

@@ -1,0 +1,86 @@
+import type { ServerResponse } from 'node:http';
+import { parseCookies } from '../core/cookie-codec.ts';
+import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { sanitizeReturnTo } from '../core/return-to.ts';
+import type { Session } from '../types.ts';
+import type { MountedAdapter } from './context.ts';
+import type { AdapterDefinition } from './definition.ts';
+import { isAuthRoute } from './mounts.ts';
+import { prefersJson, queryOf, requestOrigin, requestTarget } from './request.ts';
+import type { HostRequest } from './request.ts';
+
+/** One request to an auth route or a guard, as handlers see it: they read here and return a `Reply`. */
+export class Exchange {
+  readonly req: HostRequest;
+  readonly res: ServerResponse;
+  readonly definition: AdapterDefinition;
+  readonly #mounted: MountedAdapter;
+  #origin: string | undefined;
+  #cookies: RequestCookies | undefined;
+
+  constructor(mounted: MountedAdapter) {
+    this.#mounted = mounted;
+    this.req = mounted.req;
+    this.res = mounted.res;
+    this.definition = mounted.definition;
+  }
+
+  get query(): URLSearchParams {
+    return queryOf(requestTarget(this.req));
+  }
+
+  /** Every value of every cookie. */
+  get cookies(): RequestCookies {
+    return (this.#cookies ??= parseCookies(this.req.headers.cookie));
+  }
+
+  get wantsJson(): boolean {
+    return prefersJson(this.req);
+  }
+
+  /**
+   * The application's public origin: `appBaseUrl` where given, else the request's own.
+   *
+   * @throws {AuthError} `invalid_host`
+   */
+  get origin(): string {
+    const { appBaseUrl } = this.definition;
+    return (this.#origin ??= appBaseUrl === undefined ? requestOrigin(this.req) : new URL(appBaseUrl).origin);
+  }
+
+  /** One of the adapter's own paths below the mount path. */
+  localPath(path: string): string {
+    return this.#mounted.prefix + path;
+  }
+
+  /** The absolute URL of one of the adapter's own paths. */
+  publicUrl(path: string): string {
+    const { appBaseUrl } = this.definition;
+    if (appBaseUrl === undefined) return this.origin + this.localPath(path);
+    const base = appBaseUrl.replace(/\/+$/, '');
+    const { prefix } = this.#mounted;
+    // A base URL may name the mount path already.
+    return new URL(base).pathname.endsWith(prefix) && prefix !== '' ? base + path : base + prefix + path;
+  }
+
+  /** Where to go after signing in or out, made safe; `/` for whatever is not a path of this origin. */
+  returnTo(value: unknown, fallback = '/'): string {
+    return sanitizeReturnTo(value, { fallback, isOwnRoute: (path) => isAuthRoute(this.req, path) });
+  }
+
+  /** The sign-in page with the way back in `returnTo`. */
+  signInUrl(returnTo: string): string {
+    const { signInPage, loginPath } = this.definition;
+    const page = signInPage ?? this.localPath(loginPath);
+    if (returnTo === '/') return page;
+    return `${page}${page.includes('?') ? '&' : '?'}returnTo=${encodeURIComponent(returnTo)}`;
+  }
+
+  resolveSession(): Promise<Session | null> {
+    return this.#mounted.resolve();
+  }
+
+  writeCookies(writes: readonly CookieWrite[]): void {
+    this.#mounted.writeCookies(writes);
+  }
+}

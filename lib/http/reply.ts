@@ -1,0 +1,81 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { render } from '../core/html.ts';
+import type { Html } from '../core/html.ts';
+import { varyOn } from './headers.ts';
+
+/** What a handler answers; one writer sends it, so that no route can forget a header. Cookies travel in the jar. */
+export interface Reply {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?:
+    | { readonly kind: 'json'; readonly value: unknown }
+    | { readonly kind: 'page'; readonly markup: Html; readonly policy?: string }
+    | { readonly kind: 'asset'; readonly text: string; readonly type: string };
+  /** Whether `Accept` had a say in the answer. */
+  readonly isNegotiated?: boolean;
+}
+
+/** 302 from a GET, 303 after a POST or from a callback, 307 from a guard (RFC 9110 §15.4). */
+export function redirect(status: 302 | 303 | 307, location: string): Reply {
+  return { status, headers: { Location: location } };
+}
+
+export function json(status: number, value: unknown): Reply {
+  return { status, body: { kind: 'json', value } };
+}
+
+export function page(status: number, markup: Html, policy?: string): Reply {
+  return { status, body: { kind: 'page', markup, ...(policy === undefined ? {} : { policy }) } };
+}
+
+/** Nothing may load, run, frame or be framed; a page that needs more says so. */
+export const strictPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const pageHeaders = {
+  'X-Frame-Options': 'DENY',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
+};
+
+export function sendReply(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
+  // Somebody else has answered (a time-out middleware, say): there is nothing left to say.
+  if (res.headersSent) return;
+  const { body } = reply;
+  res.statusCode = reply.status;
+  res.setHeader('Cache-Control', 'private, no-store');
+  varyOn(res, 'Cookie');
+  if (reply.isNegotiated === true) varyOn(res, 'Accept');
+  res.setHeader('X-Content-Type-Options', 'nosniff');
+  // Not `no-referrer`: under it browsers send `Origin: null` with a form of our own.
+  res.setHeader('Referrer-Policy', 'same-origin');
+  for (const [name, value] of Object.entries(reply.headers ?? {})) res.setHeader(name, value);
+  // A body that nobody reads must not keep the connection: it may never end.
+  if (hasBody(req) && !req.complete) res.setHeader('Connection', 'close');
+
+  const [type, text] = contentOf(body);
+  if (type !== undefined) res.setHeader('Content-Type', type);
+  if (body?.kind === 'page') {
+    res.setHeader('Content-Security-Policy', body.policy ?? strictPolicy);
+    for (const [name, value] of Object.entries(pageHeaders)) res.setHeader(name, value);
+  }
+  if (reply.status !== 204) res.setHeader('Content-Length', Buffer.byteLength(text));
+  res.end(req.method === 'HEAD' ? undefined : text);
+}
+
+function contentOf(body: Reply['body']): readonly [type: string | undefined, text: string] {
+  switch (body?.kind) {
+    case 'json':
+      return ['application/json; charset=utf-8', JSON.stringify(body.value)];
+    case 'page':
+      return ['text/html; charset=utf-8', render(body.markup)];
+    case 'asset':
+      return [body.type, body.text];
+    case undefined:
+      return [undefined, ''];
+  }
+}
+
+function hasBody(req: IncomingMessage): boolean {
+  return req.headers['transfer-encoding'] !== undefined || (req.headers['content-length'] ?? '0') !== '0';
+}

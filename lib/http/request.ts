@@ -1,0 +1,122 @@
+import accepts from 'accepts';
+import type { IncomingMessage } from 'node:http';
+import { AuthError } from '../errors.ts';
+
+/** What Express adds to a request; absent under Connect and bare `node:http`. */
+export interface HostRequest extends IncomingMessage {
+  readonly originalUrl?: string;
+  readonly baseUrl?: string;
+  readonly app?: unknown;
+}
+
+type TrustsProxy = (address: string | undefined, hop: number) => boolean;
+
+/** The request target as the client sent it, whatever routers have stripped since. */
+export function requestTarget(req: HostRequest): string {
+  return req.originalUrl ?? req.url ?? '/';
+}
+
+/** The path part of a request target, undecoded. */
+export function pathOf(target: string): string {
+  const end = target.search(/[?#]/);
+  return end === -1 ? target : target.slice(0, end);
+}
+
+export function queryOf(target: string): URLSearchParams {
+  const start = target.indexOf('?');
+  return new URLSearchParams(start === -1 ? '' : target.slice(start + 1));
+}
+
+/** The path under which the router is mounted, without a trailing slash; `''` at the root. */
+export function mountPath(req: HostRequest): string {
+  // Express says it; Connect only strips it from `url`.
+  if (req.baseUrl !== undefined) return req.baseUrl;
+  const full = pathOf(requestTarget(req));
+  const rest = pathOf(req.url ?? '/');
+  if (rest === '/' && !full.endsWith('/')) return full;
+  return full.endsWith(rest) ? full.slice(0, full.length - rest.length) : '';
+}
+
+/**
+ * The origin under which the visitor sees the application. Forwarded headers count only where the application's
+ * `trust proxy` setting trusts the peer: the rule of Express 5, applied under Express 4 (whose `req.host` loses the port) as well.
+ *
+ * @throws {AuthError} `invalid_host` when the request names no usable host
+ */
+export function requestOrigin(req: HostRequest): string {
+  const host = hostOf(req);
+  const origin = host === undefined ? undefined : URL.parse(`${protocolOf(req)}://${host}`);
+  // The parser forgives much (credentials, paths, tabs); a host is only what comes out as it went in.
+  if (origin == null || host === undefined || !isPlainHost.test(host)) throw new AuthError('invalid_host');
+  return origin.origin;
+}
+
+const isPlainHost = /^(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9.])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
+
+/** `http` or `https`, as the visitor sees it. */
+export function protocolOf(req: HostRequest): 'http' | 'https' {
+  const socketProtocol = 'encrypted' in req.socket && req.socket.encrypted === true ? 'https' : 'http';
+  const forwarded = trustsPeer(req) ? firstOf(req.headers['x-forwarded-proto']) : undefined;
+  if (forwarded === undefined) return socketProtocol;
+  return forwarded.toLowerCase() === 'https' ? 'https' : 'http';
+}
+
+function hostOf(req: HostRequest): string | undefined {
+  const forwarded = trustsPeer(req) ? firstOf(req.headers['x-forwarded-host']) : undefined;
+  return forwarded ?? req.headers.host;
+}
+
+function trustsPeer(req: HostRequest): boolean {
+  const trusts = appSetting(req, 'trust proxy fn');
+  return typeof trusts === 'function' && (trusts as TrustsProxy)(req.socket.remoteAddress, 0);
+}
+
+/** A setting of the Express application that handles the request, `undefined` where there is none. */
+export function appSetting(req: HostRequest, name: string): unknown {
+  const { app } = req;
+  if (typeof app !== 'function' || !('get' in app) || typeof app.get !== 'function') return undefined;
+  return (app.get as (setting: string) => unknown).call(app, name);
+}
+
+function firstOf(header: string | string[] | undefined): string | undefined {
+  const text = Array.isArray(header) ? header[0] : header;
+  const first = text?.split(',', 1)[0]?.trim();
+  return first === '' ? undefined : first;
+}
+
+/**
+ * Whether the client wants JSON rather than a document: it says so in `Accept`, it posts JSON, or the browser tells that
+ * no navigation is under way. A bare wildcard or no `Accept` at all counts as a document.
+ */
+export function prefersJson(req: IncomingMessage): boolean {
+  const { accept } = req.headers;
+  if (accept !== undefined && /application\/(?:json|\*)/i.test(accept)) {
+    // A list of types that are served: for a bare wildcard the first one would win.
+    if (accepts(req).type(['html', 'json']) === 'json') return true;
+  }
+  if (req.method === 'POST' && isJson(req)) return true;
+  const mode = header(req, 'sec-fetch-mode');
+  return mode !== undefined && mode !== 'navigate';
+}
+
+function isJson(req: IncomingMessage): boolean {
+  return /^application\/json\s*(?:;|$)/i.test(req.headers['content-type'] ?? '');
+}
+
+/** A header that should come once; the first value where it came more often. */
+export function header(req: IncomingMessage, name: string): string | undefined {
+  const value = req.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+export function isPrefetch(req: IncomingMessage): boolean {
+  return /\b(?:prefetch|prerender)\b/i.test(header(req, 'sec-purpose') ?? header(req, 'purpose') ?? '');
+}
+
+/**
+ * Whether the browser fetches the URL as part of a page (image, script, stylesheet, frame of another element) instead of
+ * going there or calling it from a script. Fetch Metadata: https://www.w3.org/TR/fetch-metadata/
+ */
+export function isSubresource(req: IncomingMessage): boolean {
+  return header(req, 'sec-fetch-mode') === 'no-cors';
+}

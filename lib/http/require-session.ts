@@ -1,0 +1,172 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestHandler } from 'express';
+import { AuthError, ConfigurationError } from '../errors.ts';
+import type { AdapterName, B2bSession, BackendSession, Session } from '../types.ts';
+import { markGuarded, mountedAdapter, mountedOn, notMounted } from './context.ts';
+import type { MountedAdapter } from './context.ts';
+import { Exchange } from './exchange.ts';
+import { keepPrivate } from './headers.ts';
+import { json, sendReply } from './reply.ts';
+import { requestTarget } from './request.ts';
+import { challengeRedirect, errorBody, refuse } from './router.ts';
+
+interface Narrowing<S extends Session> {
+  /** Lets the session pass or not; may be asynchronous. A refusal is a 403. */
+  readonly check?: (session: S, req: IncomingMessage) => boolean | Promise<boolean>;
+}
+
+export interface RequireB2bSessionOptions extends Narrowing<B2bSession> {
+  readonly adapter: 'b2b';
+  /** `true`: some organization; a string: this organization's id. */
+  readonly organization?: true | string;
+}
+
+export interface RequireBackendSessionOptions extends Narrowing<BackendSession> {
+  readonly adapter: 'backend';
+  /** The authenticator assurance level that the session must have reached (a second factor). */
+  readonly aal?: 'aal2';
+}
+
+export interface RequireAnySessionOptions extends Narrowing<Session> {
+  readonly adapter?: never;
+  readonly organization?: true | string;
+  readonly aal?: 'aal2';
+}
+
+export type RequireSessionOptions = RequireB2bSessionOptions | RequireBackendSessionOptions | RequireAnySessionOptions;
+
+type Next = (error?: unknown) => void;
+
+/** The options as the guard reads them, whichever adapter they are typed for. */
+interface Requirements {
+  readonly adapter: AdapterName | undefined;
+  readonly organization: true | string | undefined;
+  readonly aal: 'aal2' | undefined;
+  readonly check: ((session: Session, req: IncomingMessage) => boolean | Promise<boolean>) | undefined;
+}
+
+/**
+ * A guard for routers and handlers: without a session a document is redirected to sign in and a JSON request gets 401
+ * `{ error, redirectTo }`; a session that does not satisfy the options gets 403.
+ *
+ * @throws {ConfigurationError} at once for unknown options; on the request when no adapter was mounted before it
+ * @example app.use('/api', requireSession({ organization: true }), api);
+ * @example app.use('/account', requireSession, account);
+ */
+export function requireSession(options?: RequireSessionOptions): RequestHandler;
+/** The guard with its defaults, where it is handed to `use` uncalled. */
+export function requireSession(req: IncomingMessage, res: ServerResponse, next: Next): void;
+export function requireSession(
+  first?: RequireSessionOptions | IncomingMessage,
+  res?: ServerResponse,
+  next?: Next,
+): RequestHandler | undefined {
+  if (res !== undefined && next !== undefined) {
+    guard(anySession, first as IncomingMessage, res, next);
+    return undefined;
+  }
+  const requirements = readRequirements(first);
+  return (req, response, proceed) => guard(requirements, req, response, proceed);
+}
+
+const anySession: Requirements = { adapter: undefined, organization: undefined, aal: undefined, check: undefined };
+
+function readRequirements(options: unknown): Requirements {
+  if (options === undefined) return anySession;
+  if (typeof options !== 'object' || options === null) {
+    throw new ConfigurationError('requireSession', ['options must be an object, such as { organization: true }']);
+  }
+  const { adapter, organization, aal, check, ...unknown } = options as Record<string, unknown>;
+  const problems = [
+    ...Object.keys(unknown).map((key) => `${key} is not an option; there are adapter, organization, aal and check`),
+    ...(adapter === undefined || adapter === 'b2b' || adapter === 'backend'
+      ? []
+      : ["adapter must be 'b2b' or 'backend'"]),
+    ...(organization === undefined || organization === true || isText(organization)
+      ? []
+      : ['organization must be true or the id of an organization']),
+    ...(organization !== undefined && adapter === 'backend' ? ["organization belongs to adapter 'b2b'"] : []),
+    ...(aal === undefined || aal === 'aal2' ? [] : ["aal must be 'aal2'"]),
+    ...(aal !== undefined && adapter === 'b2b' ? ["aal belongs to adapter 'backend'"] : []),
+    ...(check === undefined || typeof check === 'function' ? [] : ['check must be a function']),
+  ];
+  if (problems.length > 0) throw new ConfigurationError('requireSession', problems);
+  return options as Requirements;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function guard(requirements: Requirements, req: IncomingMessage, res: ServerResponse, next: Next): void {
+  const mounted = pick(req, requirements);
+  if (mounted instanceof ConfigurationError) {
+    next(mounted);
+    return;
+  }
+  const known = mounted.peek();
+  // The way of almost every request: a session seen before and nothing more to ask.
+  if (known !== undefined && requirements === anySession) {
+    pass(mounted, next);
+    return;
+  }
+  void decide(requirements, mounted, next);
+}
+
+async function decide(requirements: Requirements, mounted: MountedAdapter, next: Next): Promise<void> {
+  const exchange = new Exchange(mounted);
+  let isAllowed: boolean;
+  try {
+    const session = mounted.peek() ?? (await mounted.resolve());
+    if (session === null) {
+      challenge(exchange);
+      return;
+    }
+    isAllowed = satisfies(session, requirements) && (await (requirements.check?.(session, mounted.req) ?? true));
+  } catch (error) {
+    refuse(exchange, error, next);
+    return;
+  }
+  if (isAllowed) pass(mounted, next);
+  else refuse(exchange, new AuthError('forbidden'), next);
+}
+
+function pass(mounted: MountedAdapter, next: Next): void {
+  markGuarded(mounted);
+  keepPrivate(mounted.res);
+  next();
+}
+
+function pick(req: IncomingMessage, requirements: Requirements): MountedAdapter | ConfigurationError {
+  const adapter =
+    requirements.adapter ??
+    (requirements.organization !== undefined ? 'b2b' : requirements.aal !== undefined ? 'backend' : undefined);
+  if (adapter !== undefined) return mountedAdapter(req, adapter) ?? notMounted('requireSession', adapter);
+  const [only, second] = mountedOn(req);
+  if (only === undefined) return notMounted('requireSession', undefined);
+  if (second === undefined) return only;
+  return new ConfigurationError('requireSession', [
+    "both adapters are mounted, so say which one guards: requireSession({ adapter: 'b2b' }) or requireSession({ adapter: 'backend' })",
+  ]);
+}
+
+function satisfies(session: Session, { organization, aal }: Requirements): boolean {
+  if (organization !== undefined) {
+    const own = session.adapter === 'b2b' ? session.organizationId : undefined;
+    if (own === undefined || (organization !== true && organization !== own)) return false;
+  }
+  return aal === undefined || session.claims['aal'] === aal;
+}
+
+function challenge(exchange: Exchange): void {
+  const { req, res, definition } = exchange;
+  const error = new AuthError('unauthenticated');
+  if (definition.onError !== undefined && exchange.wantsJson) {
+    refuse(exchange, error, () => undefined);
+    return;
+  }
+  const reply = exchange.wantsJson
+    ? json(401, errorBody(error, exchange.signInUrl(exchange.returnTo(requestTarget(req)))))
+    : challengeRedirect(exchange);
+  sendReply(req, res, { ...reply, isNegotiated: true });
+}

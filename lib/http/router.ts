@@ -1,0 +1,181 @@
+import express from 'express';
+import type { Router } from 'express';
+import { createPathMatcher } from '../core/path-matcher.ts';
+import { AuthError, ConfigurationError } from '../errors.ts';
+import type { ErrorBody } from '../types.ts';
+import { attach, markGuarded } from './context.ts';
+import type { MountedAdapter } from './context.ts';
+import { refuseCrossSite, refuseUnintended } from './cross-site.ts';
+import type { AdapterDefinition, OwnPath } from './definition.ts';
+import { Exchange } from './exchange.ts';
+import { keepPrivate } from './headers.ts';
+import { comparablePath, isAuthRoute, mountProblems, registerRouter } from './mounts.ts';
+import { errorPage } from './pages/error-page.ts';
+import { stylesheet } from './pages/stylesheet.ts';
+import { json, redirect, sendReply } from './reply.ts';
+import type { Reply } from './reply.ts';
+import { mountPath, pathOf, requestTarget } from './request.ts';
+
+export type RouteHandler = (exchange: Exchange) => Reply | Promise<Reply>;
+
+export interface AuthRoute extends OwnPath {
+  readonly get?: RouteHandler;
+  readonly post?: RouteHandler;
+  /** Whether a GET changes something: it must then be meant, and a HEAD does nothing. */
+  readonly hasGetEffects?: boolean;
+  /** Whether the route has no pages, so that every answer is JSON. */
+  readonly isJsonOnly?: boolean;
+}
+
+type Next = (error?: unknown) => void;
+
+/**
+ * The router that both adapters are: a lazy context for every request, the adapter's own routes, the protected paths. A request
+ * to anything else costs one path test.
+ */
+export function createAuthRouter(parts: Omit<AdapterDefinition, 'ownPaths'>, ownRoutes: readonly AuthRoute[]): Router {
+  const routes: readonly AuthRoute[] = [...ownRoutes, stylesheetRoute(parts.stylesheetPath)];
+  const definition: AdapterDefinition = { ...parts, ownPaths: routes };
+  const routeAt = new Map(routes.map((route) => [comparablePath(route.path), route]));
+  const isProtected = createPathMatcher(definition.protectedRoutes);
+  const checkMount = createMountCheck(definition);
+
+  const router = express.Router();
+  registerRouter(router, definition);
+  router.use((req, res, next) => {
+    const mounted = attach(definition, req, res, mountPath(req));
+    const misuse = checkMount(mounted);
+    if (misuse !== undefined) {
+      next(misuse);
+      return;
+    }
+    const path = pathOf(req.url);
+    const route = routeAt.get(path) ?? routeAt.get(comparablePath(path));
+    if (route !== undefined) void serve(mounted, route, next);
+    else if (isProtected(requestTarget(req))) void guardPage(mounted, next);
+    else next();
+  });
+  return router;
+}
+
+/** Mounting is checked on the first request under each mount path; what is wrong stays wrong for every request after it. */
+function createMountCheck(definition: AdapterDefinition): (mounted: MountedAdapter) => ConfigurationError | undefined {
+  let checkedPrefix: string | undefined;
+  let misuse: ConfigurationError | undefined;
+  return (mounted) => {
+    if (mounted.prefix === checkedPrefix) return misuse;
+    checkedPrefix = mounted.prefix;
+    const problems = mountProblems(mounted.req, mounted);
+    misuse = problems.length === 0 ? undefined : new ConfigurationError(definition.name, problems);
+    return misuse;
+  };
+}
+
+async function serve(mounted: MountedAdapter, route: AuthRoute, next: Next): Promise<void> {
+  const exchange = new Exchange(mounted);
+  try {
+    sendReply(exchange.req, exchange.res, await answer(exchange, route));
+  } catch (error) {
+    refuse(exchange, error, next, route.isJsonOnly);
+  }
+}
+
+async function answer(exchange: Exchange, route: AuthRoute): Promise<Reply> {
+  const { req, definition } = exchange;
+  const { get, post } = route;
+  const allow = [...(get ? ['GET', 'HEAD'] : []), ...(post ? ['POST'] : []), 'OPTIONS'];
+  const origin = (): string => exchange.origin;
+  if (req.method === 'POST' && post !== undefined) {
+    refuseCrossSite(req, origin, definition.trustedOrigins);
+    return await post(exchange);
+  }
+  if ((req.method === 'GET' || req.method === 'HEAD') && get !== undefined) {
+    if (route.hasGetEffects === true) {
+      // A HEAD asks what a GET would do; doing it would burn a code or start a flow that nobody follows.
+      if (req.method === 'HEAD') return { status: 204 };
+      refuseUnintended(req, origin, definition.trustedOrigins);
+    }
+    return await get(exchange);
+  }
+  if (req.method === 'OPTIONS') return { status: 204, headers: { Allow: allow.join(', ') } };
+  throw new AuthError('method_not_allowed', { allow });
+}
+
+/** `protectedRoutes` are pages: without a session the visitor is sent to sign in, whatever the client. */
+async function guardPage(mounted: MountedAdapter, next: Next): Promise<void> {
+  const exchange = new Exchange(mounted);
+  const { definition } = mounted;
+  try {
+    const session = mounted.peek() ?? (await mounted.resolve());
+    if (session !== null) {
+      markGuarded(mounted);
+      keepPrivate(mounted.res);
+      next();
+      return;
+    }
+    // Another adapter's own routes below a broad pattern: nobody is locked out of signing in.
+    if (isAuthRoute(exchange.req, pathOf(requestTarget(exchange.req)))) {
+      next();
+      return;
+    }
+    definition.explain('%s is protected, signed out: to sign-in', pathOf(requestTarget(exchange.req)));
+    sendReply(exchange.req, exchange.res, challengeRedirect(exchange));
+  } catch (error) {
+    refuse(exchange, error, next);
+  }
+}
+
+/** The redirect of a guard to the sign-in page, with the way back. */
+export function challengeRedirect(exchange: Exchange): Reply {
+  const { req, definition } = exchange;
+  const isForm = req.method !== 'GET' && req.method !== 'HEAD';
+  const target = exchange.returnTo(requestTarget(req));
+  return redirect(isForm ? definition.guardStatusForForms : 307, exchange.signInUrl(target));
+}
+
+/** Every failure ends here: an `AuthError` becomes an answer of its client's kind, anything else is the application's. */
+export function refuse(exchange: Exchange, error: unknown, next: Next, isJsonOnly = false): void {
+  const { req, res, definition } = exchange;
+  if (!(error instanceof AuthError)) {
+    next(error);
+    return;
+  }
+  definition.explain('%s %s: %s', req.method, pathOf(requestTarget(req)), error.code);
+  try {
+    if (definition.onError !== undefined) definition.onError(error, req, res, next);
+    else sendReply(req, res, errorReply(exchange, error, isJsonOnly));
+  } catch (failure) {
+    next(failure);
+  }
+}
+
+export function errorReply(exchange: Exchange, error: AuthError, isJsonOnly = false): Reply {
+  const { definition } = exchange;
+  const headers: Record<string, string> = {};
+  if (error.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(error.retryAfter)));
+  if (error.allow !== undefined) headers['Allow'] = error.allow.join(', ');
+  const signInUrl = exchange.signInUrl('/');
+  const reply =
+    isJsonOnly || exchange.wantsJson
+      ? json(error.status, errorBody(error, error.status === 401 ? signInUrl : undefined))
+      : errorPage({
+          error,
+          signInUrl,
+          stylesheet: exchange.localPath(definition.stylesheetPath),
+          brand: definition.brand,
+        });
+  return { ...reply, headers, isNegotiated: !isJsonOnly };
+}
+
+export function errorBody(error: AuthError, redirectTo?: string): ErrorBody {
+  const { status, code, message } = error;
+  return { error: { status, code, message }, ...(redirectTo === undefined ? {} : { redirectTo }) };
+}
+
+function stylesheetRoute(path: string): AuthRoute {
+  return {
+    path,
+    option: 'stylesheetPath',
+    get: () => ({ status: 200, body: { kind: 'asset', text: stylesheet, type: 'text/css; charset=utf-8' } }),
+  };
+}

@@ -1,0 +1,267 @@
+import { createHash } from 'node:crypto';
+import { parseCookies } from '../core/cookie-codec.ts';
+import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { AuthError } from '../errors.ts';
+import type { Session } from '../types.ts';
+import { tombstoneMs } from './ended-sessions.ts';
+import type { EndedSessions } from './ended-sessions.ts';
+import type { Emit } from './events.ts';
+import type { RefreshCoordinator, SettledRefresh, SharedCoordinator } from './refresh-coordinator.ts';
+import type { Candidate, SessionSource, StoredSession, Verdict } from './session-source.ts';
+import type { VerifiedSessions } from './verified-sessions.ts';
+
+/** What a request's cookies came to, and which cookies the response should carry. */
+export interface Resolution {
+  readonly session: Session | null;
+  readonly cookies: readonly CookieWrite[];
+  /** To be called when the cookies could not be delivered, so that the renewed tokens are not lost. */
+  readonly onLost?: () => void;
+  /** A refresh ahead of time that the request does not wait for. */
+  readonly later?: Promise<Resolution | undefined>;
+}
+
+export interface SignedOut<Content> {
+  readonly candidates: readonly Candidate<Content>[];
+  readonly cookies: readonly CookieWrite[];
+}
+
+export interface SessionResolver<Content> {
+  /** The session of a cookie that was verified before; `undefined` when it takes more than a look-up to tell. */
+  peek(cookieHeader: string | undefined): Session | undefined;
+  /**
+   * Verify, else refresh, else end.
+   *
+   * @param isHeadSent whether it is too late to send cookies; then no token is spent
+   * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
+   */
+  resolve(cookieHeader: string | undefined, isHeadSent: () => boolean): Promise<Resolution>;
+  /** Ends whatever session the cookies hold, here and in every process that shares the coordinator. */
+  signOut(cookieHeader: string | undefined): Promise<SignedOut<Content>>;
+  /** Whether the session was signed out while its tokens may still be valid. */
+  isEnded(sessionId: string | undefined): Promise<boolean>;
+}
+
+export interface SessionResolverParts<Content> {
+  readonly source: SessionSource<Content>;
+  readonly coordinator: RefreshCoordinator;
+  readonly shared: SharedCoordinator | undefined;
+  readonly ended: EndedSessions;
+  readonly verified: VerifiedSessions;
+  readonly emit: Emit;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** How long before its expiry a token is renewed ahead of time; 0 turns that off. */
+  readonly refreshWindowMs: number;
+}
+
+/** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
+const maxHops = 4;
+/** How long a verified session is taken for alive before the shared tombstones are asked again. */
+const sharedRecheckMs = 5_000;
+
+const nobody: Resolution = { session: null, cookies: [] };
+
+type Renewal<Content> =
+  | { readonly kind: 'renewed'; readonly session: Session; readonly content: Content }
+  | { readonly kind: 'ended'; readonly reason: string }
+  | { readonly kind: 'skipped' };
+
+export function createSessionResolver<Content>(parts: SessionResolverParts<Content>): SessionResolver<Content> {
+  const { source, coordinator, shared, ended, verified, emit, now, refreshWindowMs } = parts;
+
+  async function isEnded(sessionId: string | undefined): Promise<boolean> {
+    if (sessionId === undefined) return false;
+    if (ended.has(sessionId)) return true;
+    if (shared === undefined) return false;
+    try {
+      return await shared.isEnded(sessionId);
+    } catch {
+      emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
+      return false;
+    }
+  }
+
+  function isDueSoon(session: Session): boolean {
+    return refreshWindowMs > 0 && session.expiresAt - now() < refreshWindowMs;
+  }
+
+  function remember(cookieHeader: string, candidate: Candidate<Content>, session: Session): void {
+    // Only what the cheap look will find again: a duplicate further back must not vouch for the first one.
+    if (source.peek(cookieHeader) !== candidate.cookie) return;
+    verified.add(candidate.cookie, { session, sessionId: candidate.sessionId, checkedAt: now() });
+  }
+
+  async function refresh(content: Content, signal: AbortSignal): Promise<SettledRefresh> {
+    let outcome = await source.refresh(content, signal);
+    // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
+    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await source.refresh(content, signal);
+    switch (outcome.kind) {
+      case 'renewed':
+        return { kind: 'renewed', text: source.serialize(outcome.content) };
+      case 'ended':
+        return outcome;
+      case 'unanswered':
+        throw new AuthError('provider_unavailable', { cause: outcome.cause, retryAfter: 5 });
+    }
+  }
+
+  async function renew(stored: StoredSession<Content>, isHeadSent: () => boolean): Promise<Renewal<Content>> {
+    let current = stored;
+    for (let hop = 0; hop < maxHops; hop += 1) {
+      const { content } = current;
+      const key = keyOf(current);
+      if (isHeadSent() && !coordinator.knows(key)) {
+        emit({ type: 'refresh_skipped', reason: 'headers_sent' });
+        return { kind: 'skipped' };
+      }
+      const { settled, isNew } = await coordinator.run(key, (signal) => refresh(content, signal));
+      if (settled.kind === 'ended') {
+        if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
+        return settled;
+      }
+      const renewed = source.deserialize(settled.text);
+      if (renewed === undefined) throw new AuthError('token_rejected');
+      const next = source.toStored(renewed);
+      if (await isEnded(next.sessionId)) return { kind: 'ended', reason: 'signed_out' };
+      const verdict = await verifyRenewed(key, renewed);
+      if (verdict.kind === 'live') {
+        if (isNew) emit({ type: 'session_refreshed', userId: verdict.session.user.id, ...subject(next) });
+        return { kind: 'renewed', session: verdict.session, content: renewed };
+      }
+      // Fresh from the provider and still no good: say so loudly instead of asking again and again.
+      if (isNew || verdict.kind === 'invalid') throw new AuthError('token_rejected');
+      current = next;
+    }
+    throw new AuthError('token_rejected');
+  }
+
+  /** The old token is spent: as long as its successor cannot be judged, it must not get lost. */
+  async function verifyRenewed(key: string, renewed: Content): Promise<Verdict> {
+    try {
+      return await source.verify(renewed);
+    } catch (error) {
+      coordinator.retain(key);
+      throw error;
+    }
+  }
+
+  async function renewedResolution(
+    original: StoredSession<Content>,
+    renewal: Extract<Renewal<Content>, { kind: 'renewed' }>,
+    cookies: RequestCookies,
+  ): Promise<Resolution> {
+    return {
+      session: renewal.session,
+      cookies: await source.write(renewal.content, cookies),
+      onLost: () => coordinator.retain(keyOf(original)),
+    };
+  }
+
+  async function renewAhead(
+    candidate: Candidate<Content>,
+    cookies: RequestCookies,
+    isHeadSent: () => boolean,
+  ): Promise<Resolution | undefined> {
+    try {
+      const renewal = await renew(candidate, isHeadSent);
+      // Whatever the provider said, the token at hand is still valid; its own expiry will ask again.
+      return renewal.kind === 'renewed' ? await renewedResolution(candidate, renewal, cookies) : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async function resolve(cookieHeader: string | undefined, isHeadSent: () => boolean): Promise<Resolution> {
+    if (cookieHeader === undefined) return nobody;
+    const cookies = parseCookies(cookieHeader);
+    const read = await source.read(cookies);
+    if (read.kind === 'none') return nobody;
+
+    let reason = read.kind === 'unreadable' ? read.reason : 'signed_out';
+    let outage: unknown;
+    const expired: Candidate<Content>[] = [];
+    for (const candidate of read.kind === 'stored' ? read.candidates : []) {
+      if (await isEnded(candidate.sessionId)) continue;
+      try {
+        const verdict = await source.verify(candidate.content);
+        if (verdict.kind === 'live') {
+          remember(cookieHeader, candidate, verdict.session);
+          const alive: Resolution = { session: verdict.session, cookies: [] };
+          if (!isDueSoon(verdict.session) || isHeadSent()) return alive;
+          return { ...alive, later: renewAhead(candidate, cookies, isHeadSent) };
+        }
+        if (verdict.kind === 'expired') expired.push(candidate);
+        else reason = verdict.reason;
+      } catch (error) {
+        outage = error;
+      }
+    }
+    for (const candidate of expired) {
+      try {
+        const renewal = await renew(candidate, isHeadSent);
+        if (renewal.kind === 'renewed') return await renewedResolution(candidate, renewal, cookies);
+        if (renewal.kind === 'skipped') return nobody;
+        reason = renewal.reason;
+      } catch (error) {
+        outage = error;
+      }
+    }
+    // While one candidate could not be judged, nothing is cleared.
+    if (outage !== undefined) throw outage;
+    emit({ type: 'session_rejected', reason });
+    return { session: null, cookies: source.clear(cookies) };
+  }
+
+  /** An unsealed cookie can name anybody's session: only a token that the provider signed may leave a tombstone. */
+  async function isAuthentic(content: Content): Promise<boolean> {
+    if (source.isSealed) return true;
+    try {
+      return (await source.verify(content)).kind !== 'invalid';
+    } catch {
+      return false;
+    }
+  }
+
+  async function leaveTombstone(stored: StoredSession<Content>): Promise<void> {
+    const { sessionId, content, tokenLifetimeMs } = stored;
+    if (sessionId === undefined || !(await isAuthentic(content))) return;
+    const ttlMs = tombstoneMs(tokenLifetimeMs);
+    ended.end(sessionId, ttlMs);
+    try {
+      await shared?.endSession(sessionId, ttlMs);
+    } catch {
+      emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
+    }
+  }
+
+  return {
+    isEnded,
+    resolve,
+    peek(cookieHeader) {
+      if (cookieHeader === undefined) return undefined;
+      const cookie = source.peek(cookieHeader);
+      const known = cookie === undefined ? undefined : verified.get(cookie);
+      if (known === undefined || ended.has(known.sessionId) || isDueSoon(known.session)) return undefined;
+      if (shared !== undefined && now() - known.checkedAt > sharedRecheckMs) return undefined;
+      return known.session;
+    },
+    async signOut(cookieHeader) {
+      const cookies = parseCookies(cookieHeader);
+      const read = await source.read(cookies);
+      const candidates = read.kind === 'stored' ? read.candidates : [];
+      for (const candidate of candidates) {
+        verified.delete(candidate.cookie);
+        await leaveTombstone(candidate);
+      }
+      return { candidates, cookies: source.clear(cookies) };
+    },
+  };
+
+  function keyOf(stored: StoredSession<Content>): string {
+    return `${source.adapter}:${createHash('sha256').update(stored.refreshToken).digest('base64url')}`;
+  }
+}
+
+function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {
+  return stored.sessionId === undefined ? {} : { sessionId: stored.sessionId };
+}
