@@ -1,0 +1,23 @@
+/**
+ * What a browser does between an authorize URL and the application's callback: follows the redirects, and presses a button
+ * on the consent page. Resolves to the URL the browser would open next.
+ */
+export async function walkConsent(
+  authorizeUrl: string,
+  decision: { readonly approve: boolean; readonly user?: string | undefined },
+): Promise<URL> {
+  const consentUrl = await follow(authorizeUrl);
+  const body = new URLSearchParams({
+    decision: decision.approve ? 'approve' : 'deny',
+    ...(decision.user === undefined ? {} : { email: decision.user }),
+  });
+  return new URL(await follow(await follow(consentUrl, { method: 'POST', body })));
+}
+
+/** Where `url` redirects to. */
+export async function follow(url: string, init: RequestInit = {}): Promise<string> {
+  const response = await fetch(url, { ...init, redirect: 'manual' });
+  const location = response.headers.get('location');
+  if (location === null) throw new Error(`No redirect but ${response.status}: ${await response.text()}`);
+  return new URL(location, url).href;
+}

@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { JWTPayload } from 'jose';
+import { walkConsent } from './browser.ts';
+import { GoTrueError, errorReply } from './errors.ts';
+import { breakConnection, createFaults, faultReply } from './faults.ts';
+import { createFlows } from './flows.ts';
+import { json, readRequest } from './http.ts';
+import type { Reply, StandInRequest } from './http.ts';
+import { createSigningKeys } from './keys.ts';
+import type { TokenForgery } from './keys.ts';
+import { createMails } from './mails.ts';
+import type { Project } from './project.ts';
+import { createRoutes } from './routes/index.ts';
+import type { Route } from './routes/index.ts';
+import { createSessions } from './sessions.ts';
+import type { SessionOptions } from './sessions.ts';
+import type { Endpoint, Fault, FaultTarget, NewUser, Switches, User } from './types.ts';
+import { createUsers } from './users.ts';
+
+export type { Gate } from './faults.ts';
+export type { TokenForgery } from './keys.ts';
+export type { SessionOptions } from './sessions.ts';
+export type { Endpoint, Fault, FaultTarget, Mail, NewUser, SessionJson, Switches, User, UserJson } from './types.ts';
+
+export interface SupabaseStandInOptions extends Partial<Switches> {
+  /** Default: random. */
+  readonly publishableKey?: string;
+  /** Where browsers end up that came from nowhere allowed; default `http://127.0.0.1:3000`. */
+  readonly siteUrl?: string;
+  /** Further redirect targets; the site's own origin and loopback addresses need no entry. */
+  readonly redirectAllowList?: readonly string[];
+  /** `HS256` is a project that still signs with a shared secret: an empty JWKS, only /user can verify. */
+  readonly algorithm?: 'ES256' | 'HS256';
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+}
+
+export interface LoggedRequest extends StandInRequest {
+  readonly endpoint: Endpoint;
+}
+
+export type SupabaseStandIn = Awaited<ReturnType<typeof startSupabaseStandIn>>;
+
+/**
+ * A Supabase project (GoTrue, and a `notes` table behind PostgREST's path) that behaves as the real one does on its worst
+ * days, on 127.0.0.1 and a free port. Change `switches` at any time.
+ */
+export async function startSupabaseStandIn(options: SupabaseStandInOptions = {}) {
+  const { algorithm = 'ES256', now = Date.now, siteUrl = 'http://127.0.0.1:3000', redirectAllowList = [] } = options;
+  const { publishableKey = `sb_publishable_${randomBytes(16).toString('hex')}` } = options;
+  const switches = readSwitches(options);
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('The stand-in has no port.');
+  const url = `http://127.0.0.1:${address.port}`;
+
+  const keys = await createSigningKeys(algorithm, now);
+  const users = createUsers(switches, now);
+  const sessions = createSessions({ keys, users, switches, issuer: `${url}/auth/v1`, now });
+  const mails = createMails(url, switches, now);
+  const flows = createFlows(now);
+  const base = { url, siteUrl, redirectAllowList, publishableKey, switches, now };
+  const project: Project = { ...base, keys, users, sessions, flows, mails, notes: [] };
+  const routeOf = createRoutes(project);
+  const faults = createFaults();
+  const requests: LoggedRequest[] = [];
+
+  async function answer(route: Route, request: StandInRequest): Promise<Reply> {
+    if (!route.open && request.headers['apikey'] !== publishableKey) {
+      return json(401, {
+        message: 'Invalid API key',
+        hint: 'Double check your Supabase `anon` or `service_role` API key.',
+      });
+    }
+    try {
+      return await route.handle(request);
+    } catch (error) {
+      const known = error instanceof GoTrueError ? error : new GoTrueError(500, 'unexpected_failure', String(error));
+      return errorReply(known, request.headers['x-supabase-api-version']?.toString());
+    }
+  }
+
+  async function serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const request = await readRequest(req, url);
+    const route = routeOf(request);
+    requests.push({ ...request, endpoint: route.endpoint });
+    const fault = faults.next(route.endpoint);
+    await faults.passGates(route.endpoint);
+    const worksFirst = fault === undefined || fault === 'lost' || fault === 'reset';
+    const reply = worksFirst ? await answer(route, request) : faultReply(fault);
+    if (breakConnection(fault, reply, res) || !reply) return;
+    res.writeHead(reply.status, reply.headers).end(reply.body);
+  }
+  // A client that goes away mid-request is an everyday sight here.
+  server.on('request', (req, res) => void serve(req, res).catch(() => res.destroy()));
+
+  const userOf = (who: string | User): User => {
+    const user = typeof who === 'string' ? users.find(who) : who;
+    if (!user) throw new Error(`No such user: ${JSON.stringify(who)}`);
+    return user;
+  };
+
+  return {
+    url,
+    publishableKey,
+    switches,
+    mails: mails.sent,
+    /** Every request, in order. */
+    requests,
+    /** How many requests an endpoint has seen. */
+    calls: (endpoint: Endpoint) => requests.filter((request) => request.endpoint === endpoint).length,
+    addUser: (user: NewUser) => users.add(user),
+    addNote(owner: string | User, body: string) {
+      project.notes.push({ id: project.notes.length + 1, user_id: userOf(owner).id, body });
+    },
+    /** A session as a grant would answer it. */
+    issueSession: (who: string | User, session?: SessionOptions) => sessions.issue(userOf(who), session),
+    /** A token with exactly these claims; signed with the project's own key unless told otherwise. */
+    signToken: (claims: JWTPayload, forgery?: TokenForgery) => keys.sign(claims, forgery),
+    /** Signs with a new key from now on; `keepOld: false` forgets the old ones at once. */
+    rotateKeys: (rotation?: { readonly keepOld: boolean }) => keys.rotate(rotation),
+    /** Ends a session by the `session_id` of its tokens, as sign-out elsewhere does. */
+    revokeSession: (sessionId: string) => sessions.end(sessionId),
+    /** Breaks an endpoint for the next `times` calls, or until `heal()`. */
+    fail: (target: FaultTarget, fault: Fault, times?: number) => faults.fail(target, fault, times),
+    heal: () => faults.heal(),
+    /** Holds an endpoint's requests back until the test opens the gate. */
+    gate: (target: FaultTarget) => faults.gate(target),
+    /** A browser's walk from an authorize URL through the consent page; resolves to the callback URL. */
+    authorize: (authorizeUrl: string, decision: { readonly approve: boolean; readonly user?: string }) =>
+      walkConsent(authorizeUrl, decision),
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+function readSwitches(options: Partial<Switches>): Switches {
+  return {
+    autoconfirm: options.autoconfirm ?? false,
+    signupDisabled: options.signupDisabled ?? false,
+    emailProviderDisabled: options.emailProviderDisabled ?? false,
+    captchaToken: options.captchaToken,
+    minimumPasswordLength: options.minimumPasswordLength ?? 6,
+    requireLettersAndDigits: options.requireLettersAndDigits ?? false,
+    pwnedPasswords: options.pwnedPasswords ?? new Set(),
+    invalidEmailDomains: options.invalidEmailDomains ?? new Set(),
+    providers: options.providers ?? new Set(['github', 'google']),
+    oauthEmail: options.oauthEmail ?? 'octavia@example.com',
+    mailFrequency: options.mailFrequency ?? 60,
+    accessTokenTtl: options.accessTokenTtl ?? 3600,
+    reuse: options.reuse ?? 'strict',
+  };
+}

@@ -1,0 +1,33 @@
+/**
+ * Where GoTrue sends a browser: the asked-for URL if it has the site's origin, is a loopback address or is on the allow
+ * list, and silently the site URL otherwise. In the list `*` stops at dots and slashes, `**` at nothing.
+ */
+export function allowedRedirect(asked: string, siteUrl: string, allowList: readonly string[]): string {
+  const url = URL.parse(asked);
+  if (!url || !/^https?:$/.test(url.protocol)) return siteUrl;
+  if (url.origin === new URL(siteUrl).origin || /^(127(\.\d+){3}|\[::1\])$/.test(url.hostname)) return asked;
+  const [withoutFragment = ''] = asked.split('#');
+  return allowList.some((pattern) => globToRegExp(pattern).test(withoutFragment)) ? asked : siteUrl;
+}
+
+/** Adds `parameters` to the query, and to the fragment too where both are asked for, as GoTrue does with errors. */
+export function withParameters(
+  target: string,
+  parameters: Record<string, string>,
+  where: 'query' | 'fragment' | 'both',
+) {
+  const url = new URL(target);
+  if (where !== 'fragment') for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  const fragment = new URLSearchParams(parameters).toString();
+  if (where === 'fragment') url.hash = fragment;
+  if (where === 'both') url.hash = `${fragment}&sb=`;
+  return url.href;
+}
+
+function globToRegExp(pattern: string): RegExp {
+  const source = pattern
+    .split(/(\*\*|\*)/)
+    .map((part) => (part === '**' ? '.*' : part === '*' ? '[^./]*' : part.replace(/[.+?^${}()|[\]\\]/g, '\\$&')))
+    .join('');
+  return new RegExp(`^${source}$`);
+}

@@ -1,0 +1,68 @@
+import { GoTrueError } from '../errors.ts';
+import { bearerOf, json } from '../http.ts';
+import type { Reply, StandInRequest } from '../http.ts';
+import type { Project } from '../project.ts';
+import { userJson } from '../users.ts';
+
+/** `GET /user`: what the backend itself says about a token. */
+export async function user(project: Project, request: StandInRequest): Promise<Reply> {
+  return json(200, userJson((await authenticate(project, request)).user));
+}
+
+/** `POST /logout?scope=` global (the default), local or others. */
+export async function logout(project: Project, request: StandInRequest): Promise<Reply> {
+  const { user, sessionId } = await authenticate(project, request);
+  const scope = request.url.searchParams.get('scope') ?? 'global';
+  if (!['global', 'local', 'others'].includes(scope)) {
+    throw new GoTrueError(400, 'validation_failed', `Unsupported logout scope "${scope}"`);
+  }
+  project.sessions.signOut(sessionId, user.id, scope);
+  return { status: 204, headers: {}, body: '' };
+}
+
+/** `GET /settings`: public. */
+export function settings({ switches }: Project): Reply {
+  const known = ['apple', 'azure', 'discord', 'facebook', 'github', 'gitlab', 'google'];
+  const external = Object.fromEntries(
+    [...known, ...switches.providers].map((name) => [name, switches.providers.has(name)]),
+  );
+  return json(200, {
+    external: { ...external, anonymous_users: false, email: !switches.emailProviderDisabled, phone: false },
+    disable_signup: switches.signupDisabled,
+    mailer_autoconfirm: switches.autoconfirm,
+    phone_autoconfirm: false,
+    sms_provider: '',
+    saml_enabled: false,
+  });
+}
+
+/** `GET /rest/v1/notes`: the rows of whoever the bearer token speaks for, and none for the key alone. */
+export async function notes({ keys, notes: rows, publishableKey }: Project, request: StandInRequest): Promise<Reply> {
+  const bearer = bearerOf(request.headers);
+  if (bearer === '' || bearer === publishableKey) return json(200, []);
+  const claims = await keys.verify(bearer);
+  if (!claims) return json(401, { code: 'PGRST301', details: null, hint: null, message: 'JWT expired or not valid' });
+  return json(
+    200,
+    rows.filter(({ user_id }) => user_id === claims.sub),
+  );
+}
+
+async function authenticate({ keys, users, sessions }: Project, { headers }: StandInRequest) {
+  const bearer = bearerOf(headers);
+  if (bearer === '') {
+    throw new GoTrueError(401, 'no_authorization', 'This endpoint requires a valid Bearer token');
+  }
+  const claims = await keys.verify(bearer);
+  if (!claims) {
+    throw new GoTrueError(403, 'bad_jwt', 'invalid JWT: unable to parse or verify signature, token is malformed');
+  }
+  const found = users.get(claims.sub ?? '');
+  if (!found) throw new GoTrueError(403, 'user_not_found', 'User from sub claim in JWT does not exist');
+  const sessionId = String(claims['session_id']);
+  if (sessions.owner(sessionId) !== found.id) {
+    throw new GoTrueError(403, 'session_not_found', 'Session from session_id claim in JWT does not exist');
+  }
+  if (found.banned) throw new GoTrueError(403, 'user_banned', 'User is banned');
+  return { user: found, sessionId };
+}

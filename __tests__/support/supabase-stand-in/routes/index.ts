@@ -1,0 +1,62 @@
+import { json } from '../http.ts';
+import type { Reply, StandInRequest } from '../http.ts';
+import type { Project } from '../project.ts';
+import type { Endpoint } from '../types.ts';
+import { logout, notes, settings, user } from './account.ts';
+import { createOauth } from './oauth.ts';
+import { resend, signup } from './signup.ts';
+import { token } from './token.ts';
+import { followMailLink, verify } from './verify.ts';
+
+export interface Route {
+  readonly endpoint: Endpoint;
+  /** Browsers come here by themselves, so the gateway asks for no key. */
+  readonly open?: boolean;
+  handle(request: StandInRequest): Reply | Promise<Reply>;
+}
+
+const grants: Readonly<Record<string, Endpoint>> = { password: 'password', refresh_token: 'refresh', pkce: 'pkce' };
+
+/** Finds the route of a request. */
+export function createRoutes(project: Project): (request: StandInRequest) => Route {
+  const oauth = createOauth(project);
+  return ({ method, url }) => {
+    if (/^\/provider\/[^/]+\/authorize$/.test(url.pathname)) {
+      return { endpoint: 'authorize', open: true, handle: oauth.consent };
+    }
+    switch (`${method} ${url.pathname}`) {
+      case 'POST /auth/v1/token': {
+        const endpoint = grants[url.searchParams.get('grant_type') ?? ''] ?? 'other';
+        return { endpoint, handle: (request) => token(project, request) };
+      }
+      case 'POST /auth/v1/signup':
+        return { endpoint: 'signup', handle: (request) => signup(project, request) };
+      case 'POST /auth/v1/resend':
+        return { endpoint: 'resend', handle: (request) => resend(project, request) };
+      case 'POST /auth/v1/verify':
+        return { endpoint: 'verify', handle: (request) => verify(project, request) };
+      case 'GET /auth/v1/verify':
+        return { endpoint: 'verify', open: true, handle: (request) => followMailLink(project, request) };
+      case 'GET /auth/v1/authorize':
+        return { endpoint: 'authorize', open: true, handle: oauth.authorize };
+      case 'GET /auth/v1/callback':
+        return { endpoint: 'authorize', open: true, handle: oauth.callback };
+      case 'POST /auth/v1/logout':
+        return { endpoint: 'logout', handle: (request) => logout(project, request) };
+      case 'GET /auth/v1/user':
+        return { endpoint: 'user', handle: (request) => user(project, request) };
+      case 'GET /auth/v1/settings':
+        return { endpoint: 'settings', handle: () => settings(project) };
+      case 'GET /auth/v1/.well-known/jwks.json':
+        return { endpoint: 'jwks', open: true, handle: () => json(200, project.keys.jwks()) };
+      case 'GET /rest/v1/notes':
+        return { endpoint: 'rest', handle: (request) => notes(project, request) };
+      default:
+        return {
+          endpoint: 'other',
+          open: true,
+          handle: () => json(404, { message: 'no Route matched with those values' }),
+        };
+    }
+  };
+}

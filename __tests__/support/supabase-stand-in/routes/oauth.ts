@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { GoTrueError } from '../errors.ts';
+import { readChallenge } from '../flows.ts';
+import type { PkceChallenge } from '../flows.ts';
+import { page, redirect, textField } from '../http.ts';
+import type { Reply, StandInRequest } from '../http.ts';
+import { confirm } from '../project.ts';
+import type { Project } from '../project.ts';
+import { allowedRedirect, withParameters } from '../redirects.ts';
+import type { User } from '../types.ts';
+import { consentPage } from './consent-page.ts';
+import { errorParameters } from './verify.ts';
+
+interface Started {
+  readonly provider: string;
+  readonly target: string;
+  readonly pkce: PkceChallenge | undefined;
+  readonly startedAt: number;
+}
+
+/** The browser's way through an OAuth provider: /authorize → the provider's consent page → /callback → the application. */
+export function createOauth(project: Project) {
+  const { siteUrl, redirectAllowList, switches, users, sessions, flows, now, url: origin } = project;
+  const started = new Map<string, Started>();
+  const approvals = new Map<string, string>();
+
+  function authorize({ url }: StandInRequest): Reply {
+    const query = (name: string) => url.searchParams.get(name) ?? '';
+    const provider = query('provider');
+    if (!switches.providers.has(provider)) {
+      throw new GoTrueError(400, 'validation_failed', 'Unsupported provider: provider is not enabled');
+    }
+    const pkce = readChallenge(query('code_challenge'), query('code_challenge_method'));
+    const target = allowedRedirect(query('redirect_to'), siteUrl, redirectAllowList);
+    const state = randomUUID();
+    started.set(state, { provider, target, pkce, startedAt: now() });
+    const parameters = { state, scope: query('scopes') };
+    return redirect(302, withParameters(`${origin}/provider/${provider}/authorize`, parameters, 'query'));
+  }
+
+  /** The provider's page, and what its buttons do. */
+  function consent({ method, url, body }: StandInRequest): Reply {
+    const state = url.searchParams.get('state') ?? '';
+    if (method !== 'POST') return page(200, consentPage(url.pathname.split('/')[2] ?? '', switches.oauthEmail));
+    const back = `${origin}/auth/v1/callback`;
+    if (textField(body, 'decision') !== 'approve') {
+      // The provider's own words; GoTrue passes them on without an error_code.
+      const denial = { error: 'access_denied', error_description: 'The user has denied your application access.' };
+      return redirect(302, withParameters(back, { ...denial, state }, 'query'));
+    }
+    const code = randomUUID();
+    approvals.set(code, textField(body, 'email') || switches.oauthEmail);
+    return redirect(302, withParameters(back, { code, state }, 'query'));
+  }
+
+  async function callback({ url }: StandInRequest): Promise<Reply> {
+    const query = (name: string) => url.searchParams.get(name) ?? '';
+    const flow = started.get(query('state'));
+    started.delete(query('state'));
+    if (!flow) {
+      // Without a state there is no telling where the browser came from: the site, not the application's callback.
+      const error = new GoTrueError(400, 'bad_oauth_state', 'OAuth state parameter is invalid');
+      return redirect(303, withParameters(siteUrl, errorParameters(error), 'both'));
+    }
+    if (query('error') !== '') {
+      const denial = { error: query('error'), error_description: query('error_description') };
+      return redirect(302, withParameters(flow.target, denial, 'both'));
+    }
+    try {
+      const user = signInVia(flow.provider, approvals.get(query('code')));
+      approvals.delete(query('code'));
+      if (flow.pkce) {
+        const code = flows.issueCode(flow.pkce, user.id, flow.startedAt, 'oauth');
+        return redirect(302, withParameters(flow.target, { code }, 'query'));
+      }
+      const { access_token, refresh_token } = await sessions.issue(user, { method: 'oauth' });
+      return redirect(302, withParameters(flow.target, { access_token, refresh_token }, 'fragment'));
+    } catch (error) {
+      if (!(error instanceof GoTrueError)) throw error;
+      return redirect(302, withParameters(flow.target, errorParameters(error), 'both'));
+    }
+  }
+
+  function signInVia(provider: string, email: string | undefined): User {
+    if (email === undefined) throw new GoTrueError(500, 'unexpected_failure', 'Unable to exchange external code');
+    const existing = users.find(email);
+    if (existing?.banned) throw new GoTrueError(403, 'user_banned', 'User is banned');
+    if (!existing && switches.signupDisabled) {
+      throw new GoTrueError(422, 'signup_disabled', 'Signups not allowed for this instance');
+    }
+    const user = existing ?? users.add({ email }, provider);
+    if (!user.providers.includes(provider)) user.providers.push(provider);
+    confirm(project, user);
+    return user;
+  }
+
+  return { authorize, consent, callback };
+}
+
+export type Oauth = ReturnType<typeof createOauth>;

@@ -1,0 +1,64 @@
+import { GoTrueError } from '../errors.ts';
+import { readChallenge } from '../flows.ts';
+import { json, recordField, textField } from '../http.ts';
+import type { Reply, StandInRequest } from '../http.ts';
+import { confirm } from '../project.ts';
+import type { Project } from '../project.ts';
+import { allowedRedirect } from '../redirects.ts';
+import { obfuscatedUserJson, userJson } from '../users.ts';
+import type { User } from '../types.ts';
+import { checkCaptcha } from './captcha.ts';
+
+/** `POST /signup`. */
+export async function signup(project: Project, request: StandInRequest): Promise<Reply> {
+  const { switches, users, sessions } = project;
+  const { body } = request;
+  checkCaptcha(switches, body);
+  if (switches.signupDisabled) {
+    throw new GoTrueError(422, 'signup_disabled', 'Signups not allowed for this instance');
+  }
+  if (switches.emailProviderDisabled) {
+    throw new GoTrueError(400, 'email_provider_disabled', 'Email signups are disabled');
+  }
+  const email = textField(body, 'email');
+  const password = textField(body, 'password');
+  users.checkNewCredentials(email, password);
+  readChallengeOf(request);
+
+  const existing = users.find(email);
+  if (existing?.confirmedAt !== undefined) {
+    if (switches.autoconfirm) throw new GoTrueError(422, 'user_already_exists', 'User already registered');
+    return json(200, obfuscatedUserJson(email, users.isoNow(), recordField(body, 'data')));
+  }
+  // The password of an address that waits for its confirmation stays what it was: nobody has proven anything yet.
+  const user = existing ?? users.add({ email, password, confirmed: false, metadata: recordField(body, 'data') });
+  if (switches.autoconfirm) {
+    confirm(project, user);
+    return json(200, await sessions.issue(user));
+  }
+  sendConfirmation(project, request, user);
+  return json(200, userJson(user));
+}
+
+/** `POST /resend`: says nothing about whom it knows. */
+export function resend(project: Project, request: StandInRequest): Reply {
+  const { body } = request;
+  checkCaptcha(project.switches, body);
+  if (textField(body, 'type') !== 'signup') {
+    throw new GoTrueError(400, 'validation_failed', 'Missing one of these types: signup, email_change');
+  }
+  const user = project.users.find(textField(body, 'email'));
+  if (user && user.confirmedAt === undefined) sendConfirmation(project, request, user);
+  return json(200, {});
+}
+
+function sendConfirmation(project: Project, request: StandInRequest, user: User): void {
+  const { mails, users, siteUrl, redirectAllowList } = project;
+  const asked = request.url.searchParams.get('redirect_to') ?? '';
+  mails.send(user, 'signup', allowedRedirect(asked, siteUrl, redirectAllowList), readChallengeOf(request));
+  user.confirmationSentAt = users.isoNow();
+}
+
+function readChallengeOf({ body }: StandInRequest) {
+  return readChallenge(textField(body, 'code_challenge'), textField(body, 'code_challenge_method'));
+}

@@ -1,0 +1,122 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { JWTPayload } from 'jose';
+import { GoTrueError } from './errors.ts';
+import type { SigningKeys } from './keys.ts';
+import { appMetadataOf, userJson } from './users.ts';
+import type { Users } from './users.ts';
+import type { SessionJson, Switches, User } from './types.ts';
+
+interface RefreshToken {
+  readonly token: string;
+  readonly sessionId: string;
+  readonly userId: string;
+  readonly parent: string | undefined;
+  revoked: boolean;
+}
+
+export interface SessionOptions {
+  /** Seconds; negative for a token that has expired already. */
+  readonly ttl?: number;
+  /** Added to the access token, or in place of what it would say. */
+  readonly claims?: JWTPayload;
+  /** The method in `amr`. */
+  readonly method?: string;
+}
+
+export interface SessionParts {
+  readonly keys: SigningKeys;
+  readonly users: Users;
+  readonly switches: Switches;
+  readonly issuer: string;
+  readonly now: () => number;
+}
+
+/** Sessions and their families of refresh tokens. */
+export function createSessions({ keys, users, switches, issuer, now }: SessionParts) {
+  const owners = new Map<string, string>();
+  const tokens = new Map<string, RefreshToken>();
+
+  async function toJson(user: User, refresh: RefreshToken, options: SessionOptions = {}): Promise<SessionJson> {
+    const iat = Math.floor(now() / 1000);
+    const expiresIn = options.ttl ?? switches.accessTokenTtl;
+    const accessToken = await keys.sign({
+      iss: issuer,
+      sub: user.id,
+      aud: 'authenticated',
+      exp: iat + expiresIn,
+      iat,
+      email: user.email,
+      phone: '',
+      app_metadata: appMetadataOf(user),
+      user_metadata: user.metadata,
+      role: 'authenticated',
+      aal: 'aal1',
+      amr: [{ method: options.method ?? 'password', timestamp: iat }],
+      session_id: refresh.sessionId,
+      is_anonymous: false,
+      ...options.claims,
+    });
+    return {
+      access_token: accessToken,
+      token_type: 'bearer',
+      expires_in: expiresIn,
+      expires_at: iat + expiresIn,
+      refresh_token: refresh.token,
+      user: userJson(user),
+    };
+  }
+
+  function addToken(sessionId: string, userId: string, parent?: string): RefreshToken {
+    const added = { token: randomBytes(9).toString('base64url'), sessionId, userId, parent, revoked: false };
+    tokens.set(added.token, added);
+    return added;
+  }
+
+  function end(sessionId: string): void {
+    owners.delete(sessionId);
+    for (const [name, token] of tokens) if (token.sessionId === sessionId) tokens.delete(name);
+  }
+
+  const familyOf = (sessionId: string) => [...tokens.values()].filter((token) => token.sessionId === sessionId);
+
+  return {
+    owner: (sessionId: string) => owners.get(sessionId),
+    end,
+
+    issue(user: User, options: SessionOptions = {}): Promise<SessionJson> {
+      const sessionId = randomUUID();
+      owners.set(sessionId, user.id);
+      user.lastSignInAt = users.isoNow();
+      return toJson(user, addToken(sessionId, user.id), options);
+    },
+
+    /** @throws GoTrueError */
+    refresh(name: string): Promise<SessionJson> {
+      if (name === '') throw new GoTrueError(400, 'validation_failed', 'Refresh token is required');
+      const used = tokens.get(name);
+      const user = used && users.get(used.userId);
+      if (!used || !user) {
+        throw new GoTrueError(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found');
+      }
+      if (user.banned) throw new GoTrueError(400, 'user_banned', 'Invalid Refresh Token: User Banned');
+      if (used.revoked) {
+        const family = familyOf(used.sessionId);
+        const active = family.find((token) => !token.revoked);
+        if (switches.reuse === 'parent' && active?.parent === name) return toJson(user, active);
+        // A spent token in somebody's hands means that it was stolen: nobody goes on with this family.
+        for (const token of family) token.revoked = true;
+        throw new GoTrueError(400, 'refresh_token_already_used', 'Invalid Refresh Token: Already Used');
+      }
+      used.revoked = true;
+      return toJson(user, addToken(used.sessionId, user.id, name));
+    },
+
+    signOut(sessionId: string, userId: string, scope: string): void {
+      for (const [id, owner] of owners) {
+        if (owner === userId && (scope === 'global' || (scope === 'local') === (id === sessionId))) end(id);
+      }
+    },
+  };
+}
+
+export type Sessions = ReturnType<typeof createSessions>;
