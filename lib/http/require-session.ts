@@ -62,11 +62,11 @@ export function requireSession(
   next?: Next,
 ): RequestHandler | undefined {
   if (res !== undefined && next !== undefined) {
-    guard(anySession, first as IncomingMessage, res, next);
+    guard(anySession, first as IncomingMessage, next);
     return undefined;
   }
   const requirements = readRequirements(first);
-  return (req, response, proceed) => guard(requirements, req, response, proceed);
+  return (req, _res, proceed) => guard(requirements, req, proceed);
 }
 
 const anySession: Requirements = { adapter: undefined, organization: undefined, aal: undefined, check: undefined };
@@ -98,7 +98,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-function guard(requirements: Requirements, req: IncomingMessage, res: ServerResponse, next: Next): void {
+function guard(requirements: Requirements, req: IncomingMessage, next: Next): void {
   const mounted = pick(req, requirements);
   if (mounted instanceof ConfigurationError) {
     next(mounted);
