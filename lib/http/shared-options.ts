@@ -1,0 +1,200 @@
+import * as v from 'valibot';
+import { patternProblem } from '../core/path-matcher.ts';
+import { ConfigurationError } from '../errors.ts';
+import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
+import type { OnEvent } from '../types.ts';
+import type { AdapterDefinition, OnError } from './definition.ts';
+
+/** Seconds; what WorkOS' own SDKs use, and the most that browsers keep a cookie (RFC 6265bis §5.5). */
+const defaultCookieMaxAge = 400 * 24 * 60 * 60;
+
+export const text = (what: string) => v.pipe(v.string(`must be a string: ${what}`), v.nonEmpty(`is empty: ${what}`));
+
+/** A function option; its type is the caller's word, its being a function is checked. */
+export const callback = <T>(signature: string) =>
+  v.custom<T>((value) => typeof value === 'function', `must be a function: ${signature}`);
+
+const wholeNumber = (what: string, min: number, max: number) =>
+  v.pipe(
+    v.number(`must be a number: ${what}`),
+    v.integer(`must be a whole number: ${what}`),
+    v.minValue(min, `must be at least ${min}: ${what}`),
+    v.maxValue(max, `must be at most ${max}: ${what}`),
+  );
+
+/** A path of one of the adapter's own routes: literal, so that it can be compared, printed and registered with a provider. */
+export const routePath = (path: string) =>
+  v.optional(
+    v.pipe(
+      v.string('must be a root-relative path such as /login'),
+      v.regex(
+        /^(?:\/[A-Za-z0-9._~-]+)+$/,
+        'must be a root-relative path of letters, digits and . _ ~ - such as /login, without a trailing slash',
+      ),
+      v.check((value) => !value.split('/').some((segment) => segment === '.' || segment === '..'), 'must not contain dot segments'),
+    ),
+    path,
+  );
+
+/** A page of the application: root-relative, or absolute where it lives on a host of its own. */
+export const pageUrl = v.pipe(
+  v.string('must be a root-relative path or an http(s) URL'),
+  v.check(
+    (value) => (/^\/(?![/\\])/.test(value) ? URL.canParse(value, 'http://host.invalid') : isHttpUrl(value)),
+    'must be a root-relative path such as /sign-in, or an http(s) URL',
+  ),
+);
+
+const pattern = v.pipe(
+  v.string('must be a path pattern such as /dashboard(.*)'),
+  v.rawCheck(({ dataset, addIssue }) => {
+    const problem = dataset.typed ? patternProblem(dataset.value) : undefined;
+    if (problem !== undefined) addIssue({ message: problem });
+  }),
+);
+
+export function isHttpUrl(value: string): boolean {
+  return /^https?:\/\//i.test(value) && URL.canParse(value);
+}
+
+const origin = v.pipe(
+  v.string('must be an origin such as https://www.example.com'),
+  v.check(
+    (value) => isHttpUrl(value) && new URL(value).origin === value.toLowerCase(),
+    'must be an origin, without path or trailing slash, such as https://www.example.com',
+  ),
+);
+
+export const cookieEntries = {
+  domain: v.optional(v.pipe(v.string('must be a host name'), v.regex(/^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i, 'must be a host name'))),
+  path: v.optional(v.pipe(v.string('must be a path'), v.regex(/^\/[^;\s]*$/, 'must be a path that starts with /'))),
+  sameSite: v.optional(v.picklist(['lax', 'strict', 'none'], "must be 'lax', 'strict' or 'none'")),
+  secure: v.optional(v.boolean('must be true or false')),
+  maxAge: v.optional(v.nullable(wholeNumber('seconds, or null for a cookie that ends with the browser', 1, defaultCookieMaxAge))),
+};
+
+/** The options that both adapters have. */
+export const sharedEntries = {
+  appBaseUrl: v.optional(
+    v.pipe(
+      v.string('must be an absolute http(s) URL'),
+      v.check(isHttpUrl, 'must be an absolute http(s) URL such as https://app.example.com'),
+    ),
+  ),
+  protectedRoutes: v.pipe(
+    v.optional(v.union([v.array(pattern, 'must be a pattern or a list of patterns'), pattern]), []),
+    v.transform((value) => (typeof value === 'string' ? [value] : value)),
+  ),
+  trustedOrigins: v.optional(v.array(origin, 'must be a list of origins'), []),
+  stylesheetPath: routePath('/auth/pages.css'),
+  timeoutMs: v.optional(wholeNumber('the budget in milliseconds for all tries of one call to the provider', 100, 30_000), 5_000),
+  refreshWindow: v.optional(wholeNumber('seconds before expiry in which a token is renewed ahead of time', 0, 3_600), 0),
+  maxCachedSessions: v.optional(wholeNumber('how many verified sessions are remembered', 0, 10_000_000), 10_000),
+  coordinator: v.optional(
+    v.custom<SharedCoordinator>(isCoordinator, 'must be a coordinator, such as createRedisCoordinator() makes'),
+  ),
+  onError: v.optional(callback<OnError>('(error, req, res, next) => void')),
+  onEvent: v.optional(callback<OnEvent>('(event) => void')),
+  /** Milliseconds since the epoch; for tests. */
+  now: v.optional(callback<() => number>('() => number'), () => Date.now),
+};
+
+function isCoordinator(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    ['coordinate', 'endSession', 'isEnded'].every((name) => typeof Reflect.get(value, name) === 'function')
+  );
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface OptionRules<Schema extends v.GenericSchema> {
+  /** The factory's name. */
+  readonly name: string;
+  readonly schema: Schema;
+  /** Which variables stand in for an option, first one first. */
+  readonly env: Readonly<Record<string, readonly string[]>>;
+  /** The options that are paths of own routes, with their defaults. */
+  readonly paths: Readonly<Record<string, string>>;
+  /** Problems that only several options together show. */
+  readonly check?: (given: Readonly<Record<string, unknown>>, environment: Environment) => readonly string[];
+}
+
+/**
+ * Options as given, completed from the environment, checked as a whole.
+ *
+ * @throws {ConfigurationError} with every problem, each naming its option and environment variables
+ */
+export function readOptions<Schema extends v.GenericSchema>(
+  input: unknown,
+  rules: OptionRules<Schema>,
+  environment: Environment = process.env,
+): v.InferOutput<Schema> {
+  if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input))) {
+    throw new ConfigurationError(rules.name, ['options must be an object']);
+  }
+  const given: Record<string, unknown> = { ...input };
+  for (const [option, names] of Object.entries(rules.env)) {
+    given[option] ??= names.map((name) => environment[name]).find((value) => value !== undefined && value !== '');
+  }
+  for (const [option, value] of Object.entries(given)) if (value === undefined) Reflect.deleteProperty(given, option);
+
+  const parsed = v.safeParse(rules.schema, given);
+  const problems = [
+    ...(parsed.issues ?? []).map((issue) => describe(issue, rules.env)),
+    ...pathClashes(given, rules.paths),
+    ...(rules.check?.(given, environment) ?? []),
+  ];
+  if (!parsed.success || problems.length > 0) throw new ConfigurationError(rules.name, problems);
+  return parsed.output;
+}
+
+function describe(issue: v.BaseIssue<unknown>, env: OptionRules<v.GenericSchema>['env']): string {
+  const path = v.getDotPath(issue) ?? '';
+  const option = path.split('.')[0] ?? '';
+  if (issue.type === 'strict_object' && issue.expected === 'never') return `${path} is not an option; check its spelling`;
+  const isMissing = issue.type === 'strict_object' && issue.received === 'undefined';
+  return `${nameOf(path, env[option])} ${isMissing ? 'is missing' : issue.message}`;
+}
+
+/** `apiKey (env B2B_API_KEY)`: both ways to mend it. */
+export function nameOf(option: string, names: readonly string[] | undefined): string {
+  return names === undefined ? option : `${option} (env ${names.join(' or ')})`;
+}
+
+function pathClashes(given: Readonly<Record<string, unknown>>, paths: Readonly<Record<string, string>>): string[] {
+  const taken = new Map<string, string>();
+  const problems: string[] = [];
+  for (const [option, fallback] of Object.entries(paths)) {
+    const value = given[option] ?? fallback;
+    if (typeof value !== 'string') continue;
+    const other = taken.get(value.toLowerCase());
+    if (other !== undefined) problems.push(`${option} and ${other} are both '${value}'; give each route a path of its own`);
+    taken.set(value.toLowerCase(), option);
+  }
+  return problems;
+}
+
+interface GivenCookieOptions {
+  readonly domain?: string | undefined;
+  readonly path?: string | undefined;
+  readonly sameSite?: 'lax' | 'strict' | 'none' | undefined;
+  readonly secure?: boolean | undefined;
+  readonly maxAge?: number | null | undefined;
+  readonly httpOnly?: boolean | undefined;
+}
+
+/** The attributes of an adapter's session cookie. */
+export function cookieAttributes(given: GivenCookieOptions = {}): AdapterDefinition['cookieOptions'] {
+  const { domain, path = '/', sameSite = 'lax', secure, maxAge = defaultCookieMaxAge, httpOnly = true } = given;
+  return {
+    domain,
+    path,
+    sameSite,
+    httpOnly,
+    maxAge: maxAge ?? undefined,
+    // Browsers drop a SameSite=None cookie that is not Secure.
+    ...(sameSite === 'none' ? { secure: true } : secure === undefined ? {} : { secure }),
+  };
+}
