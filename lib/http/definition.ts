@@ -27,7 +27,7 @@ export interface AdapterDefinition {
   readonly adapter: AdapterName;
   /** The factory's name, for messages. */
   readonly name: 'b2bAuth' | 'backendAuth';
-  readonly resolver: Omit<SessionResolver<unknown>, 'signOut'>;
+  readonly resolver: Pick<SessionResolver<unknown>, 'peek' | 'resolve'>;
   readonly ownPaths: readonly OwnPath[];
   readonly protectedRoutes: readonly string[];
   /** Where a visitor signs in; root-relative, a page of the application or `undefined` for the adapter's own `loginPath`. */

@@ -5,6 +5,50 @@ import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
 import type { OnEvent } from '../types.ts';
 import type { AdapterDefinition, OnError } from './definition.ts';
 
+/** The attributes of the session cookie that an application may choose (RFC 6265bis §4.1.2). */
+export interface CookieOptions {
+  /** Default: none, so that only this host gets the cookie. */
+  readonly domain?: string;
+  /** Default `/`. */
+  readonly path?: string;
+  /** Default `lax`. `strict` hides the session from the first page after a link from elsewhere; `none` implies `secure`. */
+  readonly sameSite?: 'lax' | 'strict' | 'none';
+  /** Default: whether the public origin is https. */
+  readonly secure?: boolean;
+  /** Seconds, or `null` for a cookie that ends with the browser. Default 400 days. */
+  readonly maxAge?: number | null;
+}
+
+/** The options that both adapters have. */
+export interface SharedAuthOptions {
+  /** The application's public base URL, where it cannot be told from the request. */
+  readonly appBaseUrl?: string;
+  /** Root-relative path patterns of pages that need a session; a trailing `(.*)` matches any remainder. Default: none. */
+  readonly protectedRoutes?: string | readonly string[];
+  /** Further origins of one's own that may post to the auth routes. Default: none. */
+  readonly trustedOrigins?: readonly string[];
+  /** Where the built-in pages' stylesheet is served. Default `/auth/pages.css`. */
+  readonly stylesheetPath?: string;
+  /** The budget for all tries of one call to the provider, in milliseconds. Default 5,000. */
+  readonly timeoutMs?: number;
+  /**
+   * How long before its expiry a token is renewed ahead of time, in seconds. Default 0: never. The request at hand is not held
+   * up for it, so its answer may come too late for this response and waits in this process' memory for the next one; with
+   * several processes use it together with `coordinator`.
+   */
+  readonly refreshWindow?: number;
+  /** How many verified sessions are remembered (about 7 KB each). 0 turns the cache off. Default 10,000. */
+  readonly maxCachedSessions?: number;
+  /** Shares refreshes and sign-outs between processes; see `express-auth-adapters/redis`. */
+  readonly coordinator?: SharedCoordinator;
+  /** Takes over every error that a visitor would see. */
+  readonly onError?: OnError;
+  /** Is told what happens, without secrets. */
+  readonly onEvent?: OnEvent;
+  /** The clock, in milliseconds since the epoch; for tests. */
+  readonly now?: () => number;
+}
+
 /** Seconds; what WorkOS' own SDKs use, and the most that browsers keep a cookie (RFC 6265bis §5.5). */
 const defaultCookieMaxAge = 400 * 24 * 60 * 60;
 
@@ -73,7 +117,6 @@ export const cookieEntries = {
   maxAge: v.optional(v.nullable(wholeNumber('seconds, or null for a cookie that ends with the browser', 1, defaultCookieMaxAge))),
 };
 
-/** The options that both adapters have. */
 export const sharedEntries = {
   appBaseUrl: v.optional(
     v.pipe(

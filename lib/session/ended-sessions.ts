@@ -1,9 +1,15 @@
 import { LRUCache } from 'lru-cache';
 
-/** A memory of sessions that were signed out, kept until nothing of them can still be accepted. */
+/**
+ * How a session ended. The cookie of a `replaced` one is already overwritten by its successor's: clearing it now would take
+ * the new session along.
+ */
+export type Ending = 'signed_out' | 'replaced';
+
+/** A memory of sessions that ended here, kept until nothing of them can still be accepted. */
 export interface EndedSessions {
-  end(sessionId: string, ttlMs: number): void;
-  has(sessionId: string | undefined): boolean;
+  end(sessionId: string, ending: Ending, ttlMs: number): void;
+  endingOf(sessionId: string | undefined): Ending | undefined;
 }
 
 /** Long enough for every request that was on its way when the visitor signed out. */
@@ -20,18 +26,18 @@ export function tombstoneMs(tokenLifetimeMs: number): number {
 }
 
 export function createEndedSessions(now: () => number): EndedSessions {
-  const tombstones = new LRUCache<string, true>({
+  const tombstones = new LRUCache<string, Ending>({
     max: maxTombstones,
     ttl: minTombstoneMs,
     ttlResolution: 0,
     perf: { now },
   });
   return {
-    end(sessionId, ttlMs) {
-      tombstones.set(sessionId, true, { ttl: ttlMs });
+    end(sessionId, ending, ttlMs) {
+      tombstones.set(sessionId, ending, { ttl: ttlMs });
     },
-    has(sessionId) {
-      return tombstones.size > 0 && sessionId !== undefined && tombstones.has(sessionId);
+    endingOf(sessionId) {
+      return tombstones.size === 0 || sessionId === undefined ? undefined : tombstones.get(sessionId);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { tombstoneMs } from './ended-sessions.ts';
-import type { EndedSessions } from './ended-sessions.ts';
+import type { EndedSessions, Ending } from './ended-sessions.ts';
 import type { Emit } from './events.ts';
 import type { RefreshCoordinator, SettledRefresh, SharedCoordinator } from './refresh-coordinator.ts';
 import type { Candidate, SessionSource, StoredSession, Verdict } from './session-source.ts';
@@ -37,8 +37,10 @@ export interface SessionResolver<Content> {
   resolve(cookieHeader: string | undefined, isHeadSent: () => boolean): Promise<Resolution>;
   /** Ends whatever session the cookies hold, here and in every process that shares the coordinator. */
   signOut(cookieHeader: string | undefined): Promise<SignedOut<Content>>;
-  /** Whether the session was signed out while its tokens may still be valid. */
-  isEnded(sessionId: string | undefined): Promise<boolean>;
+  /** Makes way for a new session: what the cookies held ends, and a refresh of it that is under way no longer counts. */
+  replace(cookieHeader: string | undefined, newSessionId: string | undefined): Promise<void>;
+  /** How the session ended, if it did while its tokens may still be valid. */
+  endingOf(sessionId: string | undefined): Promise<Ending | undefined>;
 }
 
 export interface SessionResolverParts<Content> {
@@ -69,15 +71,14 @@ type Renewal<Content> =
 export function createSessionResolver<Content>(parts: SessionResolverParts<Content>): SessionResolver<Content> {
   const { source, coordinator, shared, ended, verified, emit, now, refreshWindowMs } = parts;
 
-  async function isEnded(sessionId: string | undefined): Promise<boolean> {
-    if (sessionId === undefined) return false;
-    if (ended.has(sessionId)) return true;
-    if (shared === undefined) return false;
+  async function endingOf(sessionId: string | undefined): Promise<Ending | undefined> {
+    const here = ended.endingOf(sessionId);
+    if (here !== undefined || sessionId === undefined || shared === undefined) return here;
     try {
-      return await shared.isEnded(sessionId);
+      return (await shared.isEnded(sessionId)) ? 'signed_out' : undefined;
     } catch {
       emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
-      return false;
+      return undefined;
     }
   }
 
@@ -122,7 +123,8 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
       const renewed = source.deserialize(settled.text);
       if (renewed === undefined) throw new AuthError('token_rejected');
       const next = source.toStored(renewed);
-      if (await isEnded(next.sessionId)) return { kind: 'ended', reason: 'signed_out' };
+      const ending = await endingOf(next.sessionId);
+      if (ending !== undefined) return { kind: 'ended', reason: ending };
       const verdict = await verifyRenewed(key, renewed);
       if (verdict.kind === 'live') {
         if (isNew) emit({ type: 'session_refreshed', userId: verdict.session.user.id, ...subject(next) });
@@ -177,11 +179,15 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     const read = await source.read(cookies);
     if (read.kind === 'none') return nobody;
 
-    let reason = read.kind === 'unreadable' ? read.reason : 'signed_out';
+    let reason = read.kind === 'unreadable' ? read.reason : 'unknown';
     let outage: unknown;
     const expired: Candidate<Content>[] = [];
     for (const candidate of read.kind === 'stored' ? read.candidates : []) {
-      if (await isEnded(candidate.sessionId)) continue;
+      const ending = await endingOf(candidate.sessionId);
+      if (ending !== undefined) {
+        reason = ending;
+        continue;
+      }
       try {
         const verdict = await source.verify(candidate.content);
         if (verdict.kind === 'live') {
@@ -208,6 +214,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     }
     // While one candidate could not be judged, nothing is cleared.
     if (outage !== undefined) throw outage;
+    if (reason === 'replaced') return nobody;
     emit({ type: 'session_rejected', reason });
     return { session: null, cookies: source.clear(cookies) };
   }
@@ -222,11 +229,13 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     }
   }
 
-  async function leaveTombstone(stored: StoredSession<Content>): Promise<void> {
-    const { sessionId, content, tokenLifetimeMs } = stored;
+  async function end(candidate: Candidate<Content>, ending: Ending): Promise<void> {
+    const { sessionId, content, cookie, tokenLifetimeMs: lifetimeMs } = candidate;
+    verified.delete(cookie);
     if (sessionId === undefined || !(await isAuthentic(content))) return;
-    const ttlMs = tombstoneMs(tokenLifetimeMs);
-    ended.end(sessionId, ttlMs);
+    const ttlMs = tombstoneMs(lifetimeMs);
+    ended.end(sessionId, ending, ttlMs);
+    if (ending === 'replaced') return;
     try {
       await shared?.endSession(sessionId, ttlMs);
     } catch {
@@ -234,26 +243,32 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     }
   }
 
+  async function candidatesIn(cookies: RequestCookies): Promise<readonly Candidate<Content>[]> {
+    const read = await source.read(cookies);
+    return read.kind === 'stored' ? read.candidates : [];
+  }
+
   return {
-    isEnded,
+    endingOf,
     resolve,
     peek(cookieHeader) {
       if (cookieHeader === undefined) return undefined;
       const cookie = source.peek(cookieHeader);
       const known = cookie === undefined ? undefined : verified.get(cookie);
-      if (known === undefined || ended.has(known.sessionId) || isDueSoon(known.session)) return undefined;
+      if (known === undefined || ended.endingOf(known.sessionId) !== undefined || isDueSoon(known.session)) return undefined;
       if (shared !== undefined && now() - known.checkedAt > sharedRecheckMs) return undefined;
       return known.session;
     },
     async signOut(cookieHeader) {
       const cookies = parseCookies(cookieHeader);
-      const read = await source.read(cookies);
-      const candidates = read.kind === 'stored' ? read.candidates : [];
-      for (const candidate of candidates) {
-        verified.delete(candidate.cookie);
-        await leaveTombstone(candidate);
-      }
+      const candidates = await candidatesIn(cookies);
+      for (const candidate of candidates) await end(candidate, 'signed_out');
       return { candidates, cookies: source.clear(cookies) };
+    },
+    async replace(cookieHeader, newSessionId) {
+      for (const candidate of await candidatesIn(parseCookies(cookieHeader))) {
+        if (candidate.sessionId !== newSessionId) await end(candidate, 'replaced');
+      }
     },
   };
 
