@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { chromium } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core';
+
+/** Where Debian and its kin put Chromium; `CHROMIUM_PATH` says otherwise. */
+const candidates = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+/** No sandbox, as containers have none to give; nothing that talks to the network of its own accord. */
+const launchArguments = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export interface TestBrowser {
+  /** A browser profile of its own: no cookie is shared with another context. */
+  newContext(options?: BrowserContextOptions): Promise<BrowserContext>;
+  /** Closes every context and ends the browser. */
+  close(): Promise<void>;
+}
+
+/** Chromium without a window. Close it in `afterAll`. */
+export async function launchBrowser(): Promise<TestBrowser> {
+  const browser: Browser = await chromium.launch({ executablePath: chromiumPath(), args: launchArguments });
+  return {
+    newContext: async (options) => {
+      const context = await browser.newContext(options);
+      // A missing element shall fail its own test, not run into jest's limit for all of them.
+      context.setDefaultTimeout(5_000);
+      return context;
+    },
+    close: () => browser.close(),
+  };
+}
+
+function chromiumPath(): string {
+  const path = process.env['CHROMIUM_PATH'] ?? candidates.find((candidate) => existsSync(candidate));
+  if (path === undefined) throw new Error('No Chromium found: install it, or set CHROMIUM_PATH.');
+  return path;
+}
