@@ -1,0 +1,150 @@
+/**
+ * How a request target may be read. Routers, static file servers and proxies disagree about percent-encoding, slashes,
+ * dot segments and backslashes; whoever guards a path must know every reading, not the one it likes best (CWE-647).
+ */
+
+/** An odd path beyond these is taken for what it is, an attack, instead of being spelled out. */
+const MAX_ODD_LENGTH = 4096;
+const MAX_DOT_SEGMENTS = 8;
+
+/** The only absolute-form targets (RFC 9112 §3.2.2) in whose path all URL parsers agree: no user, no odd host. */
+const ORIGIN = /^https?:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=[/?#]|$)/i;
+
+const ODD = /[%\\;:]|[^\x21-\x7e]|\/\/|\.(?:\/|$)/;
+
+/**
+ * The path of a request target: without query and fragment, and without the origin of an absolute-form target.
+ *
+ * @param target `req.originalUrl` or `req.url`, as it came
+ * @returns `undefined` for a target in whose path parsers would not agree
+ */
+export function requestPath(target: string): string | undefined {
+  const start = target.startsWith('/') ? 0 : ORIGIN.exec(target)?.[0].length;
+  // What is neither a path nor absolute is nothing that Node's parser lets in, but for `*` (RFC 9112 §3.2.4); a
+  // middleware that rewrites may leave a query alone.
+  if (start === undefined)
+    return /^(?:\*?$|[?#])/.test(target) ? `/${target.slice(0, endOfPath(target, 0))}` : undefined;
+  const end = endOfPath(target, start);
+  if (start === end) return '/';
+  return start === 0 && end === target.length ? target : target.slice(start, end);
+}
+
+/** Whether everybody reads this path alike, but for letter case and a trailing slash. */
+export function isPlainPath(path: string): boolean {
+  return !ODD.test(path);
+}
+
+/**
+ * Every reading of a path that is not plain: decoded up to twice, slashes collapsed, dot segments kept or resolved,
+ * backslashes kept or turned, path parameters, stream names and trailing dots kept or cut. Each reading starts with `/`,
+ * ends without one (unless it is the root), and is folded by `foldCase`.
+ *
+ * @returns `undefined` when there are too many to tell
+ */
+export function pathReadings(path: string): ReadonlySet<string> | undefined {
+  if (path.length > MAX_ODD_LENGTH) return undefined;
+  const readings = new Set<string>();
+  for (const text of decodings(path)) {
+    const turned = text.replaceAll('\\', '/');
+    for (const spelling of new Set([text, turned, tidy(turned), withoutAuthority(turned)])) {
+      const segments = spelling.split('/');
+      const solid = segments.filter((segment) => segment !== '');
+      const dots = solid.filter(isDotSegment).length;
+      if (dots > MAX_DOT_SEGMENTS) return undefined;
+      for (let kept = 0; kept <= dots; kept++) readings.add(join(resolveDots(solid, kept)));
+      // The WHATWG parser counts an empty segment as one that `..` removes; POSIX paths do not.
+      if (dots > 0 && solid.length < segments.length - 1) readings.add(join(resolveDots(segments, 0)));
+    }
+  }
+  return readings;
+}
+
+/**
+ * One spelling for all that differ in letter case only, to a router (`/i`) or a file system. Upper case first: `ſ` and
+ * `s` meet there; and `Σ` has two lower cases, chosen by what follows it.
+ */
+export function foldCase(text: string): string {
+  return isAscii(text) ? text.toLowerCase() : text.toUpperCase().toLowerCase().replaceAll('ς', 'σ');
+}
+
+/** Decodes what can be decoded and keeps the rest: one bad escape must not hide the others. */
+export function decodeLeniently(text: string): string {
+  if (!text.includes('%')) return text;
+  return tryDecode(text) ?? text.replaceAll(/(?:%[\da-f]{2})+/gi, (run) => tryDecode(run) ?? decodeAscii(run));
+}
+
+/** The file systems of macOS take composed and decomposed letters for the same. */
+export function composeLetters(text: string): string {
+  return text.normalize('NFC');
+}
+
+function endOfPath(target: string, start: number): number {
+  for (let at = start; at < target.length; at++) {
+    const code = target.charCodeAt(at);
+    if (code === 0x3f || code === 0x23) return at;
+  }
+  return target.length;
+}
+
+function decodings(path: string): Set<string> {
+  // The legacy `url.parse`, which Express falls back to, trims these targets.
+  const raw = path.trim();
+  const once = decodeLeniently(raw);
+  const texts = new Set([raw, once, decodeLeniently(once)]);
+  // Node hands out the bytes of a target as Latin-1; a proxy that is handed them on may take them for UTF-8.
+  if (!isAscii(raw)) texts.add(Buffer.from(raw, 'latin1').toString('utf8'));
+  for (const text of [...texts]) if (!isAscii(text)) texts.add(composeLetters(text));
+  return texts;
+}
+
+/** What a second parser may cut away: a query, what follows a NUL, controls, path parameters, what Windows ignores. */
+function tidy(text: string): string {
+  const end = text.search(/[?#\0]/);
+  return (end === -1 ? text : text.slice(0, end))
+    .replaceAll(/[\x01-\x1f\x7f]/g, '')
+    .replaceAll(/[;:][^/]*/g, '')
+    .replaceAll(/(?<=[^/. ])[. ]+(?=\/|$)/g, '');
+}
+
+/** `//host/path` is a host and a path to whoever resolves it as a reference (RFC 3986 §4.2). */
+function withoutAuthority(text: string): string {
+  return text.startsWith('//') ? text.replace(/^\/+[^/]*/, '') : text;
+}
+
+/**
+ * Resolves `.` and `..`, but for the first `kept` of them: a router takes `..` for a parameter's value where the file
+ * server mounted behind it resolves the others.
+ */
+function resolveDots(segments: readonly string[], kept: number): string[] {
+  const resolved: string[] = [];
+  let seen = 0;
+  for (const segment of segments) {
+    if (!isDotSegment(segment) || seen++ < kept) resolved.push(segment);
+    else if (segment === '..') resolved.pop();
+  }
+  return resolved;
+}
+
+function join(segments: readonly string[]): string {
+  return foldCase(`/${segments.filter((segment) => segment !== '').join('/')}`);
+}
+
+function isDotSegment(segment: string): boolean {
+  return segment === '.' || segment === '..';
+}
+
+function tryDecode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function decodeAscii(run: string): string {
+  return run.replaceAll(/%[0-7][\da-f]/gi, (escape) => String.fromCharCode(parseInt(escape.slice(1), 16)));
+}
+
+function isAscii(text: string): boolean {
+  return /^[\0-\x7f]*$/.test(text);
+}
