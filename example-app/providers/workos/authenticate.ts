@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto';
+import { authenticateErrorReply } from './authenticate-errors.ts';
+import type { Switches } from './faults.ts';
+import type { OneTimeStore } from './one-time.ts';
+import { toWire } from './people.ts';
+import type { StandInUser } from './people.ts';
+import { json, oauthError } from './replies.ts';
+import type { Reply } from './replies.ts';
+import type { Sessions, TokenPair } from './sessions.ts';
+
+/** What an authorization code stands for. */
+export interface AuthorizationCode {
+  readonly user: StandInUser;
+  readonly organizationId: string | undefined;
+  readonly authenticationMethod: string;
+  readonly codeChallenge: string | undefined;
+}
+
+/** A sign-in that waits for the choice of an organization. */
+export interface PendingAuthentication {
+  readonly user: StandInUser;
+  readonly authenticationMethod: string;
+}
+
+export interface AuthenticateContext {
+  readonly clientId: string;
+  readonly apiKey: string;
+  readonly switches: Switches;
+  readonly codes: OneTimeStore<AuthorizationCode>;
+  readonly pending: OneTimeStore<PendingAuthentication>;
+  readonly sessions: Sessions;
+  readonly now: () => number;
+}
+
+export type RequestBody = Readonly<Record<string, unknown>>;
+
+const isSet = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const invalidGrant = (description: string) => oauthError(400, 'invalid_grant', description);
+
+/**
+ * `POST /user_management/authenticate` for the grants that an application with hosted sign-in uses.
+ * https://workos.com/docs/reference/authkit/authentication
+ */
+export function createAuthenticate(context: AuthenticateContext): (body: RequestBody) => Promise<Reply> {
+  const { clientId, apiKey, switches, codes, pending, sessions, now } = context;
+
+  function errorInstead(user: StandInUser, authenticationMethod: string): Reply | null {
+    if (switches.authenticateError === null) return null;
+    const token = pending.issue({ user, authenticationMethod });
+    return authenticateErrorReply(switches.authenticateError, user, token, now());
+  }
+
+  async function exchangeCode(body: RequestBody): Promise<Reply> {
+    const { code, code_verifier: verifier } = body;
+    if (!isSet(code)) return missing('code');
+    // Taken whatever comes next: a code that met a wrong verifier is spent too (RFC 9700 §2.1.1).
+    const known = codes.take(code);
+    if (!known) return invalidGrant(`The code '${code}' has expired or is invalid.`);
+    const { user, organizationId, authenticationMethod, codeChallenge } = known;
+    if (!matchesChallenge(codeChallenge, verifier)) return invalidGrant('The code verifier is invalid.');
+    const error = errorInstead(user, authenticationMethod);
+    if (error) return error;
+    const [first, second] = user.organizations;
+    if (organizationId === undefined && second) {
+      return json(403, {
+        code: 'organization_selection_required',
+        message: 'The user must choose an organization to finish their authentication.',
+        pending_authentication_token: pending.issue({ user, authenticationMethod }),
+        organizations: user.organizations.map(({ id, name }) => ({ id, name })),
+        user: toWire(user),
+      });
+    }
+    const chosen = organizationId ?? first?.id;
+    return success(await sessions.start({ user, organizationId: chosen, authenticationMethod }));
+  }
+
+  async function selectOrganization(body: RequestBody): Promise<Reply> {
+    const { pending_authentication_token: token, organization_id: organizationId } = body;
+    if (!isSet(token)) return missing('pending_authentication_token');
+    if (!isSet(organizationId)) return missing('organization_id');
+    const known = pending.peek(token);
+    if (!known) {
+      const message = 'The pending authentication token is invalid or has expired.';
+      return json(400, { code: 'invalid_pending_authentication_token', message });
+    }
+    const { user, authenticationMethod } = known;
+    // Before the token is spent: whoever picked a wrong one may pick again.
+    if (!user.organizations.some(({ id }) => id === organizationId)) return notAMember();
+    pending.take(token);
+    return (
+      errorInstead(user, authenticationMethod) ??
+      success(await sessions.start({ user, organizationId, authenticationMethod }))
+    );
+  }
+
+  async function refresh(body: RequestBody): Promise<Reply> {
+    const { refresh_token: refreshToken, organization_id: organizationId } = body;
+    if (!isSet(refreshToken)) return missing('refresh_token');
+    const owner = switches.authenticateError && sessions.ownerOf(refreshToken);
+    const error = owner && errorInstead(owner, 'Password');
+    if (error) return error;
+    const rotation = await sessions.rotate(refreshToken, isSet(organizationId) ? organizationId : undefined);
+    switch (rotation.kind) {
+      case 'rotated':
+        return success(rotation.pair);
+      case 'not_a_member':
+        return notAMember();
+      case 'invalid_grant':
+        return invalidGrant(rotation.description);
+    }
+  }
+
+  return async function authenticate(body) {
+    if (body['client_id'] !== clientId) return oauthError(400, 'invalid_client', 'Invalid client ID.');
+    if (body['client_secret'] !== apiKey) return oauthError(401, 'invalid_client', 'Invalid client secret.');
+    switch (body['grant_type']) {
+      case 'authorization_code':
+        return exchangeCode(body);
+      case 'refresh_token':
+        return refresh(body);
+      case 'urn:workos:oauth:grant-type:organization-selection':
+        return selectOrganization(body);
+      default:
+        return oauthError(400, 'unsupported_grant_type', 'The stand-in does not know this grant type.');
+    }
+  };
+}
+
+function matchesChallenge(challenge: string | undefined, verifier: unknown): boolean {
+  if (challenge === undefined) return verifier === undefined;
+  return isSet(verifier) && createHash('sha256').update(verifier).digest('base64url') === challenge;
+}
+
+function success({ user, organizationId, accessToken, refreshToken, authenticationMethod }: TokenPair): Reply {
+  return json(200, {
+    user: toWire(user),
+    ...(organizationId !== undefined && { organization_id: organizationId }),
+    access_token: accessToken,
+    refresh_token: refreshToken,
+    authentication_method: authenticationMethod,
+    ...(user.impersonator && { impersonator: user.impersonator }),
+  });
+}
+
+const missing = (parameter: string) => oauthError(400, 'invalid_request', `${parameter} is required.`);
+
+const notAMember = () =>
+  json(400, {
+    code: 'organization_membership_not_found',
+    message: 'The user is not a member of the selected organization.',
+  });

@@ -1,0 +1,93 @@
+import { problemPage } from './pages.ts';
+import { redirect } from './replies.ts';
+import type { Reply } from './replies.ts';
+
+/** A well-formed `GET /user_management/authorize`. https://workos.com/docs/reference/authkit/authentication/get-authorization-url */
+export interface AuthorizationRequest {
+  readonly query: URLSearchParams;
+  readonly organizationId: string | undefined;
+  readonly loginHint: string | undefined;
+  readonly isSignUp: boolean;
+  readonly isInvitation: boolean;
+  readonly authenticationMethod: string;
+  readonly codeChallenge: string | undefined;
+  /** To the application's redirect URI, with its state. */
+  readonly sendBack: (parameters: Readonly<Record<string, string>>) => Reply;
+}
+
+export type ParsedRequest =
+  | { readonly kind: 'accepted'; readonly request: AuthorizationRequest }
+  | { readonly kind: 'refused'; readonly reply: Reply };
+
+const oauthProviders = ['AppleOAuth', 'GitHubOAuth', 'GitLabOAuth', 'GoogleOAuth', 'LinkedInOAuth', 'MicrosoftOAuth'];
+const providers = ['authkit', ...oauthProviders];
+const screenHints = ['sign-in', 'sign-up'];
+
+export function parseAuthorizationRequest(
+  query: URLSearchParams,
+  { clientId, redirectUris }: { clientId: string; redirectUris: readonly string[] },
+): ParsedRequest {
+  const get = (name: string) => query.get(name) ?? undefined;
+  const refuse = (title: string, text: string, value?: string): ParsedRequest => {
+    return { kind: 'refused', reply: problemPage({ title, text, ...(value !== undefined && { value }) }) };
+  };
+
+  // Nobody is sent to an address that is not registered, least of all with an error (RFC 6749 §4.1.2.1).
+  if (query.get('client_id') !== clientId) return refuse('Unknown client', 'This client_id is not registered here.');
+  const redirectUri = get('redirect_uri');
+  if (redirectUri === undefined) return refuse('No redirect URI', 'The request carries no redirect_uri.');
+  if (!redirectUris.includes(redirectUri)) {
+    const text = 'Nobody is sent to an address that is not registered. Register exactly this one as a redirect URI:';
+    return refuse('Redirect URI not registered', text, redirectUri);
+  }
+  const sendBack: AuthorizationRequest['sendBack'] = (parameters) => {
+    const target = new URL(redirectUri);
+    for (const [name, value] of Object.entries(parameters)) target.searchParams.set(name, value);
+    const state = query.get('state');
+    if (state !== null) target.searchParams.set('state', state);
+    return redirect(target.href);
+  };
+
+  const problem = findProblem(get);
+  if (problem) {
+    const { error = 'invalid_request', description } = problem;
+    return { kind: 'refused', reply: sendBack({ error, error_description: description }) };
+  }
+  const provider = get('provider');
+  const request: AuthorizationRequest = {
+    query,
+    organizationId: get('organization_id'),
+    loginHint: get('login_hint'),
+    isSignUp: get('screen_hint') === 'sign-up',
+    isInvitation: get('invitation_token') !== undefined,
+    authenticationMethod: provider !== undefined && oauthProviders.includes(provider) ? provider : 'Password',
+    codeChallenge: get('code_challenge'),
+    sendBack,
+  };
+  return { kind: 'accepted', request };
+}
+
+type Problem = { readonly error?: string; readonly description: string } | null;
+
+function findProblem(get: (name: string) => string | undefined): Problem {
+  if (get('response_type') !== 'code') {
+    return { error: 'unsupported_response_type', description: 'response_type must be code.' };
+  }
+  const provider = get('provider');
+  if ((provider ?? get('connection_id') ?? get('organization_id')) === undefined) {
+    return { description: 'One of provider, connection_id and organization_id is required.' };
+  }
+  if (provider !== undefined && !providers.includes(provider)) return { description: 'Unknown provider.' };
+  const screenHint = get('screen_hint');
+  if (screenHint !== undefined && (provider !== 'authkit' || !screenHints.includes(screenHint))) {
+    return { description: 'screen_hint is sign-in or sign-up, and for the provider authkit only.' };
+  }
+  const challenge = get('code_challenge');
+  const method = get('code_challenge_method');
+  if (challenge === undefined) {
+    return method === undefined ? null : { description: 'code_challenge_method without code_challenge.' };
+  }
+  // RFC 7636 §4.2: 43 characters are what SHA-256 comes to.
+  if (method !== 'S256' || !/^[\w-]{43}$/.test(challenge)) return { description: 'code_challenge must be S256.' };
+  return null;
+}

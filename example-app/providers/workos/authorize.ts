@@ -1,0 +1,117 @@
+import { newId } from './ids.ts';
+import type { AuthorizationCode } from './authenticate.ts';
+import { parseAuthorizationRequest } from './authorization-request.ts';
+import type { AuthorizationRequest } from './authorization-request.ts';
+import type { Switches } from './faults.ts';
+import type { OneTimeStore } from './one-time.ts';
+import { organizationPage, signInPage, signUpPage } from './pages.ts';
+import type { StandInUser } from './people.ts';
+import type { Reply } from './replies.ts';
+
+export interface AuthorizeContext {
+  readonly clientId: string;
+  readonly redirectUris: readonly string[];
+  readonly switches: Switches;
+  readonly users: Map<string, StandInUser>;
+  readonly codes: OneTimeStore<AuthorizationCode>;
+  readonly now: () => number;
+}
+
+export const authorizePath = '/user_management/authorize';
+
+/** The hosted pages: `show` renders one, `decide` takes what was chosen on it. */
+export function createAuthorize(context: AuthorizeContext) {
+  const { switches, users, codes, now } = context;
+
+  function show(request: AuthorizationRequest, problem?: { text: string; form: URLSearchParams }): Reply {
+    const { query, loginHint, organizationId } = request;
+    const pageWith = (screenHint: string) => {
+      const other = new URLSearchParams(query);
+      other.set('screen_hint', screenHint);
+      return `${authorizePath}?${other.toString()}`;
+    };
+    const action = `${authorizePath}?${query.toString()}`;
+    if (request.isSignUp) {
+      const email = problem?.form.get('email') ?? loginHint ?? '';
+      const name = problem?.form.get('name') ?? '';
+      return signUpPage({
+        action,
+        signInUrl: pageWith('sign-in'),
+        email,
+        name,
+        ...(problem && { problem: problem.text }),
+      });
+    }
+    const isWelcome = (user: StandInUser) =>
+      organizationId === undefined || request.isInvitation || findMembership(user, organizationId) !== undefined;
+    return signInPage({
+      action,
+      signUpUrl: query.get('provider') === 'authkit' ? pageWith('sign-up') : undefined,
+      users: [...users.values()].filter(isWelcome),
+      suggestedEmail: loginHint,
+      organizationName: organizationId === undefined ? undefined : organizationName(organizationId),
+    });
+  }
+
+  function decide(request: AuthorizationRequest, form: URLSearchParams): Reply {
+    if (form.get('decision') === 'cancel') {
+      return request.sendBack({ error: 'access_denied', error_description: 'The user cancelled the sign-in.' });
+    }
+    if (form.get('decision') === 'sign-up') return signUp(request, form);
+    const user = users.get(form.get('user_id') ?? '');
+    return user ? proceed(request, user, form.get('organization_id') ?? undefined) : show(request);
+  }
+
+  function signUp(request: AuthorizationRequest, form: URLSearchParams): Reply {
+    const email = (form.get('email') ?? '').trim();
+    const name = (form.get('name') ?? '').trim().slice(0, 100);
+    const isEmail = email.length <= 254 && /^[^\s@]+@[^\s@]+$/.test(email);
+    if (!isEmail || name === '') return show(request, { text: 'Please give a name and an email address.', form });
+    if ([...users.values()].some((user) => user.email.toLowerCase() === email.toLowerCase())) {
+      return show(request, { text: 'There is an account with this email address already.', form });
+    }
+    const [firstName = null, ...rest] = name.split(/\s+/);
+    const lastName = rest.join(' ') || null;
+    const user: StandInUser = { id: newId('user', now()), email, firstName, lastName, organizations: [] };
+    users.set(user.id, user);
+    return proceed(request, user, undefined);
+  }
+
+  function proceed(request: AuthorizationRequest, chosen: StandInUser, organizationOnPage: string | undefined): Reply {
+    const organizationId = request.organizationId ?? organizationOnPage;
+    const user = request.isInvitation ? join(chosen, organizationId) : chosen;
+    if (organizationId !== undefined && !findMembership(user, organizationId)) {
+      const description = 'The user is not a member of the organization.';
+      return request.sendBack({ error: 'access_denied', error_description: description });
+    }
+    if (organizationId === undefined && switches.hostedOrganizationChoice && user.organizations.length > 1) {
+      return organizationPage({ action: `${authorizePath}?${request.query.toString()}`, user });
+    }
+    const { authenticationMethod, codeChallenge } = request;
+    const code = codes.issue({ user, organizationId, authenticationMethod, codeChallenge });
+    return request.sendBack({ code });
+  }
+
+  /** An invitation makes whoever accepts it a member. */
+  function join(user: StandInUser, organizationId: string | undefined): StandInUser {
+    if (organizationId === undefined || findMembership(user, organizationId)) return user;
+    const membership = { id: organizationId, name: organizationName(organizationId) ?? organizationId, role: 'member' };
+    const member = { ...user, organizations: [...user.organizations, membership] };
+    users.set(member.id, member);
+    return member;
+  }
+
+  const organizationName = (organizationId: string) =>
+    [...users.values()].map((user) => findMembership(user, organizationId)?.name).find((name) => name !== undefined);
+
+  return function authorize(query: URLSearchParams, form: URLSearchParams | null): Reply {
+    const { clientId, redirectUris } = context;
+    const parsed = parseAuthorizationRequest(query, { clientId, redirectUris });
+    if (parsed.kind === 'refused') return parsed.reply;
+    return form === null ? show(parsed.request) : decide(parsed.request, form);
+  };
+}
+
+function findMembership(user: StandInUser, organizationId: string) {
+  return user.organizations.find(({ id }) => id === organizationId);
+}

@@ -1,0 +1,28 @@
+import { problemPage, signedOutPage } from './pages.ts';
+import { redirect } from './replies.ts';
+import type { Reply } from './replies.ts';
+import type { Sessions } from './sessions.ts';
+
+export interface LogoutContext {
+  readonly sessions: Pick<Sessions, 'end'>;
+  /** Sign-out redirects; the first is where a sign-out without `return_to` goes. */
+  readonly logoutReturnTos: readonly string[];
+}
+
+/** `GET /user_management/sessions/logout`. https://workos.com/docs/reference/authkit/logout */
+export function logout(query: URLSearchParams, { sessions, logoutReturnTos }: LogoutContext): Reply {
+  const sessionId = query.get('session_id');
+  if (!sessionId) return problemPage({ title: 'No session', text: 'The request carries no session_id.' });
+  // First, so that somebody who wanted out is out, whatever is wrong with the way back.
+  sessions.end(sessionId);
+  const returnTo = query.get('return_to') ?? logoutReturnTos[0];
+  if (returnTo === undefined) return signedOutPage();
+  if (logoutReturnTos.some((registered) => isSameUrl(registered, returnTo))) return redirect(returnTo);
+  const text = 'The session has ended. To send people back, register exactly this one as a sign-out redirect:';
+  return problemPage({ title: 'Sign-out redirect not registered', text, value: returnTo });
+}
+
+/** `http://localhost:3000` and `http://localhost:3000/` are one URL in two spellings. */
+function isSameUrl(one: string, other: string): boolean {
+  return URL.canParse(other) && new URL(one).href === new URL(other).href;
+}

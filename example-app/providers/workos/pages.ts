@@ -1,0 +1,133 @@
+import { displayName } from './people.ts';
+import type { StandInUser } from './people.ts';
+import { page } from './replies.ts';
+import type { Reply } from './replies.ts';
+import { style } from './style.ts';
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+function layout(status: number, title: string, content: string): Reply {
+  const markup = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)} · WorkOS stand-in</title>
+<style>${style}</style>
+</head>
+<body>
+<main>
+<p class="notice"><strong>This is not WorkOS.</strong> It is a local stand-in: no password is checked, nothing leaves this machine.</p>
+<h1>${escapeHtml(title)}</h1>
+${content}
+</main>
+</body>
+</html>
+`;
+  return page(status, { markup, style });
+}
+
+const cancelButton = '<button class="plain" name="decision" value="cancel" formnovalidate>Cancel</button>';
+
+export interface SignInPage {
+  /** Where the choice is posted: this page's own address with its query. */
+  readonly action: string;
+  /** The sign-up page; undefined where the application sent people to one provider's sign-in only. */
+  readonly signUpUrl: string | undefined;
+  readonly users: readonly StandInUser[];
+  readonly suggestedEmail: string | undefined;
+  /** The organization that the application asked for. */
+  readonly organizationName: string | undefined;
+}
+
+export function signInPage({ action, signUpUrl, users, suggestedEmail, organizationName }: SignInPage): Reply {
+  const choices = users.map((user) => {
+    const organizations = user.organizations.map(({ name }) => name).join(', ') || 'no organization';
+    const isSuggested = user.email === suggestedEmail;
+    return `<li><button name="user_id" value="${escapeHtml(user.id)}"${isSuggested ? ' class="suggested" autofocus' : ''}>
+<strong>${escapeHtml(displayName(user))}</strong><span>${escapeHtml(user.email)} · ${escapeHtml(organizations)}</span></button></li>`;
+  });
+  const into = organizationName === undefined ? '' : ` to <strong>${escapeHtml(organizationName)}</strong>`;
+  const signUpLink =
+    signUpUrl === undefined
+      ? ''
+      : `<p class="soft">Somebody else? <a href="${escapeHtml(signUpUrl)}">Create an account</a></p>`;
+  const invitation = users.length > 0 ? `Choose who signs in${into}.` : `There is nobody who could sign in${into}.`;
+  return layout(
+    200,
+    'Sign in',
+    `<p class="soft">${invitation}</p>
+<form method="post" action="${escapeHtml(action)}">
+<ul>
+${choices.join('\n')}
+</ul>
+${cancelButton}
+</form>
+${signUpLink}`,
+  );
+}
+
+export interface SignUpPage {
+  readonly action: string;
+  readonly signInUrl: string;
+  readonly email: string;
+  readonly name: string;
+  readonly problem?: string;
+}
+
+export function signUpPage({ action, signInUrl, email, name, problem }: SignUpPage): Reply {
+  const alert = problem === undefined ? '' : `<p class="error" role="alert">${escapeHtml(problem)}</p>`;
+  return layout(
+    problem === undefined ? 200 : 422,
+    'Create an account',
+    `${alert}<form method="post" action="${escapeHtml(action)}">
+<label>Name <input name="name" value="${escapeHtml(name)}" autocomplete="name" maxlength="100" required></label>
+<label>Email <input name="email" type="email" value="${escapeHtml(email)}" autocomplete="email" maxlength="254" required></label>
+<button class="primary" name="decision" value="sign-up">Sign up</button>
+${cancelButton}
+</form>
+<p class="soft">Already here? <a href="${escapeHtml(signInUrl)}">Sign in</a></p>`,
+  );
+}
+
+export function organizationPage({ action, user }: { action: string; user: StandInUser }): Reply {
+  const choices = user.organizations.map(
+    ({ id, name }) =>
+      `<li><button name="organization_id" value="${escapeHtml(id)}"><strong>${escapeHtml(name)}</strong></button></li>`,
+  );
+  return layout(
+    200,
+    'Choose an organization',
+    `<p class="soft">${escapeHtml(displayName(user))} belongs to several.</p>
+<form method="post" action="${escapeHtml(action)}">
+<input type="hidden" name="user_id" value="${escapeHtml(user.id)}">
+<ul>
+${choices.join('\n')}
+</ul>
+${cancelButton}
+</form>`,
+  );
+}
+
+export interface ProblemPage {
+  readonly title: string;
+  readonly text: string;
+  /** Shown as code below the text. */
+  readonly value?: string;
+}
+
+/** What cannot be sent back to the application, because its address is what is wrong. */
+export function problemPage({ title, text, value }: ProblemPage): Reply {
+  const shown = value === undefined ? '' : `<p><code>${escapeHtml(value)}</code></p>`;
+  return layout(400, title, `<p>${escapeHtml(text)}</p>${shown}`);
+}
+
+export function signedOutPage(): Reply {
+  return layout(
+    200,
+    'Signed out',
+    '<p>The application registered no address to go back to. You may close this page.</p>',
+  );
+}

@@ -1,0 +1,95 @@
+/** A user's place in an organization; `role` and `permissions` become claims of its access tokens. */
+export interface Membership {
+  readonly id: string;
+  readonly name: string;
+  readonly role?: string;
+  readonly permissions?: readonly string[];
+}
+
+export interface StandInUser {
+  readonly id: string;
+  readonly email: string;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly profilePictureUrl?: string | null;
+  readonly organizations: readonly Membership[];
+  /** Set where a member of staff acts as this user: every session of theirs is then an impersonation. */
+  readonly impersonator?: { readonly email: string; readonly reason: string | null };
+}
+
+const instruments = { id: 'org_01JC4XJ2M7Q8T3WZ5R9VKB6NDE', name: 'Analytical Instruments' };
+const lighthouse = { id: 'org_01JC4XKH5D0C8P2YV7M4TGS3QA', name: 'Lighthouse Cooperative' };
+
+/** One user for each case an application has to handle: no organization, one, several. */
+export const demoUsers = {
+  personal: {
+    id: 'user_01JC4XF9W3S6B1ZQ0N8HRD5TKM',
+    email: 'ada@example.com',
+    firstName: 'Ada',
+    lastName: 'Lovelace',
+    organizations: [],
+  },
+  oneOrganization: {
+    id: 'user_01JC4XG7P2V9E5XA4KCTM3J8YB',
+    email: 'grace@instruments.example',
+    firstName: 'Grace',
+    lastName: 'Hopper',
+    organizations: [{ ...instruments, role: 'member', permissions: ['reports:read'] }],
+  },
+  twoOrganizations: {
+    id: 'user_01JC4XH4R8N6D0SW2FQBV7Z1GC',
+    email: 'katherine@example.com',
+    firstName: 'Katherine',
+    lastName: 'Johnson',
+    organizations: [
+      { ...instruments, role: 'admin', permissions: ['reports:read', 'reports:write'] },
+      { ...lighthouse, role: 'member', permissions: [] },
+    ],
+  },
+} as const satisfies Record<string, StandInUser>;
+
+export function displayName({ firstName, lastName, email }: StandInUser): string {
+  return [firstName, lastName].filter(Boolean).join(' ') || email;
+}
+
+/** When everybody's account was made: not a moment that any test depends on. */
+const createdAt = '2025-01-01T00:00:00.000Z';
+
+/** A user in WorkOS' wire format. https://workos.com/docs/reference/authkit/user */
+export function toWire(user: StandInUser) {
+  return {
+    object: 'user',
+    id: user.id,
+    email: user.email,
+    email_verified: true,
+    first_name: user.firstName,
+    last_name: user.lastName,
+    profile_picture_url: user.profilePictureUrl ?? null,
+    last_sign_in_at: createdAt,
+    locale: null,
+    external_id: null,
+    metadata: {},
+    created_at: createdAt,
+    updated_at: createdAt,
+  };
+}
+
+/** A user as WorkOS' Node SDK hands it on, which is also what sealed sessions contain. */
+export function toSdkUser(user: StandInUser) {
+  return {
+    object: 'user' as const,
+    id: user.id,
+    email: user.email,
+    emailVerified: true,
+    name: null,
+    firstName: user.firstName,
+    lastName: user.lastName,
+    profilePictureUrl: user.profilePictureUrl ?? null,
+    lastSignInAt: createdAt,
+    locale: null,
+    externalId: null,
+    metadata: {},
+    createdAt,
+    updatedAt: createdAt,
+  };
+}

@@ -1,0 +1,118 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import type { RequestBody } from './authenticate.ts';
+import { authorizePath } from './authorize.ts';
+import { failWith, holdBack, takeFault } from './faults.ts';
+import type { Endpoint, Switches } from './faults.ts';
+import { newId } from './ids.ts';
+import { json } from './replies.ts';
+import type { Reply } from './replies.ts';
+import type { RequestLog } from './request-log.ts';
+
+/** What the routes answer; `form` is null for GET. */
+export interface Routes {
+  readonly authorize: (query: URLSearchParams, form: URLSearchParams | null) => Reply;
+  readonly authenticate: (body: RequestBody) => Promise<Reply>;
+  readonly jwks: (clientId: string) => Reply;
+  readonly logout: (query: URLSearchParams) => Reply;
+}
+
+interface Route {
+  readonly endpoint: Endpoint;
+  readonly work: () => Promise<Reply>;
+}
+
+export interface ServerContext {
+  readonly routes: Routes;
+  readonly switches: Switches;
+  readonly log: RequestLog;
+  readonly now: () => number;
+}
+
+/** Only there to make a URL of a request's target. */
+const base = 'http://stand-in';
+
+/** WorkOS' four endpoints, behind the log, the gate and the faults. */
+export function createWorkosServer({ routes, switches, log, now }: ServerContext): Server {
+  async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const { method = 'GET', url = '/' } = req;
+    if (!URL.canParse(url, base)) {
+      write(res, json(400, { message: 'Bad Request' }), now());
+      return;
+    }
+    const { pathname: path, searchParams: query } = new URL(url, base);
+    const text = (await buffer(req)).toString('utf8');
+    const body = parseJson(text);
+    const route = findRoute(routes, { method, path, query, text, body });
+    if (!route) {
+      write(res, json(404, { message: 'Not Found' }), now());
+      return;
+    }
+
+    const { endpoint, work } = route;
+    const grantType = typeof body?.['grant_type'] === 'string' ? body['grant_type'] : undefined;
+    const { headers } = req;
+    const fault = takeFault(switches, endpoint);
+    log.add({ endpoint, method, path, query: Object.fromEntries(query), body: body ?? {}, grantType, headers });
+    await holdBack(switches, endpoint);
+    const reply = fault === null ? await work() : await failWith(fault, work, req, res);
+    if (reply) write(res, reply, now());
+  }
+
+  return createServer((req, res) => {
+    answer(req, res).catch((error: unknown) => {
+      // A caller that went away in the middle of its request is no failure of ours.
+      if (!req.destroyed || req.complete) console.error('workos stand-in:', error);
+      res.destroy();
+    });
+  });
+}
+
+interface ParsedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly text: string;
+  readonly body: RequestBody | null;
+}
+
+function findRoute(routes: Routes, { method, path, query, text, body }: ParsedRequest): Route | null {
+  // Wrapped, so that nothing of a route's work happens before its turn, and a throw becomes a rejection.
+  const route = (endpoint: Endpoint, work: () => Reply | Promise<Reply>): Route => {
+    return { endpoint, work: async () => work() };
+  };
+  const clientId = /^\/sso\/jwks\/([^/]+)$/.exec(path)?.[1];
+  if (method === 'GET' && clientId !== undefined) return route('jwks', () => routes.jwks(clientId));
+  switch (`${method} ${path}`) {
+    case `GET ${authorizePath}`:
+      return route('authorize', () => routes.authorize(query, null));
+    case `POST ${authorizePath}`:
+      return route('authorize', () => routes.authorize(query, new URLSearchParams(text)));
+    case 'POST /user_management/authenticate':
+      return route('token', () => {
+        return body ? routes.authenticate(body) : json(400, { message: 'The body must be a JSON object.' });
+      });
+    case 'GET /user_management/sessions/logout':
+      return route('logout', () => routes.logout(query));
+    default:
+      return null;
+  }
+}
+
+function parseJson(text: string): RequestBody | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isObject(value: unknown): value is RequestBody {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function write(res: ServerResponse, { status, headers, body }: Reply, nowMs: number): void {
+  res.writeHead(status, { ...headers, 'x-request-id': newId('req', nowMs) }).end(body);
+}
