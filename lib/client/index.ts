@@ -1,0 +1,20 @@
+export { createB2bClient } from './b2b-client.ts';
+export type { B2bClient, B2bPaths, HostedSignInCall, HostedSignInQuery } from './b2b-client.ts';
+export { createBackendClient } from './backend-client.ts';
+export type {
+  BackendClient,
+  BackendLogoutCall,
+  BackendPaths,
+  OAuthCall,
+  PasswordCall,
+  ResendCall,
+} from './backend-client.ts';
+export type { CallOptions, ClientError, ClientErrorCode, ClientOptions, ClientResult } from './send.ts';
+export type {
+  B2bSessionBody,
+  B2bUser,
+  BackendSessionBody,
+  BackendUser,
+  EmailConfirmationBody,
+  RedirectBody,
+} from '../types.ts';

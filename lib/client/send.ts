@@ -1,0 +1,102 @@
+/** What went wrong, in the server's words where it gave any. */
+export interface ClientError {
+  /** The HTTP status; 0 when no answer arrived. */
+  readonly status: number;
+  /**
+   * One of the server's error codes, or what only the client can know: `network_error` (no answer), `aborted` (by your signal),
+   * `unexpected_response` (an answer that is not this package's JSON, such as a proxy's error page or a redirect).
+   */
+  readonly code: ClientErrorCode;
+  /** Safe to show. */
+  readonly message: string;
+}
+
+// `string & {}` keeps the known names in an editor's suggestions; a plain `string` would swallow them.
+export type ClientErrorCode = 'network_error' | 'aborted' | 'unexpected_response' | 'unauthenticated' | (string & {});
+
+/** Either `data` or `error` is there, the other one is null. */
+export type ClientResult<Data> =
+  { readonly data: Data; readonly error: null } | { readonly data: null; readonly error: ClientError };
+
+export interface ClientOptions<Paths> {
+  /** Where the adapter is mounted: a prefix (`/app`) or another origin (`https://api.example.com`). Default: this origin's root. */
+  readonly baseUrl?: string;
+  /** The routes' paths below `baseUrl`, where they are not the adapter's defaults. */
+  readonly paths?: Partial<Paths>;
+  /** Stands in for the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+export interface CallOptions {
+  /** Gives the call up; it then resolves to the error `aborted`. */
+  readonly signal?: AbortSignal;
+}
+
+/** One call: what is sent, and the member by which a good answer is known. */
+export interface Call extends CallOptions {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly query?: object | undefined;
+  readonly body?: object | undefined;
+  readonly proof: 'redirectTo' | 'user' | 'message';
+}
+
+export type Send = <Data>(call: Call) => Promise<ClientResult<Data>>;
+
+/** A sender that never rejects: whatever happens on the way becomes an `error`. */
+export function createSender(options: ClientOptions<unknown>): Send {
+  const base = (options.baseUrl ?? '').replace(/\/$/, '');
+  const credentials = /^(\w+:)?\/\//.test(base) ? 'include' : 'same-origin';
+
+  return async <Data>({ method, path, query, body, proof, signal }: Call): Promise<ClientResult<Data>> => {
+    try {
+      const response = await (options.fetch ?? globalThis.fetch)(base + path + toQueryString(query), {
+        method,
+        credentials,
+        // Nothing here answers JSON clients with a redirect, and following a foreign one could carry a password along.
+        redirect: 'manual',
+        headers: { Accept: 'application/json', ...(body && { 'Content-Type': 'application/json' }) },
+        ...(body && { body: JSON.stringify(body) }),
+        ...(signal && { signal }),
+      });
+      const answer = parseJson(await response.text());
+      return response.ok && has(answer, proof)
+        ? { data: answer as Data, error: null }
+        : failure(response.status, has(answer, 'error') ? answer.error : undefined);
+    } catch {
+      return signal?.aborted
+        ? failure(0, { code: 'aborted', message: 'The request was given up.' })
+        : failure(0, { code: 'network_error', message: 'The server could not be reached. Please try again.' });
+    }
+  };
+}
+
+function toQueryString(query: object = {}): string {
+  const entries = Object.entries(query).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+  return entries.length > 0 ? `?${new URLSearchParams(entries).toString()}` : '';
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function has<Name extends string>(value: unknown, name: Name): value is Record<Name, unknown> {
+  return typeof value === 'object' && value !== null && name in value;
+}
+
+function failure(status: number, reported: unknown): ClientResult<never> {
+  if (has(reported, 'code') && has(reported, 'message')) {
+    const { code, message } = reported;
+    if (typeof code === 'string' && typeof message === 'string')
+      return { data: null, error: { status, code, message } };
+  }
+  const error =
+    status === 401
+      ? { status, code: 'unauthenticated', message: 'You are not signed in.' }
+      : { status, code: 'unexpected_response', message: 'The server gave an unexpected answer. Please try again.' };
+  return { data: null, error };
+}
