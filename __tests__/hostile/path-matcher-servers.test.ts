@@ -248,13 +248,30 @@ describe('what real servers serve from behind a pattern', () => {
   }
 
   it.each([
+    ['the routes of Express 5', '/Admin', '/admin\\#'],
+    ['the routes of Express 5', '/dashboard/:id', '/dashboard/..'],
+    ['the routes of Express 5', '/dashboard/:id', '/dashboard/a%2fb'],
+    ['the routes of Express 4', '/team/:member/edit', '/team//../edit'],
+    ['the routes of Express 4', '/team/:member/edit', '/team/ann\\edit#'],
+    ['the files of Express 5', '/dashboard/secret.html', '/x/..%2fdashboard//secret%2ehtml'],
+    ['the files of Express 5', '/:space/files/report.html', '/a%2fb/files/repor%74.html'],
+    ['the files of Express 4', '/:space/files/report.html', '/../files/q/..%2freport.html'],
+    ['the files of Express 5', '/:a/:b/deep/leaf.html', '/x/../deep/q/../leaf.html'],
+    ['the files of Express 4', '/:a/:b/deep/leaf.html', '/a%2f../%2e/deep/q/../leaf.html'],
+    ['a bare node:http server', '/dashboard', '//host/dashboard'],
+  ])('is matched, asking %s for %s as %j', async (name, pattern, target) => {
+    expect(await ask(servers[name]!, target)).toContain(secretOf(pattern));
+    expect(isMatched(pattern, target)).toBe(true);
+  });
+
+  it.each([
     ['the routes of Express 5', asked],
     ['the routes of Express 4', asked],
     ['the files of Express 5', filed],
     ['the files of Express 4', filed],
     ['a bare node:http server', ['/dashboard', '/a/b/c']],
   ])(
-    'is matched, however %s are asked',
+    'is matched, asking %s in any way',
     async (name, bases) => {
       const served = new Set<string>();
       await fc.assert(
