@@ -61,7 +61,10 @@ function clashes(req: IncomingMessage, mounted: MountedAdapter, stack: unknown):
     const path = prefix + route.path;
     const passed = mountedOn(req)
       .filter((other) => path.startsWith(other.prefix))
-      .map((other) => ({ definition: other.definition, route: findRoute(other.definition, path.slice(other.prefix.length)) }));
+      .map((other) => ({
+        definition: other.definition,
+        route: findRoute(other.definition, path.slice(other.prefix.length)),
+      }));
     return [...passed, ...ownersOf(stack, path)]
       .filter((owner) => owner.route !== undefined && owner.definition.adapter !== definition.adapter)
       .filter((owner) => route.option !== 'stylesheetPath' || owner.route?.option !== 'stylesheetPath')

@@ -45,9 +45,9 @@ export function mountPath(req: HostRequest): string {
  */
 export function requestOrigin(req: HostRequest): string {
   const host = hostOf(req);
-  const origin = host === undefined ? undefined : URL.parse(`${protocolOf(req)}://${host}`);
+  const origin = host === undefined ? null : URL.parse(`${protocolOf(req)}://${host}`);
   // The parser forgives much (credentials, paths, tabs); a host is only what comes out as it went in.
-  if (origin == null || host === undefined || !isPlainHost.test(host)) throw new AuthError('invalid_host');
+  if (origin === null || host === undefined || !isPlainHost.test(host)) throw new AuthError('invalid_host');
   return origin.origin;
 }
 

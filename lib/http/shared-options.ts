@@ -75,7 +75,10 @@ export const routePath = (path: string) =>
         /^(?:\/[A-Za-z0-9._~-]+)+$/,
         'must be a root-relative path of letters, digits and . _ ~ - such as /login, without a trailing slash',
       ),
-      v.check((value) => !value.split('/').some((segment) => segment === '.' || segment === '..'), 'must not contain dot segments'),
+      v.check(
+        (value) => !value.split('/').some((segment) => segment === '.' || segment === '..'),
+        'must not contain dot segments',
+      ),
     ),
     path,
   );
@@ -110,11 +113,15 @@ const origin = v.pipe(
 );
 
 export const cookieEntries = {
-  domain: v.optional(v.pipe(v.string('must be a host name'), v.regex(/^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i, 'must be a host name'))),
+  domain: v.optional(
+    v.pipe(v.string('must be a host name'), v.regex(/^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i, 'must be a host name')),
+  ),
   path: v.optional(v.pipe(v.string('must be a path'), v.regex(/^\/[^;\s]*$/, 'must be a path that starts with /'))),
   sameSite: v.optional(v.picklist(['lax', 'strict', 'none'], "must be 'lax', 'strict' or 'none'")),
   secure: v.optional(v.boolean('must be true or false')),
-  maxAge: v.optional(v.nullable(wholeNumber('seconds, or null for a cookie that ends with the browser', 1, defaultCookieMaxAge))),
+  maxAge: v.optional(
+    v.nullable(wholeNumber('seconds, or null for a cookie that ends with the browser', 1, defaultCookieMaxAge)),
+  ),
 };
 
 export const sharedEntries = {
@@ -130,8 +137,14 @@ export const sharedEntries = {
   ),
   trustedOrigins: v.optional(v.array(origin, 'must be a list of origins'), []),
   stylesheetPath: routePath('/auth/pages.css'),
-  timeoutMs: v.optional(wholeNumber('the budget in milliseconds for all tries of one call to the provider', 100, 30_000), 5_000),
-  refreshWindow: v.optional(wholeNumber('seconds before expiry in which a token is renewed ahead of time', 0, 3_600), 0),
+  timeoutMs: v.optional(
+    wholeNumber('the budget in milliseconds for all tries of one call to the provider', 100, 30_000),
+    5_000,
+  ),
+  refreshWindow: v.optional(
+    wholeNumber('seconds before expiry in which a token is renewed ahead of time', 0, 3_600),
+    0,
+  ),
   maxCachedSessions: v.optional(wholeNumber('how many verified sessions are remembered', 0, 10_000_000), 10_000),
   coordinator: v.optional(
     v.custom<SharedCoordinator>(isCoordinator, 'must be a coordinator, such as createRedisCoordinator() makes'),
@@ -196,7 +209,8 @@ export function readOptions<Schema extends v.GenericSchema>(
 function describe(issue: v.BaseIssue<unknown>, env: OptionRules<v.GenericSchema>['env']): string {
   const path = v.getDotPath(issue) ?? '';
   const option = path.split('.')[0] ?? '';
-  if (issue.type === 'strict_object' && issue.expected === 'never') return `${path} is not an option; check its spelling`;
+  if (issue.type === 'strict_object' && issue.expected === 'never')
+    return `${path} is not an option; check its spelling`;
   const isMissing = issue.type === 'strict_object' && issue.received === 'undefined';
   return `${nameOf(path, env[option])} ${isMissing ? 'is missing' : issue.message}`;
 }
@@ -213,7 +227,8 @@ function pathClashes(given: Readonly<Record<string, unknown>>, paths: Readonly<R
     const value = given[option] ?? fallback;
     if (typeof value !== 'string') continue;
     const other = taken.get(value.toLowerCase());
-    if (other !== undefined) problems.push(`${option} and ${other} are both '${value}'; give each route a path of its own`);
+    if (other !== undefined)
+      problems.push(`${option} and ${other} are both '${value}'; give each route a path of its own`);
     taken.set(value.toLowerCase(), option);
   }
   return problems;

@@ -17,10 +17,12 @@ export function createEmit(adapter: AdapterName, onEvent: OnEvent | undefined, e
   return (body) => {
     explain('%s', body.type);
     if (onEvent === undefined) return;
-    const quietly = (failure: unknown): void => explain('onEvent failed: %s', String(failure));
+    const quietly = (failure: unknown): void => {
+      explain('onEvent failed: %s', String(failure));
+    };
     try {
       // A listener may well be async, whatever its type says; its rejection must not end the process.
-      const result: unknown = onEvent({ ...body, adapter } as AuthEvent);
+      const result: unknown = onEvent({ ...body, adapter });
       if (result instanceof Promise) result.catch(quietly);
     } catch (error) {
       quietly(error);

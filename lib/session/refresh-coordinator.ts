@@ -5,8 +5,7 @@ import type { Emit } from './events.ts';
 
 /** A provider's definitive answer, in a form that can travel between processes. */
 export type SettledRefresh =
-  | { readonly kind: 'renewed'; readonly text: string }
-  | { readonly kind: 'ended'; readonly reason: string };
+  { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
 
 /** Coordination over several processes; the shipped one runs on Redis. */
 export interface SharedCoordinator {
@@ -95,7 +94,8 @@ export function createRefreshCoordinator(parts: {
       memo.set(key, result.settled, { ttl: result.settled.kind === 'ended' ? endedMemoMs : renewedMemoMs });
       return result;
     } catch (cause) {
-      const error = cause instanceof AuthError ? cause : new AuthError('provider_unavailable', { cause, retryAfter: 5 });
+      const error =
+        cause instanceof AuthError ? cause : new AuthError('provider_unavailable', { cause, retryAfter: 5 });
       emit({ type: 'refresh_failed', code: error.code });
       throw error;
     } finally {

@@ -180,7 +180,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     if (read.kind === 'none') return nobody;
 
     let reason = read.kind === 'unreadable' ? read.reason : 'unknown';
-    let outage: unknown;
+    const outages: unknown[] = [];
     const expired: Candidate<Content>[] = [];
     for (const candidate of read.kind === 'stored' ? read.candidates : []) {
       const ending = await endingOf(candidate.sessionId);
@@ -199,7 +199,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
         if (verdict.kind === 'expired') expired.push(candidate);
         else reason = verdict.reason;
       } catch (error) {
-        outage = error;
+        outages.push(error);
       }
     }
     for (const candidate of expired) {
@@ -209,11 +209,11 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
         if (renewal.kind === 'skipped') return nobody;
         reason = renewal.reason;
       } catch (error) {
-        outage = error;
+        outages.push(error);
       }
     }
     // While one candidate could not be judged, nothing is cleared.
-    if (outage !== undefined) throw outage;
+    if (outages.length > 0) throw outages[0];
     if (reason === 'replaced') return nobody;
     emit({ type: 'session_rejected', reason });
     return { session: null, cookies: source.clear(cookies) };
@@ -255,7 +255,8 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
       if (cookieHeader === undefined) return undefined;
       const cookie = source.peek(cookieHeader);
       const known = cookie === undefined ? undefined : verified.get(cookie);
-      if (known === undefined || ended.endingOf(known.sessionId) !== undefined || isDueSoon(known.session)) return undefined;
+      if (known === undefined || ended.endingOf(known.sessionId) !== undefined || isDueSoon(known.session))
+        return undefined;
       if (shared !== undefined && now() - known.checkedAt > sharedRecheckMs) return undefined;
       return known.session;
     },

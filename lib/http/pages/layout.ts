@@ -16,10 +16,12 @@ export interface Brand {
 export interface PageParts {
   readonly status: number;
   readonly heading: string;
+  /** What the tab says, where it is more than the heading. */
+  readonly title?: string;
   readonly content: HtmlValue;
   readonly stylesheet: string;
   readonly brand: Brand;
-  /** Origins and schemes that the page's form may post to; none without a form. */
+  /** Where the page's forms may post to; nowhere without a form. */
   readonly formAction?: "'self'";
 }
 
@@ -28,8 +30,8 @@ export function builtInPage(parts: PageParts): Reply {
   return page(parts.status, document(parts), policyFor(parts));
 }
 
-function document({ heading, content, stylesheet, brand }: PageParts): Html {
-  const { title, logo, lang = 'en' } = brand;
+function document({ heading, title = heading, content, stylesheet, brand }: PageParts): Html {
+  const { title: name, logo, lang = 'en' } = brand;
   return html`<!doctype html>
 <html lang="${lang}">
 <head>
@@ -37,12 +39,12 @@ function document({ heading, content, stylesheet, brand }: PageParts): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
-<title>${title === undefined ? heading : `${heading} · ${title}`}</title>
+<title>${name === undefined ? title : `${title} · ${name}`}</title>
 <link rel="stylesheet" href="${safeHref(stylesheet)}">
 </head>
 <body>
+${(logo !== undefined || name !== undefined) && html`<header class="brand">${logo !== undefined && html`<img src="${safeHref(logo)}" alt="">`}${name !== undefined && html`<span>${name}</span>`}</header>`}
 <main>
-${(logo !== undefined || title !== undefined) && html`<p class="brand">${logo !== undefined && html`<img src="${safeHref(logo)}" alt="">`}${title !== undefined && html`<span>${title}</span>`}</p>`}
 <h1>${heading}</h1>
 ${content}
 </main>
@@ -55,15 +57,15 @@ function policyFor({ brand, formAction }: PageParts): string {
   return [
     "default-src 'none'",
     "style-src 'self'",
-    `img-src ${imageSource(brand.logo)}`,
+    `img-src ${imageSources(brand.logo)}`,
     `form-action ${formAction ?? "'none'"}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
 }
 
-function imageSource(logo: string | undefined): string {
-  if (logo === undefined) return "'none'";
-  return logo.startsWith('/') ? "'self'" : new URL(logo).origin;
+/** The site's own images, for its favicon, and the logo's origin. */
+function imageSources(logo: string | undefined): string {
+  const origin = logo === undefined || logo.startsWith('/') ? undefined : URL.parse(safeHref(logo))?.origin;
+  return origin === undefined ? "'self'" : `'self' ${origin}`;
 }
-

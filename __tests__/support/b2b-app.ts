@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import express from 'express';
+import { b2bAuth, getSession, requireSession } from '../../lib/b2b/index.ts';
+import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
+import type { AuthEvent } from '../../lib/types.ts';
+import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { StandInUser, WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { serve } from './servers.ts';
+import type { RunningServer } from './servers.ts';
+import { createVisitor } from './visitor.ts';
+import type { Visitor } from './visitor.ts';
+
+export { demoUsers };
+
+/** A clock that only the test moves. */
+export interface Clock {
+  readonly now: () => number;
+  advance(ms: number): void;
+}
+
+export function createClock(start = Date.now()): Clock {
+  let at = start;
+  return {
+    now: () => at,
+    advance(ms) {
+      at += ms;
+    },
+  };
+}
+
+export interface B2bApp extends RunningServer {
+  readonly workos: WorkosStandIn;
+  readonly clock: Clock;
+  readonly events: AuthEvent[];
+  readonly options: B2bAuthOptions;
+  readonly cookiePassword: string;
+  visitor(): Visitor;
+  /** A visitor who went through the hosted page. */
+  signedIn(user?: StandInUser, organizationId?: string): Promise<Visitor>;
+}
+
+export interface B2bAppSetup {
+  readonly options?: B2bAuthOptions;
+  /** Where the adapter is mounted. */
+  readonly prefix?: string;
+  /** Before the adapter. */
+  readonly before?: (app: express.Express) => void;
+  /** After the adapter and before the standard pages. */
+  readonly after?: (app: express.Express) => void;
+}
+
+/**
+ * An Express app with the B2B adapter and a stand-in of its own. Pages: `/` is public, `/dashboard` is in `protectedRoutes`,
+ * `/api/me` stands behind `requireSession`, `/whoami` asks `getSession`.
+ */
+export async function startB2bApp({ options, prefix = '/', before, after }: B2bAppSetup = {}): Promise<B2bApp> {
+  const clock = createClock();
+  const workos = await startWorkosStandIn({
+    clientId: 'client_test',
+    apiKey: `sk_test_${randomBytes(12).toString('hex')}`,
+    now: clock.now,
+  });
+  const cookiePassword = randomBytes(32).toString('base64');
+  const events: AuthEvent[] = [];
+  const all: B2bAuthOptions = {
+    clientId: workos.clientId,
+    apiKey: workos.apiKey,
+    apiHostname: workos.hostname,
+    port: workos.port,
+    https: false,
+    cookiePassword,
+    protectedRoutes: [`${prefix === '/' ? '' : prefix}/dashboard(.*)`],
+    now: clock.now,
+    onEvent: (event) => events.push(event),
+    ...options,
+  };
+  const app = express();
+  before?.(app);
+  app.use(prefix, b2bAuth(all));
+  after?.(app);
+  app.get('/', (_req, res) => void res.send('home'));
+  app.get(/\/dashboard/, (_req, res) => void res.send('dashboard'));
+  app.all('/api/me', requireSession(), (req, res, next) => {
+    getSession(req).then((session) => res.json({ user: session?.user }), next);
+  });
+  app.get('/whoami', (req, res, next) => {
+    getSession(req).then((session) => res.json({ user: session?.user ?? null }), next);
+  });
+  const server = await serve(app);
+  const callbackPath = `${prefix === '/' ? '' : prefix}${all.callbackPath ?? '/callback'}`;
+  workos.redirectUris.push(
+    server.origin + callbackPath,
+    server.origin.replace('127.0.0.1', 'localhost') + callbackPath,
+  );
+  workos.logoutReturnTos.push(`${server.origin}/`);
+
+  const visitor = (): Visitor => createVisitor(server.origin);
+  return {
+    ...server,
+    workos,
+    clock,
+    events,
+    options: all,
+    cookiePassword,
+    visitor,
+    async signedIn(user = demoUsers.personal, organizationId) {
+      const browser = visitor();
+      const start = await browser.get(`${prefix === '/' ? '' : prefix}${all.loginPath ?? '/login'}`);
+      const choice = organizationId === undefined ? { user } : { user, organizationId };
+      const callback = await workos.authorize(start.location, choice);
+      const done = await browser.get(callback.href);
+      if (done.status !== 303) throw new Error(`Sign-in ended with ${done.status}: ${done.text}`);
+      return browser;
+    },
+    async close() {
+      await server.close();
+      await workos.close();
+    },
+  };
+}

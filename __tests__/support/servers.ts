@@ -1,0 +1,25 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface RunningServer {
+  /** `http://127.0.0.1:<port>` */
+  readonly origin: string;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Serves a handler on a free port of the loopback address. */
+export async function serve(handler: http.RequestListener): Promise<RunningServer> {
+  const server = http.createServer(handler);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

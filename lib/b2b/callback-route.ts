@@ -1,0 +1,221 @@
+import { createHash } from 'node:crypto';
+import type { AuthenticationResponse } from '@workos-inc/node';
+import { createOnce } from '../core/once.ts';
+import { AuthError } from '../errors.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { redirect } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
+import { header } from '../http/request.ts';
+import type { AuthRoute } from '../http/router.ts';
+import type { SessionResolver } from '../session/resolve-session.ts';
+import type { SessionSource } from '../session/session-source.ts';
+import type { Emit } from '../session/events.ts';
+import type { B2bSession } from '../types.ts';
+import { contentOf } from './content.ts';
+import type { SealedContent } from './content.ts';
+import type { Flow } from './flow-cookie.ts';
+import type { OnB2bSignIn } from './hook.ts';
+import { chooserPage } from './chooser-page.ts';
+import type { Organization } from './chooser-page.ts';
+import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
+import type { ClientFacts } from './provider.ts';
+import { startFlow } from './sign-in-route.ts';
+import type { SignInParts } from './sign-in-route.ts';
+import { refuseTooLarge } from './source.ts';
+
+export interface CallbackParts extends SignInParts {
+  readonly source: SessionSource<SealedContent>;
+  readonly resolver: SessionResolver<SealedContent>;
+  readonly onSignIn: OnB2bSignIn | undefined;
+  readonly emit: Emit;
+}
+
+type Outcome =
+  | { readonly kind: 'signed_in'; readonly content: SealedContent; readonly redirectTo: string }
+  | {
+      readonly kind: 'selection';
+      readonly pendingAuthenticationToken: string;
+      readonly organizations: readonly Organization[];
+    };
+
+type Authentication =
+  { readonly kind: 'response'; readonly response: AuthenticationResponse } | Extract<Outcome, { kind: 'selection' }>;
+
+/** A code lives ten minutes at the provider; for as long it is spent at most once here, whatever it came to. */
+const codeMemoryMs = 600_000;
+
+/** `/callback`: exchanges the code, checks what it got, stores the session. */
+export function callbackRoute(parts: CallbackParts): AuthRoute {
+  const { flows, source, resolver, emit } = parts;
+  const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now });
+
+  async function get(exchange: Exchange): Promise<Reply> {
+    const { query, cookies } = exchange;
+    const state = query.get('state');
+    const flow = state === null || state === '' ? undefined : await flows.find(state, cookies);
+    if (flow === undefined) return withoutFlow(exchange, query, state);
+    try {
+      return await withFlow(exchange, query, flow);
+    } catch (error) {
+      // Whatever went wrong, this flow is over; the flows of other tabs are not.
+      exchange.writeCookies(flows.finish(flow.state));
+      if (error instanceof AuthError) emit({ type: 'sign_in_failed', code: error.code });
+      throw error;
+    }
+  }
+
+  /** Nothing that this browser started: it never reaches the token endpoint. */
+  async function withoutFlow(exchange: Exchange, query: URLSearchParams, state: string | null): Promise<Reply> {
+    const isBareCode = (state === null || state === '') && query.has('code');
+    if (!isBareCode && (await exchange.resolveSession()) !== null) return redirect(303, '/');
+    // A link from the provider's dashboard: start over once, so that there is a state to check.
+    if (isBareCode && !(await flows.hasRestart(exchange.cookies))) {
+      const restarted = new URLSearchParams();
+      return redirect(
+        303,
+        await startFlow(parts, exchange, { screen: 'sign-in', query: restarted, returnTo: '/', isRestart: true }),
+      );
+    }
+    const error = query.get('error');
+    const failure =
+      error === null
+        ? new AuthError(state === null && !isBareCode ? 'invalid_request' : 'invalid_state')
+        : callbackError(error);
+    emit({ type: 'sign_in_failed', code: failure.code });
+    throw failure;
+  }
+
+  async function withFlow(exchange: Exchange, query: URLSearchParams, flow: Flow): Promise<Reply> {
+    const error = query.get('error');
+    if (error !== null) throw callbackError(error);
+    const client = clientFacts(exchange);
+    const { selection } = flow;
+    const chosen = selection?.organizations.find(({ id }) => id === query.get('organization_id'));
+    if (selection !== undefined && chosen === undefined) return choose(exchange, flow, selection.organizations);
+
+    const code = query.get('code');
+    if (chosen === undefined && (code === null || code === '')) throw new AuthError('invalid_request');
+    const work =
+      selection !== undefined && chosen !== undefined
+        ? (): Promise<AuthenticationResponse> =>
+            parts.provider.selectOrganization(selection.pendingAuthenticationToken, chosen.id, client)
+        : (): Promise<AuthenticationResponse> => parts.provider.exchangeCode(code ?? '', flow.codeVerifier, client);
+    const outcome = await once(keyOf(flow.state, code ?? '', chosen?.id ?? ''), () => complete(exchange, flow, work));
+
+    if (outcome.kind === 'selection') {
+      const { pendingAuthenticationToken, organizations } = outcome;
+      const next: Flow = {
+        ...flow,
+        startedAt: parts.now(),
+        selection: { pendingAuthenticationToken, organizations: [...organizations] },
+      };
+      exchange.writeCookies(await flows.start(next, exchange.cookies));
+      return choose(exchange, next, organizations);
+    }
+    const writes = await source.write(outcome.content, exchange.cookies);
+    await resolver.replace(exchange.req.headers.cookie, source.toStored(outcome.content).sessionId);
+    exchange.writeCookies([...writes, ...flows.finish(flow.state)]);
+    return redirect(303, outcome.redirectTo);
+  }
+
+  /** Exchange, verification and hook: once per code, however often the callback is asked for. */
+  async function complete(
+    exchange: Exchange,
+    flow: Flow,
+    work: () => Promise<AuthenticationResponse>,
+  ): Promise<Outcome> {
+    const answer = await authenticate(work, flow.organizationId, clientFacts(exchange));
+    if (answer.kind === 'selection') return answer;
+    const content = contentOf(answer.response, undefined, Math.floor(parts.now() / 1000));
+    const session = await verified(content);
+    const returnTo = exchange.returnTo(flow.returnTo);
+    const hook = await parts.onSignIn?.({ session, req: exchange.req, returnTo });
+    refuseTooLarge(await source.write(content, exchange.cookies));
+    const { sessionId, organizationId } = session;
+    emit({
+      type: 'signed_in',
+      userId: session.user.id,
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(organizationId === undefined ? {} : { organizationId }),
+    });
+    return { kind: 'signed_in', content, redirectTo: exchange.returnTo(hook?.redirectTo ?? returnTo, returnTo) };
+  }
+
+  async function verified(content: SealedContent): Promise<B2bSession> {
+    const verdict = await source.verify(content);
+    if (verdict.kind !== 'live' || verdict.session.adapter !== 'b2b') throw new AuthError('token_rejected');
+    // A sign-out that ran at the same time wins.
+    if ((await resolver.endingOf(verdict.session.sessionId)) === 'signed_out') throw new AuthError('invalid_state');
+    return verdict.session;
+  }
+
+  /** Picks the organization by itself where the flow or the options name one of those offered. */
+  async function authenticate(
+    work: () => Promise<AuthenticationResponse>,
+    wantedOrganization: string | undefined,
+    client: ClientFacts,
+  ): Promise<Authentication> {
+    try {
+      return { kind: 'response', response: await work() };
+    } catch (error) {
+      const failure = classifyFailure(error);
+      if (failure.kind !== 'refused' || failure.code !== 'organization_selection_required') {
+        throw signInError(failure, error);
+      }
+      const selection = selectionOf(failure.details);
+      if (selection === undefined) throw new AuthError('sign_in_incomplete', { cause: error });
+      const { pendingAuthenticationToken: token, organizations } = selection;
+      const wanted = organizations.find(({ id }) => id === wantedOrganization);
+      if (wanted === undefined) return selection;
+      return authenticate(() => parts.provider.selectOrganization(token, wanted.id, client), undefined, client);
+    }
+  }
+
+  function choose(exchange: Exchange, flow: Flow, organizations: readonly Organization[]): Reply {
+    const hrefFor = (organizationId: string): string =>
+      `${exchange.localPath(parts.callbackPath)}?${new URLSearchParams({ state: flow.state, organization_id: organizationId }).toString()}`;
+    const { definition } = exchange;
+    return chooserPage({
+      organizations,
+      hrefFor,
+      stylesheet: exchange.localPath(definition.stylesheetPath),
+      brand: definition.brand,
+    });
+  }
+
+  return { path: parts.callbackPath, option: 'callbackPath', hasGetEffects: true, get };
+}
+
+function selectionOf(details: Readonly<Record<string, unknown>>): Extract<Outcome, { kind: 'selection' }> | undefined {
+  const { pending_authentication_token: token, organizations } = details;
+  if (typeof token !== 'string' || !Array.isArray(organizations)) return undefined;
+  const known = organizations.filter(isOrganization).map(({ id, name }) => ({ id, name }));
+  return known.length === 0
+    ? undefined
+    : { kind: 'selection', pendingAuthenticationToken: token, organizations: known };
+}
+
+function isOrganization(value: unknown): value is Organization {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'id' in value &&
+    typeof value.id === 'string' &&
+    'name' in value &&
+    typeof value.name === 'string'
+  );
+}
+
+/** Never the code itself: it would rest in memory for minutes. */
+function keyOf(...parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+}
+
+function clientFacts({ req }: Exchange): ClientFacts {
+  const ipAddress = 'ip' in req && typeof req.ip === 'string' ? req.ip : req.socket.remoteAddress;
+  const userAgent = header(req, 'user-agent');
+  return {
+    ...(ipAddress === undefined ? {} : { ipAddress }),
+    ...(userAgent === undefined ? {} : { userAgent }),
+  };
+}

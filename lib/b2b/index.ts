@@ -1,0 +1,136 @@
+import type { Router } from 'express';
+import { createKeySet } from '../core/key-set.ts';
+import { AuthError } from '../errors.ts';
+import { createAuthRouter } from '../http/router.ts';
+import type { AuthRoute } from '../http/router.ts';
+import { json } from '../http/reply.ts';
+import { cookieAttributes } from '../http/shared-options.ts';
+import { createEmit, createExplain } from '../session/events.ts';
+import { createSessions } from '../session/create-sessions.ts';
+import type { B2bSessionBody, Session } from '../types.ts';
+import { callbackRoute } from './callback-route.ts';
+import { createFlowCookies } from './flow-cookie.ts';
+import { readB2bOptions } from './options.ts';
+import type { B2bAuthOptions, B2bOptions } from './options.ts';
+import { createProvider } from './provider.ts';
+import { createSeal } from './seal.ts';
+import { signInRoute } from './sign-in-route.ts';
+import { signOutRoute } from './sign-out-route.ts';
+import { createB2bSource } from './source.ts';
+
+/**
+ * Sign-in through WorkOS AuthKit: `GET /login`, `GET /signup`, `GET /callback`, `POST /logout`, `GET /auth/session`, and the
+ * session behind `requireSession` and `getSession`.
+ *
+ * @param options each beats its environment variable; see `B2bAuthOptions`
+ * @throws {ConfigurationError} with every problem at once
+ * @example app.use(b2bAuth({ protectedRoutes: '/dashboard(.*)' }));
+ * @see https://workos.com/docs/authkit
+ */
+export function b2bAuth(options?: B2bAuthOptions): Router {
+  const settings = readB2bOptions(options);
+  const { now } = settings;
+  const explain = createExplain('b2b');
+  const emit = createEmit('b2b', settings.onEvent, explain);
+  if (settings.isFallbackPassword) announceFallback(emit);
+
+  const cookieOptions = cookieAttributes(settings.cookieOptions);
+  const { cookieName, clientId, timeoutMs } = settings;
+  const provider = createProvider(settings);
+  const seal = createSeal(settings.passwords);
+  const keySet = createKeySet({
+    url: provider.jwksUrl,
+    now,
+    timeoutMs,
+    onUnavailable: ({ stale }) => emit({ type: 'keys_unavailable', stale }),
+  });
+  const source = createB2bSource({
+    cookieName,
+    cookieOptions,
+    seal,
+    keySet,
+    provider,
+    clientId,
+    issuers: settings.issuer,
+    sessionMaxAge: settings.sessionMaxAge,
+    emit,
+    now,
+  });
+  const resolver = createSessions(source, { ...settings, emit });
+  const flows = createFlowCookies({ cookieName, sameSite: cookieOptions.sameSite, seal, now });
+  const signIn = { provider, flows, callbackPath: settings.callbackPath, organizationId: settings.organizationId, now };
+
+  return createAuthRouter(
+    {
+      adapter: 'b2b',
+      name: 'b2bAuth',
+      resolver,
+      protectedRoutes: settings.protectedRoutes,
+      signInPage: undefined,
+      loginPath: settings.loginPath,
+      stylesheetPath: settings.stylesheetPath,
+      guardStatusForForms: 307,
+      cookieOptions,
+      appBaseUrl: settings.appBaseUrl,
+      trustedOrigins: settings.trustedOrigins,
+      onError: settings.onError,
+      brand: {},
+      emit,
+      explain,
+    },
+    [
+      signInRoute(signIn, 'sign-in', settings.loginPath, 'loginPath'),
+      signInRoute(signIn, 'sign-up', settings.signUpPath, 'signUpPath'),
+      callbackRoute({ ...signIn, source, resolver, onSignIn: settings.onSignIn, emit }),
+      signOutRoute({
+        path: settings.logoutPath,
+        logoutReturnTo: settings.logoutReturnTo,
+        provider,
+        resolver,
+        flows,
+        emit,
+      }),
+      sessionRoute(settings),
+    ],
+  );
+}
+
+function sessionRoute({ sessionPath }: B2bOptions): AuthRoute {
+  return {
+    path: sessionPath,
+    option: 'sessionPath',
+    isJsonOnly: true,
+    async get(exchange) {
+      const session = await exchange.resolveSession();
+      if (session === null) throw new AuthError('unauthenticated');
+      return json(200, sessionBody(session));
+    },
+  };
+}
+
+function sessionBody(session: Session): B2bSessionBody | undefined {
+  if (session.adapter !== 'b2b') return undefined;
+  const { sessionId, organizationId, user } = session;
+  return {
+    authenticated: true,
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(organizationId === undefined ? {} : { organizationId }),
+    user,
+  };
+}
+
+function announceFallback(emit: ReturnType<typeof createEmit>): void {
+  const message =
+    'b2bAuth: no cookiePassword is set, so a local one is derived from the API key. Set B2B_COOKIE_PASSWORD (32 characters or more) before you deploy.';
+  process.emitWarning(message, { code: 'B2B_COOKIE_PASSWORD' });
+  emit({ type: 'configuration_warning', message });
+}
+
+export { currentSession, getSession } from '../http/context.ts';
+export { requireSession } from '../http/require-session.ts';
+export { AuthError, ConfigurationError } from '../errors.ts';
+export type { AuthErrorCode } from '../errors.ts';
+export type { RequireSessionOptions } from '../http/require-session.ts';
+export type { B2bAuthOptions } from './options.ts';
+export type { B2bSignIn, OnB2bSignIn } from './hook.ts';
+export type * from '../types.ts';

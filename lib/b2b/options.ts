@@ -1,0 +1,193 @@
+import { createHmac } from 'node:crypto';
+import * as v from 'valibot';
+import {
+  callback,
+  cookieEntries,
+  nameOf,
+  pageUrl,
+  readOptions,
+  routePath,
+  sharedEntries,
+  text,
+} from '../http/shared-options.ts';
+import type { CookieOptions, SharedAuthOptions } from '../http/shared-options.ts';
+import type { OnB2bSignIn } from './hook.ts';
+
+/** Options of `b2bAuth`; each beats its environment variable. */
+export interface B2bAuthOptions extends SharedAuthOptions {
+  /** WorkOS client id. Env `B2B_CLIENT_ID`. */
+  readonly clientId?: string;
+  /** WorkOS API key. Env `B2B_API_KEY`. */
+  readonly apiKey?: string;
+  /**
+   * Seals the session cookie; 32 characters or more. Of a list the first seals and all open. Env `B2B_COOKIE_PASSWORD`, then
+   * `LEGACY_B2B_COOKIE_PASSWORD`. Outside production a local one is derived from `apiKey`.
+   */
+  readonly cookiePassword?: string | readonly string[];
+  /** Default `b2b-session`. Give it WorkOS' own (`wos-session`) to share the session with an app on their SDKs. */
+  readonly cookieName?: string;
+  /** `httpOnly` is not an option: no script has any business with the seal. */
+  readonly cookieOptions?: CookieOptions;
+  /** Default `/login`. */
+  readonly loginPath?: string;
+  /** Default `/signup`. */
+  readonly signUpPath?: string;
+  /** Default `/callback`. With the application's origin and mount path it is the redirect URI to register with WorkOS. */
+  readonly callbackPath?: string;
+  /** Default `/logout`. */
+  readonly logoutPath?: string;
+  /** Default `/auth/session`. */
+  readonly sessionPath?: string;
+  /** Signs everybody in to this organization, unless `organization_id` in the query says otherwise. */
+  readonly organizationId?: string;
+  /** Where WorkOS sends the browser after sign-out: an absolute URL or a root-relative path. Default: the application's origin. */
+  readonly logoutReturnTo?: string;
+  /** The provider's host. Env `B2B_API_HOSTNAME`; default `api.workos.com`. */
+  readonly apiHostname?: string;
+  /** The provider's port. Env `B2B_API_PORT`; default: the protocol's. */
+  readonly port?: number;
+  /** Whether the provider is spoken to over https. Env `B2B_API_HTTPS`; default true. */
+  readonly https?: boolean;
+  /** Issuers (`iss`) that access tokens may name. Default: any, as the signature comes from the client's own keys. */
+  readonly issuer?: string | readonly string[];
+  /** Seconds from sign-in until the session ends for good, whatever is refreshed. Default: never. */
+  readonly sessionMaxAge?: number;
+  /** Runs once per sign-in, before any cookie is stored. */
+  readonly onSignIn?: OnB2bSignIn;
+}
+
+const paths = {
+  loginPath: '/login',
+  signUpPath: '/signup',
+  callbackPath: '/callback',
+  logoutPath: '/logout',
+  sessionPath: '/auth/session',
+};
+
+const env = {
+  clientId: ['B2B_CLIENT_ID'],
+  apiKey: ['B2B_API_KEY'],
+  cookiePassword: ['B2B_COOKIE_PASSWORD', 'LEGACY_B2B_COOKIE_PASSWORD'],
+  apiHostname: ['B2B_API_HOSTNAME'],
+  port: ['B2B_API_PORT'],
+  https: ['B2B_API_HTTPS'],
+};
+
+const password = v.pipe(
+  v.string('must be a string, or a list of strings'),
+  v.minLength(32, 'must be at least 32 characters; make one with: openssl rand -base64 32'),
+);
+
+const schema = v.strictObject({
+  ...sharedEntries,
+  clientId: text('the client id from the WorkOS dashboard'),
+  apiKey: text('the API key from the WorkOS dashboard'),
+  cookiePassword: v.optional(
+    v.union(
+      [
+        v.pipe(
+          password,
+          v.transform((only) => [only]),
+        ),
+        v.pipe(v.array(password), v.minLength(1, 'must not be an empty list')),
+      ],
+      (issue) =>
+        (issue.issues?.[0] as { message?: string } | undefined)?.message ?? 'must be a string, or a list of strings',
+    ),
+  ),
+  cookieName: v.optional(
+    v.pipe(
+      v.string('must be a cookie name'),
+      v.regex(/^[A-Za-z0-9_-]+$/, 'must be a cookie name of letters, digits, _ and -'),
+    ),
+    'b2b-session',
+  ),
+  cookieOptions: v.optional(
+    v.strictObject(cookieEntries, 'must be an object with domain, path, sameSite, secure or maxAge'),
+  ),
+  loginPath: routePath(paths.loginPath),
+  signUpPath: routePath(paths.signUpPath),
+  callbackPath: routePath(paths.callbackPath),
+  logoutPath: routePath(paths.logoutPath),
+  sessionPath: routePath(paths.sessionPath),
+  organizationId: v.optional(text('the id of a WorkOS organization, such as org_01…')),
+  logoutReturnTo: v.optional(pageUrl),
+  apiHostname: v.optional(
+    v.pipe(v.string('must be a host name'), v.regex(/^[a-z0-9.-]+$/i, 'must be a host name without protocol or port')),
+    'api.workos.com',
+  ),
+  port: v.optional(
+    v.pipe(
+      v.union([v.number(), v.pipe(v.string(), v.regex(/^\d+$/), v.transform(Number))], 'must be a port number'),
+      v.integer('must be a port number'),
+      v.minValue(1, 'must be a port number'),
+      v.maxValue(65_535, 'must be a port number'),
+    ),
+  ),
+  https: v.optional(
+    v.union(
+      [
+        v.boolean(),
+        v.pipe(
+          v.picklist(['true', 'false']),
+          v.transform((value) => value === 'true'),
+        ),
+      ],
+      'must be true or false',
+    ),
+    true,
+  ),
+  issuer: v.optional(
+    v.union(
+      [
+        v.pipe(
+          text('an issuer'),
+          v.transform((only) => [only]),
+        ),
+        v.array(text('an issuer')),
+      ],
+      'must be an issuer or a list of issuers',
+    ),
+  ),
+  sessionMaxAge: v.optional(
+    v.pipe(v.number('must be a number of seconds'), v.minValue(1, 'must be at least 1 second')),
+  ),
+  onSignIn: v.optional(callback<OnB2bSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
+});
+
+export type B2bOptions = Omit<v.InferOutput<typeof schema>, 'cookiePassword'> & {
+  readonly passwords: readonly [string, ...string[]];
+  /** Whether the local fallback password is in use. */
+  readonly isFallbackPassword: boolean;
+};
+
+/** @throws {ConfigurationError} with every problem at once */
+export function readB2bOptions(input: B2bAuthOptions | undefined, environment = process.env): B2bOptions {
+  const { cookiePassword, ...options } = readOptions(
+    input,
+    {
+      name: 'b2bAuth',
+      schema,
+      env,
+      paths: { ...paths, stylesheetPath: '/auth/pages.css' },
+      check: (given) =>
+        given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'
+          ? [
+              `${nameOf('cookiePassword', env.cookiePassword)} is missing; in production set one of at least 32 characters`,
+            ]
+          : [],
+    },
+    environment,
+  );
+  const [first, ...others] = cookiePassword ?? [];
+  return first === undefined
+    ? { ...options, passwords: [developmentPassword(options.apiKey)], isFallbackPassword: true }
+    : { ...options, passwords: [first, ...others], isFallbackPassword: false };
+}
+
+/** Stable over restarts, different for every developer, and nothing that could be read in the source. */
+function developmentPassword(apiKey: string): string {
+  return createHmac('sha256', apiKey)
+    .update('express-auth-adapters: cookie password for development')
+    .digest('base64url');
+}

@@ -1,0 +1,101 @@
+import type { CookieWrite } from '../core/cookie-codec.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { json, redirect } from '../http/reply.ts';
+import type { AuthRoute } from '../http/router.ts';
+import { createState } from './flow-cookie.ts';
+import type { FlowCookies } from './flow-cookie.ts';
+import type { AuthorizationRequest, Provider } from './provider.ts';
+
+export interface SignInParts {
+  readonly provider: Provider;
+  readonly flows: FlowCookies;
+  readonly callbackPath: string;
+  readonly organizationId: string | undefined;
+  readonly now: () => number;
+}
+
+type Screen = 'sign-in' | 'sign-up';
+
+/** `/login` and `/signup`: the start of the hosted flow. */
+export function signInRoute(parts: SignInParts, screen: Screen, path: string, option: string): AuthRoute {
+  return {
+    path,
+    option,
+    hasGetEffects: true,
+    async get(exchange) {
+      const { query } = exchange;
+      const url = await startFlow(parts, exchange, {
+        screen,
+        query,
+        returnTo: exchange.returnTo(query.get('returnTo')),
+      });
+      return exchange.wantsJson
+        ? { ...json(200, { redirectTo: url }), isNegotiated: true }
+        : { ...redirect(302, url), isNegotiated: true };
+    },
+    // A guard's 307 replays a form here; its body must not travel on.
+    post: (exchange) => {
+      const { query } = exchange;
+      return redirect(303, exchange.localPath(path) + (query.size === 0 ? '' : `?${query.toString()}`));
+    },
+  };
+}
+
+interface FlowStart {
+  readonly screen: Screen;
+  readonly query: URLSearchParams;
+  readonly returnTo: string;
+  readonly isRestart?: boolean;
+}
+
+/** Remembers a new flow in its cookie and returns the provider's URL for it. */
+export async function startFlow(parts: SignInParts, exchange: Exchange, start: FlowStart): Promise<string> {
+  const { provider, flows, callbackPath, now } = parts;
+  const { codeVerifier, codeChallenge } = await provider.createVerifier();
+  const state = createState();
+  const passedOn = passedOnParameters(start.query, start.screen);
+  const organizationId = passedOn.organizationId ?? parts.organizationId;
+  const writes: readonly CookieWrite[] = await flows.start(
+    {
+      state,
+      codeVerifier,
+      returnTo: start.returnTo,
+      startedAt: now(),
+      ...(organizationId === undefined ? {} : { organizationId }),
+      ...(start.isRestart === true ? { isRestart: true } : {}),
+    },
+    exchange.cookies,
+  );
+  exchange.writeCookies(writes);
+  return provider.authorizationUrl({
+    ...passedOn,
+    ...(organizationId === undefined ? {} : { organizationId }),
+    redirectUri: exchange.publicUrl(callbackPath),
+    state,
+    codeChallenge,
+  });
+}
+
+type PassedOn = Omit<AuthorizationRequest, 'redirectUri' | 'state' | 'codeChallenge'>;
+
+/** What a link may ask of the hosted page: the well-formed parameters of this list and nothing else. */
+function passedOnParameters(query: URLSearchParams, screen: Screen): PassedOn {
+  const take = (name: string, form: RegExp): string | undefined => {
+    const value = query.get(name);
+    return value !== null && form.test(value) ? value : undefined;
+  };
+  const provider = take('provider', /^[A-Za-z]{2,40}$/) ?? 'authkit';
+  const asked = take('screen_hint', /^sign-(?:in|up)$/);
+  const loginHint = take('login_hint', /^[^\s\p{Cc}]{1,320}$/u);
+  const organizationId = take('organization_id', /^org_[A-Za-z0-9]{1,64}$/);
+  const domainHint = take('domain_hint', /^(?=.{1,253}$)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i);
+  const invitationToken = take('invitation_token', /^[A-Za-z0-9_-]{1,256}$/);
+  return {
+    provider,
+    ...(provider === 'authkit' ? { screenHint: asked === 'sign-in' || asked === 'sign-up' ? asked : screen } : {}),
+    ...(loginHint === undefined ? {} : { loginHint }),
+    ...(organizationId === undefined ? {} : { organizationId }),
+    ...(domainHint === undefined ? {} : { domainHint }),
+    ...(invitationToken === undefined ? {} : { invitationToken }),
+  };
+}

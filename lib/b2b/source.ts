@@ -1,0 +1,135 @@
+import { verifyAccessToken } from '../core/access-token.ts';
+import { chunkNames, cookieBytes, sessionCandidates, writeChunks } from '../core/cookie-chunks.ts';
+import { findCookie } from '../core/cookie-codec.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import type { KeySet } from '../core/key-set.ts';
+import { AuthError } from '../errors.ts';
+import type { Emit } from '../session/events.ts';
+import type { Candidate, ReadOutcome, SessionSource, Verdict } from '../session/session-source.ts';
+import type { B2bSession } from '../types.ts';
+import { contentOf, parseContent, storedOf } from './content.ts';
+import type { SealedContent } from './content.ts';
+import { classifyFailure, isEnding, refreshError } from './provider-errors.ts';
+import type { Provider } from './provider.ts';
+import type { Seal } from './seal.ts';
+
+export interface B2bSourceParts {
+  readonly cookieName: string;
+  readonly cookieOptions: Omit<CookieAttributes, 'secure'>;
+  readonly seal: Seal;
+  readonly keySet: KeySet;
+  readonly provider: Pick<Provider, 'refresh'>;
+  readonly clientId: string;
+  readonly issuers: readonly string[] | undefined;
+  /** Seconds. */
+  readonly sessionMaxAge: number | undefined;
+  readonly emit: Emit;
+  readonly now: () => number;
+}
+
+/** Bytes of cookies from which the application is told, and over which sign-in is refused: Node ends requests at 16 KB. */
+const largeSessionBytes = 8 * 1024;
+const maxSessionBytes = 12 * 1024;
+
+/** WorkOS sessions in a sealed cookie. */
+export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedContent> {
+  const { cookieName, seal, keySet, provider, clientId, issuers, sessionMaxAge, emit, now } = parts;
+
+  async function verify(content: SealedContent): Promise<Verdict> {
+    const { signedInAt } = content;
+    if (sessionMaxAge !== undefined && signedInAt !== undefined && (signedInAt + sessionMaxAge) * 1000 <= now()) {
+      return { kind: 'invalid', reason: 'session_max_age' };
+    }
+    const verdict = await verifyAccessToken(content.accessToken, keySet, now);
+    if (verdict.kind !== 'valid') return verdict;
+    const { claims } = verdict;
+    if (claims.sub !== content.user.id) return { kind: 'invalid', reason: 'subject' };
+    if (claims['client_id'] !== undefined && claims['client_id'] !== clientId) {
+      return { kind: 'invalid', reason: 'client_id' };
+    }
+    const { iss } = claims;
+    if (issuers !== undefined && !(typeof iss === 'string' && issuers.includes(iss))) {
+      return { kind: 'invalid', reason: 'issuer' };
+    }
+    return { kind: 'live', session: sessionOf(content, claims) };
+  }
+
+  async function read(cookies: RequestCookies): Promise<ReadOutcome<SealedContent>> {
+    if (chunkNames(cookies, cookieName).length === 0) return { kind: 'none' };
+    const candidates: Candidate<SealedContent>[] = [];
+    for (const cookie of sessionCandidates(cookies, cookieName)) {
+      const content = parseContent(await seal.unseal(cookie));
+      if (content !== undefined) candidates.push({ ...storedOf(content), cookie });
+    }
+    return candidates.length === 0 ? { kind: 'unreadable', reason: 'unreadable' } : { kind: 'stored', candidates };
+  }
+
+  return {
+    adapter: 'b2b',
+    isSealed: true,
+    peek(cookieHeader) {
+      const whole = findCookie(cookieHeader, cookieName);
+      if (whole !== undefined) return whole;
+      const chunks: string[] = [];
+      for (;;) {
+        const chunk = findCookie(cookieHeader, `${cookieName}.${chunks.length}`);
+        if (chunk === undefined) return chunks.length === 0 ? undefined : chunks.join('');
+        chunks.push(chunk);
+      }
+    },
+    read,
+    verify,
+    async refresh(content, signal) {
+      try {
+        const response = await provider.refresh(content.refreshToken, content.organizationId, signal);
+        return { kind: 'renewed', content: contentOf(response, content) };
+      } catch (error) {
+        if (error instanceof AuthError) throw error;
+        const failure = classifyFailure(error);
+        if (isEnding(failure)) return { kind: 'ended', reason: failure.code };
+        if (failure.kind === 'unanswered') return { kind: 'unanswered', cause: error };
+        throw refreshError(failure, error);
+      }
+    },
+    toStored: storedOf,
+    serialize: (content) => JSON.stringify(content),
+    deserialize(message) {
+      try {
+        return parseContent(JSON.parse(message));
+      } catch {
+        return undefined;
+      }
+    },
+    async write(content, cookies) {
+      const attributes: CookieAttributes = { ...parts.cookieOptions, secure: true };
+      const writes = writeChunks(cookieName, await seal.seal(content), cookies, { attributes });
+      const bytes = cookieBytes(writes);
+      if (bytes > largeSessionBytes) emit({ type: 'session_large', bytes });
+      return writes;
+    },
+    clear: (cookies): CookieWrite[] => chunkNames(cookies, cookieName).map((name) => ({ name, value: undefined })),
+  };
+}
+
+/** @throws {AuthError} `session_too_large` when later requests could not carry the cookies */
+export function refuseTooLarge(writes: readonly CookieWrite[]): void {
+  if (cookieBytes(writes) > maxSessionBytes) throw new AuthError('session_too_large');
+}
+
+function sessionOf(content: SealedContent, claims: B2bSession['claims']): B2bSession {
+  const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = content.user;
+  const { impersonator } = content;
+  const { sid, org_id: organizationId } = claims;
+  return {
+    adapter: 'b2b',
+    user: { id, email, firstName, lastName, profilePictureUrl },
+    ...(typeof sid === 'string' ? { sessionId: sid } : {}),
+    ...(typeof organizationId === 'string' ? { organizationId } : {}),
+    ...(impersonator === undefined
+      ? {}
+      : { impersonator: { email: impersonator.email, reason: impersonator.reason ?? null } }),
+    accessToken: content.accessToken,
+    claims,
+    expiresAt: claims.exp * 1000,
+  };
+}
