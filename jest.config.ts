@@ -12,6 +12,8 @@ const config: Config = {
     // TypeScript's emit turns './x.ts' into './x.js'; the sources are still called './x.ts'.
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
+  // `.ci/run` counts over several runs.
+  reporters: process.env['JEST_REPORTS'] === undefined ? ['default'] : ['default', '<rootDir>/tools/jest-report.js'],
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
 };

@@ -1,0 +1,15 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Leaves one run's counts in the directory that JEST_REPORTS names, for tools/count-results.js. */
+export default class Report {
+  onRunComplete(_contexts, results) {
+    const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites, numPendingTests, numTodoTests } = results;
+    const counts = {
+      passed: numPassedTests,
+      failed: numFailedTests + numRuntimeErrorTestSuites,
+      skipped: numPendingTests + numTodoTests,
+    };
+    writeFileSync(join(process.env['JEST_REPORTS'], `${process.pid}.json`), JSON.stringify(counts));
+  }
+}
