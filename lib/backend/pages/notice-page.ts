@@ -1,0 +1,41 @@
+import { html, safeHref } from '../../core/html.ts';
+import type { Html } from '../../core/html.ts';
+import { builtInPage } from '../../http/pages/layout.ts';
+import type { Reply } from '../../http/reply.ts';
+import { postForm, withReturnTo } from './parts.ts';
+import { fillIn } from './text.ts';
+import type { NoticeView } from './view.ts';
+
+/** What has happened, and the one thing to do next. */
+export function noticePage(view: NoticeView): Reply {
+  const { text } = view;
+  const signInHref = safeHref(withReturnTo(view.signInHref, view.returnTo));
+  const [heading, content] = ((): readonly [heading: string, content: Html] => {
+    switch (view.kind) {
+      case 'confirmation_sent':
+        return [text.confirmationSentHeading, mailContent(view, text.confirmationSentText, signInHref)];
+      case 'mail_sent':
+        return [text.mailSentHeading, mailContent(view, text.mailSentText, signInHref)];
+      case 'confirmed':
+        return [text.confirmedHeading, plainContent(view, text.confirmedText, signInHref)];
+      case 'signed_out':
+        return [text.signedOutHeading, plainContent(view, text.signedOutText, signInHref)];
+    }
+  })();
+  return builtInPage({ ...view, heading, content, ...('email' in view ? { formAction: "'self'" as const } : {}) });
+}
+
+type MailView = Extract<NoticeView, { readonly email: string }>;
+
+function mailContent({ email, resendAction, returnTo, text }: MailView, words: string, signInHref: string): Html {
+  const again = html`<button class="quiet">${text.resendButton}</button>`;
+  return html`<p class="message good" role="status">${fillIn(words, { email })}</p>
+<p class="hint">${text.mailHint}</p>
+${resendAction !== undefined && postForm(resendAction, { email, returnTo }, again)}
+<p class="actions"><a href="${signInHref}">${text.backToSignIn}</a></p>`;
+}
+
+function plainContent({ text }: NoticeView, words: string, signInHref: string): Html {
+  return html`<p role="status">${words}</p>
+<p><a class="button" href="${signInHref}">${text.signInButton}</a></p>`;
+}

@@ -1,0 +1,79 @@
+import { errorTable } from '../../errors.ts';
+
+/** Every word on the built-in pages, in English. `{…}` stands for a value; a text that leaves it out goes without. */
+export const englishText = {
+  signInHeading: 'Sign in',
+  signUpHeading: 'Create your account',
+  email: 'E-mail address',
+  password: 'Password',
+  newPasswordHint: 'Choose one that you use nowhere else. A few random words are strong and easy to remember.',
+  signInButton: 'Sign in',
+  signUpButton: 'Create account',
+  or: 'or',
+  continueWith: 'Continue with {provider}',
+  toSignUp: 'New here?',
+  toSignUpLink: 'Create an account',
+  toSignIn: 'Already have an account?',
+  toSignInLink: 'Sign in',
+  /** In front of the page's title when something went wrong: it is what a screen reader says first. */
+  errorTitle: 'Error',
+  /** `{time}` is a length of time in the page's language, such as "12 minutes". */
+  retryIn: 'Try again in {time}.',
+
+  /** Failures, by their code; the table's own words where nothing about them needs a form. */
+  invalid_credentials: errorTable.invalid_credentials.message,
+  email_not_confirmed: errorTable.email_not_confirmed.message,
+  email_in_use: errorTable.email_in_use.message,
+  weak_password: errorTable.weak_password.message,
+  signup_disabled: errorTable.signup_disabled.message,
+  user_banned: errorTable.user_banned.message,
+  captcha_failed: errorTable.captcha_failed.message,
+  link_expired: errorTable.link_expired.message,
+  rate_limited: 'Too many attempts.',
+  provider_unavailable: 'The sign-in service cannot be reached right now. Please try again in a moment.',
+  provider_refused: errorTable.provider_refused.message,
+  emailMissing: 'Enter your e-mail address.',
+  emailInvalid: 'Enter an e-mail address such as name@example.com.',
+  passwordMissing: 'Enter your password.',
+
+  confirmHeading: 'Confirm your e-mail address',
+  confirmText: 'One last click, and you are in.',
+  confirmButton: 'Confirm and continue',
+
+  confirmationSentHeading: 'Check your mail',
+  confirmationSentText: 'We have sent a link to {email}. Open it to confirm your address.',
+  mailSentHeading: 'Check your mail',
+  mailSentText: 'If {email} is still waiting to be confirmed, a new link is on its way.',
+  mailHint: 'Nothing there after a few minutes? Look in your spam folder.',
+  resendButton: 'Send the mail again',
+  backToSignIn: 'Back to sign-in',
+
+  confirmedHeading: 'Your address is confirmed',
+  confirmedText: 'Please sign in to continue.',
+  signedOutHeading: 'You are signed out',
+  signedOutText: 'See you soon.',
+  mailSentNotice: 'If this address is still waiting to be confirmed, a new link is on its way.',
+
+  signOutHeading: 'Sign out?',
+  signOutText: 'You are about to sign out on this device.',
+  signOutButton: 'Sign out',
+  stayButton: 'Stay signed in',
+} as const satisfies Record<string, string>;
+
+export type PagesTextKey = keyof typeof englishText;
+
+/** A complete set of texts. */
+export type PagesText = Readonly<Record<PagesTextKey, string>>;
+
+/** English, with the application's own texts in place of ours. */
+export function mergeText(overrides: Partial<Record<PagesTextKey, string | undefined>> = {}): PagesText {
+  const given = Object.entries(overrides).filter(([, value]) => value !== undefined);
+  return { ...englishText, ...Object.fromEntries(given) };
+}
+
+/** Puts values in the place of `{name}`; a single pass, so that a value cannot name another. */
+export function fillIn(text: string, values: Readonly<Record<string, string>>): string {
+  return text.replace(/\{(\w+)\}/g, (placeholder, name: string) =>
+    Object.hasOwn(values, name) ? (values[name] ?? '') : placeholder,
+  );
+}
