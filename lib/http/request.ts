@@ -29,8 +29,8 @@ export function queryOf(target: string): URLSearchParams {
 
 /** The path under which the router is mounted, without a trailing slash; `''` at the root. */
 export function mountPath(req: HostRequest): string {
-  // Express says it; Connect only strips it from `url`.
-  if (req.baseUrl !== undefined) return req.baseUrl;
+  // An Express application says it. Connect only strips it from `url`, and the router itself starts at '' there.
+  if (req.app !== undefined) return req.baseUrl ?? '';
   const full = pathOf(requestTarget(req));
   const rest = pathOf(req.url ?? '/');
   if (rest === '/' && !full.endsWith('/')) return full;
