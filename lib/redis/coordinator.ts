@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto';
+import { AuthError } from '../errors.ts';
+import type { SettledRefresh, SharedCoordinator } from '../session/refresh-coordinator.ts';
+import type { RedisCommands } from './client.ts';
+import type { AnswerSeal } from './seal.ts';
+import { claimScript, entombScript, extendScript, failScript, settleScript } from './scripts.ts';
+
+export interface CoordinatorParts {
+  readonly commands: RedisCommands;
+  readonly seal: AnswerSeal;
+  readonly keyPrefix: string;
+  readonly lockTtlMs: number;
+  /** A name for each attempt that nobody else gives. */
+  readonly createToken: () => string;
+  /** Resolves after `ms`, rejects when `signal` aborts. */
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<unknown>;
+  /** Between 0 and 1. */
+  readonly random: () => number;
+}
+
+/** Requests that were sent with the old cookie arrive this long after the answer. */
+const renewedTtlMs = 25_000;
+const endedTtlMs = 10 * 60_000;
+/** Long enough for everybody who waits to look once more. */
+const failureTtlMs = 1_000;
+const firstPollMs = 20;
+const maxPollMs = 100;
+
+interface RefreshKeys {
+  readonly answer: string;
+  readonly lock: string;
+  failure(attempt: string): string;
+}
+
+type Claim =
+  | { readonly kind: 'answered'; readonly sealed: string }
+  | { readonly kind: 'failed'; readonly report: string }
+  | { readonly kind: 'held'; readonly attempt: string };
+
+/** One holder at a time refreshes, the others wait for its answer; whoever finds the lock expired takes over. */
+export function createCoordinator(parts: CoordinatorParts): SharedCoordinator {
+  const { commands, seal, keyPrefix, lockTtlMs, createToken, wait, random } = parts;
+
+  function keysOf(key: string): RefreshKeys {
+    const tag = `${keyPrefix}:{${hash(key)}}`;
+    return { answer: `${tag}:answer`, lock: `${tag}:lock`, failure: (attempt) => `${tag}:failure:${attempt}` };
+  }
+
+  async function claim(keys: RefreshKeys, attempt: string, awaited: string): Promise<Claim> {
+    const reply = await commands.eval(
+      claimScript,
+      [keys.answer, keys.lock, keys.failure(awaited)],
+      [attempt, String(lockTtlMs)],
+    );
+    const [kind, value] = Array.isArray(reply) ? reply.map(String) : [];
+    if (value === undefined) throw new Error('Redis gave an answer that no script of ours gives');
+    if (kind === 'answered') return { kind, sealed: value };
+    if (kind === 'failed') return { kind, report: value };
+    return { kind: 'held', attempt: value };
+  }
+
+  async function hold(
+    key: string,
+    keys: RefreshKeys,
+    attempt: string,
+    refresh: () => Promise<SettledRefresh>,
+    signal: AbortSignal,
+  ): Promise<SettledRefresh> {
+    const heartbeat = setInterval(() => {
+      // Nobody waits any longer for a refresh that outlives its budget.
+      if (signal.aborted) clearInterval(heartbeat);
+      else commands.eval(extendScript, [keys.lock], [attempt, String(lockTtlMs)]).catch(ignore);
+    }, lockTtlMs / 3).unref();
+    let answer: SettledRefresh;
+    try {
+      answer = await refresh();
+    } catch (error) {
+      commands
+        .eval(failScript, [keys.lock, keys.failure(attempt)], [attempt, toReport(error), String(failureTtlMs)])
+        .catch(ignore);
+      throw error;
+    } finally {
+      clearInterval(heartbeat);
+    }
+    try {
+      return await settle(key, keys, attempt, answer);
+    } catch {
+      // The token is spent, so the answer goes to those who wait here even if it cannot be shared.
+      return answer;
+    }
+  }
+
+  async function settle(
+    key: string,
+    keys: RefreshKeys,
+    attempt: string,
+    answer: SettledRefresh,
+  ): Promise<SettledRefresh> {
+    const ttlMs = answer.kind === 'ended' ? endedTtlMs : renewedTtlMs;
+    const sealed = await seal.seal(key, answer, ttlMs);
+    const standing = await commands.eval(settleScript, [keys.answer, keys.lock], [attempt, sealed, String(ttlMs)]);
+    return (isPresent(standing) ? await seal.open(key, String(standing)) : undefined) ?? answer;
+  }
+
+  return {
+    async coordinate(key, refresh, signal) {
+      const keys = keysOf(key);
+      const attempt = createToken();
+      let awaited = attempt;
+      for (let pollMs = firstPollMs; ; pollMs = Math.min(pollMs * 1.5, maxPollMs)) {
+        signal.throwIfAborted();
+        const claimed = await claim(keys, attempt, awaited);
+        if (claimed.kind === 'answered') {
+          const answer = await seal.open(key, claimed.sealed);
+          // Another password, or somebody else writes to these keys: no coordination is possible, and that must be noticed.
+          if (answer === undefined) throw new Error('An answer in Redis cannot be opened with this password');
+          return answer;
+        }
+        if (claimed.kind === 'failed') throw fromReport(claimed.report);
+        // `held` by ourselves: the client repeated a command whose first reply was lost.
+        if (claimed.attempt === attempt) return hold(key, keys, attempt, refresh, signal);
+        awaited = claimed.attempt;
+        await wait(pollMs * (0.75 + random() / 2), signal);
+      }
+    },
+    async endSession(sessionId, ttlMs) {
+      await commands.eval(entombScript, [tombstoneOf(sessionId)], [String(Math.ceil(ttlMs))]);
+    },
+    async isEnded(sessionId) {
+      return isPresent(await commands.get(tombstoneOf(sessionId)));
+    },
+  };
+
+  function tombstoneOf(sessionId: string): string {
+    return `${keyPrefix}:{${hash(sessionId)}}:ended`;
+  }
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+function isPresent(reply: unknown): boolean {
+  return reply !== null && reply !== undefined;
+}
+
+function ignore(): void {
+  // The lock ends by itself.
+}
+
+/** What those who waited need to know of a failure; its cause stays here. */
+function toReport(error: unknown): string {
+  return error instanceof AuthError ? `${error.code} ${error.retryAfter ?? ''}` : 'provider_unavailable';
+}
+
+function fromReport(report: string): AuthError {
+  const [code, seconds = ''] = report.split(' ');
+  const retryAfter = Number.parseInt(seconds, 10);
+  return new AuthError(
+    code === 'provider_refused' || code === 'token_rejected' ? code : 'provider_unavailable',
+    Number.isNaN(retryAfter) ? {} : { retryAfter },
+  );
+}
