@@ -1,0 +1,77 @@
+import { sealData } from 'iron-session';
+import fc from 'fast-check';
+import { createAnswerSeal } from '../../lib/redis/seal.ts';
+import type { SettledRefresh } from '../../lib/session/refresh-coordinator.ts';
+
+const [a, b] = ['a'.repeat(32), 'b'.repeat(32)] as const;
+const renewed: SettledRefresh = { kind: 'renewed', text: '{"accessToken":"visible"}' };
+
+describe('an answer’s seal', () => {
+  it('opens to what was sealed, whatever that is', async () => {
+    const seal = createAnswerSeal([a]);
+    const answers = fc.oneof(
+      fc.record({ kind: fc.constant('renewed' as const), text: fc.string() }),
+      fc.record({ kind: fc.constant('ended' as const), reason: fc.string() }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.string(), answers, async (key, answer) => {
+        expect(await seal.open(key, await seal.seal(key, answer, 25_000))).toEqual(answer);
+      }),
+    );
+  });
+
+  it('shows nothing of its content but the kind', async () => {
+    const sealed = await createAnswerSeal([a]).seal('key', renewed, 25_000);
+    expect(sealed).toMatch(/^rFe26\.2\*/);
+    expect(sealed).not.toContain('visible');
+    expect(await createAnswerSeal([a]).seal('key', { kind: 'ended', reason: 'x' }, 1_000)).toMatch(/^eFe26\.2\*/);
+  });
+
+  it('does not open for another key, so nobody gets another one’s tokens', async () => {
+    const seal = createAnswerSeal([a]);
+    expect(await seal.open('other', await seal.seal('key', renewed, 25_000))).toBeUndefined();
+  });
+
+  it('does not open with another password', async () => {
+    const sealed = await createAnswerSeal([a]).seal('key', renewed, 25_000);
+    expect(await createAnswerSeal([b]).open('key', sealed)).toBeUndefined();
+  });
+
+  it('opens across a change of passwords, in both directions', async () => {
+    const before = createAnswerSeal([a, b]);
+    const after = createAnswerSeal([b, a]);
+    expect(await after.open('key', await before.seal('key', renewed, 25_000))).toEqual(renewed);
+    expect(await before.open('key', await after.seal('key', renewed, 25_000))).toEqual(renewed);
+    expect(await createAnswerSeal([b]).open('key', await after.seal('key', renewed, 25_000))).toEqual(renewed);
+    expect(await createAnswerSeal([b]).open('key', await before.seal('key', renewed, 25_000))).toBeUndefined();
+  });
+
+  it('does not open after its time, even if the store still has it', async () => {
+    const seal = createAnswerSeal([a]);
+    expect(await seal.open('key', await seal.seal('key', renewed, -120_000))).toBeUndefined();
+  });
+
+  it('never opens to anything but what was sealed, whatever was changed, and never throws', async () => {
+    const seal = createAnswerSeal([a]);
+    const sealed = await seal.seal('key', renewed, 25_000);
+    await fc.assert(
+      fc.asyncProperty(fc.nat(sealed.length - 2), async (position) => {
+        const at = position + 1;
+        const changed = `${sealed.slice(0, at)}${sealed[at] === 'x' ? 'y' : 'x'}${sealed.slice(at + 1)}`;
+        // The last character of a base64 text has bits that mean nothing.
+        expect([undefined, renewed]).toContainEqual(await seal.open('key', changed));
+      }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.string(), async (rubbish) => expect(await seal.open('key', rubbish)).toBeUndefined()),
+    );
+  });
+
+  it.each([null, 'renewed', {}, { kind: 'renewed' }, { kind: 'ended', reason: 5 }, { kind: 'other', text: '' }])(
+    'does not take %j for an answer, however well it is sealed',
+    async (answer) => {
+      const sealed = `r${await sealData({ key: 'key', answer }, { password: a })}`;
+      expect(await createAnswerSeal([a]).open('key', sealed)).toBeUndefined();
+    },
+  );
+});
