@@ -22,14 +22,24 @@ export function noticePage(view: NoticeView): Reply {
         return [text.signedOutHeading, plainContent(view, text.signedOutText, signInHref)];
     }
   })();
-  return builtInPage({ ...view, heading, content, ...('email' in view ? { formAction: "'self'" as const } : {}) });
+  const emblem = 'email' in view ? envelope : tick;
+  return builtInPage({
+    ...view,
+    heading,
+    emblem,
+    content,
+    ...('email' in view ? { formAction: "'self'" as const } : {}),
+  });
 }
+
+const envelope = html`<svg viewBox="0 0 24 24"><rect x="3" y="5" width="18" height="14" rx="2.5"/><path d="m4 7 8 6 8-6"/></svg>`;
+const tick = html`<svg viewBox="0 0 24 24"><path d="m5 12.5 4.5 4.5L19 7.5"/></svg>`;
 
 type MailView = Extract<NoticeView, { readonly email: string }>;
 
 function mailContent({ email, resendAction, returnTo, text }: MailView, words: string, signInHref: string): Html {
   const again = html`<button class="quiet">${text.resendButton}</button>`;
-  return html`<p class="message good" role="status">${fillIn(words, { email })}</p>
+  return html`<p role="status">${fillIn(words, { email })}</p>
 <p class="hint">${text.mailHint}</p>
 ${resendAction !== undefined && postForm(resendAction, { email, returnTo }, again)}
 <p class="actions"><a href="${signInHref}">${text.backToSignIn}</a></p>`;

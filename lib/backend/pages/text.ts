@@ -36,8 +36,8 @@ export const englishText = {
   emailInvalid: 'Enter an e-mail address such as name@example.com.',
   passwordMissing: 'Enter your password.',
 
-  confirmHeading: 'Confirm your e-mail address',
-  confirmText: 'One last click, and you are in.',
+  confirmHeading: 'Confirm your address',
+  confirmText: 'One last click, and your account is ready.',
   confirmButton: 'Confirm and continue',
 
   confirmationSentHeading: 'Check your mail',

@@ -18,6 +18,8 @@ export interface PageParts {
   readonly heading: string;
   /** What the tab says, where it is more than the heading. */
   readonly title?: string;
+  /** A picture above the heading; it decorates and says nothing. */
+  readonly emblem?: Html;
   readonly content: HtmlValue;
   readonly stylesheet: string;
   readonly brand: Brand;
@@ -30,7 +32,7 @@ export function builtInPage(parts: PageParts): Reply {
   return page(parts.status, document(parts), policyFor(parts));
 }
 
-function document({ heading, title = heading, content, stylesheet, brand }: PageParts): Html {
+function document({ heading, title = heading, emblem, content, stylesheet, brand }: PageParts): Html {
   const { title: name, logo, lang = 'en' } = brand;
   return html`<!doctype html>
 <html lang="${lang}">
@@ -45,6 +47,7 @@ function document({ heading, title = heading, content, stylesheet, brand }: Page
 <body>
 ${(logo !== undefined || name !== undefined) && html`<header class="brand">${logo !== undefined && html`<img src="${safeHref(logo)}" alt="">`}${name !== undefined && html`<span>${name}</span>`}</header>`}
 <main>
+${emblem !== undefined && html`<p class="emblem" aria-hidden="true">${emblem}</p>`}
 <h1>${heading}</h1>
 ${content}
 </main>
