@@ -1,0 +1,472 @@
+import { setTimeout as pass } from 'node:timers/promises';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+import { AuthError } from '../../lib/errors.ts';
+import { createRedisCoordinator } from '../../lib/redis/index.ts';
+import type { NodeRedisClient, RedisClient, RedisCoordinatorOptions } from '../../lib/redis/index.ts';
+import { createRefreshCoordinator } from '../../lib/session/refresh-coordinator.ts';
+import type { SettledRefresh, SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import type { RedisServer } from '../support/redis-server.ts';
+
+interface Connection {
+  readonly client: RedisClient;
+  close(): void;
+}
+
+const libraries: Record<string, (url: string) => Promise<Connection>> = {
+  redis: async (url) => {
+    const client = createClient({ url, socket: { reconnectStrategy: 20 } });
+    client.on('error', () => undefined);
+    await client.connect();
+    return { client, close: () => client.destroy() };
+  },
+  ioredis: async (url) => {
+    const client = new Redis(url, { lazyConnect: true, retryStrategy: () => 20 });
+    client.on('error', () => undefined);
+    await client.connect();
+    return { client, close: () => client.disconnect() };
+  },
+};
+
+const password = 'p'.repeat(32);
+const renewed: SettledRefresh = { kind: 'renewed', text: '{"refreshToken":"VISIBLE"}' };
+const ended: SettledRefresh = { kind: 'ended', reason: 'invalid_grant' };
+
+let server: RedisServer;
+let admin: Redis;
+beforeAll(async () => {
+  server = await startRedisServer();
+  admin = new Redis(server.url, { retryStrategy: () => 20, maxRetriesPerRequest: null });
+  admin.on('error', () => undefined);
+});
+afterAll(async () => {
+  admin.disconnect();
+  await server.stop();
+});
+
+/** A promise to be settled from outside: where a test holds the provider's answer back. */
+function createGate<T>() {
+  let open!: (value: T) => void;
+  let fail!: (error: Error) => void;
+  const passed = new Promise<T>((resolve, reject) => {
+    open = resolve;
+    fail = reject;
+  });
+  return { passed, open, fail };
+}
+
+/** Until somebody holds a lock, by which a refresh shows that it has begun. */
+async function untilLocked(): Promise<void> {
+  while ((await admin.keys('*:lock')).length === 0) await pass(2);
+}
+
+/** Until Redis has served some command more, by which the waiting ones show that they do wait. */
+async function untilPolled(times = 8): Promise<void> {
+  const count = async (): Promise<number> =>
+    Number(/cmdstat_eval:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0);
+  const before = await count();
+  while ((await count()) < before + times) await pass(5);
+}
+
+describe.each(Object.keys(libraries))('coordination through a client of %s', (library) => {
+  let connections: Connection[] = [];
+
+  async function connect(): Promise<Connection> {
+    const connection = await libraries[library]!(server.url);
+    connections.push(connection);
+    return connection;
+  }
+
+  async function createProcess(options: Partial<RedisCoordinatorOptions> = {}): Promise<SharedCoordinator> {
+    const { client } = await connect();
+    return createRedisCoordinator({ client, password, commandTimeoutMs: 2_000, ...options });
+  }
+
+  const createProcesses = (count: number, options?: Partial<RedisCoordinatorOptions>) =>
+    Promise.all(Array.from({ length: count }, () => createProcess(options)));
+
+  const within = (ms = 5_000): AbortSignal => AbortSignal.timeout(ms);
+  const never = (): Promise<never> => Promise.reject(new Error('a second refresh'));
+
+  beforeEach(async () => {
+    await admin.flushall();
+  });
+  afterEach(() => {
+    for (const connection of connections) connection.close();
+    connections = [];
+  });
+
+  it.each([renewed, ended])('lets one of many refresh, and all share what came of it: $kind', async (answer) => {
+    const processes = await createProcesses(8);
+    const gate = createGate<SettledRefresh>();
+    let calls = 0;
+    const refresh = (): Promise<SettledRefresh> => {
+      calls += 1;
+      return gate.passed;
+    };
+    const answers = processes.map((process) => process.coordinate('key', refresh, within()));
+    await untilPolled();
+    gate.open(answer);
+    expect(await Promise.all(answers)).toEqual(processes.map(() => answer));
+    expect(calls).toBe(1);
+    // A straggler in a process that never waited.
+    const straggler = await createProcess();
+    expect(await straggler.coordinate('key', never, within())).toEqual(answer);
+  });
+
+  it('keeps different tokens apart', async () => {
+    const process = await createProcess();
+    const run = (key: string) =>
+      process.coordinate(key, () => Promise.resolve({ kind: 'renewed', text: key }), within());
+    const keys = Array.from({ length: 20 }, (_, index) => `key ${index}`);
+    expect(await Promise.all(keys.map(run))).toEqual(keys.map((text) => ({ kind: 'renewed', text })));
+  });
+
+  it('leaves no lock behind, keeps a renewed answer for 25 seconds and an ended one for ten minutes', async () => {
+    const process = await createProcess();
+    await process.coordinate('one', () => Promise.resolve(renewed), within());
+    const [key] = await admin.keys('*');
+    expect(await admin.keys('*')).toEqual([expect.stringMatching(/:answer$/)]);
+    expect(await admin.pttl(key!)).toBeGreaterThan(20_000);
+    expect(await admin.pttl(key!)).toBeLessThanOrEqual(25_000);
+    await admin.flushall();
+    await process.coordinate('two', () => Promise.resolve(ended), within());
+    const [endedKey] = await admin.keys('*');
+    expect(await admin.pttl(endedKey!)).toBeGreaterThan(590_000);
+    expect(await admin.pttl(endedKey!)).toBeLessThanOrEqual(600_000);
+  });
+
+  it('has another process take over when the holder dies', async () => {
+    const connection = await connect();
+    const dead = createRedisCoordinator({ client: connection.client, password, lockTtlMs: 300 });
+    const started = createGate<undefined>();
+    const lost = dead.coordinate(
+      'key',
+      () => {
+        started.open(undefined);
+        return new Promise<never>(() => undefined);
+      },
+      within(100),
+    );
+    void lost.catch(() => undefined);
+    await started.passed;
+    connection.close();
+    const heir = await createProcess({ lockTtlMs: 300 });
+    expect(await heir.coordinate('key', () => Promise.resolve(renewed), within())).toEqual(renewed);
+  });
+
+  it('leaves the lock with a holder that is alive, however long its refresh takes', async () => {
+    const [holder, other] = await createProcesses(2, { lockTtlMs: 150 });
+    const gate = createGate<SettledRefresh>();
+    const held = holder!.coordinate('key', () => gate.passed, within());
+    await untilLocked();
+    const shared = other!.coordinate('key', never, within());
+    // Redis keeps the time here, so it has to pass: three lives of an unattended lock.
+    await pass(450);
+    gate.open(renewed);
+    expect(await Promise.all([held, shared])).toEqual([renewed, renewed]);
+  });
+
+  it('stops renewing the lock of a refresh that outlives its budget, and still shares its late answer', async () => {
+    const holder = await createProcess({ lockTtlMs: 150 });
+    const gate = createGate<SettledRefresh>();
+    const controller = new AbortController();
+    const held = holder.coordinate('key', () => gate.passed, controller.signal);
+    await untilLocked();
+    controller.abort();
+    while ((await admin.keys('*')).length > 0) await pass(10);
+    gate.open(renewed);
+    expect(await held).toEqual(renewed);
+    expect(await (await createProcess()).coordinate('key', never, within())).toEqual(renewed);
+  });
+
+  it('tells a failure to those who waited for it, and to nobody who comes later', async () => {
+    const processes = await createProcesses(5);
+    const gate = createGate<SettledRefresh>();
+    let calls = 0;
+    const answers = processes.map((process) =>
+      process.coordinate(
+        'key',
+        () => {
+          calls += 1;
+          return gate.passed;
+        },
+        within(),
+      ),
+    );
+    const outcomes = Promise.allSettled(answers);
+    await untilPolled();
+    const failure = new AuthError('provider_unavailable', { retryAfter: 7, cause: new Error('VISIBLE') });
+    gate.fail(failure);
+    const reasons = (await outcomes).map((outcome) => (outcome.status === 'rejected' ? outcome.reason : outcome));
+    expect(calls).toBe(1);
+    expect(reasons.filter((reason) => reason === failure)).toHaveLength(1);
+    for (const reason of reasons) {
+      expect(reason).toBeInstanceOf(AuthError);
+      expect(reason).toMatchObject({ code: 'provider_unavailable', retryAfter: 7 });
+    }
+    // While the word of the failure is still there, the first request after it refreshes at once.
+    expect(await admin.keys('*')).toEqual([expect.stringMatching(/:failure:/)]);
+    expect(await processes[0]!.coordinate('key', () => Promise.resolve(renewed), within())).toEqual(renewed);
+  });
+
+  it.each([
+    [new AuthError('provider_refused'), 'provider_refused'],
+    [new AuthError('forbidden'), 'provider_unavailable'],
+    [new TypeError('a bug'), 'provider_unavailable'],
+  ])('tells waiters of %p the code %s', async (failure, code) => {
+    const [holder, other] = await createProcesses(2);
+    const gate = createGate<SettledRefresh>();
+    const held = holder!.coordinate('key', () => gate.passed, within());
+    await untilLocked();
+    const waiting = other!.coordinate('key', never, within());
+    const outcomes = Promise.allSettled([held, waiting]);
+    await untilPolled(2);
+    gate.fail(failure);
+    expect(await outcomes).toMatchObject([{ reason: failure }, { reason: { code } }]);
+  });
+
+  it('ends a wait with the caller’s time budget', async () => {
+    const [holder, other] = await createProcesses(2);
+    const gate = createGate<SettledRefresh>();
+    const held = holder!.coordinate('key', () => gate.passed, within());
+    await untilLocked();
+    const controller = new AbortController();
+    const waiting = other!.coordinate('key', never, controller.signal);
+    const outcome = expect(waiting).rejects.toThrow();
+    await untilPolled(2);
+    controller.abort();
+    await outcome;
+    gate.open(renewed);
+    await held;
+    await expect(other!.coordinate('late', never, AbortSignal.abort())).rejects.toThrow('aborted');
+  });
+
+  it('rests in Redis only sealed, under names that tell nothing, and never for good', async () => {
+    const [holder, other] = await createProcesses(2);
+    const gate = createGate<SettledRefresh>();
+    const held = holder!.coordinate('b2b:VISIBLE', () => gate.passed, within());
+    await untilLocked();
+    await other!.endSession('session_VISIBLE', 60_000);
+    const failing = expect(
+      other!.coordinate('other', () => Promise.reject(new Error('VISIBLE')), within()),
+    ).rejects.toThrow('VISIBLE');
+    await failing;
+    await holder!.coordinate('third', () => Promise.resolve(renewed), within());
+    const keys = await admin.keys('*');
+    expect(keys.map((key) => key.split(':')[2]).sort()).toEqual(['answer', 'ended', 'failure', 'lock']);
+    for (const key of keys) {
+      expect(key).not.toContain('VISIBLE');
+      expect(key).toMatch(/^express-auth-adapters:\{[\w-]{43}\}:/);
+      expect(await admin.get(key)).not.toContain('VISIBLE');
+      expect(await admin.pttl(key)).toBeGreaterThan(0);
+    }
+    gate.open(renewed);
+    await held;
+  });
+
+  it('does not hand out an answer that was put under another key', async () => {
+    const process = await createProcess();
+    await process.coordinate('mine', () => Promise.resolve(renewed), within());
+    const [mine] = await admin.keys('*');
+    const sealed = await admin.get(mine!);
+    await process.coordinate('yours', () => Promise.resolve(ended), within());
+    const yours = (await admin.keys('*')).find((key) => key !== mine);
+    await admin.set(yours!, sealed!);
+    await expect(process.coordinate('yours', never, within())).rejects.toThrow('cannot be opened');
+  });
+
+  it('says so when processes do not share a password, and works across a change of it', async () => {
+    const next = 'n'.repeat(32);
+    const [before, between, stranger] = await Promise.all([
+      createProcess(),
+      createProcess({ password: [next, password] }),
+      createProcess({ password: next }),
+    ]);
+    await before.coordinate('key', () => Promise.resolve(renewed), within());
+    expect(await between.coordinate('key', never, within())).toEqual(renewed);
+    await expect(stranger.coordinate('key', never, within())).rejects.toThrow('cannot be opened');
+  });
+
+  it('separates applications by their prefix', async () => {
+    const [one, two] = await Promise.all([createProcess({ keyPrefix: 'one' }), createProcess({ keyPrefix: 'two' })]);
+    await one.coordinate('key', () => Promise.resolve(renewed), within());
+    expect(await two.coordinate('key', () => Promise.resolve(ended), within())).toEqual(ended);
+    await one.endSession('session', 1_000);
+    expect(await two.isEnded('session')).toBe(false);
+  });
+
+  it.each([
+    ['ended after renewed', renewed, ended, renewed],
+    ['renewed after ended', ended, renewed, renewed],
+    ['ended twice', ended, { kind: 'ended', reason: 'session_revoked' } as const, ended],
+    ['renewed twice', renewed, { kind: 'renewed', text: 'second' } as const, renewed],
+  ])('lets one answer stand when a holder comes late: %s', async (_name, first, second, standing) => {
+    const [late, heir] = await createProcesses(2);
+    const gate = createGate<SettledRefresh>();
+    const held = late!.coordinate('key', () => gate.passed, within());
+    await untilLocked();
+    // As if the holder had been stopped for longer than its lock lives.
+    await admin.del(await admin.keys('*:lock'));
+    await heir!.coordinate('key', () => Promise.resolve(first), within());
+    gate.open(second);
+    expect(await held).toEqual(standing);
+    expect(await heir!.coordinate('key', never, within())).toEqual(standing);
+  });
+
+  it('does not release a lock that somebody else took over', async () => {
+    const [late, heir] = await createProcesses(2);
+    const [lateGate, heirGate] = [createGate<SettledRefresh>(), createGate<SettledRefresh>()];
+    const lost = late!.coordinate('key', () => lateGate.passed, within());
+    const outcome = expect(lost).rejects.toThrow('too late');
+    await untilLocked();
+    await admin.del(await admin.keys('*:lock'));
+    const held = heir!.coordinate('key', () => heirGate.passed, within());
+    await untilLocked();
+    const [lock] = await admin.keys('*:lock');
+    const holder = await admin.get(lock!);
+    lateGate.fail(new Error('too late'));
+    await outcome;
+    // Commands of one connection come in order: what the late one had to say has arrived by now.
+    await late!.isEnded('anything');
+    expect(await admin.get(lock!)).toBe(holder);
+    heirGate.open(renewed);
+    await held;
+  });
+
+  it('recognises its own lock when the client sends a command twice', async () => {
+    const { client } = await connect();
+    const stutter: NodeRedisClient = {
+      isReady: true,
+      get: (key) => client.get(key),
+      eval: async (script, { keys, arguments: args }) => {
+        await admin.eval(script, keys.length, ...keys, ...args);
+        return admin.eval(script, keys.length, ...keys, ...args);
+      },
+    };
+    const process = createRedisCoordinator({ client: stutter, password });
+    expect(await process.coordinate('key', () => Promise.resolve(renewed), within())).toEqual(renewed);
+  });
+
+  describe('sign-out', () => {
+    it('is known to every process, for as long as was asked and never shorter', async () => {
+      const [one, two] = await createProcesses(2);
+      expect(await two!.isEnded('session')).toBe(false);
+      await one!.endSession('session', 60_000);
+      expect(await two!.isEnded('session')).toBe(true);
+      expect(await two!.isEnded('session2')).toBe(false);
+      await two!.endSession('session', 1_000);
+      const [tombstone] = await admin.keys('*');
+      expect(await admin.pttl(tombstone!)).toBeGreaterThan(50_000);
+      await two!.endSession('session', 90_000.5);
+      expect(await admin.pttl(tombstone!)).toBeGreaterThan(80_000);
+    });
+  });
+
+  describe('when Redis goes away', () => {
+    afterEach(async () => {
+      await server.start();
+      server.resume();
+      await admin.ping();
+    });
+
+    it('in the middle, the holder keeps its answer and the others go on alone, and say so', async () => {
+      const events: string[] = [];
+      const gates = [createGate<SettledRefresh>(), createGate<SettledRefresh>()];
+      let calls = 0;
+      const processes = (await createProcesses(2, { commandTimeoutMs: 200 })).map((shared) =>
+        createRefreshCoordinator({
+          now: Date.now,
+          emit: (event) => events.push(event.type),
+          timeoutMs: 5_000,
+          shared,
+        }),
+      );
+      const refresh = (): Promise<SettledRefresh> => gates[calls++]!.passed;
+      const held = processes[0]!.run('key', refresh);
+      await untilLocked();
+      const waiting = processes[1]!.run('key', refresh);
+      await untilPolled(2);
+      await server.kill();
+      while (calls < 2) await pass(5);
+      gates[1]!.open(renewed);
+      expect(await waiting).toEqual({ settled: renewed, isNew: true });
+      expect(events).toEqual(['coordinator_unavailable']);
+      gates[0]!.open(renewed);
+      expect(await held).toEqual({ settled: renewed, isNew: true });
+    });
+
+    it('is noticed even if its connections stay open, and forgotten when it is back', async () => {
+      const process = await createProcess({ commandTimeoutMs: 50 });
+      await process.endSession('session', 60_000);
+      server.pause();
+      await expect(process.isEnded('session')).rejects.toThrow('within 50 ms');
+      await expect(process.isEnded('session')).rejects.toThrow('lately');
+      server.resume();
+      for (;;) {
+        const isEnded = await process.isEnded('session').catch(() => undefined);
+        if (isEnded !== undefined) {
+          expect(isEnded).toBe(true);
+          break;
+        }
+        await pass(20);
+      }
+    });
+
+    it('coordination is back after a restart, without anybody’s doing', async () => {
+      const process = await createProcess();
+      await server.kill();
+      await expect(process.coordinate('key', never, within())).rejects.toThrow();
+      await server.start();
+      for (;;) {
+        const answer = await process.coordinate('key', () => Promise.resolve(renewed), within()).catch(() => undefined);
+        if (answer !== undefined) break;
+        await pass(20);
+      }
+      expect(await (await createProcess()).coordinate('key', never, within())).toEqual(renewed);
+    });
+  });
+
+  it('never runs two refreshes at once nor spends a token twice, whoever comes when and whatever fails', async () => {
+    const processes = await createProcesses(4);
+    const callers = fc.array(
+      fc.record({ process: fc.nat(3), delayMs: fc.nat(60), tookMs: fc.nat(40), fails: fc.boolean() }),
+      { minLength: 1, maxLength: 12 },
+    );
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(callers, async (plan) => {
+        round += 1;
+        let running = 0;
+        let most = 0;
+        let spent = 0;
+        const outcomes = await Promise.allSettled(
+          plan.map(async ({ process, delayMs, tookMs, fails }) => {
+            await pass(delayMs);
+            const refresh = async (): Promise<SettledRefresh> => {
+              running += 1;
+              most = Math.max(most, running);
+              await pass(tookMs);
+              running -= 1;
+              if (fails) throw new AuthError('provider_unavailable');
+              spent += 1;
+              return { kind: 'renewed', text: `token ${round} ${spent}` };
+            };
+            return processes[process]!.coordinate(`key ${round}`, refresh, within());
+          }),
+        );
+        expect(most).toBe(1);
+        expect(spent).toBeLessThanOrEqual(1);
+        if (plan.every(({ fails }) => !fails)) expect(spent).toBe(1);
+        for (const outcome of outcomes) {
+          if (outcome.status === 'fulfilled') {
+            expect(outcome.value).toEqual({ kind: 'renewed', text: `token ${round} 1` });
+          } else expect(outcome.reason).toMatchObject({ code: 'provider_unavailable' });
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+});
