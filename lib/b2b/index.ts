@@ -35,11 +35,12 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
   if (settings.isFallbackPassword) announceFallback(emit);
 
   const cookieOptions = cookieAttributes(settings.cookieOptions);
-  const { cookieName, clientId, timeoutMs } = settings;
+  const { cookieName, clientId, timeoutMs, fetch } = settings;
   const provider = createProvider(settings);
   const seal = createSeal(settings.passwords);
   const keySet = createKeySet({
     url: provider.jwksUrl,
+    fetch,
     now,
     timeoutMs,
     onUnavailable: ({ stale }) => emit({ type: 'keys_unavailable', stale }),

@@ -41,10 +41,13 @@ export interface Provider {
   readonly jwksUrl: string;
 }
 
-type ProviderOptions = Pick<B2bOptions, 'clientId' | 'apiKey' | 'apiHostname' | 'port' | 'https' | 'timeoutMs'>;
+type ProviderOptions = Pick<
+  B2bOptions,
+  'clientId' | 'apiKey' | 'apiHostname' | 'port' | 'https' | 'timeoutMs' | 'fetch'
+>;
 
 export function createProvider(options: ProviderOptions): Provider {
-  const { clientId, apiKey, apiHostname, port, https, timeoutMs } = options;
+  const { clientId, apiKey, apiHostname, port, https, timeoutMs, fetch } = options;
   // The SDK takes no signal per call, but it fetches through a function of ours.
   const deadlines = new AsyncLocalStorage<AbortSignal>();
   const fetchWithin: typeof fetch = (input, init) => {

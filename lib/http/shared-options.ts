@@ -31,6 +31,8 @@ export interface SharedAuthOptions {
   readonly stylesheetPath?: string;
   /** The budget for all tries of one call to the provider, in milliseconds. Default 5,000. */
   readonly timeoutMs?: number;
+  /** Stands in for the global `fetch` in every call to the provider, its keys included: for a proxy, for tracing, for tests. */
+  readonly fetch?: typeof globalThis.fetch;
   /**
    * How long before its expiry a token is renewed ahead of time, in seconds. Default 0: never. The request at hand is not held
    * up for it, so its answer may come too late for this response and waits in this process' memory for the next one; with
@@ -124,6 +126,9 @@ export const cookieEntries = {
   ),
 };
 
+/** Looked up at each call, so that whatever an application puts in its place later (instrumentation, an agent) is used. */
+const globalFetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init);
+
 export const sharedEntries = {
   appBaseUrl: v.optional(
     v.pipe(
@@ -141,6 +146,7 @@ export const sharedEntries = {
     wholeNumber('the budget in milliseconds for all tries of one call to the provider', 100, 30_000),
     5_000,
   ),
+  fetch: v.optional(callback<typeof globalThis.fetch>('(input, init) => Promise<Response>'), () => globalFetch),
   refreshWindow: v.optional(
     wholeNumber('seconds before expiry in which a token is renewed ahead of time', 0, 3_600),
     0,
