@@ -1,0 +1,201 @@
+import { jest } from '@jest/globals';
+import express from 'express';
+import request from 'supertest';
+import { b2bAuth, currentSession, requireSession } from '../../lib/b2b/index.ts';
+import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
+import { createB2bTestKit } from '../../lib/testing/index.ts';
+import { withNodeEnv } from '../support/node-env.ts';
+
+/** An application as users write it: options come in from outside. */
+function createApp(auth: B2bAuthOptions): express.Express {
+  const app = express();
+  app.use(b2bAuth({ protectedRoutes: '/dashboard(.*)', ...auth }));
+  app.get('/dashboard', (req, res) => void res.send(currentSession(req, 'b2b').user.email));
+  app.get('/claims', requireSession(), (req, res) => void res.json(currentSession(req, 'b2b').claims));
+  return app;
+}
+
+const ada = { user: { email: 'ada@example.com', firstName: 'Ada' } };
+
+it('gives a signed-in agent in two lines', async () => {
+  const kit = createB2bTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), ada);
+
+  await agent.get('/dashboard').expect(200, 'ada@example.com');
+  const { body } = await agent.get('/auth/session').expect(200);
+  expect(body).toMatchObject({
+    authenticated: true,
+    user: { email: 'ada@example.com', firstName: 'Ada', lastName: null },
+  });
+});
+
+it('leaves everybody else signed out', async () => {
+  const kit = createB2bTestKit();
+  await request(createApp(kit.options)).get('/dashboard').expect(307);
+});
+
+it('makes one person of one e-mail address, and two of two', async () => {
+  const kit = createB2bTestKit();
+  const app = createApp(kit.options);
+  const idOf = async (email: string): Promise<unknown> => {
+    const cookie = await kit.cookie({ user: { email } });
+    return (await request(app).get('/auth/session').set('Cookie', cookie).expect(200)).body.user.id;
+  };
+  const id = await idOf('ada@example.com');
+  expect(await idOf('ada@example.com')).toBe(id);
+  expect(await idOf('grace@example.com')).not.toBe(id);
+});
+
+it('carries the organization, the impersonator and further claims', async () => {
+  const kit = createB2bTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), {
+    organizationId: 'org_1',
+    claims: { role: 'admin' },
+    impersonator: { email: 'staff@example.com', reason: null },
+  });
+  expect((await agent.get('/claims')).body).toMatchObject({ org_id: 'org_1', role: 'admin' });
+  expect((await agent.get('/auth/session')).body.organizationId).toBe('org_1');
+});
+
+it('renews an expired session as the same session, and the agent keeps what it got', async () => {
+  const kit = createB2bTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), {
+    ...ada,
+    sessionId: 'session_1',
+    expired: true,
+  });
+
+  const first = await agent.get('/auth/session').expect(200);
+  expect(first.headers['set-cookie']).toHaveLength(1);
+  expect(first.body.sessionId).toBe('session_1');
+  const second = await agent.get('/auth/session').expect(200);
+  expect(second.headers['set-cookie']).toBeUndefined();
+});
+
+it('ends a session that the provider no longer renews', async () => {
+  const kit = createB2bTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), { expired: true });
+  kit.simulate('revoking');
+  await agent.get('/auth/session').expect(401);
+});
+
+it('answers 503 for an expired session while the provider is down, and keeps it', async () => {
+  const kit = createB2bTestKit();
+  const clock = { now: Date.now() };
+  const agent = await kit.signIn(request.agent(createApp({ ...kit.options, now: () => clock.now })), { expired: true });
+  kit.simulate('down');
+  await agent.get('/dashboard').expect(503);
+  kit.simulate('working');
+  clock.now += 60_000;
+  await agent.get('/dashboard').expect(200);
+});
+
+it('signs out for good', async () => {
+  const kit = createB2bTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)));
+  await agent.get('/dashboard').expect(200);
+  await agent.post('/logout').expect(303);
+  await agent.get('/dashboard').expect(307);
+});
+
+it('replaces whoever was signed in', async () => {
+  const kit = createB2bTestKit();
+  const agent = request.agent(createApp(kit.options));
+  await kit.signIn(agent, ada);
+  await agent.get('/dashboard').expect(200, 'ada@example.com');
+  await kit.signIn(agent, { user: { email: 'grace@example.com' } });
+  await agent.get('/dashboard').expect(200, 'grace@example.com');
+});
+
+it('leaves nothing of the former session behind, whichever of the two needs several cookies', async () => {
+  const kit = createB2bTestKit();
+  const agent = request.agent(createApp(kit.options));
+  const permissions = Array.from({ length: 200 }, (_, n) => `permission:${n}`);
+  const readPermissions = async (): Promise<unknown> => (await agent.get('/claims').expect(200)).body.permissions;
+
+  await kit.signIn(agent, ada);
+  await kit.signIn(agent, { claims: { permissions } });
+  expect(await readPermissions()).toEqual(permissions);
+  await kit.signIn(agent, ada);
+  expect(await readPermissions()).toBeUndefined();
+  await agent.post('/logout').expect(303);
+  await agent.get('/dashboard').expect(307);
+});
+
+it('plays the hosted page, so that a whole sign-in runs with its hook', async () => {
+  const kit = createB2bTestKit();
+  const seen: string[] = [];
+  const app = createApp({
+    ...kit.options,
+    onSignIn: ({ session }) => {
+      seen.push(session.user.email);
+    },
+  });
+  const agent = request.agent(app);
+
+  const start = await agent.get('/login?returnTo=/dashboard').expect(302);
+  const callback = kit.authorize(start.headers['location'] ?? '', ada);
+  await agent.get(callback).expect(303).expect('Location', '/dashboard');
+  await agent.get('/dashboard').expect(200, 'ada@example.com');
+  expect(seen).toEqual(['ada@example.com']);
+});
+
+it('uses what the application fixes itself', async () => {
+  const fixed = { clientId: 'client_mine', cookiePassword: 'a'.repeat(40), cookieName: 'mine' };
+  const kit = createB2bTestKit(fixed);
+  expect(await kit.cookie()).toMatch(/^mine=Fe26/);
+  const agent = await kit.signIn(request.agent(createApp({ ...kit.options, ...fixed })));
+  await agent.get('/dashboard').expect(200);
+});
+
+it('shares one clock with the adapter', async () => {
+  let at = Date.parse('2030-01-01T00:00:00Z');
+  const kit = createB2bTestKit({ now: () => at });
+  const agent = await kit.signIn(request.agent(createApp(kit.options)));
+  expect((await agent.get('/auth/session').expect(200)).headers['set-cookie']).toBeUndefined();
+  at += 310_000;
+  expect((await agent.get('/auth/session').expect(200)).headers['set-cookie']).toHaveLength(1);
+});
+
+it('does not sign anybody in where the application was not given its options', async () => {
+  const kit = createB2bTestKit();
+  const other = createB2bTestKit();
+  await request(createApp(other.options))
+    .get('/auth/session')
+    .set('Cookie', await kit.cookie())
+    .expect(401);
+});
+
+it('says so when the adapter asks for something that no test provider answers', async () => {
+  const kit = createB2bTestKit();
+  const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+  const app = createApp({ ...kit.options, clientId: 'client_other' });
+  await request(app)
+    .get('/auth/session')
+    .set('Cookie', await kit.cookie())
+    .expect(503);
+  expect(warn.mock.calls[0]?.[0]).toMatch(
+    /no answer to GET https:\/\/api\.workos\.com\/sso\/jwks\/client_other.*`options`/,
+  );
+  warn.mockRestore();
+});
+
+describe('with NODE_ENV=production', () => {
+  it('refuses to be made', async () => {
+    await withNodeEnv('production', () => {
+      expect(() => createB2bTestKit()).toThrow(/refuses to run with NODE_ENV=production/);
+    });
+  });
+
+  it('refuses every use of a kit that was made before', async () => {
+    const kit = createB2bTestKit();
+    await withNodeEnv('production', async () => {
+      await expect(kit.cookie()).rejects.toThrow(/NODE_ENV=production/);
+      await expect(kit.signIn(request.agent(express()))).rejects.toThrow(/NODE_ENV=production/);
+      expect(() => kit.authorize('https://api.workos.com/')).toThrow(/NODE_ENV=production/);
+      await expect(kit.options.fetch?.('https://api.workos.com/sso/jwks/client_testing')).rejects.toThrow(
+        /NODE_ENV=production/,
+      );
+    });
+  });
+});
