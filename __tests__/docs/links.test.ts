@@ -1,0 +1,49 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { markdownFiles } from '../support/markdown.ts';
+
+interface Link {
+  readonly from: string;
+  readonly target: string;
+}
+
+const links: readonly Link[] = markdownFiles().flatMap(({ path, text }) =>
+  [...text.replaceAll(/^( *)```[\s\S]*?^\1```/gm, '').matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => ({
+    from: path,
+    target,
+  })),
+);
+
+/** GitHub's rule for a heading's anchor. */
+function anchorsOf(path: string): string[] {
+  return [...readFileSync(path, 'utf8').matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .trim()
+      .replaceAll(' ', '-'),
+  );
+}
+
+it('finds the links', () => {
+  expect(links.length).toBeGreaterThan(15);
+});
+
+it('every relative link in README and docs leads to a file, and to a heading where it names one', () => {
+  const broken = links
+    .filter(({ target }) => !/^[a-z]+:/i.test(target))
+    .filter(({ from, target }) => {
+      const [file = '', anchor] = target.split('#');
+      const path = file === '' ? from : normalize(join(dirname(from), file));
+      if (!existsSync(path)) return true;
+      return anchor !== undefined && path.endsWith('.md') && !anchorsOf(path).includes(anchor);
+    });
+  expect(broken).toEqual([]);
+});
+
+it('every absolute link is https, or a local address that the example serves', () => {
+  const odd = links.filter(
+    ({ target }) => /^[a-z]+:/i.test(target) && !/^(?:https:|mailto:|http:\/\/localhost)/.test(target),
+  );
+  expect(odd).toEqual([]);
+});
