@@ -22,14 +22,10 @@ export function noticePage(view: NoticeView): Reply {
         return [text.signedOutHeading, plainContent(view, text.signedOutText, signInHref)];
     }
   })();
-  const emblem = 'email' in view ? envelope : tick;
-  return builtInPage({
-    ...view,
-    heading,
-    emblem,
-    content,
-    ...('email' in view ? { formAction: "'self'" as const } : {}),
-  });
+  const isAboutMail = view.kind === 'confirmation_sent' || view.kind === 'mail_sent';
+  const hasForm = isAboutMail && view.resendAction !== undefined;
+  const emblem = isAboutMail ? envelope : tick;
+  return builtInPage({ ...view, heading, emblem, content, ...(hasForm ? { formAction: "'self'" as const } : {}) });
 }
 
 const envelope = html`<svg viewBox="0 0 24 24"><rect x="3" y="5" width="18" height="14" rx="2.5"/><path d="m4 7 8 6 8-6"/></svg>`;

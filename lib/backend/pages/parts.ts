@@ -6,7 +6,9 @@ import type { FormError, PageView, ProviderButton } from './view.ts';
 /** A link to another page of ours, which shall know where the visitor was going. */
 export function withReturnTo(href: string, returnTo: string | undefined): string {
   if (returnTo === undefined) return href;
-  return `${href}${href.includes('?') ? '&' : '?'}${new URLSearchParams({ returnTo }).toString()}`;
+  const [page = '', ...fragment] = href.split(/(?=#)/);
+  const query = new URLSearchParams({ returnTo }).toString();
+  return `${page}${page.includes('?') ? '&' : '?'}${query}${fragment.join('')}`;
 }
 
 /** A form that posts to a route of ours; values that are missing send no field. */

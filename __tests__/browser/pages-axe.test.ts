@@ -1,0 +1,223 @@
+import { AxeBuilder } from '@axe-core/playwright';
+import { jest } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { stylesheet } from '../../lib/http/pages/stylesheet.ts';
+import { sendReply } from '../../lib/http/reply.ts';
+import type { Reply } from '../../lib/http/reply.ts';
+import { launchBrowser } from '../support/browser.ts';
+import type { TestBrowser } from '../support/browser.ts';
+import { everyPageState } from '../support/built-in-pages.ts';
+
+// Chromium takes its time on a busy machine.
+jest.setTimeout(120_000);
+
+const states = everyPageState();
+const names = Object.keys(states);
+const logo = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="16"/></svg>';
+
+const assets: Readonly<Record<string, Reply>> = {
+  'auth/pages.css': { status: 200, body: { kind: 'asset', text: stylesheet, type: 'text/css; charset=utf-8' } },
+  'logo.svg': { status: 200, body: { kind: 'asset', text: logo, type: 'image/svg+xml' } },
+  'favicon.ico': { status: 200, body: { kind: 'asset', text: logo, type: 'image/svg+xml' } },
+};
+
+let server: Server;
+let browser: TestBrowser;
+let origin: string;
+
+beforeAll(async () => {
+  server = createServer((req, res) => {
+    const name = decodeURIComponent((req.url ?? '').slice(1));
+    sendReply(req, res, assets[name] ?? states[name] ?? { status: 404 });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  origin = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  browser = await launchBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  server.closeAllConnections();
+  server.close();
+});
+
+async function withPage(options: BrowserContextOptions, work: (page: Page) => Promise<void>): Promise<void> {
+  const context: BrowserContext = await browser.newContext(options);
+  try {
+    await work(await context.newPage());
+  } finally {
+    await context.close();
+  }
+}
+
+const open = (page: Page, name: string) => page.goto(`${origin}/${encodeURIComponent(name)}`);
+
+/** Runs in the page, whose globals the types of these tests do not know. */
+interface PageGlobals {
+  getComputedStyle(element: unknown): { getPropertyValue(name: string): string };
+}
+
+function computedStyle(control: Locator, property: string): Promise<string> {
+  return control.evaluate(
+    (element: unknown, name) => (globalThis as unknown as PageGlobals).getComputedStyle(element).getPropertyValue(name),
+    property,
+  );
+}
+
+const phone = { width: 320, height: 640 };
+const desk = { width: 1280, height: 800 };
+const looks = [phone, desk].flatMap((viewport) =>
+  (['light', 'dark'] as const).map((colorScheme) => ({ viewport, colorScheme })),
+);
+
+describe('every built-in page in every state', () => {
+  it.each(looks)('passes axe at $viewport.width px, $colorScheme', async (look) => {
+    await withPage(look, async (page) => {
+      for (const name of names) {
+        await open(page, name);
+        const { violations, passes } = await new AxeBuilder({ page }).analyze();
+        expect({ name, violations: violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]) }).toEqual({
+          name,
+          violations: [],
+        });
+        // The stylesheet was there: on an unstyled page contrast says nothing.
+        expect(passes.map(({ id }) => id)).toContain('color-contrast');
+        expect(await computedStyle(page.locator('body'), 'display')).toBe('flex');
+      }
+    });
+  });
+
+  it.each(looks)(
+    'fits without sideways scrolling at $viewport.width px, $colorScheme, and with large text',
+    async (look) => {
+      await withPage(look, async (page) => {
+        for (const name of names) {
+          await open(page, name);
+          const overflow = () => page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+          expect({ name, overflow: await overflow() }).toEqual({ name, overflow: 0 });
+          await page.evaluate("document.documentElement.style.setProperty('font-size', '200%')");
+          expect({ name, large: true, overflow: await overflow() }).toEqual({ name, large: true, overflow: 0 });
+        }
+      });
+    },
+  );
+
+  it('keeps to its own policy, and works with scripts switched off', async () => {
+    await withPage({ viewport: desk, javaScriptEnabled: false }, async (page) => {
+      const complaints: string[] = [];
+      page.on('console', (message) => complaints.push(message.text()));
+      page.on('requestfailed', (request) => complaints.push(request.url()));
+      for (const name of names) {
+        await open(page, name);
+        expect(await page.locator('h1').isVisible()).toBe(true);
+      }
+      // Chromium notes the 4xx and 5xx of the pages themselves.
+      expect(complaints.filter((text) => !text.includes('Failed to load resource'))).toEqual([]);
+    });
+  });
+
+  it('gives every control a target of at least 44 px', async () => {
+    await withPage({ viewport: phone }, async (page) => {
+      for (const name of names) {
+        await open(page, name);
+        for (const control of await page.locator('button:visible, .button:visible, input:visible').all()) {
+          const box = await control.boundingBox();
+          expect({ name, tall: (box?.height ?? 0) >= 44 }).toEqual({ name, tall: true });
+        }
+      }
+    });
+  });
+
+  it('keeps its edges where the system chooses the colours, and moves nothing where that is asked for', async () => {
+    await withPage({ viewport: phone, forcedColors: 'active', reducedMotion: 'reduce' }, async (page) => {
+      for (const name of names) {
+        await open(page, name);
+        for (const control of await page.locator('button:visible, .button:visible, input:visible, .message').all()) {
+          const width = parseFloat(await computedStyle(control, 'border-top-width'));
+          const transition = await computedStyle(control, 'transition-property');
+          expect({ name, hasEdge: width >= 1, transition }).toEqual({ name, hasEdge: true, transition: 'none' });
+        }
+      }
+    });
+  });
+});
+
+describe('with the keyboard alone', () => {
+  /** The id of the control that has the focus, else its text; waits for the browser to act on `autofocus`. */
+  async function focused(page: Page): Promise<string | null> {
+    const control = page.locator(':focus');
+    await control.waitFor();
+    return (await control.getAttribute('id')) ?? (await control.textContent());
+  }
+
+  it.each([
+    ['sign-in', 'email'],
+    ['sign-in, wrong password', 'password'],
+    ['sign-in, throttled', 'password'],
+    ['sign-in, e-mail missing', 'email'],
+    ['sign-in, unconfirmed', 'Send the mail again'],
+    ['sign-up, e-mail malformed', 'email'],
+    ['sign-up, weak password', 'password'],
+  ])('%s starts at %s', async (name, start) => {
+    await withPage({ viewport: desk }, async (page) => {
+      await open(page, name);
+      expect(await focused(page)).toBe(start);
+    });
+  });
+
+  it('walks through the form in the order in which it reads, and shows where it is', async () => {
+    await withPage({ viewport: desk }, async (page) => {
+      await open(page, 'sign-in');
+      const seen = [await focused(page)];
+      for (let step = 0; step < 5; step += 1) {
+        await page.keyboard.press('Tab');
+        seen.push(await focused(page));
+        const control = page.locator(':focus');
+        const ring = `${await computedStyle(control, 'outline-style')} ${await computedStyle(control, 'outline-width')}`;
+        expect(ring).toBe('solid 2px');
+      }
+      expect(seen).toEqual([
+        'email',
+        'password',
+        'Sign in',
+        'Continue with GitHub',
+        'Continue with Google',
+        'Create an account',
+      ]);
+    });
+  });
+
+  it('posts the form with Enter: e-mail, password and the way back', async () => {
+    await withPage({ viewport: phone }, async (page) => {
+      await open(page, 'sign-in');
+      expect(await focused(page)).toBe('email');
+      await page.keyboard.type('ada@example.com');
+      await page.keyboard.press('Tab');
+      await page.keyboard.type('correct horse');
+      const [request] = await Promise.all([
+        page.waitForRequest((candidate) => candidate.method() === 'POST'),
+        page.keyboard.press('Enter'),
+      ]);
+      expect(request.url()).toBe(`${origin}/auth/login`);
+      expect(Object.fromEntries(new URLSearchParams(request.postData() ?? ''))).toEqual({
+        returnTo: '/account?tab=1',
+        email: 'ada@example.com',
+        password: 'correct horse',
+      });
+    });
+  });
+
+  it('reads the message with the field that it is about', async () => {
+    await withPage({ viewport: desk }, async (page) => {
+      await open(page, 'sign-up, weak password');
+      const ids = (await page.locator('#password').getAttribute('aria-describedby')) ?? '';
+      const texts = ids.split(' ').map((id) => page.locator(`#${id}`).textContent());
+      const description = (await Promise.all(texts)).join(' ');
+      expect(description).toMatch(/^This password is too weak\..* Choose one that you use nowhere else\./);
+    });
+  });
+});
