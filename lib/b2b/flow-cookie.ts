@@ -1,5 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import * as v from 'valibot';
+import { createBoundedMap } from '../core/bounded-map.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import type { Seal } from './seal.ts';
 
@@ -35,12 +36,20 @@ export interface FlowCookies {
   hasRestart(cookies: RequestCookies): Promise<boolean>;
   /** Deletes one flow; the flows of other tabs stay. */
   finish(state: string): readonly CookieWrite[];
-  clearAll(cookies: RequestCookies): readonly CookieWrite[];
+  /** Deletes every flow of this browser, and calls off those whose callback is under way. */
+  cancelAll(cookies: RequestCookies): Promise<readonly CookieWrite[]>;
+  /** Whether the flow was called off while its callback was under way. */
+  isCancelled(state: string): boolean;
 }
 
 /** Seconds from the start of a sign-in to its callback. */
 const flowMaxAge = 600;
-const maxFlows = 5;
+/**
+ * Room for five flows of the usual size. A flow remembers a path that anybody's link can make 2,048 characters long, and Node
+ * answers no request at all whose headers exceed 16 KB, of which a session may take 12.
+ */
+const limits = { flows: 5, bytes: 4096 };
+const maxCancelled = 10_000;
 
 /** 256 random bits: the state that the callback must bring back (RFC 6749 §10.12). */
 export function createState(): string {
@@ -61,6 +70,8 @@ export function createFlowCookies(parts: {
   const remove = (name: string): CookieWrite => ({ name, value: undefined, attributes });
   const namesIn = (cookies: RequestCookies): string[] => [...cookies.keys()].filter((name) => name.startsWith(prefix));
 
+  const cancelled = createBoundedMap<true>({ max: maxCancelled, ttlMs: flowMaxAge * 1000, now });
+
   async function open(name: string, cookies: RequestCookies): Promise<Flow | undefined> {
     for (const sealed of (cookies.get(name) ?? []).slice(0, 4)) {
       const parsed = v.safeParse(schema, await seal.unseal(sealed));
@@ -69,19 +80,20 @@ export function createFlowCookies(parts: {
     return undefined;
   }
 
-  async function startTimes(names: readonly string[], cookies: RequestCookies): Promise<StartedFlow[]> {
-    const flows: StartedFlow[] = [];
-    for (const name of names) flows.push({ name, startedAt: (await open(name, cookies))?.startedAt ?? 0 });
-    return flows;
+  async function startedFlow(name: string, cookies: RequestCookies): Promise<StartedFlow> {
+    const values = cookies.get(name) ?? [];
+    const bytes = values.reduce((total, value) => total + name.length + value.length, 0);
+    return { name, bytes, startedAt: (await open(name, cookies))?.startedAt ?? 0 };
   }
 
   return {
     async start(flow, cookies) {
       const own = nameOf(flow.state);
-      const others = namesIn(cookies).filter((name) => name !== own);
-      const stale = others.length < maxFlows ? [] : selectStale(await startTimes(others, cookies), maxFlows - 1);
       const value = await seal.seal({ ...flow, purpose: 'sign-in-flow' }, flowMaxAge);
-      return [...stale.map(remove), { name: own, value, attributes }];
+      const others: StartedFlow[] = [];
+      for (const name of namesIn(cookies)) if (name !== own) others.push(await startedFlow(name, cookies));
+      const room = { flows: limits.flows - 1, bytes: limits.bytes - own.length - value.length };
+      return [...selectStale(others, room).map(remove), { name: own, value, attributes }];
     },
     async find(state, cookies) {
       const flow = await open(nameOf(state), cookies);
@@ -94,22 +106,38 @@ export function createFlowCookies(parts: {
       return false;
     },
     finish: (state) => [remove(nameOf(state))],
-    clearAll: (cookies) => namesIn(cookies).map(remove),
+    async cancelAll(cookies) {
+      const names = namesIn(cookies);
+      for (const name of names.slice(0, maxFlows)) {
+        // Only what opens: a made-up name is nobody's flow.
+        if ((await open(name, cookies)) !== undefined) cancelled.set(name, true);
+      }
+      return names.map(remove);
+    },
+    isCancelled: (state) => cancelled.has(nameOf(state)),
   };
 }
 
 export interface StartedFlow {
   readonly name: string;
+  /** What it adds to every request. */
+  readonly bytes: number;
   /** Milliseconds since the epoch; 0 for what cannot be opened. */
   readonly startedAt: number;
 }
 
-/** The names to drop so that the newest `max` remain. */
-export function selectStale(flows: readonly StartedFlow[], max: number): string[] {
-  return [...flows]
-    .sort((one, other) => other.startedAt - one.startedAt)
-    .slice(max)
-    .map((flow) => flow.name);
+/** The names to drop so that the newest remain, as many as there is room for. */
+export function selectStale(
+  flows: readonly StartedFlow[],
+  room: { readonly flows: number; readonly bytes: number },
+): string[] {
+  const newestFirst = [...flows].sort((one, other) => other.startedAt - one.startedAt);
+  let bytes = 0;
+  const firstStale = newestFirst.findIndex((flow, index) => {
+    bytes += flow.bytes;
+    return index >= room.flows || bytes > room.bytes;
+  });
+  return firstStale === -1 ? [] : newestFirst.slice(firstStale).map((flow) => flow.name);
 }
 
 function isSame(one: string, other: string): boolean {
