@@ -39,8 +39,24 @@ export interface B2bApp extends RunningServer {
   signedIn(user?: StandInUser, organizationId?: string): Promise<Visitor>;
 }
 
+/** A stand-in that several apps share: making its signing key is what takes time. */
+export interface SharedProvider {
+  readonly workos: WorkosStandIn;
+  readonly clock: Clock;
+  close(): Promise<void>;
+}
+
+export async function startProvider(): Promise<SharedProvider> {
+  const clock = createClock();
+  const apiKey = `sk_test_${randomBytes(12).toString('hex')}`;
+  const workos = await startWorkosStandIn({ clientId: 'client_test', apiKey, now: clock.now });
+  return { workos, clock, close: () => workos.close() };
+}
+
 export interface B2bAppSetup {
   readonly options?: B2bAuthOptions;
+  /** Default: one of the app's own, which ends with it. */
+  readonly provider?: SharedProvider;
   /** Where the adapter is mounted. */
   readonly prefix?: string;
   /** Before the adapter. */
@@ -53,13 +69,9 @@ export interface B2bAppSetup {
  * An Express app with the B2B adapter and a stand-in of its own. Pages: `/` is public, `/dashboard` is in `protectedRoutes`,
  * `/api/me` stands behind `requireSession`, `/whoami` asks `getSession`.
  */
-export async function startB2bApp({ options, prefix = '/', before, after }: B2bAppSetup = {}): Promise<B2bApp> {
-  const clock = createClock();
-  const workos = await startWorkosStandIn({
-    clientId: 'client_test',
-    apiKey: `sk_test_${randomBytes(12).toString('hex')}`,
-    now: clock.now,
-  });
+export async function startB2bApp(setup: B2bAppSetup = {}): Promise<B2bApp> {
+  const { options, prefix = '/', before, after, provider = await startProvider() } = setup;
+  const { workos, clock } = provider;
   const cookiePassword = randomBytes(32).toString('base64');
   const events: AuthEvent[] = [];
   const all: B2bAuthOptions = {
@@ -114,7 +126,7 @@ export async function startB2bApp({ options, prefix = '/', before, after }: B2bA
     },
     async close() {
       await server.close();
-      await workos.close();
+      if (setup.provider === undefined) await provider.close();
     },
   };
 }
