@@ -1,4 +1,5 @@
 import { setTimeout as pass } from 'node:timers/promises';
+import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
@@ -29,6 +30,8 @@ const libraries: Record<string, (url: string) => Promise<Connection>> = {
     return { client, close: () => client.disconnect() };
   },
 };
+
+jest.setTimeout(30_000);
 
 const password = 'p'.repeat(32);
 const renewed: SettledRefresh = { kind: 'renewed', text: '{"refreshToken":"VISIBLE"}' };
@@ -316,6 +319,19 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await heir!.coordinate('key', never, within())).toEqual(standing);
   });
 
+  it('does not keep a lock alive that somebody else took over', async () => {
+    const late = await createProcess({ lockTtlMs: 150 });
+    const gate = createGate<SettledRefresh>();
+    const held = late.coordinate('key', () => gate.passed, within());
+    await untilLocked();
+    const [lock] = await admin.keys('*:lock');
+    // An heir that died at once.
+    await admin.set(lock!, 'heir', 'PX', 200);
+    while ((await admin.exists(lock!)) === 1) await pass(10);
+    gate.open(renewed);
+    await held;
+  });
+
   it('does not release a lock that somebody else took over', async () => {
     const [late, heir] = await createProcesses(2);
     const [lateGate, heirGate] = [createGate<SettledRefresh>(), createGate<SettledRefresh>()];
@@ -416,7 +432,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     });
 
     it('coordination is back after a restart, without anybody’s doing', async () => {
-      const process = await createProcess();
+      const process = await createProcess({ commandTimeoutMs: 100, lockTtlMs: 100 });
       await server.kill();
       await expect(process.coordinate('key', never, within())).rejects.toThrow();
       await server.start();

@@ -1,0 +1,212 @@
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { setTimeout as pass } from 'node:timers/promises';
+import { jest } from '@jest/globals';
+import { sealData, unsealData } from 'iron-session';
+import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { WorkerOptions, WorkerReport } from '../support/b2b-worker.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import type { RedisServer } from '../support/redis-server.ts';
+import { send } from '../support/visitor.ts';
+import type { Answer, Ask } from '../support/visitor.ts';
+
+interface Worker {
+  readonly origin: string;
+  readonly events: string[];
+  readonly child: ChildProcess;
+}
+
+// Starting four processes takes its time on a busy machine; what a request may take is the adapter's own budget.
+jest.setTimeout(60_000);
+
+const processes = 4;
+const cookiePassword = randomBytes(32).toString('base64');
+
+let redis: RedisServer;
+let workos: WorkosStandIn;
+let workers: Worker[] = [];
+
+beforeAll(async () => {
+  redis = await startRedisServer();
+  workos = await startWorkosStandIn({ clientId: 'client_test', apiKey: randomBytes(16).toString('hex') });
+});
+afterAll(async () => {
+  await workos.close();
+  await redis.stop();
+});
+beforeEach(async () => {
+  Object.assign(workos.switches, { replayGrace: false, authenticateError: null, outage: {}, gate: {} });
+  workos.clearRequests();
+  workers = await Promise.all(Array.from({ length: processes }, startWorker));
+});
+afterEach(async () => {
+  await Promise.all(workers.map(({ child }) => kill(child)));
+});
+
+async function startWorker(): Promise<Worker> {
+  const options: WorkerOptions = {
+    redisUrl: redis.url,
+    password: cookiePassword,
+    adapter: {
+      clientId: workos.clientId,
+      apiKey: workos.apiKey,
+      apiHostname: workos.hostname,
+      port: workos.port,
+      https: false,
+      cookiePassword,
+    },
+  };
+  const file = new URL('../support/b2b-worker.ts', import.meta.url);
+  const child = fork(file, [JSON.stringify(options)], { execArgv: ['--disable-warning=ExperimentalWarning'] });
+  const events: string[] = [];
+  const origin = await new Promise<string>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`A worker ended with ${String(code)} before it listened`)));
+    child.on('message', (message: WorkerReport) => {
+      if (message.kind === 'listening') resolve(message.origin);
+      else events.push(message.type);
+    });
+  });
+  return { origin, events, child };
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
+
+/** The cookie of somebody who signed in a while ago. */
+async function createCookie(accessTokenTtlSeconds = -60): Promise<string> {
+  const issued = await workos.issueSession({ user: demoUsers.personal, accessTokenTtlSeconds });
+  const { accessToken, refreshToken, user } = issued;
+  return `b2b-session=${await sealData({ accessToken, refreshToken, user }, { password: cookiePassword })}`;
+}
+
+const ask = (worker: Worker, path: string, cookie: string, options: Ask = {}): Promise<Answer> =>
+  send(new URL(path, worker.origin), { ...options, headers: { cookie, accept: 'application/json' } });
+
+/** The refresh token of the session that an answer stores. */
+async function refreshTokenIn({ setCookies }: Answer): Promise<unknown> {
+  const sealed = /^b2b-session=([^;]+)/.exec(setCookies[0] ?? '')?.[1] ?? '';
+  return (await unsealData<{ refreshToken?: unknown }>(sealed, { password: cookiePassword })).refreshToken;
+}
+
+/** What the workers reported, once `type` is among it from each (or from one) of them: reports travel beside the answers. */
+async function eventsOf(list: readonly Worker[], type: string, isReady: 'some' | 'every' = 'some'): Promise<string[]> {
+  while (!list[isReady](({ events }) => events.includes(type))) await pass(5);
+  return list.flatMap(({ events }) => events);
+}
+
+describe(`${processes} processes with one Redis and a strict provider`, () => {
+  it('spend a token once for 60 requests, and every one is signed in with the same new session', async () => {
+    const cookie = await createCookie();
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, index) => ask(workers[index % processes]!, '/api/me', cookie)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(workos.tokenCalls).toBe(1);
+    const tokens = new Set(await Promise.all(answers.map(refreshTokenIn)));
+    expect(tokens.size).toBe(1);
+    expect(tokens).not.toContain(undefined);
+
+    // What they were given is good, in whichever process.
+    const renewed = answers[0]!.setCookies[0]!.split(';')[0]!;
+    for (const worker of workers) expect((await ask(worker, '/api/me', renewed)).status).toBe(200);
+    expect(workos.tokenCalls).toBe(1);
+    expect(await eventsOf(workers, 'session_refreshed')).toEqual(['session_refreshed']);
+  });
+
+  it('take over when the holder is killed before the provider did anything', async () => {
+    const cookie = await createCookie();
+    const [holder, ...others] = workers;
+    let calls = 0;
+    workos.switches.gate.token = () => (++calls === 1 ? new Promise(() => undefined) : Promise.resolve());
+    const lost = expect(ask(holder!, '/api/me', cookie)).rejects.toThrow();
+    await workos.arrived('token');
+    const answers = others.map((worker) => ask(worker, '/api/me', cookie));
+    await kill(holder!.child);
+    await lost;
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(workos.tokenCalls).toBe(2);
+    expect(await eventsOf(others, 'session_refreshed')).toEqual(['session_refreshed']);
+  });
+
+  it('take over with the same token when the holder is killed after the provider rotated it', async () => {
+    const cookie = await createCookie();
+    const [holder, ...others] = workers;
+    // The first answer gets lost, and the holder dies while it asks again.
+    workos.switches.replayGrace = true;
+    workos.switches.outage.token = { fault: 'lost', calls: 1 };
+    let calls = 0;
+    workos.switches.gate.token = () => (++calls === 2 ? new Promise(() => undefined) : Promise.resolve());
+    const lost = expect(ask(holder!, '/api/me', cookie)).rejects.toThrow();
+    await workos.arrived('token', 2);
+    const answers = others.map((worker) => ask(worker, '/api/me', cookie));
+    await kill(holder!.child);
+    await lost;
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(workos.tokenCalls).toBe(3);
+  });
+
+  it('sign out together when the provider ended the session, and ask it once', async () => {
+    const cookie = await createCookie();
+    workos.switches.authenticateError = { status: 400, body: { error: 'invalid_grant' } };
+    const answers = await Promise.all(workers.map((worker) => ask(worker, '/api/me', cookie)));
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+    for (const { setCookies } of answers) expect(setCookies).toEqual([expect.stringMatching(/^b2b-session=;/)]);
+    expect(workos.tokenCalls).toBe(1);
+  });
+
+  it('keep everybody’s session through an outage, and the first request after it is signed in', async () => {
+    const cookie = await createCookie();
+    workos.switches.outage.token = { status: 500 };
+    const answers = await Promise.all(workers.map((worker) => ask(worker, '/api/me', cookie)));
+    for (const answer of answers) {
+      expect(answer.status).toBe(503);
+      expect(answer.headers['retry-after']).toMatch(/^\d+$/);
+      expect(answer.setCookies).toEqual([]);
+    }
+    workos.switches.outage = {};
+    expect((await ask(workers[3]!, '/api/me', cookie)).status).toBe(200);
+  });
+
+  it('know of a sign-out in any of them', async () => {
+    const cookie = await createCookie(300);
+    expect((await ask(workers[0]!, '/api/me', cookie)).status).toBe(200);
+    const signOut = await ask(workers[1]!, '/logout', cookie, { method: 'POST' });
+    expect(signOut.status).toBe(200);
+    expect((await ask(workers[2]!, '/api/me', cookie)).status).toBe(401);
+    expect((await ask(workers[3]!, '/api/me', cookie)).status).toBe(401);
+  });
+
+  it('let a sign-out in one of them win over a refresh that runs in another', async () => {
+    const cookie = await createCookie();
+    let letGo: (() => void) | undefined;
+    workos.switches.gate.token = () => new Promise<void>((resolve) => (letGo = resolve));
+    const refreshing = ask(workers[0]!, '/api/me', cookie);
+    await workos.arrived('token');
+    expect((await ask(workers[1]!, '/logout', cookie, { method: 'POST' })).status).toBe(200);
+    letGo?.();
+    const { status, setCookies } = await refreshing;
+    expect(status).toBe(401);
+    expect(setCookies).not.toContainEqual(expect.stringMatching(/^b2b-session=[^;]/));
+  });
+
+  it('go on alone while Redis is away, say so, and nobody is signed out', async () => {
+    workos.switches.replayGrace = true;
+    const cookie = await createCookie();
+    await redis.kill();
+    try {
+      const answers = await Promise.all(workers.map((worker) => ask(worker, '/api/me', cookie)));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+      expect(workos.tokenCalls).toBeLessThanOrEqual(processes);
+      await eventsOf(workers, 'coordinator_unavailable', 'every');
+    } finally {
+      await redis.start();
+    }
+  });
+});

@@ -1,0 +1,42 @@
+/**
+ * One process of a B2B application that runs in several: Express, the adapter, the coordinator on Redis, and `/api/me` behind a
+ * guard. Its options come as JSON in the first argument; it reports to its parent where it listens and what happens.
+ */
+import express from 'express';
+import { createClient } from 'redis';
+import { b2bAuth, getSession, requireSession } from '../../lib/b2b/index.ts';
+import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
+import { createRedisCoordinator } from '../../lib/redis/index.ts';
+import { serve } from './servers.ts';
+
+export interface WorkerOptions {
+  readonly redisUrl: string;
+  readonly password: string;
+  readonly adapter: B2bAuthOptions;
+}
+
+export type WorkerReport =
+  { readonly kind: 'listening'; readonly origin: string } | { readonly kind: 'event'; readonly type: string };
+
+const report = (message: WorkerReport): void => void process.send?.(message);
+// The parent ended, one way or another.
+process.on('disconnect', () => process.exit());
+
+const { redisUrl, password, adapter } = JSON.parse(process.argv[2] ?? '') as WorkerOptions;
+const client = createClient({ url: redisUrl, socket: { reconnectStrategy: 20 } });
+client.on('error', () => undefined);
+await client.connect();
+
+const app = express();
+app.use(
+  b2bAuth({
+    ...adapter,
+    coordinator: createRedisCoordinator({ client, password }),
+    onEvent: ({ type }) => report({ kind: 'event', type }),
+  }),
+);
+app.get('/api/me', requireSession(), async (req, res) => {
+  const session = await getSession(req, 'b2b');
+  res.json({ user: session?.user.email, sessionId: session?.sessionId });
+});
+report({ kind: 'listening', origin: (await serve(app)).origin });
