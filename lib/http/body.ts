@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import express from 'express';
+import { withDeadline } from '../core/deadline.ts';
+import { AuthError } from '../errors.ts';
+
+/** The text fields of a form or a JSON object; whatever else it held is left out. */
+export type Fields = ReadonlyMap<string, string>;
+
+/** Bytes: more than any sign-in form, less than what hurts. */
+const maxBytes = 16 * 1024;
+const maxWaitMs = 10_000;
+
+// No inflating: nobody compresses a sign-in form, and a few bytes can inflate to a great many.
+const parseJson = express.json({ limit: maxBytes, inflate: false });
+const parseForm = express.urlencoded({ limit: maxBytes, inflate: false, extended: false, parameterLimit: 100 });
+
+/** What body parsers, ours or the application's, leave on a request. */
+interface ParsedRequest extends IncomingMessage {
+  body?: unknown;
+}
+
+/**
+ * Reads a POST's text fields, whether or not the application has parsed the body already; no body is no fields. Only own
+ * properties that are strings count, so nothing is inherited and nothing is coerced.
+ *
+ * @throws {AuthError} `unsupported_media_type`, `payload_too_large`, or `invalid_request` for what is malformed or does not end
+ */
+export async function readFields(req: IncomingMessage, res: ServerResponse): Promise<Fields> {
+  const { 'content-length': length, 'transfer-encoding': encoding } = req.headers;
+  if (encoding === undefined && (length === undefined || Number(length) === 0)) return new Map();
+  const type = mediaType(req);
+  if (type === undefined) throw new AuthError('unsupported_media_type');
+  if (Number(length) > maxBytes) throw new AuthError('payload_too_large');
+  const fields = fieldsOf(await bodyOf(req, res, type));
+  if (sizeOf(fields) > maxBytes) throw new AuthError('payload_too_large');
+  return fields;
+}
+
+type MediaType = 'json' | 'form';
+
+function mediaType(req: IncomingMessage): MediaType | undefined {
+  const [type = ''] = (req.headers['content-type'] ?? '').split(';', 1);
+  switch (type.trim().toLowerCase()) {
+    case 'application/json':
+      return 'json';
+    case 'application/x-www-form-urlencoded':
+      return 'form';
+    default:
+      return undefined;
+  }
+}
+
+async function bodyOf(req: ParsedRequest, res: ServerResponse, type: MediaType): Promise<unknown> {
+  // A parser for another type may have left an empty object and the body unread.
+  if (!req.readableEnded) {
+    await parse(type === 'json' ? parseJson : parseForm, req, res);
+    return req.body;
+  }
+  const { body } = req;
+  if (Buffer.isBuffer(body)) return decode(body.toString('utf8'), type);
+  return typeof body === 'string' ? decode(body, type) : body;
+}
+
+type Parser = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
+
+function parse(parser: Parser, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const parsed = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      parser(req, res, (error) => {
+        if (error === undefined) resolve();
+        else reject(asAuthError(error));
+      });
+    });
+  return withDeadline(parsed, maxWaitMs, () => new AuthError('invalid_request'));
+}
+
+function asAuthError(cause: unknown): AuthError {
+  const status = typeof cause === 'object' && cause !== null && 'status' in cause ? cause.status : undefined;
+  if (status === 413) return new AuthError('payload_too_large', { cause });
+  if (status === 415) return new AuthError('unsupported_media_type', { cause });
+  return new AuthError('invalid_request', { cause });
+}
+
+/** For applications that read every body as text or bytes. */
+function decode(text: string, type: MediaType): unknown {
+  if (type === 'form') return Object.fromEntries(new URLSearchParams(text));
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new AuthError('invalid_request', { cause });
+  }
+}
+
+function fieldsOf(body: unknown): Fields {
+  if (body === undefined || body === null) return new Map();
+  if (typeof body !== 'object' || Array.isArray(body)) throw new AuthError('invalid_request');
+  return new Map(Object.entries(body).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+}
+
+function sizeOf(fields: Fields): number {
+  let bytes = 0;
+  for (const [name, value] of fields) bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
+  return bytes;
+}
