@@ -1,0 +1,96 @@
+import { createServerClient } from '@supabase/ssr';
+import type { CookieOptions } from '@supabase/ssr';
+import type { SupabaseClient } from '@supabase/supabase-js';
+import { withDeadline } from '../core/deadline.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { outOfTime } from './calls.ts';
+import type { BackendConnection } from './calls.ts';
+import { flowAttributes, verifierFlowId, verifierIds } from './flow-state.ts';
+import { createGateway } from './gateway.ts';
+import type { Gateway } from './gateway.ts';
+
+/**
+ * The SDK on an auth route. It never sees the session that the browser may still have: it would refresh it, and if that fails delete the
+ * PKCE verifiers along with it. What it stores is collected, not sent, because nothing may reach the browser before the new
+ * session is verified.
+ */
+export interface AuthFlow {
+  readonly auth: Pick<
+    SupabaseClient['auth'],
+    'exchangeCodeForSession' | 'resend' | 'signInWithOAuth' | 'signInWithPassword' | 'signUp' | 'verifyOtp'
+  >;
+  readonly gateway: Gateway;
+  /** The flow whose verifier was stored, where one was. */
+  startedId(): string | undefined;
+  /** The flows whose verifiers are stored now. */
+  aliveIds(): ReadonlySet<string>;
+  /** The verifiers' cookies after a start; also after one that the backend refused, so that nobody can tell the two apart. */
+  startedWrites(): readonly CookieWrite[];
+  /** The verifiers' cookies after an exchange: what is spent is deleted. */
+  finishedWrites(): readonly CookieWrite[];
+}
+
+export type RunAuthFlow = <Result>(
+  cookies: RequestCookies,
+  work: (flow: AuthFlow) => Promise<Result>,
+) => Promise<Result>;
+
+/** Runs a piece of work with the SDK within the time budget. */
+export function createAuthFlows(
+  connection: BackendConnection,
+  storageKey: string,
+  sameSite: CookieAttributes['sameSite'],
+): RunAuthFlow {
+  return (cookies, work) =>
+    withDeadline(
+      (signal) => work(openFlow(connection, storageKey, sameSite, cookies, signal)),
+      connection.timeoutMs,
+      outOfTime,
+    );
+}
+
+function openFlow(
+  connection: BackendConnection,
+  storageKey: string,
+  sameSite: CookieAttributes['sameSite'],
+  cookies: RequestCookies,
+  signal: AbortSignal,
+): AuthFlow {
+  const gateway = createGateway(connection.fetch, signal);
+  const isVerifier = (name: string): boolean => name.startsWith(`${storageKey}-`) && name.endsWith('-code-verifier');
+  const stored = new Map<string, string>();
+  for (const [name, [value]] of cookies) if (isVerifier(name) && value !== undefined) stored.set(name, value);
+  /** The last word on each cookie, and the last value where it had one. */
+  const last = new Map<string, string | undefined>();
+  const lastSet = new Map<string, string>();
+
+  const client = createServerClient(connection.url, connection.anonKey, {
+    cookieOptions: { name: storageKey },
+    global: { fetch: gateway.fetch },
+    cookies: {
+      getAll: () => [...stored].map(([name, value]) => ({ name, value })),
+      // It must never throw: the SDK also calls it from promises that nobody awaits.
+      setAll: (writes: readonly { name: string; value: string; options: CookieOptions }[]) => {
+        for (const { name, value } of writes.filter((write) => isVerifier(write.name))) {
+          if (value === '') stored.delete(name);
+          else stored.set(name, value);
+          last.set(name, value === '' ? undefined : value);
+          if (value !== '') lastSet.set(name, value);
+        }
+      },
+    },
+  });
+
+  const attributes = flowAttributes(sameSite);
+  const toWrites = (values: ReadonlyMap<string, string | undefined>): CookieWrite[] =>
+    [...values].map(([name, value]) => ({ name, value, attributes }));
+  return {
+    auth: client.auth,
+    gateway,
+    startedId: () => [...lastSet.keys()].flatMap((name) => verifierFlowId(storageKey, name) ?? [])[0],
+    aliveIds: () =>
+      new Set(verifierIds(storageKey, new Map([...stored, ...lastSet].map(([name, value]) => [name, [value]])))),
+    startedWrites: () => toWrites(new Map([...last, ...lastSet])),
+    finishedWrites: () => toWrites(last),
+  };
+}

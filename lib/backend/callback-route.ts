@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto';
+import type { Session as SdkSession } from '@supabase/supabase-js';
+import type { CookieWrite } from '../core/cookie-codec.ts';
+import { createOnce } from '../core/once.ts';
+import { AuthError } from '../errors.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { redirect } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
+import type { AuthRoute } from '../http/router.ts';
+import type { Emit } from '../session/events.ts';
+import type { RunAuthFlow } from './auth-flow.ts';
+import type { FlowState, PendingFlow } from './flow-state.ts';
+import { noticePage } from './pages/index.ts';
+import { callbackError, codeOf } from './provider-errors.ts';
+import { unwrap } from './sign-in.ts';
+import type { SignedIn, SignIn } from './sign-in.ts';
+import type { Views } from './views.ts';
+
+export interface CallbackParts {
+  readonly path: string;
+  readonly storageKey: string;
+  readonly views: Views;
+  readonly runFlow: RunAuthFlow;
+  readonly flows: FlowState;
+  readonly signIn: SignIn;
+  readonly emit: Emit;
+  readonly now: () => number;
+}
+
+interface Exchanged {
+  readonly issued: SdkSession;
+  readonly flow: PendingFlow | undefined;
+  readonly writes: readonly CookieWrite[];
+}
+
+interface Outcome {
+  readonly signedIn: SignedIn;
+  readonly writes: readonly CookieWrite[];
+}
+
+/** A reload or a doubled click arrives within this time of the first; milliseconds. */
+const codeMemoryMs = 60_000;
+
+/** What GoTrue says of a code that belongs to another verifier; the code itself stays good. */
+const isForeignVerifier = (code: string | undefined): boolean => code === 'bad_code_verifier';
+
+/** `/auth/callback`: exchanges the code that the backend sent along for a session. */
+export function callbackRoute(parts: CallbackParts): AuthRoute {
+  const { views, runFlow, flows, signIn, emit } = parts;
+  const isFinal = (failure: unknown): boolean =>
+    !(failure instanceof AuthError && failure.code === 'provider_unavailable');
+  const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now, isFinal });
+
+  async function get(exchange: Exchange): Promise<Reply> {
+    const { query } = exchange;
+    try {
+      // Whoever may choose a new password must be asked for one; nobody is signed in by such a link alone.
+      if (query.get('type') === 'recovery') throw new AuthError('unsupported_flow');
+      const [error, errorCode, code] = [query.get('error'), query.get('error_code'), query.get('code')];
+      if (error !== null || errorCode !== null)
+        return await failed(exchange, callbackError(error, errorCode), errorCode);
+      if (code !== null && code !== '') return await withCode(exchange, code);
+      // The first of the two links that confirm a changed address brings a message and nothing else.
+      if (query.has('message')) return redirect(303, '/');
+      throw new AuthError('invalid_request');
+    } catch (error) {
+      if (error instanceof AuthError) emit({ type: 'sign_in_failed', code: error.code });
+      throw error;
+    }
+  }
+
+  async function withCode(exchange: Exchange, code: string): Promise<Reply> {
+    const { cookies } = exchange;
+    const pending = flows.pending(cookies);
+    const verifiers = verifiersIn(exchange);
+    if (verifiers.length === 0) return stray(exchange, 'pkce_code_verifier_not_found', []);
+    try {
+      const { signedIn, writes } = await once(keyOf(code, verifiers), () => complete(exchange, code, pending));
+      await signIn.store(exchange, signedIn, writes);
+      return redirect(303, signedIn.redirectTo);
+    } catch (error) {
+      if (!(error instanceof AuthError) || error.code !== 'code_rejected') throw error;
+      return stray(exchange, codeOf(error.cause), pending, error);
+    }
+  }
+
+  async function complete(exchange: Exchange, code: string, pending: readonly PendingFlow[]): Promise<Outcome> {
+    const { issued, flow, writes } = await exchangeCode(exchange, code, pending);
+    const signedIn = await signIn.admit(exchange, issued, exchange.returnTo(flow?.returnTo));
+    return { signedIn, writes };
+  }
+
+  /** The code does not say which of the tabs it belongs to, so the flows' verifiers are tried, newest first. */
+  async function exchangeCode(
+    exchange: Exchange,
+    code: string,
+    [flow, ...others]: readonly PendingFlow[],
+  ): Promise<Exchanged> {
+    try {
+      return await runFlow(exchange.cookies, async (run) => {
+        const options = flow === undefined ? undefined : { flowId: flow.id };
+        const { session } = unwrap(run, await run.auth.exchangeCodeForSession(code, options), emit);
+        const writes = run.finishedWrites();
+        return { issued: session, flow, writes: flow === undefined ? writes : [...writes, flows.forget(flow.id)] };
+      });
+    } catch (error) {
+      const isForeign = error instanceof AuthError && isForeignVerifier(codeOf(error.cause));
+      if (isForeign && others.length > 0) return exchangeCode(exchange, code, others);
+      throw error;
+    }
+  }
+
+  /** Every verifier of this browser; a code is worth something only to whoever holds one of them. */
+  function verifiersIn({ cookies }: Exchange): string[] {
+    return [...cookies].flatMap(([name, values]) =>
+      name.startsWith(`${parts.storageKey}-`) && name.endsWith('-code-verifier') ? values : [],
+    );
+  }
+
+  /** A code that cannot be exchanged: replayed, too old, or from a mail that was opened elsewhere. */
+  async function stray(
+    exchange: Exchange,
+    code: string | undefined,
+    pending: readonly PendingFlow[],
+    error = new AuthError('code_rejected'),
+  ): Promise<Reply> {
+    const [flow, ...others] = pending;
+    const returnTo = exchange.returnTo(others.length === 0 ? flow?.returnTo : undefined);
+    // With several flows under way there is no telling whose code it was; they end by themselves.
+    if (flow !== undefined && others.length === 0) exchange.writeCookies(flows.drop(flow.id));
+    if (await isSignedIn(exchange)) return redirect(303, returnTo);
+    // Only a mail's link is ever opened in another browser, and by then it has confirmed the address.
+    const isMail =
+      flow === undefined
+        ? code === 'pkce_code_verifier_not_found'
+        : pending.every(({ kind }) => kind === 'mail') && !isForeignVerifier(code);
+    if (!isMail || exchange.wantsJson) throw error;
+    emit({ type: 'sign_in_failed', code: error.code });
+    return { ...noticePage(views.news(exchange, 'confirmed', returnTo)), isNegotiated: true };
+  }
+
+  async function failed(exchange: Exchange, error: AuthError, errorCode: string | null): Promise<Reply> {
+    // Reloaded, or reached by the back button, after a sign-in that went well in the end.
+    if (flows.pending(exchange.cookies).length === 0 && (await isSignedIn(exchange))) return redirect(303, '/');
+    if (error.code === 'code_rejected') return stray(exchange, errorCode ?? undefined, [], error);
+    throw error;
+  }
+
+  /** An outage is no reason to hide what this callback came to. */
+  async function isSignedIn(exchange: Exchange): Promise<boolean> {
+    try {
+      return (await exchange.resolveSession()) !== null;
+    } catch {
+      return false;
+    }
+  }
+
+  return { path: parts.path, option: 'callbackPath', hasGetEffects: true, get };
+}
+
+/** Never the code itself: it would rest in memory. */
+function keyOf(code: string, verifiers: readonly string[]): string {
+  return createHash('sha256')
+    .update(JSON.stringify([code, ...verifiers]))
+    .digest('base64url');
+}

@@ -1,0 +1,113 @@
+import { createClient } from '@supabase/supabase-js';
+import type { SupabaseClient } from '@supabase/supabase-js';
+import { withDeadline } from '../core/deadline.ts';
+import { AuthError } from '../errors.ts';
+import type { Emit } from '../session/events.ts';
+import type { RefreshOutcome } from '../session/session-source.ts';
+import { parseContent } from './content.ts';
+import type { StoredContent } from './content.ts';
+import { createGateway } from './gateway.ts';
+import type { Answer, Gateway } from './gateway.ts';
+import { endingOf, providerError } from './provider-errors.ts';
+
+export interface BackendConnection {
+  readonly url: string;
+  readonly anonKey: string;
+  readonly fetch: typeof globalThis.fetch;
+  /** For all tries of one call, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly emit: Emit;
+}
+
+/** The calls to the backend that need no cookies. */
+export interface BackendCalls {
+  /** Spends a refresh token. @throws {AuthError} `provider_unavailable` for whatever is not a definitive answer */
+  refresh(refreshToken: string, signal: AbortSignal): Promise<RefreshOutcome<StoredContent>>;
+  /** Whether the backend takes a token for good. @throws {AuthError} `provider_unavailable` */
+  accepts(accessToken: string): Promise<boolean>;
+  /** Ends a token's session at the backend. @throws {AuthError} when it could not be reached or refused */
+  revoke(accessToken: string, scope: 'local' | 'global', signal: AbortSignal): Promise<void>;
+}
+
+/** GoTrue's refusals of a token; anything else says nothing about the token. */
+const tokenRefusals: ReadonlySet<string> = new Set([
+  'bad_jwt',
+  'no_authorization',
+  'session_not_found',
+  'session_expired',
+  'user_not_found',
+  'user_banned',
+]);
+
+export function createBackendCalls(connection: BackendConnection): BackendCalls {
+  const { timeoutMs, emit } = connection;
+
+  function open(signal: AbortSignal): { readonly auth: SupabaseClient['auth']; readonly gateway: Gateway } {
+    const gateway = createGateway(connection.fetch, signal);
+    const { auth } = createClient(connection.url, connection.anonKey, {
+      auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
+      global: { fetch: gateway.fetch },
+    });
+    return { auth, gateway };
+  }
+
+  /** Nothing but a definitive answer may cost a session, so every other failure is an outage. */
+  function outage(answer: Answer, error: unknown): AuthError {
+    const failure = reportRefusal(providerError(answer, error), emit);
+    if (failure.code === 'provider_unavailable') return failure;
+    return new AuthError('provider_unavailable', { cause: failure, retryAfter: failure.retryAfter ?? 5 });
+  }
+
+  return {
+    async refresh(refreshToken, signal) {
+      const { auth, gateway } = open(signal);
+      const { data, error } = await auth.refreshSession({ refresh_token: refreshToken });
+      const answer = gateway.answer();
+      if (answer.kind === 'unanswered') return { kind: 'unanswered', cause: answer.cause };
+      const reason = endingOf(answer);
+      if (reason !== undefined) return { kind: 'ended', reason };
+      const content = error === null ? parseContent(data.session) : undefined;
+      if (content === undefined) throw outage(answer, error);
+      return { kind: 'renewed', content };
+    },
+
+    accepts: (accessToken) =>
+      withDeadline(
+        async (signal) => {
+          const { auth, gateway } = open(signal);
+          const { error } = await auth.getUser(accessToken);
+          if (error === null) return true;
+          const answer = gateway.answer();
+          if (answer.kind === 'answered' && tokenRefusals.has(answer.code ?? '')) return false;
+          throw outage(answer, error);
+        },
+        timeoutMs,
+        outOfTime,
+      ),
+
+    async revoke(accessToken, scope, signal) {
+      const { auth, gateway } = open(signal);
+      const { error } = await auth.admin.signOut(accessToken, scope);
+      if (error === null) return;
+      const answer = gateway.answer();
+      // A session that is gone already is what was asked for.
+      if (answer.kind === 'answered' && tokenRefusals.has(answer.code ?? '')) return;
+      throw reportRefusal(providerError(answer, error), emit);
+    },
+  };
+}
+
+/** Tells the operators of what no visitor can mend: the project refuses this application's key, or is not there. */
+export function reportRefusal(error: AuthError, emit: Emit): AuthError {
+  if (error.code === 'provider_refused') {
+    emit({
+      type: 'configuration_warning',
+      message: 'backendAuth: the Supabase project refuses the API key or does not know the path; check url and anonKey',
+    });
+  }
+  return error;
+}
+
+export function outOfTime(): AuthError {
+  return new AuthError('provider_unavailable', { retryAfter: 5 });
+}

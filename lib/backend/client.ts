@@ -1,0 +1,129 @@
+import type { IncomingMessage } from 'node:http';
+import { combineChunks, createChunks, createServerClient, isChunkLike, stringToBase64URL } from '@supabase/ssr';
+import type { CookieOptions } from '@supabase/ssr';
+import type { SupabaseClient } from '@supabase/supabase-js';
+import { parseCookies } from '../core/cookie-codec.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { mountedAdapter, notMounted } from '../http/context.ts';
+import type { MountedAdapter } from '../http/context.ts';
+import { keepPrivate } from '../http/headers.ts';
+import type { SessionResolver } from '../session/resolve-session.ts';
+import type { Session } from '../types.ts';
+import type { BackendConnection } from './calls.ts';
+import type { StoredContent } from './content.ts';
+import { flowAttributes } from './flow-state.ts';
+import type { SessionCookie } from './session-cookie.ts';
+import type { BackendSource } from './source.ts';
+import { peekClaims } from '../core/access-token.ts';
+
+export interface UserClientParts {
+  readonly connection: Pick<BackendConnection, 'url' | 'anonKey' | 'fetch'>;
+  readonly cookie: SessionCookie;
+  readonly source: BackendSource;
+  readonly resolver: SessionResolver<StoredContent>;
+  readonly sameSite: CookieAttributes['sameSite'];
+}
+
+type ClientFactory = (mounted: MountedAdapter, session: Session | null) => SupabaseClient;
+
+/** Which adapter makes clients how, found by what its definition carries. */
+const factories = new WeakMap<object, ClientFactory>();
+/** One client per request and adapter: two of them would each keep the session in their own way. */
+const clients = new WeakMap<MountedAdapter, Promise<SupabaseClient>>();
+
+export function registerClients(parts: UserClientParts): void {
+  factories.set(parts.resolver, (mounted, session) => createUserClient(parts, mounted, session));
+}
+
+/**
+ * The request's own Supabase client: it acts as the signed-in user, or anonymously when nobody is signed in, so row-level security
+ * applies. Created on first need, once per request; what its `auth` stores travels in the response's cookies.
+ *
+ * @throws {ConfigurationError} when `backendAuth` was not mounted before
+ * @throws {AuthError} `provider_unavailable` (503) when the access token has expired and the backend is out of reach
+ * @example const { data } = await (await getSupabaseClient(req)).from('notes').select();
+ */
+export function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient>;
+export function getSupabaseClient<Database>(req: IncomingMessage): Promise<SupabaseClient<Database>>;
+export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient> {
+  const mounted = mountedAdapter(req, 'backend');
+  const factory = mounted === undefined ? undefined : factories.get(mounted.definition.resolver);
+  if (mounted === undefined || factory === undefined) throw notMounted('getSupabaseClient', 'backend');
+  let client = clients.get(mounted);
+  if (client === undefined) {
+    client = mounted.resolve().then((session) => factory(mounted, session));
+    clients.set(mounted, client);
+  }
+  keepPrivate(mounted.res);
+  return client;
+}
+
+/** Seconds since the epoch, and so far away that the SDK never thinks of refreshing by itself. */
+const never = 32_503_680_000;
+
+function createUserClient(parts: UserClientParts, mounted: MountedAdapter, session: Session | null): SupabaseClient {
+  const { connection, cookie, source } = parts;
+  const cookies = parseCookies(mounted.req.headers.cookie);
+  const content = session?.adapter === 'backend' ? source.contentOf(session) : undefined;
+  const jar = new Map(initialCookies(cookies, cookie.name, content));
+  const verifierAttributes = flowAttributes(parts.sameSite);
+
+  // Its own type and supabase-js' are too deep for the compiler to compare; they are the same class.
+  const client: unknown = createServerClient(connection.url, connection.anonKey, {
+    cookieOptions: { name: cookie.name },
+    global: { fetch: connection.fetch },
+    cookies: {
+      getAll: () => [...jar].map(([name, value]) => ({ name, value })),
+      // It must never throw: the SDK also calls it from promises that nobody awaits, long after the response perhaps.
+      setAll: async (changes: readonly { name: string; value: string; options: CookieOptions }[]) => {
+        for (const { name, value } of changes) {
+          if (value === '') jar.delete(name);
+          else jar.set(name, value);
+        }
+        await deliver(changes.map(({ name, value }) => ({ name, value: value === '' ? undefined : value })));
+      },
+    },
+  });
+  return client as SupabaseClient;
+
+  async function deliver(changes: readonly CookieWrite[]): Promise<void> {
+    try {
+      const isSession = ({ name }: CookieWrite): boolean => isChunkLike(name, cookie.name);
+      const others = changes.filter((change) => !isSession(change));
+      mounted.writeCookies(others.map((change) => ({ ...change, attributes: verifierAttributes })));
+      if (changes.some(isSession)) mounted.writeCookies(await sessionWrites());
+    } catch {
+      // A cookie that cannot be written costs the change, never the process.
+    }
+  }
+
+  /** The SDK's own change of the session (a new factor, an updated user, a sign-out), through the one writer of sessions. */
+  async function sessionWrites(): Promise<readonly CookieWrite[]> {
+    const stored = await combineChunks(cookie.name, (name) => jar.get(name) ?? null);
+    const [changed] = stored === null ? [] : cookie.read(new Map([[cookie.name, [stored]]]));
+    if (changed !== undefined) return source.write(withOwnExpiry(changed.content), cookies);
+    const { cookies: cleared } = await parts.resolver.signOut(mounted.req.headers.cookie);
+    return cleared;
+  }
+}
+
+/** What the SDK sees: the session as it was verified (or none), and everything that is not a session. */
+function initialCookies(
+  cookies: RequestCookies,
+  name: string,
+  content: StoredContent | undefined,
+): (readonly [string, string])[] {
+  const others = [...cookies].flatMap(([present, [value]]) =>
+    value === undefined || isChunkLike(present, name) ? [] : [[present, value] as const],
+  );
+  if (content === undefined) return others;
+  // The session was renewed where that was due, once for everybody; the SDK would do it again, and alone.
+  const text = JSON.stringify({ ...content, expires_at: never });
+  const chunks = createChunks(name, `base64-${stringToBase64URL(text)}`);
+  return [...others, ...chunks.map((chunk) => [chunk.name, chunk.value] as const)];
+}
+
+function withOwnExpiry(content: StoredContent): StoredContent {
+  const { exp } = peekClaims(content.access_token);
+  return typeof exp === 'number' ? { ...content, expires_at: exp } : content;
+}

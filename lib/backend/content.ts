@@ -1,0 +1,43 @@
+import * as v from 'valibot';
+import { peekClaims, tokenLifetimeMs } from '../core/access-token.ts';
+import type { StoredSession } from '../session/session-source.ts';
+
+const token = v.pipe(v.string(), v.nonEmpty());
+
+/**
+ * A session as @supabase/ssr stores it. All of it is kept, as an app beside this one may read it; only the tokens matter here, and
+ * nothing of it is believed.
+ */
+const schema = v.looseObject({
+  access_token: token,
+  refresh_token: token,
+  /** Seconds since the epoch. */
+  expires_at: v.optional(v.number()),
+});
+
+export type StoredContent = v.InferOutput<typeof schema>;
+
+/** What a cookie, the SDK or a coordinator's message holds, if it is a session. */
+export function parseContent(value: unknown): StoredContent | undefined {
+  const parsed = v.safeParse(schema, value);
+  return parsed.success ? parsed.output : undefined;
+}
+
+export function parseContentText(text: string): StoredContent | undefined {
+  try {
+    return parseContent(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+export function storedOf(content: StoredContent): StoredSession<StoredContent> {
+  const claims = peekClaims(content.access_token);
+  const { session_id: sessionId } = claims;
+  return {
+    content,
+    refreshToken: content.refresh_token,
+    sessionId: typeof sessionId === 'string' && sessionId !== '' ? sessionId : undefined,
+    tokenLifetimeMs: tokenLifetimeMs(claims),
+  };
+}

@@ -1,0 +1,95 @@
+import { AuthError } from '../errors.ts';
+import { readFields } from '../http/body.ts';
+import type { Fields } from '../http/body.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { json, redirect } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
+import type { Emit } from '../session/events.ts';
+import type { EmailConfirmationBody } from '../types.ts';
+import { FormProblem } from './credentials.ts';
+import { formErrorOf, noticePage } from './pages/index.ts';
+import { fillIn } from './pages/text.ts';
+import { retryHeaders } from './views.ts';
+import type { Views } from './views.ts';
+
+/** Where to go next: JSON for a client, 303 for a form that was posted. */
+export function go(exchange: Exchange, redirectTo: string): Reply {
+  return { ...(exchange.wantsJson ? json(200, { redirectTo }) : redirect(303, redirectTo)), isNegotiated: true };
+}
+
+/** The same for every address, whether or not a mail was sent. */
+export function mailAnswer(
+  exchange: Exchange,
+  views: Views,
+  kind: 'confirmation_sent' | 'mail_sent',
+  email: string,
+  returnTo: string,
+): Reply {
+  if (!exchange.wantsJson) return { ...noticePage(views.mail(exchange, kind, email, returnTo)), isNegotiated: true };
+  const words = kind === 'mail_sent' ? views.text.mailSentText : views.text.confirmationSentText;
+  const message = fillIn(words, { email });
+  const body: EmailConfirmationBody = {
+    emailConfirmationRequired: true,
+    email,
+    message,
+    redirectTo: exchange.signInUrl(returnTo),
+  };
+  return { ...json(200, body), isNegotiated: true };
+}
+
+/** The built-in form, or the way to the application's own page; a client that wants JSON is told where the page is. */
+export function showForm(
+  exchange: Exchange,
+  ownPage: string | undefined,
+  path: string,
+  returnTo: string,
+  builtIn: () => Reply,
+): Reply {
+  if (ownPage === undefined && !exchange.wantsJson) return { ...builtIn(), isNegotiated: true };
+  const page = withParameters(ownPage ?? exchange.localPath(path), returnTo === '/' ? {} : { returnTo });
+  return { ...(exchange.wantsJson ? json(200, { redirectTo: page }) : redirect(302, page)), isNegotiated: true };
+}
+
+export interface FormState {
+  readonly status: number;
+  readonly returnTo: string;
+  readonly email: string | undefined;
+  readonly error: ReturnType<typeof formErrorOf>;
+}
+
+/** Reads the form, and on failure shows it again with the message in its place, the e-mail kept and the password not. */
+export async function answerForm(
+  exchange: Exchange,
+  { views, emit }: { readonly views: Views; readonly emit: Emit },
+  ownPage: string | undefined,
+  submit: (exchange: Exchange, fields: Fields, returnTo: string) => Promise<Reply>,
+  showAgain: (state: FormState, error: AuthError) => Reply,
+): Promise<Reply> {
+  const fields = await readFields(exchange.req, exchange.res);
+  const returnTo = exchange.returnTo(fields.get('returnTo') ?? exchange.query.get('returnTo'));
+  try {
+    return await submit(exchange, fields, returnTo);
+  } catch (error) {
+    if (!(error instanceof AuthError)) throw error;
+    emit({ type: 'sign_in_failed', code: error.code });
+    if (exchange.wantsJson) throw error;
+    if (ownPage !== undefined) {
+      const state = { error: error.code, ...(returnTo === '/' ? {} : { returnTo }) };
+      return { ...redirect(303, withParameters(ownPage, state)), isNegotiated: true };
+    }
+    const reply = showAgain(
+      { status: error.status, returnTo, email: fields.get('email'), error: problemOf(error, views) },
+      error,
+    );
+    return { ...reply, headers: retryHeaders(error), isNegotiated: true };
+  }
+}
+
+function problemOf(error: AuthError, { text }: Views): FormState['error'] {
+  return error instanceof FormProblem ? { field: error.field, message: text[error.text] } : formErrorOf(error, text);
+}
+
+function withParameters(page: string, parameters: Readonly<Record<string, string>>): string {
+  const query = new URLSearchParams(parameters).toString();
+  return query === '' ? page : `${page}${page.includes('?') ? '&' : '?'}${query}`;
+}

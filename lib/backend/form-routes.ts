@@ -1,0 +1,122 @@
+import type { Fields } from '../http/body.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Reply } from '../http/reply.ts';
+import type { AuthRoute, RouteHandler } from '../http/router.ts';
+import type { Attempts } from './attempts.ts';
+import type { RunAuthFlow } from './auth-flow.ts';
+import { readCredentials, refuseLongPassword } from './credentials.ts';
+import type { FlowState } from './flow-state.ts';
+import { answerForm, go, mailAnswer, showForm } from './form-answers.ts';
+import { rememberFlow, redirectUrl } from './oauth-start.ts';
+import type { BackendOptions } from './options.ts';
+import { signInPage, signUpPage } from './pages/index.ts';
+import { unwrap } from './sign-in.ts';
+import type { SignIn } from './sign-in.ts';
+import type { Views } from './views.ts';
+import type { Emit } from '../session/events.ts';
+
+export interface FormParts {
+  readonly settings: Pick<BackendOptions, 'loginPath' | 'signupPath' | 'callbackPath' | 'callbackUrl' | 'pages'>;
+  readonly views: Views;
+  readonly runFlow: RunAuthFlow;
+  readonly flows: FlowState;
+  readonly signIn: SignIn;
+  readonly attempts: Attempts;
+  readonly emit: Emit;
+}
+
+/** `/auth/login`: the form, or OAuth; its POST signs in with e-mail and password. */
+export function loginRoute(
+  parts: FormParts,
+  startOAuth: RouteHandler,
+  isOAuthStart: (exchange: Exchange) => boolean,
+): AuthRoute {
+  const { settings, views, runFlow, signIn, attempts, emit } = parts;
+
+  async function withPassword(exchange: Exchange, fields: Fields, returnTo: string): Promise<Reply> {
+    const { email, password, captchaToken } = readCredentials(fields);
+    const attempt = await attempts.begin(exchange.req, email);
+    const signedIn = await attempt.run(() =>
+      runFlow(exchange.cookies, async (flow) => {
+        const result = await flow.auth.signInWithPassword({ email, password, options: captchaOption(captchaToken) });
+        return unwrap(flow, result, emit).session;
+      }),
+    );
+    await attempt.succeeded();
+    return go(exchange, await finish(exchange, signIn, signedIn, returnTo));
+  }
+
+  return {
+    path: settings.loginPath,
+    option: 'loginPath',
+    get(exchange) {
+      if (isOAuthStart(exchange)) return startOAuth(exchange);
+      const returnTo = exchange.returnTo(exchange.query.get('returnTo'));
+      return showForm(exchange, settings.pages.signIn, settings.loginPath, returnTo, () =>
+        signInPage(views.signIn(exchange, { status: 200, returnTo })),
+      );
+    },
+    post: (exchange) =>
+      answerForm(exchange, parts, settings.pages.signIn, withPassword, (state, error) =>
+        signInPage(views.signIn(exchange, { ...state, offerResend: error.code === 'email_not_confirmed' })),
+      ),
+  };
+}
+
+/** `/auth/signup`: the form; its POST creates an account with e-mail and password. */
+export function signUpRoute(parts: FormParts): AuthRoute {
+  const { settings, views, runFlow, flows, signIn, attempts, emit } = parts;
+
+  async function withPassword(exchange: Exchange, fields: Fields, returnTo: string): Promise<Reply> {
+    const credentials = readCredentials(fields);
+    refuseLongPassword(credentials);
+    const { email, password, captchaToken } = credentials;
+    const attempt = await attempts.begin(exchange.req, email);
+    const { session, writes } = await attempt.run(() =>
+      runFlow(exchange.cookies, async (flow) => {
+        const emailRedirectTo = redirectUrl(exchange, settings);
+        const options = { emailRedirectTo, ...captchaOption(captchaToken) };
+        const data = unwrap(flow, await flow.auth.signUp({ email, password, options }), emit);
+        // With a session at once there is no mail, and so no use for a verifier.
+        return data.session === null
+          ? { session: null, writes: rememberFlow(flow, flows, exchange.cookies, 'mail', returnTo) }
+          : { session: data.session, writes: [] };
+      }),
+    );
+    if (session !== null) return go(exchange, await finish(exchange, signIn, session, returnTo));
+    // Every answer with a mail counts, or somebody's mailbox could be flooded from here.
+    await attempt.failed();
+    exchange.writeCookies(writes);
+    return mailAnswer(exchange, views, 'confirmation_sent', email, returnTo);
+  }
+
+  return {
+    path: settings.signupPath,
+    option: 'signupPath',
+    get(exchange) {
+      const returnTo = exchange.returnTo(exchange.query.get('returnTo'));
+      return showForm(exchange, settings.pages.signUp, settings.signupPath, returnTo, () =>
+        signUpPage(views.signUp(exchange, { status: 200, returnTo })),
+      );
+    },
+    post: (exchange) =>
+      answerForm(exchange, parts, settings.pages.signUp, withPassword, (state) =>
+        signUpPage(views.signUp(exchange, state)),
+      ),
+  };
+}
+
+async function finish(
+  exchange: Exchange,
+  signIn: SignIn,
+  issued: Parameters<SignIn['admit']>[1],
+  returnTo: string,
+): Promise<string> {
+  const signedIn = await signIn.admit(exchange, issued, returnTo);
+  await signIn.store(exchange, signedIn);
+  return signedIn.redirectTo;
+}
+
+function captchaOption(captchaToken: string | undefined): { captchaToken?: string } {
+  return captchaToken === undefined ? {} : { captchaToken };
+}

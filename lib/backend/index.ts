@@ -1,0 +1,126 @@
+import type { Router } from 'express';
+import { createKeySet } from '../core/key-set.ts';
+import { createAuthRouter } from '../http/router.ts';
+import { cookieAttributes } from '../http/shared-options.ts';
+import { createSessions } from '../session/create-sessions.ts';
+import { createEmit, createExplain } from '../session/events.ts';
+import { createAttempts } from './attempts.ts';
+import { createAuthFlows } from './auth-flow.ts';
+import { callbackRoute } from './callback-route.ts';
+import { createBackendCalls } from './calls.ts';
+import { registerClients } from './client.ts';
+import { confirmRoute } from './confirm-route.ts';
+import { createFlowState } from './flow-state.ts';
+import { loginRoute, signUpRoute } from './form-routes.ts';
+import { isOAuthStart, startOAuth } from './oauth-start.ts';
+import { readBackendOptions } from './options.ts';
+import type { BackendAuthOptions } from './options.ts';
+import { mergeText } from './pages/index.ts';
+import { resendRoute } from './resend-route.ts';
+import { createSessionCookie } from './session-cookie.ts';
+import { sessionRoute } from './session-route.ts';
+import { createSignIn } from './sign-in.ts';
+import { signOutRoute } from './sign-out-route.ts';
+import { createBackendSource } from './source.ts';
+import { createTokenVerifier } from './verify-token.ts';
+import { createViews } from './views.ts';
+
+/**
+ * Sign-in against a Supabase project by e-mail and password or OAuth: `/auth/login`, `/auth/signup`, `/auth/callback`, `/auth/logout`,
+ * `/auth/session`, `/auth/resend`, `/auth/confirm`, and the session behind `requireSession`, `getSession` and `getSupabaseClient`.
+ *
+ * @param options each beats its environment variable; see `BackendAuthOptions`
+ * @throws {ConfigurationError} with every problem at once
+ * @example app.use(backendAuth({ providers: ['github'], protectedRoutes: '/account/(.*)' }));
+ * @see https://supabase.com/docs/guides/auth
+ */
+export function backendAuth(options?: BackendAuthOptions): Router {
+  const settings = readBackendOptions(options);
+  const { url, timeoutMs, now, pages, cookieName } = settings;
+  const explain = createExplain('backend');
+  const emit = createEmit('backend', settings.onEvent, explain);
+  const connection = { ...settings, emit };
+  const cookieOptions = cookieAttributes(settings.cookieOptions);
+  const { sameSite } = cookieOptions;
+
+  const calls = createBackendCalls(connection);
+  const keySet = createKeySet({
+    url: `${url}/auth/v1/.well-known/jwks.json`,
+    fetch: settings.fetch,
+    now,
+    timeoutMs,
+    onUnavailable: ({ stale }) => emit({ type: 'keys_unavailable', stale }),
+  });
+  const issuers = [`${url}/auth/v1`, ...settings.issuer];
+  const tokens = createTokenVerifier({ keySet, ask: (token) => calls.accepts(token), issuers, now });
+  const cookie = createSessionCookie(cookieName, cookieOptions);
+  const source = createBackendSource({
+    cookie,
+    tokens,
+    refresh: (refreshToken, signal) => calls.refresh(refreshToken, signal),
+    emit,
+  });
+  const resolver = createSessions(source, { ...settings, emit });
+  registerClients({ connection, cookie, source, resolver, sameSite });
+
+  const views = createViews(settings, mergeText(pages.text));
+  const runFlow = createAuthFlows(connection, cookieName, sameSite);
+  const flows = createFlowState(cookieName, sameSite);
+  const signIn = createSignIn({ source, resolver, calls, onSignIn: settings.onSignIn, emit, timeoutMs });
+  const attempts = createAttempts({ ...settings, emit });
+  const forms = { settings, views, runFlow, flows, signIn, attempts, emit };
+  const oauth = { settings, runFlow, flows, emit };
+
+  return createAuthRouter(
+    {
+      adapter: 'backend',
+      name: 'backendAuth',
+      resolver,
+      protectedRoutes: settings.protectedRoutes,
+      signInPage: pages.signIn,
+      loginPath: settings.loginPath,
+      stylesheetPath: settings.stylesheetPath,
+      guardStatusForForms: 303,
+      cookieOptions,
+      appBaseUrl: settings.appBaseUrl,
+      trustedOrigins: settings.trustedOrigins,
+      onError: settings.onError,
+      brand: { title: pages.title, logo: pages.logo, lang: pages.lang },
+      emit,
+      explain,
+    },
+    [
+      loginRoute(
+        forms,
+        (exchange) => startOAuth(oauth, exchange),
+        (exchange) => isOAuthStart(settings, exchange),
+      ),
+      signUpRoute(forms),
+      callbackRoute({ path: settings.callbackPath, storageKey: cookieName, views, runFlow, flows, signIn, emit, now }),
+      signOutRoute({
+        path: settings.logoutPath,
+        scope: settings.signOutScope,
+        views,
+        calls,
+        source,
+        resolver,
+        timeoutMs,
+        emit,
+        explain,
+      }),
+      sessionRoute(settings.sessionPath),
+      resendRoute(settings.resendPath, forms),
+      confirmRoute({ path: settings.confirmPath, views, runFlow, signIn, emit }),
+    ],
+  );
+}
+
+export { currentSession, getSession } from '../http/context.ts';
+export { requireSession } from '../http/require-session.ts';
+export { AuthError, ConfigurationError } from '../errors.ts';
+export { getSupabaseClient } from './client.ts';
+export type { AuthErrorCode } from '../errors.ts';
+export type { RequireSessionOptions } from '../http/require-session.ts';
+export type { BackendAuthOptions, BackendPagesOptions, OAuthProviderOptions } from './options.ts';
+export type { BackendSignIn, OnBackendSignIn } from './hook.ts';
+export type * from '../types.ts';

@@ -1,0 +1,88 @@
+import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { AuthError } from '../errors.ts';
+import { refuseUnintended } from '../http/cross-site.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { json, redirect } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
+import type { Emit } from '../session/events.ts';
+import type { AuthFlow, RunAuthFlow } from './auth-flow.ts';
+import type { FlowKind, FlowState } from './flow-state.ts';
+import { providerName } from './option-schema.ts';
+import type { BackendOptions } from './options.ts';
+import { unwrap } from './sign-in.ts';
+
+export interface OAuthStartParts {
+  readonly settings: Pick<BackendOptions, 'callbackPath' | 'callbackUrl' | 'providers' | 'defaultProvider'>;
+  readonly runFlow: RunAuthFlow;
+  readonly flows: FlowState;
+  readonly emit: Emit;
+}
+
+/** `GET /auth/login?provider=`: to the provider's own page, by way of the backend. */
+export async function startOAuth(parts: OAuthStartParts, exchange: Exchange): Promise<Reply> {
+  const { settings, runFlow, flows, emit } = parts;
+  const { req, query, definition } = exchange;
+  // A HEAD asks what a GET would do; starting a flow that nobody follows would push out one that somebody does.
+  if (req.method === 'HEAD') return { status: 204 };
+  refuseUnintended(req, () => exchange.origin, definition.trustedOrigins);
+  const provider = allowedProvider(query.get('provider') ?? settings.defaultProvider, settings);
+  const returnTo = exchange.returnTo(query.get('returnTo'));
+  const redirectTo = redirectUrl(exchange, settings);
+  const { url, writes } = await runFlow(exchange.cookies, async (flow) => {
+    const { name, scopes } = provider;
+    const options = { redirectTo, skipBrowserRedirect: false, ...(scopes === undefined ? {} : { scopes }) };
+    // Supabase's type lists the providers of today; `custom:` ones and those of tomorrow work as well.
+    const result = await flow.auth.signInWithOAuth({ provider: name as 'github', options });
+    const data = unwrap(flow, result, emit);
+    return { url: data.url, writes: rememberFlow(flow, flows, exchange.cookies, 'oauth', returnTo) };
+  });
+  exchange.writeCookies(writes);
+  return { ...(exchange.wantsJson ? json(200, { redirectTo: url }) : redirect(302, url)), isNegotiated: true };
+}
+
+/** Whether a GET of the sign-in route names a provider, or one is the default. */
+export function isOAuthStart(
+  { defaultProvider }: Pick<BackendOptions, 'defaultProvider'>,
+  { query }: Exchange,
+): boolean {
+  return query.has('provider') || defaultProvider !== undefined;
+}
+
+interface Provider {
+  readonly name: string;
+  readonly scopes?: string | undefined;
+}
+
+/** @throws {AuthError} `unknown_provider` */
+function allowedProvider(
+  name: string | undefined,
+  { providers, defaultProvider }: OAuthStartParts['settings'],
+): Provider {
+  const listed = providers.find((provider) => provider.name === name);
+  if (listed !== undefined) return listed;
+  const isOpen = providers.length === 0 || name === defaultProvider;
+  if (name === undefined || !isOpen || !providerName.test(name)) throw new AuthError('unknown_provider');
+  return { name };
+}
+
+/** The absolute URL to which the backend sends the browser back; it must be on the project's list of redirect URLs. */
+export function redirectUrl(
+  exchange: Exchange,
+  { callbackUrl, callbackPath }: Pick<BackendOptions, 'callbackUrl' | 'callbackPath'>,
+): string {
+  return callbackUrl ?? exchange.publicUrl(callbackPath);
+}
+
+/** The cookies that a flow which was just started needs until its callback. */
+export function rememberFlow(
+  flow: AuthFlow,
+  flows: FlowState,
+  cookies: RequestCookies,
+  kind: FlowKind,
+  returnTo: string,
+): readonly CookieWrite[] {
+  const id = flow.startedId();
+  const verifiers = flow.startedWrites();
+  if (id === undefined) return verifiers;
+  return [...verifiers, ...flows.remember({ id, kind, returnTo }, flow.aliveIds(), cookies)];
+}

@@ -1,0 +1,137 @@
+import * as v from 'valibot';
+import type { IncomingMessage } from 'node:http';
+import { callback, cookieEntries, isHttpUrl, pageUrl, routePath, sharedEntries, text } from '../http/shared-options.ts';
+import type { OnBackendSignIn } from './hook.ts';
+import { englishText } from './pages/index.ts';
+import type { PagesTextKey } from './pages/index.ts';
+import { throttleEntry } from './throttle-options.ts';
+
+/** The own routes' options, with their defaults. */
+export const paths = {
+  loginPath: '/auth/login',
+  signupPath: '/auth/signup',
+  callbackPath: '/auth/callback',
+  logoutPath: '/auth/logout',
+  sessionPath: '/auth/session',
+  resendPath: '/auth/resend',
+  confirmPath: '/auth/confirm',
+};
+
+/** Which variables stand in for an option, first one first. */
+export const env = {
+  url: ['BAAS_URL', 'NEXT_PUBLIC_BAAS_URL'],
+  anonKey: [
+    'BAAS_ANON_KEY',
+    'NEXT_PUBLIC_BAAS_ANON_KEY',
+    'BAAS_PUBLISHABLE_KEY',
+    'NEXT_PUBLIC_BAAS_PUBLISHABLE_KEY',
+    'NEXT_PUBLIC_BAAS_PUBLISHABLE_DEFAULT_KEY',
+  ],
+  appBaseUrl: ['APP_BASE_URL'],
+};
+
+/** Supabase's names, `custom:` ones included; safe in a URL and in a log. */
+export const providerName = /^(?:custom:)?[a-z0-9][a-z0-9_-]{0,63}$/;
+
+const provider = v.pipe(
+  text('a provider’s name, such as github'),
+  v.regex(providerName, 'must be a provider’s name in lower case, such as github'),
+);
+
+const absoluteUrl = (what: string) =>
+  v.pipe(v.string(`must be ${what}`), v.check(isHttpUrl, `must be ${what}, with http:// or https://`));
+
+const optionalText = v.optional(v.string('must be a string'));
+
+const texts = v.strictObject(
+  v.entriesFromList(Object.keys(englishText) as PagesTextKey[], optionalText),
+  'must be an object of texts',
+);
+
+const issuer = text('an issuer');
+
+export const backendSchema = v.strictObject({
+  ...sharedEntries,
+  url: v.pipe(
+    absoluteUrl('the URL of a Supabase project'),
+    v.check(
+      (value) => !isHttpUrl(value) || isPlainUrl(new URL(value)),
+      'must not carry credentials, a query or a fragment',
+    ),
+    v.transform((value) => value.replace(/\/+$/, '')),
+  ),
+  anonKey: text('the publishable (or anon) key from the project’s API settings'),
+  callbackUrl: v.optional(absoluteUrl('an absolute URL')),
+  loginPath: routePath(paths.loginPath),
+  signupPath: routePath(paths.signupPath),
+  callbackPath: routePath(paths.callbackPath),
+  logoutPath: routePath(paths.logoutPath),
+  sessionPath: routePath(paths.sessionPath),
+  resendPath: routePath(paths.resendPath),
+  confirmPath: routePath(paths.confirmPath),
+  providers: v.optional(
+    v.array(
+      v.union(
+        [
+          v.pipe(
+            provider,
+            v.transform((name) => ({ name })),
+          ),
+          v.strictObject({ name: provider, label: optionalText, scopes: optionalText }),
+        ],
+        'must be a provider’s name such as github, or { name, label?, scopes? }',
+      ),
+      'must be a list of providers',
+    ),
+    [],
+  ),
+  defaultProvider: v.optional(provider),
+  pages: v.optional(
+    v.strictObject(
+      {
+        signIn: v.optional(pageUrl),
+        signUp: v.optional(pageUrl),
+        title: optionalText,
+        logo: v.optional(pageUrl),
+        lang: optionalText,
+        text: v.optional(texts),
+      },
+      'must be an object with signIn, signUp, title, logo, lang or text',
+    ),
+    {},
+  ),
+  cookieName: v.optional(
+    v.pipe(
+      v.string('must be a cookie name'),
+      v.regex(/^[A-Za-z0-9_-]+$/, 'must be a cookie name of letters, digits, _ and -'),
+    ),
+  ),
+  cookieOptions: v.optional(
+    v.strictObject(
+      { ...cookieEntries, httpOnly: v.optional(v.boolean('must be true or false')) },
+      'must be an object with domain, path, sameSite, secure, maxAge or httpOnly',
+    ),
+  ),
+  issuer: v.optional(
+    v.union(
+      [
+        v.pipe(
+          issuer,
+          v.transform((only) => [only]),
+        ),
+        v.array(issuer),
+      ],
+      'must be an issuer or a list of issuers',
+    ),
+    [],
+  ),
+  signOutScope: v.optional(v.picklist(['local', 'global'], "must be 'local' or 'global'"), 'local'),
+  throttle: throttleEntry,
+  clientAddress: v.optional(callback<(req: IncomingMessage) => string | undefined>('(req) => string | undefined')),
+  fetch: v.optional(callback<typeof globalThis.fetch>('(input, init) => Promise<Response>'), () => globalThis.fetch),
+  onSignIn: v.optional(callback<OnBackendSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
+});
+
+function isPlainUrl({ username, password, search, hash }: URL): boolean {
+  return username + password + search + hash === '';
+}

@@ -1,0 +1,137 @@
+import type * as v from 'valibot';
+import type { IncomingMessage } from 'node:http';
+import { nameOf, readOptions } from '../http/shared-options.ts';
+import type { CookieOptions, SharedAuthOptions } from '../http/shared-options.ts';
+import type { OnBackendSignIn } from './hook.ts';
+import { refusedKeyKind } from './keys.ts';
+import { backendSchema, env, paths } from './option-schema.ts';
+import type { PagesTextKey } from './pages/index.ts';
+import type { ThrottleOptions } from './throttle-options.ts';
+
+/** An OAuth provider, by Supabase's name for it, such as `github`. */
+export interface OAuthProviderOptions {
+  readonly name: string;
+  /** On its button; default: the name as its owner writes it. */
+  readonly label?: string;
+  /** Scopes to ask for beyond Supabase's own, separated by blanks. */
+  readonly scopes?: string;
+}
+
+export interface BackendPagesOptions {
+  /** The application's own sign-in page, in place of the built-in one; it gets `returnTo`, and `error` after a failure. */
+  readonly signIn?: string;
+  /** The application's own sign-up page. */
+  readonly signUp?: string;
+  /** The application's name, above every built-in page. */
+  readonly title?: string;
+  /** A root-relative or https URL of an image. */
+  readonly logo?: string;
+  /** BCP 47 tag of the language of `text`. Default `en`. */
+  readonly lang?: string;
+  /** Texts in place of the English ones. */
+  readonly text?: Readonly<Partial<Record<PagesTextKey, string>>>;
+}
+
+/** Options of `backendAuth`; each beats its environment variable. */
+export interface BackendAuthOptions extends SharedAuthOptions {
+  /** The Supabase project's URL. Env `BAAS_URL`, then `NEXT_PUBLIC_BAAS_URL`. */
+  readonly url?: string;
+  /**
+   * The project's publishable key, or its legacy anon key; any other kind is refused. Env `BAAS_ANON_KEY`,
+   * `NEXT_PUBLIC_BAAS_ANON_KEY`, `BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_DEFAULT_KEY`.
+   */
+  readonly anonKey?: string;
+  /** The absolute URL of the callback, where it is not the application's base URL or origin plus `callbackPath`. */
+  readonly callbackUrl?: string;
+  /** Default `/auth/login`. */
+  readonly loginPath?: string;
+  /** Default `/auth/signup`. */
+  readonly signupPath?: string;
+  /** Default `/auth/callback`. */
+  readonly callbackPath?: string;
+  /** Default `/auth/logout`. */
+  readonly logoutPath?: string;
+  /** Default `/auth/session`. */
+  readonly sessionPath?: string;
+  /** Has the confirmation mail sent again. Default `/auth/resend`. */
+  readonly resendPath?: string;
+  /** Where `token_hash` links of mails lead. Default `/auth/confirm`. */
+  readonly confirmPath?: string;
+  /** Buttons of the built-in pages and, where not empty, the only providers that may be used. Default: none, any may be used. */
+  readonly providers?: readonly (string | OAuthProviderOptions)[];
+  /** Starts OAuth with this provider instead of showing a sign-in page. */
+  readonly defaultProvider?: string;
+  readonly pages?: BackendPagesOptions;
+  /** Default: `sb-<first label of the project's host>-auth-token`, as @supabase/ssr names it. */
+  readonly cookieName?: string;
+  readonly cookieOptions?: CookieOptions & {
+    /** Default true; false lets a browser client of @supabase/ssr share the session, and every script read it. */
+    readonly httpOnly?: boolean;
+  };
+  /** Issuers that access tokens may name besides `<url>/auth/v1`, as behind a custom domain. */
+  readonly issuer?: string | readonly string[];
+  /** Whether signing out ends this session (`local`) or all of the user's (`global`). Default `local`. */
+  readonly signOutScope?: 'local' | 'global';
+  /** Limits failed sign-ins before the backend is asked; `false` turns that off. */
+  readonly throttle?: false | ThrottleOptions;
+  /** The visitor's address, for the throttle. Default: Express' `req.ip`, which follows `trust proxy`, else the socket's. */
+  readonly clientAddress?: (req: IncomingMessage) => string | undefined;
+  /** Stands in for the global `fetch` in every call to the backend. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** Runs once per sign-in or sign-up, before any cookie is stored. */
+  readonly onSignIn?: OnBackendSignIn;
+}
+
+export type BackendOptions = Omit<v.InferOutput<typeof backendSchema>, 'cookieName'> & { readonly cookieName: string };
+
+/** @throws {ConfigurationError} with every problem at once */
+export function readBackendOptions(input: BackendAuthOptions | undefined, environment = process.env): BackendOptions {
+  const options = readOptions(
+    input,
+    {
+      name: 'backendAuth',
+      schema: backendSchema,
+      env,
+      paths: { ...paths, stylesheetPath: '/auth/pages.css' },
+      check: (given) => [...keyProblems(given), ...providerProblems(given), ...pageProblems(given)],
+    },
+    environment,
+  );
+  return { ...options, cookieName: options.cookieName ?? defaultCookieName(options.url) };
+}
+
+/** @supabase/ssr's own, so that an app beside this one finds the session. */
+function defaultCookieName(url: string): string {
+  return `sb-${new URL(url).hostname.split('.')[0] ?? ''}-auth-token`;
+}
+
+function keyProblems({ anonKey, url, now }: Readonly<Record<string, unknown>>): string[] {
+  if (typeof anonKey !== 'string' || anonKey === '') return [];
+  const clock = typeof now === 'function' ? Number(Reflect.apply(now, undefined, [])) : Date.now();
+  const kind = refusedKeyKind(anonKey, typeof url === 'string' ? url : '', clock);
+  if (kind === undefined) return [];
+  return [
+    `${nameOf('anonKey', env.anonKey)} is ${kind}; only a publishable key (sb_publishable_…) or a legacy anon key may be used here`,
+  ];
+}
+
+function providerProblems({ providers }: Readonly<Record<string, unknown>>): string[] {
+  if (!Array.isArray(providers)) return [];
+  const names = providers.map((each: unknown) =>
+    typeof each === 'object' && each !== null && 'name' in each ? each.name : each,
+  );
+  const twice = names.filter((name, index) => names.indexOf(name) !== index);
+  return [...new Set(twice)].map((name) => `providers names ${JSON.stringify(name)} twice`);
+}
+
+/** A sign-in page on the sign-in route itself would redirect to itself for ever. */
+function pageProblems({ pages, ...given }: Readonly<Record<string, unknown>>): string[] {
+  if (typeof pages !== 'object' || pages === null) return [];
+  const own: readonly (readonly [page: string, path: keyof typeof paths])[] = [
+    ['signIn', 'loginPath'],
+    ['signUp', 'signupPath'],
+  ];
+  return own
+    .filter(([page, path]) => Reflect.get(pages, page) === (given[path] ?? paths[path]))
+    .map(([page, path]) => `pages.${page} is ${path} itself; leave it out for the built-in page`);
+}

@@ -1,0 +1,78 @@
+import { createChunks, stringToBase64URL } from '@supabase/ssr';
+import { chunkNames, cookieBytes, sessionCandidates } from '../core/cookie-chunks.ts';
+import { findCookie } from '../core/cookie-codec.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { AuthError } from '../errors.ts';
+import { parseContentText } from './content.ts';
+import type { StoredContent } from './content.ts';
+
+/** The session in cookies as @supabase/ssr writes and reads them: `base64-` and base64url JSON, in chunks of its own size. */
+export interface SessionCookie {
+  readonly name: string;
+  /** The raw value in the header, chunks joined, without decoding. */
+  peek(cookieHeader: string): string | undefined;
+  isPresent(cookies: RequestCookies): boolean;
+  /** Every session that the cookies may hold, with the raw value it came from. */
+  read(cookies: RequestCookies): readonly { readonly content: StoredContent; readonly cookie: string }[];
+  write(content: StoredContent, cookies: RequestCookies): readonly CookieWrite[];
+  clear(cookies: RequestCookies): readonly CookieWrite[];
+}
+
+const prefix = 'base64-';
+/** One session, and room for those that a sibling domain or an earlier configuration left behind. */
+const maxSessions = 4;
+
+/** Bytes from which the application is told, and over which sign-in is refused: Node ends requests at 16 KB of headers. */
+export const largeSessionBytes = 8 * 1024;
+const maxSessionBytes = 12 * 1024;
+
+export function createSessionCookie(name: string, attributes: Pick<CookieAttributes, 'domain'>): SessionCookie {
+  const remove = (names: readonly string[]): CookieWrite[] => [
+    // A cookie from the time before `domain` was set would outlive the deletion and come back.
+    ...(attributes.domain === undefined
+      ? []
+      : names.map((present) => ({ name: present, value: undefined, attributes: { domain: undefined } }))),
+    ...names.map((present) => ({ name: present, value: undefined })),
+  ];
+
+  return {
+    name,
+    peek(cookieHeader) {
+      const whole = findCookie(cookieHeader, name);
+      if (whole !== undefined) return whole;
+      const chunks: string[] = [];
+      for (;;) {
+        const chunk = findCookie(cookieHeader, `${name}.${chunks.length}`);
+        if (chunk === undefined) return chunks.length === 0 ? undefined : chunks.join('');
+        chunks.push(chunk);
+      }
+    },
+    isPresent: (cookies) => chunkNames(cookies, name).length > 0,
+    read(cookies) {
+      const sessions: { content: StoredContent; cookie: string }[] = [];
+      for (const cookie of sessionCandidates(cookies, name)) {
+        const content = parseContentText(decode(cookie));
+        if (content === undefined) continue;
+        sessions.push({ content, cookie });
+        if (sessions.length === maxSessions) break;
+      }
+      return sessions;
+    },
+    write(content, cookies) {
+      const chunks = createChunks(name, prefix + stringToBase64URL(JSON.stringify(content)));
+      const written = new Set(chunks.map((chunk) => chunk.name));
+      return [...remove(chunkNames(cookies, name).filter((present) => !written.has(present))), ...chunks];
+    },
+    clear: (cookies) => remove(chunkNames(cookies, name)),
+  };
+}
+
+/** @throws {AuthError} `session_too_large` when later requests could not carry the cookies */
+export function refuseTooLarge(writes: readonly CookieWrite[]): void {
+  if (cookieBytes(writes) > maxSessionBytes) throw new AuthError('session_too_large');
+}
+
+/** Older versions of @supabase/ssr, and `cookieEncoding: 'raw'`, leave the JSON as it is. */
+function decode(cookie: string): string {
+  return cookie.startsWith(prefix) ? Buffer.from(cookie.slice(prefix.length), 'base64url').toString('utf8') : cookie;
+}

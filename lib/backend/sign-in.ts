@@ -1,0 +1,99 @@
+import type { AuthError as SdkError, Session as SdkSession } from '@supabase/supabase-js';
+import { AuthError } from '../errors.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Emit } from '../session/events.ts';
+import type { SessionResolver } from '../session/resolve-session.ts';
+import type { CookieWrite } from '../core/cookie-codec.ts';
+import type { BackendSession } from '../types.ts';
+import type { AuthFlow } from './auth-flow.ts';
+import { reportRefusal } from './calls.ts';
+import type { BackendCalls } from './calls.ts';
+import { parseContent } from './content.ts';
+import type { StoredContent } from './content.ts';
+import type { OnBackendSignIn } from './hook.ts';
+import { providerError } from './provider-errors.ts';
+import { refuseTooLarge } from './session-cookie.ts';
+import type { BackendSource } from './source.ts';
+
+export interface SignInParts {
+  readonly source: BackendSource;
+  readonly resolver: SessionResolver<StoredContent>;
+  readonly calls: Pick<BackendCalls, 'revoke'>;
+  readonly onSignIn: OnBackendSignIn | undefined;
+  readonly emit: Emit;
+  readonly timeoutMs: number;
+}
+
+/** A sign-in that is through: verified, let in by the hook, fit for a cookie. */
+export interface SignedIn {
+  readonly content: StoredContent;
+  readonly session: BackendSession;
+  readonly redirectTo: string;
+}
+
+export interface SignIn {
+  /**
+   * Verifies what the backend issued, asks the hook, and looks at the size; no cookie is written yet.
+   *
+   * @throws {AuthError} `token_rejected`, `session_too_large`, `provider_unavailable`, or what the hook throws; nobody is signed in then
+   */
+  admit(exchange: Exchange, issued: SdkSession, returnTo: string): Promise<SignedIn>;
+  /** Stores an admitted session in place of whatever session there was. */
+  store(exchange: Exchange, signedIn: SignedIn, further?: readonly CookieWrite[]): Promise<void>;
+}
+
+export function createSignIn(parts: SignInParts): SignIn {
+  const { source, resolver, calls, emit } = parts;
+
+  async function verified(content: StoredContent): Promise<BackendSession> {
+    const verdict = await source.verify(content);
+    if (verdict.kind !== 'live' || verdict.session.adapter !== 'backend') throw new AuthError('token_rejected');
+    return verdict.session;
+  }
+
+  /** Nobody will ever use what was issued; the backend need not keep it. */
+  async function discard({ access_token: accessToken }: StoredContent): Promise<void> {
+    await calls.revoke(accessToken, 'local', AbortSignal.timeout(parts.timeoutMs)).catch(() => undefined);
+  }
+
+  return {
+    async admit(exchange, issued, returnTo) {
+      const content = parseContent(issued);
+      if (content === undefined) throw new AuthError('token_rejected');
+      const session = await verified(content);
+      try {
+        refuseTooLarge(await source.write(content, exchange.cookies));
+        const answer = await parts.onSignIn?.({ session, req: exchange.req, returnTo });
+        const redirectTo = exchange.returnTo(answer?.redirectTo ?? returnTo, returnTo);
+        emit({ type: 'signed_in', userId: session.user.id, ...sessionIdOf(source, content) });
+        return { content, session, redirectTo };
+      } catch (error) {
+        await discard(content);
+        throw error;
+      }
+    },
+    async store(exchange, { content }, further = []) {
+      const { sessionId } = source.toStored(content);
+      // A sign-out that ran at the same time wins.
+      if ((await resolver.endingOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
+      const writes = await source.write(content, exchange.cookies);
+      await resolver.replace(exchange.req.headers.cookie, sessionId);
+      exchange.writeCookies([...further, ...writes]);
+    },
+  };
+}
+
+function sessionIdOf(source: BackendSource, content: StoredContent): { readonly sessionId?: string } {
+  const { sessionId } = source.toStored(content);
+  return sessionId === undefined ? {} : { sessionId };
+}
+
+/** The SDK's result, or the failure that it is to the visitor. */
+export function unwrap<Data>(
+  flow: AuthFlow,
+  result: { readonly data: Data; readonly error: null } | { readonly data: unknown; readonly error: SdkError },
+  emit: Emit,
+): Data {
+  if (result.error === null) return result.data;
+  throw reportRefusal(providerError(flow.gateway.answer(), result.error), emit);
+}

@@ -1,0 +1,104 @@
+import { readFields } from '../http/body.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { json, redirect } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
+import { header, isPrefetch } from '../http/request.ts';
+import type { AuthRoute } from '../http/router.ts';
+import { withDeadline } from '../core/deadline.ts';
+import type { Emit, Explain } from '../session/events.ts';
+import type { SessionResolver } from '../session/resolve-session.ts';
+import type { Candidate } from '../session/session-source.ts';
+import { outOfTime } from './calls.ts';
+import type { BackendCalls } from './calls.ts';
+import type { StoredContent } from './content.ts';
+import { signOutPage } from './pages/index.ts';
+import type { BackendSource } from './source.ts';
+import type { Views } from './views.ts';
+
+export interface SignOutParts {
+  readonly path: string;
+  readonly scope: 'local' | 'global';
+  readonly views: Views;
+  readonly calls: BackendCalls;
+  readonly source: BackendSource;
+  readonly resolver: SessionResolver<StoredContent>;
+  readonly timeoutMs: number;
+  readonly emit: Emit;
+  readonly explain: Explain;
+}
+
+/** `/auth/logout`: the local session ends whatever happens; then the backend is told, as far as it can be reached in time. */
+export function signOutRoute(parts: SignOutParts): AuthRoute {
+  const { calls, source, resolver, emit, explain } = parts;
+
+  async function signOut(exchange: Exchange): Promise<void> {
+    const { candidates, cookies } = await resolver.signOut(exchange.req.headers.cookie);
+    exchange.writeCookies(cookies);
+    const [candidate] = candidates;
+    if (candidate === undefined) return;
+    const userId = await withDeadline((signal) => endAtBackend(candidate, signal), parts.timeoutMs, outOfTime).catch(
+      (error: unknown) => {
+        explain('signed out here, but not at the backend: %s', String(error));
+        return undefined;
+      },
+    );
+    const { sessionId } = candidate;
+    emit({
+      type: 'signed_out',
+      ...(userId === undefined ? {} : { userId }),
+      ...(sessionId === undefined ? {} : { sessionId }),
+    });
+  }
+
+  /** The backend knows a session by its access token, so one that has expired is renewed for this last call. */
+  async function endAtBackend({ content }: Candidate<StoredContent>, signal: AbortSignal): Promise<string | undefined> {
+    const verdict = await source.verify(content);
+    if (verdict.kind === 'invalid') return undefined;
+    if (verdict.kind === 'live') {
+      await calls.revoke(content.access_token, parts.scope, signal);
+      return verdict.session.user.id;
+    }
+    const renewal = await calls.refresh(content.refresh_token, signal);
+    if (renewal.kind === 'unanswered') throw outOfTime();
+    if (renewal.kind === 'renewed') await calls.revoke(renewal.content.access_token, parts.scope, signal);
+    return undefined;
+  }
+
+  async function leave(exchange: Exchange, status: 302 | 303, returnTo: string): Promise<Reply> {
+    await signOut(exchange);
+    return {
+      ...(exchange.wantsJson ? json(200, { redirectTo: returnTo }) : redirect(status, returnTo)),
+      isNegotiated: true,
+    };
+  }
+
+  return {
+    path: parts.path,
+    option: 'logoutPath',
+    get(exchange) {
+      const returnTo = exchange.returnTo(exchange.query.get('returnTo'));
+      if (isMeant(exchange)) return leave(exchange, 302, returnTo);
+      return { ...signOutPage(parts.views.signOut(exchange, returnTo)), isNegotiated: true };
+    },
+    async post(exchange) {
+      const fields = await readFields(exchange.req, exchange.res);
+      return leave(exchange, 303, exchange.returnTo(fields.get('returnTo') ?? exchange.query.get('returnTo')));
+    },
+  };
+}
+
+/** Whether a GET was asked for by this site or by the visitor, and not by a link elsewhere, an image or a browser's guess. */
+function isMeant(exchange: Exchange): boolean {
+  const { req } = exchange;
+  if (req.method !== 'GET' || isPrefetch(req)) return false;
+  const site = header(req, 'sec-fetch-site');
+  const mode = header(req, 'sec-fetch-mode');
+  if (site === undefined) return !hasForeignReferrer(exchange);
+  return (site === 'same-origin' || site === 'none') && mode !== 'no-cors';
+}
+
+/** Where a browser sends no Fetch Metadata (plain http on a network), the referrer still tells. */
+function hasForeignReferrer({ req, origin }: Exchange): boolean {
+  const from = header(req, 'origin') ?? header(req, 'referer');
+  return from !== undefined && URL.parse(from)?.origin !== origin;
+}

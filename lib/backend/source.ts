@@ -1,0 +1,85 @@
+import { cookieBytes } from '../core/cookie-chunks.ts';
+import type { Emit } from '../session/events.ts';
+import type { RefreshOutcome, SessionSource, Verdict } from '../session/session-source.ts';
+import type { AccessTokenClaims, BackendSession, BackendUser } from '../types.ts';
+import { parseContentText, storedOf } from './content.ts';
+import type { StoredContent } from './content.ts';
+import { largeSessionBytes } from './session-cookie.ts';
+import type { SessionCookie } from './session-cookie.ts';
+import type { TokenVerifier } from './verify-token.ts';
+
+export interface BackendSource extends SessionSource<StoredContent> {
+  /** What a verified session was made of; `undefined` for a session that did not come from here. */
+  contentOf(session: BackendSession): StoredContent | undefined;
+}
+
+export interface BackendSourceParts {
+  readonly cookie: SessionCookie;
+  readonly tokens: TokenVerifier;
+  readonly refresh: (refreshToken: string, signal: AbortSignal) => Promise<RefreshOutcome<StoredContent>>;
+  readonly emit: Emit;
+}
+
+/** Supabase sessions in the cookies of @supabase/ssr. */
+export function createBackendSource({ cookie, tokens, refresh, emit }: BackendSourceParts): BackendSource {
+  const contents = new WeakMap<BackendSession, StoredContent>();
+
+  async function verify(content: StoredContent): Promise<Verdict> {
+    const verdict = await tokens.verify(content.access_token);
+    if (verdict.kind !== 'valid') return verdict;
+    const session = sessionOf(content.access_token, verdict.claims);
+    contents.set(session, content);
+    const { validUntil } = verdict;
+    return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
+  }
+
+  return {
+    adapter: 'backend',
+    isSealed: false,
+    peek: (cookieHeader) => cookie.peek(cookieHeader),
+    read(cookies) {
+      if (!cookie.isPresent(cookies)) return { kind: 'none' };
+      const candidates = cookie.read(cookies).map((found) => ({ ...storedOf(found.content), cookie: found.cookie }));
+      return candidates.length === 0 ? { kind: 'unreadable', reason: 'unreadable' } : { kind: 'stored', candidates };
+    },
+    verify,
+    refresh: (content, signal) => refresh(content.refresh_token, signal),
+    toStored: storedOf,
+    serialize: (content) => JSON.stringify(content),
+    deserialize: parseContentText,
+    write(content, cookies) {
+      const writes = cookie.write(content, cookies);
+      const bytes = cookieBytes(writes);
+      if (bytes > largeSessionBytes) emit({ type: 'session_large', bytes });
+      return Promise.resolve(writes);
+    },
+    clear: (cookies) => cookie.clear(cookies),
+    contentOf: (session) => contents.get(session),
+  };
+}
+
+function sessionOf(accessToken: string, claims: AccessTokenClaims): BackendSession {
+  return { adapter: 'backend', user: userOf(claims), accessToken, claims, expiresAt: claims.exp * 1000 };
+}
+
+/** From the signed claims alone: the `user` in the cookie is whatever the browser says it is. */
+function userOf(claims: AccessTokenClaims): BackendUser {
+  const { sub, email, phone, role, is_anonymous: isAnonymous, app_metadata: app, user_metadata: user } = claims;
+  return {
+    id: sub,
+    email: typeof email === 'string' && email !== '' ? email : null,
+    ...(typeof phone === 'string' && phone !== '' ? { phone } : {}),
+    role: typeof role === 'string' ? role : '',
+    isAnonymous: isAnonymous === true,
+    appMetadata: recordOf(app),
+    userMetadata: recordOf(user),
+  };
+}
+
+function recordOf(value: AccessTokenClaims[string]): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
