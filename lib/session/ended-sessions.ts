@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { createBoundedMap } from '../core/bounded-map.ts';
 
 /**
  * How a session ended. The cookie of a `replaced` one is already overwritten by its successor's: clearing it now would take
@@ -14,7 +14,8 @@ export interface EndedSessions {
 
 /** Long enough for every request that was on its way when the visitor signed out. */
 const minTombstoneMs = 25_000;
-const maxTombstoneMs = 24 * 60 * 60_000;
+/** Supabase lets an access token live for a week; nobody lets one live longer. */
+const maxTombstoneMs = 8 * 24 * 60 * 60_000;
 const maxTombstones = 100_000;
 
 /**
@@ -26,12 +27,7 @@ export function tombstoneMs(tokenLifetimeMs: number): number {
 }
 
 export function createEndedSessions(now: () => number): EndedSessions {
-  const tombstones = new LRUCache<string, Ending>({
-    max: maxTombstones,
-    ttl: minTombstoneMs,
-    ttlResolution: 0,
-    perf: { now },
-  });
+  const tombstones = createBoundedMap<Ending>({ max: maxTombstones, ttlMs: minTombstoneMs, now });
   return {
     end(sessionId, ending, ttlMs) {
       tombstones.set(sessionId, ending, { ttl: ttlMs });
