@@ -37,9 +37,9 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
 
   async function verify(content: SealedContent): Promise<Verdict> {
     const { signedInAt } = content;
-    if (sessionMaxAge !== undefined && signedInAt !== undefined && (signedInAt + sessionMaxAge) * 1000 <= now()) {
-      return { kind: 'invalid', reason: 'session_max_age' };
-    }
+    const validUntil =
+      sessionMaxAge === undefined || signedInAt === undefined ? undefined : (signedInAt + sessionMaxAge) * 1000;
+    if (validUntil !== undefined && validUntil <= now()) return { kind: 'invalid', reason: 'session_max_age' };
     const verdict = await verifyAccessToken(content.accessToken, keySet, now);
     if (verdict.kind !== 'valid') return verdict;
     const { claims } = verdict;
@@ -51,7 +51,8 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
     if (issuers !== undefined && !(typeof iss === 'string' && issuers.includes(iss))) {
       return { kind: 'invalid', reason: 'issuer' };
     }
-    return { kind: 'live', session: sessionOf(content, claims) };
+    const session = sessionOf(content, claims);
+    return validUntil === undefined ? { kind: 'live', session } : { kind: 'live', session, validUntil };
   }
 
   async function read(cookies: RequestCookies): Promise<ReadOutcome<SealedContent>> {

@@ -7,13 +7,27 @@ import type { KeySet } from './key-set.ts';
 export type TokenVerdict =
   | { readonly kind: 'valid'; readonly claims: AccessTokenClaims }
   | { readonly kind: 'expired' }
+  /** The issuer publishes no key that the token names. */
+  | { readonly kind: 'unverifiable' }
   | { readonly kind: 'invalid'; readonly reason: string };
 
 /** Seconds by which the provider's clock and ours may differ. */
 export const clockSkew = 5;
 
 /** What a shared secret could forge (HS256) or nobody signed (`none`) is never accepted. */
-const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
+const algorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
 
 /**
  * Verifies a provider's access token: signature against its published keys, `exp`, `nbf`, `sub` (RFC 7519 §4.1, RFC 8725 §3.1).
@@ -34,7 +48,8 @@ export async function verifyAccessToken(token: string, keySet: KeySet, now: () =
     return valid(payload);
   } catch (error) {
     if (error instanceof errors.JWKSMultipleMatchingKeys) return verifyWithEach(token, error, options);
-    if (error instanceof errors.JWKSNoMatchingKey && mayBeNewerThanKeys(token, keySet)) {
+    if (error instanceof errors.JWKSNoMatchingKey) {
+      if (!mayBeNewerThanKeys(token, keySet)) return { kind: 'unverifiable' };
       throw new AuthError('provider_unavailable', { cause: error, retryAfter: 5 });
     }
     return verdictOf(error);
@@ -90,8 +105,8 @@ export function peekClaims(token: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** How long the issuer makes its tokens live, in milliseconds; 0 where the token does not say. */
+/** How long the issuer makes its tokens live, in milliseconds; for ever where the token does not say. */
 export function tokenLifetimeMs(claims: Readonly<Record<string, unknown>>): number {
   const { exp, iat } = claims;
-  return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, (exp - iat) * 1000) : 0;
+  return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, (exp - iat) * 1000) : Infinity;
 }

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 import type { AdapterDefinition } from './definition.ts';
 import { createCookieJar } from './cookie-jar.ts';
-import type { CookieJar } from './cookie-jar.ts';
+import type { CookieJar, Delivery } from './cookie-jar.ts';
 import type { Resolution } from '../session/resolve-session.ts';
 import { keepPrivate } from './headers.ts';
 import { protocolOf } from './request.ts';
@@ -45,14 +45,12 @@ export class MountedAdapter {
     return (this.#resolution ??= this.#resolve());
   }
 
-  writeCookies(writes: readonly CookieWrite[], onLost?: () => void): void {
+  writeCookies(writes: readonly CookieWrite[], delivery: Omit<Delivery, 'onLost'> = {}): void {
     if (writes.length === 0) return;
     const { cookieOptions, appBaseUrl, emit } = this.definition;
     const isSecure = appBaseUrl === undefined ? protocolOf(this.req) === 'https' : appBaseUrl.startsWith('https:');
-    this.#jar().write(writes, { secure: isSecure, ...cookieOptions }, (names) => {
-      emit({ type: 'cookie_lost', names });
-      onLost?.();
-    });
+    const onLost = (names: readonly string[]): void => emit({ type: 'cookie_lost', names });
+    this.#jar().write(writes, { secure: isSecure, ...cookieOptions }, { ...delivery, onLost });
   }
 
   async #resolve(): Promise<Session | null> {
@@ -61,15 +59,22 @@ export class MountedAdapter {
     const resolution = await this.definition.resolver.resolve(this.req.headers.cookie, () => this.res.headersSent);
     this.#deliver(resolution);
     this.#session = resolution.session ?? undefined;
-    // Not awaited: a refresh ahead of time rides along if it is back before the head is sent.
-    void resolution.later?.then((later) => {
-      if (later !== undefined) this.#deliver(later);
-    });
+    if (resolution.later !== undefined) void this.#deliverLater(resolution.later);
     return resolution.session;
   }
 
-  #deliver({ cookies, onLost }: Resolution): void {
-    this.writeCookies(cookies, onLost);
+  #deliver({ cookies, isCurrent, onDelivered }: Resolution): void {
+    this.writeCookies(cookies, { isCurrent, onDelivered });
+  }
+
+  /** A refresh ahead of time rides along if it is back before the head is sent; else the next request gets it. */
+  async #deliverLater(later: Promise<Resolution | undefined>): Promise<void> {
+    try {
+      const resolution = await later;
+      if (resolution !== undefined && !this.res.headersSent) this.#deliver(resolution);
+    } catch (error) {
+      this.definition.explain('refresh ahead of time failed: %s', String(error));
+    }
   }
 }
 

@@ -4,45 +4,78 @@ import { serializeCookie } from '../core/cookie-codec.ts';
 import type { CookieAttributes, CookieWrite } from '../core/cookie-codec.ts';
 import { varyOn } from './headers.ts';
 
+/** What becomes of some cookies on their way out. */
+export interface Delivery {
+  /** Asked when the head goes out; what is no longer wanted by then stays here. */
+  readonly isCurrent?: (() => boolean) | undefined;
+  /** The response went out in full. */
+  readonly onDelivered?: (() => void) | undefined;
+  /** The head went out without them, or the connection broke before there was a head. */
+  readonly onLost?: ((names: readonly string[]) => void) | undefined;
+}
+
 /** The cookies that this package adds to one response: one write per name, domain and path, sent with the head. */
 export interface CookieJar {
-  /**
-   * @param attributes the adapter's own, for what a write does not say
-   * @param onLost called when the cookies do not reach the browser: the head is sent already, or the connection breaks
-   */
-  write(writes: readonly CookieWrite[], attributes: CookieAttributes, onLost?: (names: string[]) => void): void;
+  /** @param attributes the adapter's own, for what a write does not say */
+  write(writes: readonly CookieWrite[], attributes: CookieAttributes, delivery?: Delivery): void;
+}
+
+interface Pending {
+  readonly text: string;
+  readonly isCurrent: (() => boolean) | undefined;
+}
+
+interface Parcel extends Delivery {
+  readonly names: readonly string[];
 }
 
 export function createCookieJar(res: ServerResponse): CookieJar {
-  const serialized = new Map<string, string>();
+  const pending = new Map<string, Pending>();
+  const parcels: Parcel[] = [];
+  let isListening = false;
+  let isFinished = false;
 
   // At the head, not before: a handler may replace the header, and what carries our cookie must never be cached.
   const flush = (): void => {
+    const lines = [...pending.values()].filter(({ isCurrent }) => isCurrent?.() ?? true).map(({ text }) => text);
+    if (lines.length === 0) return;
     const foreign = res.getHeader('set-cookie') ?? [];
-    res.setHeader('Set-Cookie', [...[foreign].flat().map(String), ...serialized.values()]);
+    res.setHeader('Set-Cookie', [...[foreign].flat().map(String), ...lines]);
     res.setHeader('Cache-Control', 'private, no-store');
     varyOn(res, 'Cookie');
   };
 
+  function listen(): void {
+    isListening = true;
+    onHeaders(res, flush);
+    res.once('finish', () => {
+      isFinished = true;
+      for (const { onDelivered } of parcels) onDelivered?.();
+    });
+    res.once('close', () => {
+      // A stream that broke off after its head may well have brought the cookies.
+      if (isFinished || res.headersSent) return;
+      for (const { names, onLost } of parcels) onLost?.(names);
+    });
+  }
+
   return {
-    write(writes, attributes, onLost) {
+    write(writes, attributes, delivery = {}) {
       if (writes.length === 0) return;
       const names = writes.map((write) => write.name);
-      if (res.headersSent) {
-        onLost?.(names);
+      // The close of a connection that broke earlier will not be announced again.
+      if (res.headersSent || res.closed) {
+        delivery.onLost?.(names);
         return;
       }
-      if (serialized.size === 0) onHeaders(res, flush);
+      if (!isListening) listen();
       for (const write of writes) {
         const { domain, path } = { ...attributes, ...write.attributes };
         const key = `${write.name};${domain ?? ''};${path}`;
-        serialized.delete(key);
-        serialized.set(key, serializeCookie(write, attributes));
+        pending.delete(key);
+        pending.set(key, { text: serializeCookie(write, attributes), isCurrent: delivery.isCurrent });
       }
-      if (onLost === undefined) return;
-      res.once('close', () => {
-        if (!res.writableFinished) onLost(names);
-      });
+      parcels.push({ ...delivery, names });
     },
   };
 }

@@ -32,5 +32,6 @@ export function createSessions<Content>(
     emit,
     now,
     refreshWindowMs: refreshWindow * 1000,
+    timeoutMs,
   });
 }

@@ -14,16 +14,17 @@ export function createExplain(adapter: AdapterName): Explain {
 }
 
 export function createEmit(adapter: AdapterName, onEvent: OnEvent | undefined, explain: Explain): Emit {
+  // A listener may well be async, whatever its type says; its rejection must not end the process.
+  const listen: ((event: AuthEvent) => unknown) | undefined = onEvent;
   return (body) => {
     explain('%s', body.type);
-    if (onEvent === undefined) return;
+    if (listen === undefined) return;
     const quietly = (failure: unknown): void => {
-      explain('onEvent failed: %s', String(failure));
+      explain('onEvent failed: %s', failure instanceof Error ? failure.message : typeof failure);
     };
     try {
-      // A listener may well be async, whatever its type says; its rejection must not end the process.
-      const result: unknown = onEvent({ ...body, adapter });
-      if (result instanceof Promise) result.catch(quietly);
+      const result = listen({ ...body, adapter });
+      if (typeof result === 'object' && result !== null) Promise.resolve(result).catch(quietly);
     } catch (error) {
       quietly(error);
     }

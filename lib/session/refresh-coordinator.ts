@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { createBoundedMap } from '../core/bounded-map.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from './events.ts';
@@ -11,7 +11,8 @@ export type SettledRefresh =
 export interface SharedCoordinator {
   /**
    * Runs `refresh` unless another process does so, or just did, for the same key; resolves to the answer they share. A failure
-   * of `refresh` rejects for its caller and is not shared.
+   * of `refresh` rejects for its caller, and with an `AuthError` for those in other processes who waited for it; anything else
+   * that rejects is the coordinator's own failure, and the caller goes on alone.
    *
    * @param key names the refresh token without revealing it
    * @param signal the caller's time budget
@@ -35,18 +36,27 @@ export interface RefreshCoordinator {
    * @throws {AuthError} `provider_unavailable` at the latest when the time budget is spent
    */
   run(key: string, refresh: (signal: AbortSignal) => Promise<SettledRefresh>): Promise<CoordinatedRefresh>;
-  /** Whether the token got an answer lately. */
+  /** Whether asking for the token's answer starts nothing: it is at hand, or on its way. */
   knows(key: string): boolean;
-  /** Keeps an answer that did not reach the browser: the browser still holds the spent token and will come back with it. */
-  retain(key: string): void;
+  /** Whether a refresh failed so lately that only a request in need should start the next one. */
+  isResting(key: string): boolean;
+  /** The new tokens went out to the browser: only requests that were sent before still come with the old one. */
+  confirmDelivery(key: string): void;
+  /** The session is over; nobody shall get its tokens any more. */
+  forget(key: string): void;
 }
+
+type RenewedRefresh = Extract<SettledRefresh, { kind: 'renewed' }>;
 
 /** Requests that were sent with the old cookie arrive this long after the answer. */
 const renewedMemoMs = 25_000;
 /** A spent token stays spent; remembering it spares the provider a call per request of a client that keeps its cookie. */
 const endedMemoMs = 10 * 60_000;
-const undeliveredMemoMs = 24 * 60 * 60_000;
+const undeliveredMs = 24 * 60 * 60_000;
+const defaultRestSeconds = 5;
+const maxRestSeconds = 60;
 const maxMemo = 20_000;
+const maxUndelivered = 10_000;
 
 export function createRefreshCoordinator(parts: {
   readonly now: () => number;
@@ -56,12 +66,23 @@ export function createRefreshCoordinator(parts: {
 }): RefreshCoordinator {
   const { now, emit, timeoutMs, shared } = parts;
   const running = new Map<string, Promise<CoordinatedRefresh>>();
-  const memo = new LRUCache<string, SettledRefresh>({
-    max: maxMemo,
-    ttl: renewedMemoMs,
-    ttlResolution: 0,
-    perf: { now },
-  });
+  const memo = createBoundedMap<SettledRefresh>({ max: maxMemo, ttlMs: renewedMemoMs, now });
+  // Until a response has carried the new tokens out, the browser holds nothing but a spent one and will come back with it. Apart
+  // from the memo, so that the traffic of others cannot push it out.
+  const undelivered = createBoundedMap<RenewedRefresh>({ max: maxUndelivered, ttlMs: undeliveredMs, now });
+  const resting = createBoundedMap<true>({ max: maxMemo, ttlMs: defaultRestSeconds * 1000, now });
+
+  /** What counts from now on: an answer that came late beats the refusal of a second try with the token that it spent. */
+  function keep(key: string, settled: SettledRefresh): SettledRefresh {
+    if (settled.kind === 'renewed') {
+      undelivered.set(key, settled);
+      return settled;
+    }
+    const known = undelivered.get(key);
+    if (known !== undefined) return known;
+    memo.set(key, settled, { ttl: endedMemoMs });
+    return settled;
+  }
 
   async function overAllProcesses(
     key: string,
@@ -75,11 +96,9 @@ export function createRefreshCoordinator(parts: {
         const settled = await shared.coordinate(key, once, signal);
         return { settled, isNew: own !== undefined };
       } catch (error) {
-        // A refresh that ran and failed is the provider's failure; anything else is the coordinator's, and we go on alone.
-        if (own === undefined && !signal.aborted) {
-          emit({ type: 'coordinator_unavailable', operation: 'refresh' });
-        }
-        if (signal.aborted) throw error;
+        // What the provider said elsewhere is said; asking again from every process would not help it recover.
+        if (signal.aborted || (own === undefined && error instanceof AuthError)) throw error;
+        if (own === undefined) emit({ type: 'coordinator_unavailable', operation: 'refresh' });
       }
     }
     return { settled: await once(), isNew: true };
@@ -89,13 +108,16 @@ export function createRefreshCoordinator(parts: {
     key: string,
     refresh: (signal: AbortSignal) => Promise<SettledRefresh>,
   ): Promise<CoordinatedRefresh> {
+    // Kept in here and not after the deadline: whenever the answer comes, the old token is spent.
+    const work = async (signal: AbortSignal): Promise<CoordinatedRefresh> => {
+      const { settled, isNew } = await overAllProcesses(key, refresh, signal);
+      return { settled: keep(key, settled), isNew };
+    };
     try {
-      const result = await withDeadline((signal) => overAllProcesses(key, refresh, signal), timeoutMs, outOfTime);
-      memo.set(key, result.settled, { ttl: result.settled.kind === 'ended' ? endedMemoMs : renewedMemoMs });
-      return result;
+      return await withDeadline(work, timeoutMs, outOfTime);
     } catch (cause) {
-      const error =
-        cause instanceof AuthError ? cause : new AuthError('provider_unavailable', { cause, retryAfter: 5 });
+      const error = cause instanceof AuthError ? cause : outOfTime(cause);
+      resting.set(key, true, { ttl: restMs(error) });
       emit({ type: 'refresh_failed', code: error.code });
       throw error;
     } finally {
@@ -105,7 +127,7 @@ export function createRefreshCoordinator(parts: {
 
   return {
     run(key, refresh) {
-      const settled = memo.get(key);
+      const settled = undelivered.get(key) ?? memo.get(key);
       if (settled !== undefined) return Promise.resolve({ settled, isNew: false });
       const joined = running.get(key);
       if (joined !== undefined) return joined.then((result) => ({ ...result, isNew: false }));
@@ -113,14 +135,25 @@ export function createRefreshCoordinator(parts: {
       running.set(key, started);
       return started;
     },
-    knows: (key) => memo.has(key),
-    retain(key) {
-      const settled = memo.get(key);
-      if (settled?.kind === 'renewed') memo.set(key, settled, { ttl: undeliveredMemoMs });
+    knows: (key) => undelivered.has(key) || memo.has(key) || running.has(key),
+    isResting: (key) => resting.has(key),
+    confirmDelivery(key) {
+      const settled = undelivered.get(key);
+      if (settled === undefined) return;
+      undelivered.delete(key);
+      memo.set(key, settled);
+    },
+    forget(key) {
+      undelivered.delete(key);
+      memo.delete(key);
     },
   };
 }
 
-function outOfTime(): AuthError {
-  return new AuthError('provider_unavailable', { retryAfter: 5 });
+function restMs({ retryAfter = defaultRestSeconds }: AuthError): number {
+  return Math.min(Math.max(retryAfter, 1), maxRestSeconds) * 1000;
+}
+
+function outOfTime(cause?: unknown): AuthError {
+  return new AuthError('provider_unavailable', { cause, retryAfter: 5 });
 }

@@ -1,22 +1,27 @@
 import { createHash } from 'node:crypto';
+import { createBoundedMap } from '../core/bounded-map.ts';
 import { parseCookies } from '../core/cookie-codec.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { withDeadline } from '../core/deadline.ts';
+import { deepFreeze } from '../core/deep-freeze.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { tombstoneMs } from './ended-sessions.ts';
 import type { EndedSessions, Ending } from './ended-sessions.ts';
 import type { Emit } from './events.ts';
 import type { RefreshCoordinator, SettledRefresh, SharedCoordinator } from './refresh-coordinator.ts';
-import type { Candidate, SessionSource, StoredSession, Verdict } from './session-source.ts';
+import type { Candidate, ReadOutcome, SessionSource, StoredSession, Verdict } from './session-source.ts';
 import type { VerifiedSessions } from './verified-sessions.ts';
 
 /** What a request's cookies came to, and which cookies the response should carry. */
 export interface Resolution {
   readonly session: Session | null;
   readonly cookies: readonly CookieWrite[];
-  /** To be called when the cookies could not be delivered, so that the renewed tokens are not lost. */
-  readonly onLost?: () => void;
-  /** A refresh ahead of time that the request does not wait for. */
+  /** To be called when the response that carries the cookies went out; until then the next request gets them, too. */
+  readonly onDelivered?: () => void;
+  /** Whether the cookies are still to be sent; asked when the head goes out, as a sign-out may have come in between. */
+  readonly isCurrent?: () => boolean;
+  /** A refresh ahead of time that the request does not wait for. Never rejects. */
   readonly later?: Promise<Resolution | undefined>;
 }
 
@@ -54,22 +59,40 @@ export interface SessionResolverParts<Content> {
   readonly now: () => number;
   /** How long before its expiry a token is renewed ahead of time; 0 turns that off. */
   readonly refreshWindowMs: number;
+  /** The budget of one `resolve`, for everything that it asks of the provider. */
+  readonly timeoutMs: number;
 }
 
 /** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
 const maxHops = 4;
 /** How long a verified session is taken for alive before the shared tombstones are asked again. */
 const sharedRecheckMs = 5_000;
+const maxRenewedAhead = 10_000;
+/** The widest window that there is, in which the old token may still come by. */
+const renewedAheadMs = 60 * 60_000;
 
 const nobody: Resolution = { session: null, cookies: [] };
 
+interface Renewed<Content> {
+  readonly kind: 'renewed';
+  readonly session: Session;
+  readonly content: Content;
+  readonly sessionId: string | undefined;
+  /** The keys of the spent tokens whose holders this answers. */
+  readonly keys: readonly string[];
+}
+
 type Renewal<Content> =
-  | { readonly kind: 'renewed'; readonly session: Session; readonly content: Content }
-  | { readonly kind: 'ended'; readonly reason: string }
-  | { readonly kind: 'skipped' };
+  Renewed<Content> | { readonly kind: 'ended'; readonly reason: string } | { readonly kind: 'skipped' };
 
 export function createSessionResolver<Content>(parts: SessionResolverParts<Content>): SessionResolver<Content> {
-  const { source, coordinator, shared, ended, verified, emit, now, refreshWindowMs } = parts;
+  const { source, coordinator, shared, ended, verified, emit, now, refreshWindowMs, timeoutMs } = parts;
+  /** What was renewed ahead of time and came too late for the response that asked for it. */
+  const renewedAhead = createBoundedMap<Renewed<Content>>({
+    max: maxRenewedAhead,
+    ttlMs: renewedAheadMs,
+    now,
+  });
 
   async function endingOf(sessionId: string | undefined): Promise<Ending | undefined> {
     const here = ended.endingOf(sessionId);
@@ -86,10 +109,22 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     return refreshWindowMs > 0 && session.expiresAt - now() < refreshWindowMs;
   }
 
-  function remember(cookieHeader: string, candidate: Candidate<Content>, session: Session): void {
+  async function verify(content: Content): Promise<Verdict> {
+    const verdict = await source.verify(content);
+    // One session object serves many requests: what one handler writes to it must not show up in another's.
+    if (verdict.kind === 'live') deepFreeze(verdict.session);
+    return verdict;
+  }
+
+  function remember(
+    cookieHeader: string,
+    { cookie, sessionId }: Candidate<Content>,
+    { session, validUntil = session.expiresAt }: Extract<Verdict, { kind: 'live' }>,
+  ): void {
     // Only what the cheap look will find again: a duplicate further back must not vouch for the first one.
-    if (source.peek(cookieHeader) !== candidate.cookie) return;
-    verified.add(candidate.cookie, { session, sessionId: candidate.sessionId, checkedAt: now() });
+    if (source.peek(cookieHeader) !== cookie) return;
+    const until = Math.min(validUntil, session.expiresAt);
+    verified.add(cookie, { session, sessionId, validUntil: until, checkedAt: now() });
   }
 
   async function refresh(content: Content, signal: AbortSignal): Promise<SettledRefresh> {
@@ -107,10 +142,12 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
   }
 
   async function renew(stored: StoredSession<Content>, isHeadSent: () => boolean): Promise<Renewal<Content>> {
+    const keys: string[] = [];
     let current = stored;
     for (let hop = 0; hop < maxHops; hop += 1) {
       const { content } = current;
       const key = keyOf(current);
+      keys.push(key);
       if (isHeadSent() && !coordinator.knows(key)) {
         emit({ type: 'refresh_skipped', reason: 'headers_sent' });
         return { kind: 'skipped' };
@@ -123,65 +160,81 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
       const renewed = source.deserialize(settled.text);
       if (renewed === undefined) throw new AuthError('token_rejected');
       const next = source.toStored(renewed);
-      const ending = await endingOf(next.sessionId);
-      if (ending !== undefined) return { kind: 'ended', reason: ending };
-      const verdict = await verifyRenewed(key, renewed);
+      const ending = await endingOfEither(stored.sessionId, next.sessionId);
+      if (ending !== undefined) {
+        keys.forEach((spent) => coordinator.forget(spent));
+        return { kind: 'ended', reason: ending };
+      }
+      const verdict = await verify(renewed);
       if (verdict.kind === 'live') {
         if (isNew) emit({ type: 'session_refreshed', userId: verdict.session.user.id, ...subject(next) });
-        return { kind: 'renewed', session: verdict.session, content: renewed };
+        return { kind: 'renewed', session: verdict.session, content: renewed, sessionId: next.sessionId, keys };
       }
+      // Nobody will ever be given these tokens, so there is nothing to keep them for.
+      if (verdict.kind === 'invalid') coordinator.confirmDelivery(key);
       // Fresh from the provider and still no good: say so loudly instead of asking again and again.
-      if (isNew || verdict.kind === 'invalid') throw new AuthError('token_rejected');
+      if (isNew || verdict.kind !== 'expired') throw new AuthError('token_rejected');
       current = next;
     }
     throw new AuthError('token_rejected');
   }
 
-  /** The old token is spent: as long as its successor cannot be judged, it must not get lost. */
-  async function verifyRenewed(key: string, renewed: Content): Promise<Verdict> {
-    try {
-      return await source.verify(renewed);
-    } catch (error) {
-      coordinator.retain(key);
-      throw error;
-    }
+  async function endingOfEither(one: string | undefined, other: string | undefined): Promise<Ending | undefined> {
+    return (await endingOf(one)) ?? (one === other ? undefined : await endingOf(other));
   }
 
-  async function renewedResolution(
-    original: StoredSession<Content>,
-    renewal: Extract<Renewal<Content>, { kind: 'renewed' }>,
-    cookies: RequestCookies,
-  ): Promise<Resolution> {
+  async function renewedResolution(renewed: Renewed<Content>, cookies: RequestCookies): Promise<Resolution> {
+    const { session, content, sessionId, keys } = renewed;
     return {
-      session: renewal.session,
-      cookies: await source.write(renewal.content, cookies),
-      onLost: () => coordinator.retain(keyOf(original)),
+      session,
+      cookies: await source.write(content, cookies),
+      onDelivered: () => keys.forEach((key) => coordinator.confirmDelivery(key)),
+      isCurrent: () => ended.endingOf(sessionId) === undefined,
     };
+  }
+
+  /** The token at hand is valid: its renewal may cost the request neither time nor success. */
+  async function aheadOfTime(
+    candidate: Candidate<Content>,
+    session: Session,
+    cookies: RequestCookies,
+    isHeadSent: () => boolean,
+  ): Promise<Resolution> {
+    const alive: Resolution = { session, cookies: [] };
+    if (!isDueSoon(session) || isHeadSent()) return alive;
+    const key = keyOf(candidate);
+    const renewed = coordinator.knows(key) ? renewedAhead.get(key) : undefined;
+    if (renewed !== undefined && renewed.session.expiresAt > now()) return renewedResolution(renewed, cookies);
+    return coordinator.isResting(key) ? alive : { ...alive, later: renewAhead(candidate, key, cookies, isHeadSent) };
   }
 
   async function renewAhead(
     candidate: Candidate<Content>,
+    key: string,
     cookies: RequestCookies,
     isHeadSent: () => boolean,
   ): Promise<Resolution | undefined> {
     try {
       const renewal = await renew(candidate, isHeadSent);
-      // Whatever the provider said, the token at hand is still valid; its own expiry will ask again.
-      return renewal.kind === 'renewed' ? await renewedResolution(candidate, renewal, cookies) : undefined;
+      // Whatever else the provider said, the token at hand is still valid; its own expiry will ask again.
+      if (renewal.kind !== 'renewed') return undefined;
+      renewedAhead.set(key, renewal);
+      return await renewedResolution(renewal, cookies);
     } catch {
       return undefined;
     }
   }
 
-  async function resolve(cookieHeader: string | undefined, isHeadSent: () => boolean): Promise<Resolution> {
-    if (cookieHeader === undefined) return nobody;
-    const cookies = parseCookies(cookieHeader);
-    const read = await source.read(cookies);
-    if (read.kind === 'none') return nobody;
-
+  async function judge(
+    cookieHeader: string,
+    cookies: RequestCookies,
+    read: Exclude<ReadOutcome<Content>, { kind: 'none' }>,
+    isHeadSent: () => boolean,
+    signal: AbortSignal,
+  ): Promise<Resolution> {
     let reason = read.kind === 'unreadable' ? read.reason : 'unknown';
     const outages: unknown[] = [];
-    const expired: Candidate<Content>[] = [];
+    const renewable: Candidate<Content>[] = [];
     for (const candidate of read.kind === 'stored' ? read.candidates : []) {
       const ending = await endingOf(candidate.sessionId);
       if (ending !== undefined) {
@@ -189,23 +242,25 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
         continue;
       }
       try {
-        const verdict = await source.verify(candidate.content);
+        const verdict = await verify(candidate.content);
         if (verdict.kind === 'live') {
-          remember(cookieHeader, candidate, verdict.session);
-          const alive: Resolution = { session: verdict.session, cookies: [] };
-          if (!isDueSoon(verdict.session) || isHeadSent()) return alive;
-          return { ...alive, later: renewAhead(candidate, cookies, isHeadSent) };
+          remember(cookieHeader, candidate, verdict);
+          return await aheadOfTime(candidate, verdict.session, cookies, isHeadSent);
         }
-        if (verdict.kind === 'expired') expired.push(candidate);
-        else reason = verdict.reason;
+        // What only we can have sealed is ours, even if its key is no longer published: the provider will tell.
+        if (verdict.kind === 'expired' || (verdict.kind === 'unverifiable' && source.isSealed))
+          renewable.push(candidate);
+        else reason = verdict.kind === 'invalid' ? verdict.reason : 'unknown_key';
       } catch (error) {
         outages.push(error);
       }
     }
-    for (const candidate of expired) {
+    for (const candidate of renewable) {
+      // Out of time: nobody waits for what further candidates would cost.
+      signal.throwIfAborted();
       try {
         const renewal = await renew(candidate, isHeadSent);
-        if (renewal.kind === 'renewed') return await renewedResolution(candidate, renewal, cookies);
+        if (renewal.kind === 'renewed') return await renewedResolution(renewal, cookies);
         if (renewal.kind === 'skipped') return nobody;
         reason = renewal.reason;
       } catch (error) {
@@ -219,11 +274,20 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     return { session: null, cookies: source.clear(cookies) };
   }
 
+  async function resolve(cookieHeader: string | undefined, isHeadSent: () => boolean): Promise<Resolution> {
+    if (cookieHeader === undefined) return nobody;
+    const cookies = parseCookies(cookieHeader);
+    const read = await source.read(cookies);
+    if (read.kind === 'none') return nobody;
+    return withDeadline((signal) => judge(cookieHeader, cookies, read, isHeadSent, signal), timeoutMs, outOfTime);
+  }
+
   /** An unsealed cookie can name anybody's session: only a token that the provider signed may leave a tombstone. */
   async function isAuthentic(content: Content): Promise<boolean> {
     if (source.isSealed) return true;
     try {
-      return (await source.verify(content)).kind !== 'invalid';
+      const { kind } = await source.verify(content);
+      return kind === 'live' || kind === 'expired';
     } catch {
       return false;
     }
@@ -232,6 +296,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
   async function end(candidate: Candidate<Content>, ending: Ending): Promise<void> {
     const { sessionId, content, cookie, tokenLifetimeMs: lifetimeMs } = candidate;
     verified.delete(cookie);
+    coordinator.forget(keyOf(candidate));
     if (sessionId === undefined || !(await isAuthentic(content))) return;
     const ttlMs = tombstoneMs(lifetimeMs);
     ended.end(sessionId, ending, ttlMs);
@@ -276,6 +341,10 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
   function keyOf(stored: StoredSession<Content>): string {
     return `${source.adapter}:${createHash('sha256').update(stored.refreshToken).digest('base64url')}`;
   }
+}
+
+function outOfTime(): AuthError {
+  return new AuthError('provider_unavailable', { retryAfter: 5 });
 }
 
 function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {

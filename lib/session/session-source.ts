@@ -24,8 +24,15 @@ export type ReadOutcome<Content> =
 
 /** What verification says; it throws AuthError `provider_unavailable` when keys are needed and out of reach. */
 export type Verdict =
-  | { readonly kind: 'live'; readonly session: Session }
+  | {
+      readonly kind: 'live';
+      readonly session: Session;
+      /** Milliseconds since the epoch, where the session ends before its token does. */
+      readonly validUntil?: number;
+    }
   | { readonly kind: 'expired' }
+  /** The issuer publishes no key (any more) that could judge the token. */
+  | { readonly kind: 'unverifiable' }
   | { readonly kind: 'invalid'; readonly reason: string };
 
 /**

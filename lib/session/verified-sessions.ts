@@ -11,6 +11,8 @@ export interface VerifiedSessions {
 export interface VerifiedSession {
   readonly session: Session;
   readonly sessionId: string | undefined;
+  /** Milliseconds since the epoch; not after the token's own expiry. */
+  readonly validUntil: number;
   /** When the shared tombstones were asked, in milliseconds since the epoch. */
   readonly checkedAt: number;
 }
@@ -28,13 +30,13 @@ interface Entry {
  * @param now milliseconds since the epoch
  */
 export function createVerifiedSessions(max: number, now: () => number): VerifiedSessions {
-  const perGeneration = Math.ceil(max / 2);
+  const perGeneration = Math.max(1, Math.floor(max / 2));
   let young = new Map<string, Entry>();
   let old = new Map<string, Entry>();
 
   const insert = (key: string, entry: Entry): void => {
     if (young.size >= perGeneration && !young.has(key)) {
-      old = young;
+      old = max === 1 ? new Map<string, Entry>() : young;
       young = new Map();
     }
     young.set(key, entry);
@@ -52,12 +54,12 @@ export function createVerifiedSessions(max: number, now: () => number): Verified
       }
       // The fingerprint only finds the entry; equality of the whole cookie is what grants access.
       if (entry.cookie !== cookie) return undefined;
-      if (entry.verified.session.expiresAt > now()) return entry.verified;
+      if (entry.verified.validUntil > now()) return entry.verified;
       young.delete(key);
       return undefined;
     },
     add(cookie, verified) {
-      if (max === 0 || verified.session.expiresAt <= now()) return;
+      if (max === 0 || verified.validUntil <= now()) return;
       const key = fingerprint(cookie);
       old.delete(key);
       insert(key, { cookie: detach(cookie), verified });

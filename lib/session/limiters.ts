@@ -1,0 +1,95 @@
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import type { RateLimiterAbstract } from 'rate-limiter-flexible';
+
+/** How many within one window. */
+export interface Limit {
+  /** In front of every key, so that two limits do not count each other's. */
+  readonly keyPrefix: string;
+  readonly points: number;
+  readonly windowSeconds: number;
+}
+
+/** One more was counted. */
+export interface Count {
+  readonly isOverLimit: boolean;
+  /** Milliseconds until the window ends and counting starts anew. */
+  readonly windowEndsInMs: number;
+}
+
+/** Counts by key in windows of fixed length: what comes after the limit does not make the window longer. */
+export interface Limiter {
+  count(key: string): Promise<Count>;
+  /** Takes one back. */
+  giveBack(key: string): Promise<void>;
+  reset(key: string): Promise<void>;
+}
+
+/**
+ * In this process' memory, of a fixed size: whoever floods it with keys pushes out those that were not asked for the longest.
+ *
+ * @param maxKeys about 500 bytes each
+ */
+export function createMemoryLimiter(limit: Limit, maxKeys: number): Limiter {
+  const memory = new RateLimiterMemory(optionsOf(limit));
+  const limiter = limiterOf(memory);
+  const keys = new Set<string>();
+  const touch = (key: string): void => {
+    keys.delete(key);
+    keys.add(key);
+    if (keys.size <= maxKeys) return;
+    for (const eldest of keys) {
+      keys.delete(eldest);
+      void memory.delete(eldest);
+      return;
+    }
+  };
+  return {
+    count: (key) => {
+      touch(key);
+      return limiter.count(key);
+    },
+    giveBack: async (key) => {
+      if (keys.has(key)) await limiter.giveBack(key);
+    },
+    reset: async (key) => {
+      keys.delete(key);
+      await limiter.reset(key);
+    },
+  };
+}
+
+/** What is used of a client of `redis` or `ioredis`. */
+export interface ThrottleRedisClient {
+  eval(...args: never[]): Promise<unknown>;
+  del(...args: never[]): Promise<unknown>;
+}
+
+export function createRedisLimiter(limit: Limit, client: ThrottleRedisClient): Limiter {
+  // `ioredis` alone takes new commands; the library wants to be told which of the two it has.
+  const useRedisPackage = !('defineCommand' in client && typeof client.defineCommand === 'function');
+  return limiterOf(new RateLimiterRedis({ ...optionsOf(limit), storeClient: client, useRedisPackage }));
+}
+
+function optionsOf({ keyPrefix, points, windowSeconds }: Limit) {
+  return { keyPrefix, points, duration: windowSeconds };
+}
+
+function limiterOf(limiter: RateLimiterAbstract): Limiter {
+  return {
+    count: async (key) => {
+      try {
+        const { msBeforeNext } = await limiter.consume(key);
+        return { isOverLimit: false, windowEndsInMs: msBeforeNext };
+      } catch (reason) {
+        if (reason instanceof RateLimiterRes) return { isOverLimit: true, windowEndsInMs: reason.msBeforeNext };
+        throw reason;
+      }
+    },
+    giveBack: async (key) => {
+      await limiter.reward(key);
+    },
+    reset: async (key) => {
+      await limiter.delete(key);
+    },
+  };
+}

@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import { withDeadline } from '../core/deadline.ts';
+import { AuthError } from '../errors.ts';
+import type { Emit } from './events.ts';
+import type { Count, Limiter, ThrottleRedisClient } from './limiters.ts';
+import { networkKey } from './network-key.ts';
+
+/** Failures within one window; what the rate limit of a password form is about (OWASP ASVS 5.0 §6.3.1). */
+const limits = { account: 10, network: 100 } as const;
+const windowSeconds = 15 * 60;
+/** A sign-in shall not wait longer for Redis than people notice. */
+const redisTimeoutMs = 500;
+/** How long a Redis that did not answer is left alone, so that not every sign-in waits for it. */
+const redisPauseMs = 1_000;
+
+type Scope = keyof typeof limits;
+
+export interface ThrottleParts {
+  /** A client of `redis` or `ioredis`, for several processes to count together; in this process' memory without. */
+  readonly store?: ThrottleRedisClient | undefined;
+  /** In front of every key in the store, such as `express-auth-adapters:throttle`. */
+  readonly keyPrefix: string;
+  readonly emit: Emit;
+  /** How many accounts, and how many networks, are counted in memory. */
+  readonly maxKeys?: number;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+}
+
+/** An attempt that was let through. It has been counted already; whoever does nothing with it leaves it a failure. */
+export interface ThrottledAttempt {
+  /** The account's count starts anew; of the network's, this attempt is taken back. */
+  succeeded(): Promise<void>;
+  /** Neither right nor wrong, as when the backend was out of reach: it counts for nothing. */
+  cancelled(): Promise<void>;
+}
+
+export interface Throttle {
+  /**
+   * Counts before any work is done, so that a hundred attempts at once do not slip through while none has failed yet.
+   *
+   * The account is limited per network: from elsewhere its owner signs in undisturbed, however somebody else guesses.
+   *
+   * @param account the e-mail address, in any spelling; only its hash is kept
+   * @param address the visitor's address; without one the account alone is limited
+   * @throws {AuthError} `rate_limited`, with the seconds until the window ends in `retryAfter`
+   */
+  attempt(account: string, address: string | undefined): Promise<ThrottledAttempt>;
+}
+
+export function createThrottle(parts: ThrottleParts): Throttle {
+  const { emit, now = Date.now } = parts;
+  let opening: Promise<Record<Scope, Counter>> | undefined;
+
+  async function open(): Promise<Record<Scope, Counter>> {
+    // The library takes longer to load than all of this package, and only a sign-in needs it.
+    const { createMemoryLimiter, createRedisLimiter } = await import('./limiters.ts');
+    const { store, keyPrefix, maxKeys = 50_000 } = parts;
+    const guard = createStoreGuard(emit, now);
+    const counterOf = (scope: Scope): Counter => {
+      const limit = { keyPrefix: `${keyPrefix}:${scope}`, points: limits[scope], windowSeconds };
+      const memory = createMemoryLimiter(limit, maxKeys);
+      return createCounter(memory, store && createRedisLimiter(limit, store), guard, now);
+    };
+    return { account: counterOf('account'), network: counterOf('network') };
+  }
+
+  function refuse(scope: Scope, { windowEndsInMs }: Count): never {
+    emit({ type: 'throttled', scope });
+    throw new AuthError('rate_limited', { retryAfter: Math.max(1, Math.ceil(windowEndsInMs / 1000)) });
+  }
+
+  return {
+    attempt: async (account, address) => {
+      const counters = await (opening ??= open());
+      const network = networkKey(address);
+      // The network first: one that is used up adds no more accounts to what is remembered.
+      const ofNetwork = network === undefined ? undefined : await counters.network(network);
+      if (ofNetwork?.isOverLimit === true) refuse('network', ofNetwork);
+      const ofAccount = await counters.account(accountKey(account, network));
+      if (ofAccount.isOverLimit) {
+        // It reaches nobody's password, and behind one address there may be a whole office.
+        await ofNetwork?.giveBack();
+        refuse('account', ofAccount);
+      }
+      return {
+        succeeded: async () => {
+          await Promise.all([ofAccount.reset(), ofNetwork?.giveBack()]);
+        },
+        cancelled: async () => {
+          await Promise.all([ofAccount.giveBack(), ofNetwork?.giveBack()]);
+        },
+      };
+    },
+  };
+}
+
+/** Two spellings that the backend takes for one address share one key; a store that leaks tells no address. */
+function accountKey(account: string, network: string | undefined): string {
+  // Lower-casing can undo the normal form (U+0130), so that comes last.
+  const name = account.normalize('NFKC').toLowerCase().normalize('NFKC').trim();
+  return createHash('sha256')
+    .update(JSON.stringify([name, network ?? null]))
+    .digest('base64url');
+}
+
+interface Counted extends Count {
+  giveBack(): Promise<void>;
+  reset(): Promise<void>;
+}
+
+type Counter = (key: string) => Promise<Counted>;
+
+/** Counts in the store, and in memory while that is away; what was counted in one place is taken back there. */
+function createCounter(memory: Limiter, shared: Limiter | undefined, guard: StoreGuard, now: () => number): Counter {
+  const countedBy = (key: string, count: Count, run: (work: (limiter: Limiter) => Promise<void>) => Promise<void>) => {
+    const windowEndsAt = now() + count.windowEndsInMs;
+    return {
+      ...count,
+      // In the next window it was never counted: taking it back there would grant one more.
+      giveBack: () => (now() < windowEndsAt ? run((limiter) => limiter.giveBack(key)) : Promise.resolve()),
+      reset: () => run((limiter) => limiter.reset(key)),
+    };
+  };
+  return async (key) => {
+    if (shared !== undefined) {
+      const counted = await guard(() => shared.count(key));
+      if (counted !== undefined) {
+        return countedBy(key, counted, (work) => guard(() => work(shared)));
+      }
+    }
+    return countedBy(key, await memory.count(key), (work) => work(memory));
+  };
+}
+
+/** Resolves to `undefined` where the store fails or does not answer in time. */
+type StoreGuard = <R>(work: () => Promise<R>) => Promise<R | undefined>;
+
+function createStoreGuard(emit: Emit, now: () => number): StoreGuard {
+  let pausedUntil = -Infinity;
+  let isAway = false;
+  return async (work) => {
+    if (now() < pausedUntil) return undefined;
+    try {
+      const result = await withDeadline(work, redisTimeoutMs, () => new Error('Redis did not answer in time'));
+      isAway = false;
+      return result;
+    } catch {
+      pausedUntil = now() + redisPauseMs;
+      // Once for each outage: a listener that pages somebody shall not be called for every sign-in.
+      if (!isAway) emit({ type: 'coordinator_unavailable', operation: 'throttle' });
+      isAway = true;
+      return undefined;
+    }
+  };
+}
