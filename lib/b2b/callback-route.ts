@@ -113,7 +113,9 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
       return choose(exchange, next, organizations);
     }
     const writes = await source.write(outcome.content, exchange.cookies);
-    await resolver.replace(exchange.req.headers.cookie, source.toStored(outcome.content).sessionId);
+    const { sessionId } = source.toStored(outcome.content);
+    await resolver.replace(exchange.req.headers.cookie, sessionId);
+    await refuseSignedOut(flow, sessionId);
     exchange.writeCookies([...writes, ...flows.finish(flow.state)]);
     return redirect(303, outcome.redirectTo);
   }
@@ -128,6 +130,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     if (answer.kind === 'selection') return answer;
     const content = contentOf(answer.response, undefined, Math.floor(parts.now() / 1000));
     const session = await verified(content);
+    await refuseSignedOut(flow, session.sessionId);
     const returnTo = exchange.returnTo(flow.returnTo);
     const hook = await parts.onSignIn?.({ session, req: exchange.req, returnTo });
     refuseTooLarge(await source.write(content, exchange.cookies));
@@ -144,9 +147,14 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   async function verified(content: SealedContent): Promise<B2bSession> {
     const verdict = await source.verify(content);
     if (verdict.kind !== 'live' || verdict.session.adapter !== 'b2b') throw new AuthError('token_rejected');
-    // A sign-out that ran at the same time wins.
-    if ((await resolver.endingOf(verdict.session.sessionId)) === 'signed_out') throw new AuthError('invalid_state');
     return verdict.session;
+  }
+
+  /** A sign-out that ran at the same time wins, and so does one since a code was exchanged that now comes again. */
+  async function refuseSignedOut({ state }: Flow, sessionId: string | undefined): Promise<void> {
+    if (flows.isCancelled(state) || (await resolver.endingOf(sessionId)) === 'signed_out') {
+      throw new AuthError('invalid_state');
+    }
   }
 
   /** Picks the organization by itself where the flow or the options name one of those offered. */

@@ -100,7 +100,7 @@ export function createFlowCookies(parts: {
       return flow !== undefined && isSame(flow.state, state) ? flow : undefined;
     },
     async hasRestart(cookies) {
-      for (const name of namesIn(cookies).slice(0, maxFlows)) {
+      for (const name of namesIn(cookies).slice(0, limits.flows)) {
         if ((await open(name, cookies))?.isRestart === true) return true;
       }
       return false;
@@ -108,7 +108,7 @@ export function createFlowCookies(parts: {
     finish: (state) => [remove(nameOf(state))],
     async cancelAll(cookies) {
       const names = namesIn(cookies);
-      for (const name of names.slice(0, maxFlows)) {
+      for (const name of names.slice(0, limits.flows)) {
         // Only what opens: a made-up name is nobody's flow.
         if ((await open(name, cookies)) !== undefined) cancelled.set(name, true);
       }

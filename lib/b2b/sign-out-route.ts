@@ -24,7 +24,7 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
     option: 'logoutPath',
     async post(exchange) {
       const { candidates, cookies } = await resolver.signOut(exchange.req.headers.cookie);
-      exchange.writeCookies([...cookies, ...flows.clearAll(exchange.cookies)]);
+      exchange.writeCookies([...cookies, ...(await flows.cancelAll(exchange.cookies))]);
       const ended = candidates.find(({ sessionId }) => sessionId !== undefined) ?? candidates[0];
       const home = returnUrl(exchange, parts.logoutReturnTo);
       const sessionId = ended?.sessionId;
