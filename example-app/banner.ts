@@ -1,0 +1,22 @@
+import type { RunningExample } from './start.ts';
+
+/** What a terminal shows once everything runs. */
+export function banner({ origin, providers }: RunningExample): string {
+  const rows = [['Open', origin], ...b2bRows(origin, providers), ['Stop', 'Ctrl+C']];
+  return ['', ...rows.map(([name = '', text = '']) => `  ${name.padEnd(10)}${text}`), ''].join('\n');
+}
+
+function b2bRows(origin: string, { workos }: RunningExample['providers']): string[][] {
+  if (workos === undefined) {
+    return [
+      ['B2B', 'your WorkOS project. Register in its dashboard, exactly so:'],
+      ['', `redirect URI       ${origin}/callback`],
+      ['', `sign-out redirect  ${origin}/`],
+    ];
+  }
+  const people = [...workos.users.values()].map(({ email }) => email);
+  return [
+    ['B2B', `a local stand-in for WorkOS runs on ${workos.url}: no account, no key, no password.`],
+    ['', `Sign in as ${people.join(', ')}, or create an account.`],
+  ];
+}

@@ -1,0 +1,47 @@
+import type { AuthEvent } from 'express-auth-adapters/b2b';
+
+/** One request as far as sign-in is concerned: names of parameters and cookies, never their values. */
+export interface RequestStep {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  /** Where it redirects to. */
+  readonly location: string | undefined;
+  readonly cookies: readonly { readonly name: string; readonly isCleared: boolean }[];
+}
+
+export type LogEntry = { readonly id: number; readonly at: Date } & (
+  { readonly kind: 'event'; readonly event: AuthEvent } | { readonly kind: 'request'; readonly step: RequestStep }
+);
+
+export interface EventLog {
+  /** Newest first. */
+  list(): readonly LogEntry[];
+  addEvent(event: AuthEvent): void;
+  addRequest(step: RequestStep): void;
+  /** Calls back after each new entry, until the function that it returns is called. */
+  subscribe(listener: (entry: LogEntry) => void): () => void;
+}
+
+/** The last `limit` things that happened, in memory. */
+export function createEventLog(limit = 50, now = Date.now): EventLog {
+  const listeners = new Set<(entry: LogEntry) => void>();
+  let entries: LogEntry[] = [];
+  let lastId = 0;
+
+  function add(entry: LogEntry): void {
+    entries = [entry, ...entries].slice(0, limit);
+    listeners.forEach((listener) => listener(entry));
+  }
+  const stamp = () => ({ id: ++lastId, at: new Date(now()) });
+
+  return {
+    list: () => entries,
+    addEvent: (event) => add({ ...stamp(), kind: 'event', event }),
+    addRequest: (step) => add({ ...stamp(), kind: 'request', step }),
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}

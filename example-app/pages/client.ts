@@ -1,0 +1,34 @@
+import { html } from './html.ts';
+import { page } from './layout.ts';
+
+export function clientPage(): string {
+  return page({
+    title: 'The typed client',
+    at: '/client',
+    lead: html`The same routes, asked by a script: <code>express-auth-adapters/client</code> runs in your browser. No call throws; each answers <code>{ data, error }</code>, and one of them is null.`,
+    script: 'client.js',
+    content: html`<noscript><p class="hint">This page is about scripts, and they are switched off.</p></noscript>
+<div class="columns">
+<section class="card" aria-labelledby="b2b-client">
+<h2 id="b2b-client">B2B</h2>
+<pre tabindex="0" role="region" aria-label="How the client is made"><code>import { createB2bClient }
+  from 'express-auth-adapters/client';
+
+const auth = createB2bClient();
+const { data, error } = await auth.session();</code></pre>
+<div class="buttons">
+<button data-call="b2b.session">session()</button>
+<button data-call="b2b.login" class="quiet">login()</button>
+<button data-call="b2b.signup" class="quiet">signup()</button>
+<button data-call="b2b.logout" class="quiet">logout()</button>
+</div>
+</section>
+<section class="card" aria-labelledby="answer">
+<h2 id="answer">Answer</h2>
+<div aria-live="polite"><p id="call" class="soft">Press a button.</p>
+<pre id="result" tabindex="0" role="region" aria-label="Answer as JSON" hidden><code></code></pre>
+<p id="onward" hidden><a class="button">Go where it says</a></p></div>
+</section>
+</div>`,
+  });
+}

@@ -1,0 +1,68 @@
+import type { B2bSession, B2bSessionBody } from 'express-auth-adapters/b2b';
+import { html } from './html.ts';
+import { facts, jsonBlock, page, signOutForm } from './layout.ts';
+import { fullName, personCard } from './person.ts';
+
+export interface DashboardParts {
+  readonly session: B2bSession;
+  /** The address as the visitor asked for it. */
+  readonly requested: string;
+}
+
+export function dashboardPage({ session, requested }: DashboardParts): string {
+  const { user, sessionId, organizationId, impersonator, expiresAt } = session;
+  return page({
+    title: 'Dashboard',
+    at: '/dashboard',
+    lead: html`You came through WorkOS AuthKit. Only signed-in people see this page: it matches <code>protectedRoutes: '/dashboard(.*)'</code>.`,
+    content: html`<div class="columns">
+<section class="card" aria-labelledby="who">
+<h2 id="who">Who you are</h2>
+${personCard({ name: fullName(user), email: user.email, pictureUrl: user.profilePictureUrl })}
+${facts([
+  ['You asked for', html`<code>${requested}</code>`],
+  ['User', html`<code>${user.id}</code>`],
+  ['Session', sessionId === undefined ? undefined : html`<code>${sessionId}</code>`],
+  ['Organization', organizationId === undefined ? 'none: a personal session' : html`<code>${organizationId}</code>`],
+  ...(impersonator === undefined ? [] : ([['Impersonated by', impersonator.email]] as const)),
+  [
+    'Access token good until',
+    html`<time datetime="${new Date(expiresAt).toISOString()}">${clockTime(expiresAt)}</time>, then renewed without you`,
+  ],
+])}
+<div class="actions"><a class="button" href="/team">Organization area</a>${signOutForm('/logout')}</div>
+</section>
+<section class="card" aria-labelledby="session">
+<h2 id="session">Your session as JSON</h2>
+<p>What <a href="/auth/session"><code>GET /auth/session</code></a> answers to this browser. The tokens stay in the sealed cookie.</p>
+${jsonBlock('Session as JSON', sessionBody(session))}
+</section>
+</div>`,
+  });
+}
+
+export function teamPage({ user, organizationId }: B2bSession): string {
+  return page({
+    title: 'Organization area',
+    lead: html`This page asks for more than a session: <code>requireSession({ adapter: 'b2b', organization: true })</code>. With a personal session it answers 403.`,
+    content: html`<section class="card narrow">
+${personCard({ name: fullName(user), email: user.email, pictureUrl: user.profilePictureUrl })}
+${facts([['Works in', html`<code>${organizationId}</code>`]])}
+<p>The organization’s id is the tenant: what an application keeps for it goes under this key.</p>
+<div class="actions"><a class="button" href="/dashboard">Back to the dashboard</a></div>
+</section>`,
+  });
+}
+
+function sessionBody({ sessionId, organizationId, user }: B2bSession): B2bSessionBody {
+  return {
+    authenticated: true,
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(organizationId === undefined ? {} : { organizationId }),
+    user,
+  };
+}
+
+function clockTime(milliseconds: number): string {
+  return new Date(milliseconds).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+}

@@ -1,0 +1,70 @@
+import type { B2bSession, Session } from 'express-auth-adapters/b2b';
+import { html } from './html.ts';
+import type { Markup } from './html.ts';
+import { page, signOutForm } from './layout.ts';
+import { fullName } from './person.ts';
+
+/** One side of the app as the landing page shows it; `unknown`: the provider would have to be asked and is out of reach. */
+export type Side<S extends Session> = S | null | 'unknown';
+
+export interface HomeParts {
+  readonly b2b: Side<B2bSession>;
+  readonly isB2bStandIn: boolean;
+}
+
+export function homePage({ b2b, isB2bStandIn }: HomeParts): string {
+  return page({
+    title: 'Two ways in, one Express app',
+    at: '/',
+    lead: html`This app mounts both adapters of <code>express-auth-adapters</code>. Sign in through either, or through both at once: each keeps a session of its own.`,
+    content: html`<div class="columns">
+${b2bCard(b2b, isB2bStandIn)}
+</div>
+${protection}
+${inside}`,
+  });
+}
+
+function b2bCard(session: Side<B2bSession>, isStandIn: boolean): Markup {
+  const isSignedIn = session !== null && session !== 'unknown';
+  return html`<section class="card" aria-labelledby="b2b">
+<p class="kind">${isStandIn ? 'Local stand-in' : 'Live'}</p>
+<h2 id="b2b">B2B · WorkOS AuthKit</h2>
+<p>You sign in on the provider’s own pages and come back with a sealed session cookie, personal or for one of your organizations.</p>
+${status(session, isSignedIn ? (fullName(session.user) ?? session.user.email) : '')}
+${isStandIn && !isSignedIn && html`<p class="hint">The stand-in asks for no password: pick <strong>Ada</strong> (no organization), <strong>Grace</strong> (one) or <strong>Katherine</strong> (two).</p>`}
+<div class="actions">${
+    isSignedIn
+      ? html`<a class="button" href="/dashboard">Open the dashboard</a>${signOutForm('/logout')}`
+      : html`<a class="button" href="/login?returnTo=/dashboard">Sign in</a><a class="button quiet" href="/signup?returnTo=/dashboard">Create an account</a>`
+  }</div>
+</section>`;
+}
+
+function status(session: Side<Session>, name: string): Markup {
+  if (session === 'unknown')
+    return html`<p class="status">The provider is out of reach; whoever is signed in stays so.</p>`;
+  return session === null
+    ? html`<p class="status">Signed out</p>`
+    : html`<p class="status good">Signed in as <strong>${name}</strong></p>`;
+}
+
+const protection = html`<section aria-labelledby="protected">
+<h2 id="protected">What is protected</h2>
+<p>Follow any of these signed out: you are asked to sign in, and then you are where you wanted to be, query included.</p>
+<ul class="tiles">
+<li><a href="/dashboard/reports?range=week">/dashboard/reports?range=week</a><span>B2B · <code>protectedRoutes: '/dashboard(.*)'</code></span></li>
+<li><a href="/team">/team</a><span>B2B, in an organization · <code>requireSession({ organization: true })</code></span></li>
+<li><a href="/api/me">/api/me</a><span>B2B, for scripts too: <code>requireSession()</code> answers them 401 as JSON</span></li>
+</ul>
+</section>`;
+
+const inside = html`<section aria-labelledby="inside">
+<h2 id="inside">Look inside</h2>
+<ul class="tiles">
+<li><a href="/events">Events</a><span>Each step of a sign-in, as it happens</span></li>
+<li><a href="/cookies">Cookies</a><span>Which ones you carry, and what each is for</span></li>
+<li><a href="/client">Client</a><span>The typed client, at work in your browser</span></li>
+<li><a href="/outbox">Outbox</a><span>The mails that a project would have sent</span></li>
+</ul>
+</section>`;

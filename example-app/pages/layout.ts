@@ -1,0 +1,71 @@
+import { html } from './html.ts';
+import type { Markup } from './html.ts';
+
+export interface PageParts {
+  readonly title: string;
+  /** The entry of the navigation that is this page. */
+  readonly at?: string;
+  /** One or two sentences below the heading. */
+  readonly lead: Markup | string;
+  readonly content: Markup;
+  /** A module of `public/` for what goes beyond plain HTML. */
+  readonly script?: string;
+}
+
+const navigation = [
+  { href: '/dashboard', name: 'Dashboard' },
+  { href: '/account', name: 'Account' },
+  { href: '/events', name: 'Events' },
+  { href: '/cookies', name: 'Cookies' },
+  { href: '/client', name: 'Client' },
+  { href: '/outbox', name: 'Outbox' },
+] as const;
+
+/** A whole document around a page's content. */
+export function page({ title, at, lead, content, script }: PageParts): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${at === '/' ? title : `${title} · Example`}</title>
+<link rel="icon" href="/assets/favicon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/assets/style.css">
+${script !== undefined && html`<script type="module" src="/assets/${script}"></script>`}
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header class="top">
+<a class="brand" href="/"><img src="/assets/favicon.svg" alt="" width="28" height="28">Example app</a>
+<nav aria-label="Pages">
+<ul>${navigation.map(
+    ({ href, name }) => html`<li><a href="${href}"${href === at && html` aria-current="page"`}>${name}</a></li>`,
+  )}</ul>
+</nav>
+</header>
+<main id="content">
+<h1>${title}</h1>
+<p class="lead">${lead}</p>
+${content}
+</main>
+<footer class="bottom"><p>The example of <code>express-auth-adapters</code>. It runs on this machine only.</p></footer>
+</body>
+</html>
+`.toString();
+}
+
+/** A POST is the only way out: a link could be followed by a prefetch or an image. */
+export function signOutForm(action: string, label = 'Sign out'): Markup {
+  return html`<form method="post" action="${action}"><button class="quiet">${label}</button></form>`;
+}
+
+export function facts(rows: readonly (readonly [name: string, value: Markup | string | number | undefined])[]): Markup {
+  return html`<dl class="facts">${rows.map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? html`<span class="soft">none</span>`}</dd></div>`,
+  )}</dl>`;
+}
+
+export function jsonBlock(label: string, value: unknown): Markup {
+  return html`<pre tabindex="0" role="region" aria-label="${label}"><code>${JSON.stringify(value, undefined, 2)}</code></pre>`;
+}

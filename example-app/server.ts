@@ -1,0 +1,29 @@
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ConfigurationError } from 'express-auth-adapters/b2b';
+import { banner } from './banner.ts';
+import { PortTakenError } from './listen.ts';
+import { readSettings, SettingsError } from './settings.ts';
+import { startExample } from './start.ts';
+
+try {
+  const settings = readSettings(process.env);
+  const clientModules = dirname(fileURLToPath(import.meta.resolve('express-auth-adapters/client')));
+  const example = await startExample({ settings, clientModules });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void example.close().then(() => process.exit(0)));
+  }
+  console.log(banner(example));
+} catch (error) {
+  console.error(explain(error));
+  process.exit(1);
+}
+
+/** In a sentence what is wrong and what to do; a stack trace only for what nobody foresaw. */
+function explain(error: unknown): string {
+  if (error instanceof PortTakenError)
+    return `${error.message} Stop what uses it, or choose another: PORT=3001 npm start`;
+  if (error instanceof SettingsError) return error.problems.join('\n');
+  if (error instanceof ConfigurationError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,37 @@
+import { createApp } from './app.ts';
+import { listenOnLocalhost } from './listen.ts';
+import { startProviders } from './providers.ts';
+import type { Providers } from './providers.ts';
+import type { Settings } from './settings.ts';
+
+export interface RunningExample {
+  /** `http://localhost:<port>` */
+  readonly origin: string;
+  readonly providers: Providers;
+  close(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly settings: Settings;
+  /** The folder with the typed client's modules, for the browser. */
+  readonly clientModules: string;
+}
+
+/**
+ * The port first, as the providers must know where to send people back to; then the providers, then the app.
+ *
+ * @throws PortTakenError, and `ConfigurationError` for what the adapters refuse
+ */
+export async function startExample({ settings, clientModules }: StartOptions): Promise<RunningExample> {
+  const listener = await listenOnLocalhost(settings.port);
+  const providers = await startProviders(settings, listener.port);
+  listener.serve(createApp({ providers, clientModules }));
+  return {
+    origin: `http://localhost:${listener.port}`,
+    providers,
+    close: async () => {
+      await listener.close();
+      await providers.close();
+    },
+  };
+}
