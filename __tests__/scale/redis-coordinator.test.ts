@@ -215,6 +215,29 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await processes[0]!.coordinate('key', () => Promise.resolve(renewed), within())).toEqual(renewed);
   });
 
+  it('asks a provider that is out once, and no process mistakes that for an outage of Redis', async () => {
+    const events: string[] = [];
+    const gate = createGate<SettledRefresh>();
+    let calls = 0;
+    const answers = (await createProcesses(5)).map((shared) =>
+      createRefreshCoordinator({
+        now: Date.now,
+        emit: (event) => events.push(event.type),
+        timeoutMs: 5_000,
+        shared,
+      }).run('key', () => {
+        calls += 1;
+        return gate.passed;
+      }),
+    );
+    const outcomes = Promise.allSettled(answers);
+    await untilPolled(20);
+    gate.fail(new AuthError('provider_unavailable'));
+    for (const outcome of await outcomes) expect(outcome).toMatchObject({ reason: { code: 'provider_unavailable' } });
+    expect(calls).toBe(1);
+    expect(events).toEqual(Array.from({ length: 5 }, () => 'refresh_failed'));
+  });
+
   it.each([
     [new AuthError('provider_refused'), 'provider_refused'],
     [new AuthError('forbidden'), 'provider_unavailable'],
