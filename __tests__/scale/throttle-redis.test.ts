@@ -1,0 +1,169 @@
+import { jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+import { AuthError } from '../../lib/errors.ts';
+import type { ThrottleRedisClient } from '../../lib/session/limiters.ts';
+import { createThrottle } from '../../lib/session/throttle.ts';
+import type { Throttle } from '../../lib/session/throttle.ts';
+import { createClock } from '../support/clock.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import type { RedisServer } from '../support/redis-server.ts';
+
+interface Connection {
+  readonly client: ThrottleRedisClient;
+  keys(): Promise<string[]>;
+  ttl(key: string): Promise<number>;
+  flush(): Promise<unknown>;
+  close(): void;
+}
+
+const libraries: Record<string, (url: string) => Promise<Connection>> = {
+  redis: async (url) => {
+    const client = createClient({ url, socket: { reconnectStrategy: 20 } });
+    client.on('error', () => undefined);
+    await client.connect();
+    return {
+      client,
+      keys: () => client.keys('*'),
+      ttl: (key) => client.ttl(key),
+      flush: () => client.flushAll(),
+      close: () => client.destroy(),
+    };
+  },
+  ioredis: (url) => {
+    const client = new Redis(url, { lazyConnect: true, retryStrategy: () => 20 });
+    client.on('error', () => undefined);
+    return Promise.resolve({
+      client,
+      keys: () => client.keys('*'),
+      ttl: (key) => client.ttl(key),
+      flush: () => client.flushall(),
+      close: () => client.disconnect(),
+    });
+  },
+};
+
+jest.setTimeout(30_000);
+
+const account = 'ada@example.com';
+const home = '192.0.2.1';
+
+let server: RedisServer;
+
+beforeAll(async () => {
+  server = await startRedisServer();
+});
+
+afterAll(() => server.stop());
+
+describe.each(Object.keys(libraries))('the throttle on Redis through %s', (library) => {
+  let connection: Connection;
+  let events: { readonly type: string }[];
+  let here: Throttle;
+  let there: Throttle;
+  const clock = createClock();
+
+  const create = (): Throttle =>
+    createThrottle({
+      store: connection.client,
+      keyPrefix: 'app:throttle',
+      emit: (event) => events.push(event),
+      now: clock.now,
+    });
+
+  const isRefused = (throttle: Throttle, who = account, address = home): Promise<boolean> =>
+    throttle.attempt(who, address).then(
+      () => false,
+      (error: unknown) => {
+        if (error instanceof AuthError && error.code === 'rate_limited') return true;
+        throw error;
+      },
+    );
+
+  beforeEach(async () => {
+    const connect = libraries[library];
+    if (connect === undefined) throw new Error(library);
+    connection = await connect(server.url);
+    await connection.flush();
+    events = [];
+    // As two processes would, they share nothing but Redis.
+    here = create();
+    there = create();
+  });
+
+  afterEach(() => connection.close());
+
+  it('counts for all processes together', async () => {
+    for (let count = 0; count < 5; count += 1) {
+      await here.attempt(account, home);
+      await there.attempt(account, home);
+    }
+    await expect(here.attempt(account, home)).rejects.toMatchObject({ code: 'rate_limited', status: 429 });
+    await expect(there.attempt(account, home)).rejects.toMatchObject({ retryAfter: expect.any(Number) as number });
+    expect(await isRefused(there, account, '198.51.100.7')).toBe(false);
+    expect(events).toEqual([
+      { type: 'throttled', scope: 'account' },
+      { type: 'throttled', scope: 'account' },
+    ]);
+  });
+
+  it('lets no more through at once than one after the other', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_none, index) => isRefused(index % 2 === 0 ? here : there)),
+    );
+    expect(answers.filter((refused) => !refused)).toHaveLength(10);
+  });
+
+  it('closes a network everywhere, and successes do not use it up', async () => {
+    for (let count = 0; count < 110; count += 1) await (await here.attempt(account, home)).succeeded();
+    for (let count = 0; count < 100; count += 1) await here.attempt(`user${count}@example.com`, home);
+    expect(await isRefused(there, 'new@example.com')).toBe(true);
+    expect(events).toEqual([{ type: 'throttled', scope: 'network' }]);
+  });
+
+  it('counts anew after a success elsewhere, and not what was cancelled', async () => {
+    for (let count = 0; count < 9; count += 1) await here.attempt(account, home);
+    await (await there.attempt(account, home)).succeeded();
+    for (let count = 0; count < 20; count += 1) await (await there.attempt(account, home)).cancelled();
+    for (let count = 0; count < 10; count += 1) await here.attempt(account, home);
+    expect(await isRefused(there)).toBe(true);
+  });
+
+  it('keeps no e-mail address, and each key for fifteen minutes at most', async () => {
+    await here.attempt(account, home);
+    const keys = await connection.keys();
+    expect(keys.sort()).toEqual([
+      expect.stringMatching(/^app:throttle:account:[\w-]{43}$/),
+      `app:throttle:network:${home}`,
+    ]);
+    for (const key of keys) {
+      expect(await connection.ttl(key)).toBeGreaterThan(0);
+      expect(await connection.ttl(key)).toBeLessThanOrEqual(15 * 60);
+    }
+  });
+
+  it('goes on in memory while Redis is gone, says so once, and comes back to it', async () => {
+    await here.attempt(account, home);
+    await server.kill();
+    for (let count = 0; count < 10; count += 1) await here.attempt(account, home);
+    expect(await isRefused(here)).toBe(true);
+    expect(events.filter(({ type }) => type === 'coordinator_unavailable')).toHaveLength(1);
+    await server.start();
+    // The client reconnects by itself; what it answers then was asked after that.
+    await connection.keys();
+    expect(await isRefused(here)).toBe(true);
+    clock.advance(1_000);
+    expect(await isRefused(here)).toBe(false);
+  });
+
+  it('goes on in memory while Redis hangs', async () => {
+    await here.attempt(account, home);
+    server.pause();
+    try {
+      for (let count = 0; count < 10; count += 1) await here.attempt(account, home);
+      expect(await isRefused(here)).toBe(true);
+    } finally {
+      server.resume();
+    }
+  });
+});
