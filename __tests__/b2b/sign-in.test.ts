@@ -207,7 +207,10 @@ describe('parameters that travel on to the provider', () => {
 
   it('send screen_hint with the provider authkit only', async () => {
     const start = await app.visitor().get('/signup?provider=GitHubOAuth&screen_hint=sign-up');
-    expect([parametersOf(start).get('provider'), parametersOf(start).get('screen_hint')]).toEqual(['GitHubOAuth', null]);
+    expect([parametersOf(start).get('provider'), parametersOf(start).get('screen_hint')]).toEqual([
+      'GitHubOAuth',
+      null,
+    ]);
     const back = await app.workos.authorize(start.location, { user: demoUsers.personal });
     expect(back.searchParams.get('error')).toBeNull();
   });

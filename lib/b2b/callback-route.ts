@@ -13,10 +13,13 @@ import type { Emit } from '../session/events.ts';
 import type { B2bSession } from '../types.ts';
 import { contentOf } from './content.ts';
 import type { SealedContent } from './content.ts';
+import { fitToCookie } from './flow-cookie.ts';
 import type { Flow } from './flow-cookie.ts';
 import type { OnB2bSignIn } from './hook.ts';
 import { chooserPage } from './chooser-page.ts';
 import type { Organization } from './chooser-page.ts';
+import { chosenOrganization, selectionOf } from './organization-selection.ts';
+import type { OrganizationSelection } from './organization-selection.ts';
 import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
 import type { ClientFacts } from './provider.ts';
 import { startFlow } from './sign-in-route.ts';
@@ -31,15 +34,9 @@ export interface CallbackParts extends SignInParts {
 }
 
 type Outcome =
-  | { readonly kind: 'signed_in'; readonly content: SealedContent; readonly redirectTo: string }
-  | {
-      readonly kind: 'selection';
-      readonly pendingAuthenticationToken: string;
-      readonly organizations: readonly Organization[];
-    };
+  { readonly kind: 'signed_in'; readonly content: SealedContent; readonly redirectTo: string } | OrganizationSelection;
 
-type Authentication =
-  { readonly kind: 'response'; readonly response: AuthenticationResponse } | Extract<Outcome, { kind: 'selection' }>;
+type Authentication = { readonly kind: 'response'; readonly response: AuthenticationResponse } | OrganizationSelection;
 
 /** A code lives ten minutes at the provider; for as long it is spent at most once here, whatever it came to. */
 const codeMemoryMs = 600_000;
@@ -47,7 +44,10 @@ const codeMemoryMs = 600_000;
 /** `/callback`: exchanges the code, checks what it got, stores the session. */
 export function callbackRoute(parts: CallbackParts): AuthRoute {
   const { flows, source, resolver, emit } = parts;
-  const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now });
+  const memory = { ttlMs: codeMemoryMs, max: 10_000, now: parts.now, isFinal };
+  const once = createOnce<Outcome>(memory);
+  // Apart from what follows it: where only the keys were out of reach, a reload need not spend the code again.
+  const exchangeOnce = createOnce<Authentication>(memory);
 
   async function get(exchange: Exchange): Promise<Reply> {
     const { query, cookies } = exchange;
@@ -57,8 +57,8 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     try {
       return await withFlow(exchange, query, flow);
     } catch (error) {
-      // Whatever went wrong, this flow is over; the flows of other tabs are not.
-      exchange.writeCookies(flows.finish(flow.state));
+      // This flow is over, unless a reload may well succeed; the flows of other tabs are not.
+      if (isFinal(error) || query.has('error')) exchange.writeCookies(flows.finish(flow.state));
       if (error instanceof AuthError) emit({ type: 'sign_in_failed', code: error.code });
       throw error;
     }
@@ -66,7 +66,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
 
   /** Nothing that this browser started: it never reaches the token endpoint. */
   async function withoutFlow(exchange: Exchange, query: URLSearchParams, state: string | null): Promise<Reply> {
-    const isBareCode = (state === null || state === '') && query.has('code');
+    const isBareCode = (state === null || state === '') && (query.get('code') ?? '') !== '';
     if (!isBareCode && (await exchange.resolveSession()) !== null) return redirect(303, '/');
     // A link from the provider's dashboard: start over once, so that there is a state to check.
     if (isBareCode && !(await flows.hasRestart(exchange.cookies))) {
@@ -88,29 +88,22 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   async function withFlow(exchange: Exchange, query: URLSearchParams, flow: Flow): Promise<Reply> {
     const error = query.get('error');
     if (error !== null) throw callbackError(error);
-    const client = clientFacts(exchange);
     const { selection } = flow;
-    const chosen = selection?.organizations.find(({ id }) => id === query.get('organization_id'));
-    if (selection !== undefined && chosen === undefined) return choose(exchange, flow, selection.organizations);
-
-    const code = query.get('code');
-    if (chosen === undefined && (code === null || code === '')) throw new AuthError('invalid_request');
-    const work =
-      selection !== undefined && chosen !== undefined
-        ? (): Promise<AuthenticationResponse> =>
-            parts.provider.selectOrganization(selection.pendingAuthenticationToken, chosen.id, client)
-        : (): Promise<AuthenticationResponse> => parts.provider.exchangeCode(code ?? '', flow.codeVerifier, client);
-    const outcome = await once(keyOf(flow.state, code ?? '', chosen?.id ?? ''), () => complete(exchange, flow, work));
+    const chosen = chosenOrganization(selection, query.get('organization_id'));
+    if (selection?.organizations !== undefined && chosen === undefined) {
+      return choose(exchange, flow.state, selection.organizations);
+    }
+    const code = query.get('code') ?? '';
+    if (chosen === undefined && code === '') throw new AuthError('invalid_request');
+    const key = keyOf(flow.state, code, chosen ?? '');
+    const outcome = await once(key, () => complete(exchange, flow, key, () => grant(exchange, flow, code, chosen)));
 
     if (outcome.kind === 'selection') {
       const { pendingAuthenticationToken, organizations } = outcome;
-      const next: Flow = {
-        ...flow,
-        startedAt: parts.now(),
-        selection: { pendingAuthenticationToken, organizations: [...organizations] },
-      };
-      exchange.writeCookies(await flows.start(next, exchange.cookies));
-      return choose(exchange, next, organizations);
+      const next = { pendingAuthenticationToken, organizations: [...organizations] };
+      const waiting = fitToCookie({ ...flow, startedAt: parts.now(), selection: next });
+      exchange.writeCookies(await flows.start(waiting, exchange.cookies));
+      return choose(exchange, flow.state, organizations);
     }
     const writes = await source.write(outcome.content, exchange.cookies);
     const { sessionId } = source.toStored(outcome.content);
@@ -120,13 +113,26 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     return redirect(303, outcome.redirectTo);
   }
 
+  function grant(
+    exchange: Exchange,
+    { selection, codeVerifier }: Flow,
+    code: string,
+    chosen: string | undefined,
+  ): Promise<AuthenticationResponse> {
+    const client = clientFacts(exchange);
+    return selection === undefined || chosen === undefined
+      ? parts.provider.exchangeCode(code, codeVerifier, client)
+      : parts.provider.selectOrganization(selection.pendingAuthenticationToken, chosen, client);
+  }
+
   /** Exchange, verification and hook: once per code, however often the callback is asked for. */
   async function complete(
     exchange: Exchange,
     flow: Flow,
+    key: string,
     work: () => Promise<AuthenticationResponse>,
   ): Promise<Outcome> {
-    const answer = await authenticate(work, flow.organizationId, clientFacts(exchange));
+    const answer = await exchangeOnce(key, () => authenticate(work, flow.organizationId, clientFacts(exchange)));
     if (answer.kind === 'selection') return answer;
     const content = contentOf(answer.response, undefined, Math.floor(parts.now() / 1000));
     const session = await verified(content);
@@ -179,9 +185,9 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     }
   }
 
-  function choose(exchange: Exchange, flow: Flow, organizations: readonly Organization[]): Reply {
+  function choose(exchange: Exchange, state: string, organizations: readonly Organization[]): Reply {
     const hrefFor = (organizationId: string): string =>
-      `${exchange.localPath(parts.callbackPath)}?${new URLSearchParams({ state: flow.state, organization_id: organizationId }).toString()}`;
+      `${exchange.localPath(parts.callbackPath)}?${new URLSearchParams({ state, organization_id: organizationId }).toString()}`;
     const { definition } = exchange;
     return chooserPage({
       organizations,
@@ -194,24 +200,9 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   return { path: parts.callbackPath, option: 'callbackPath', hasGetEffects: true, get };
 }
 
-function selectionOf(details: Readonly<Record<string, unknown>>): Extract<Outcome, { kind: 'selection' }> | undefined {
-  const { pending_authentication_token: token, organizations } = details;
-  if (typeof token !== 'string' || !Array.isArray(organizations)) return undefined;
-  const known = organizations.filter(isOrganization).map(({ id, name }) => ({ id, name }));
-  return known.length === 0
-    ? undefined
-    : { kind: 'selection', pendingAuthenticationToken: token, organizations: known };
-}
-
-function isOrganization(value: unknown): value is Organization {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'id' in value &&
-    typeof value.id === 'string' &&
-    'name' in value &&
-    typeof value.name === 'string'
-  );
+/** An outage passes; the same request may succeed later. */
+function isFinal(failure: unknown): boolean {
+  return !(failure instanceof AuthError && failure.code === 'provider_unavailable');
 }
 
 /** Never the code itself: it would rest in memory for minutes. */

@@ -58,7 +58,7 @@ export function storedOf(content: SealedContent): StoredSession<SealedContent> {
   return {
     content,
     refreshToken: content.refreshToken,
-    sessionId: typeof sid === 'string' ? sid : undefined,
+    sessionId: typeof sid === 'string' && sid !== '' ? sid : undefined,
     tokenLifetimeMs: tokenLifetimeMs(claims),
   };
 }

@@ -19,7 +19,8 @@ const schema = v.object({
   selection: v.optional(
     v.object({
       pendingAuthenticationToken: v.string(),
-      organizations: v.array(v.object({ id: v.string(), name: v.string() })),
+      /** Those on offer; left out where they are too many for a cookie. */
+      organizations: v.optional(v.array(v.object({ id: v.string(), name: v.string() }))),
     }),
   ),
 });
@@ -50,6 +51,8 @@ const flowMaxAge = 600;
  */
 const limits = { flows: 5, bytes: 4096 };
 const maxCancelled = 10_000;
+/** Bytes of JSON that still fit a cookie of 4,096 bytes once they are sealed, encoded and given name and attributes. */
+const maxFlowJson = 2_600;
 
 /** 256 random bits: the state that the callback must bring back (RFC 6749 §10.12). */
 export function createState(): string {
@@ -116,6 +119,13 @@ export function createFlowCookies(parts: {
     },
     isCancelled: (state) => cancelled.has(nameOf(state)),
   };
+}
+
+/** Without the list of organizations where browsers would drop the cookie for its size, and the sign-in with it. */
+export function fitToCookie(flow: Flow): Flow {
+  const { selection } = flow;
+  if (selection === undefined || Buffer.byteLength(JSON.stringify(flow)) <= maxFlowJson) return flow;
+  return { ...flow, selection: { pendingAuthenticationToken: selection.pendingAuthenticationToken } };
 }
 
 export interface StartedFlow {

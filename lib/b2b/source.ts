@@ -120,12 +120,13 @@ export function refuseTooLarge(writes: readonly CookieWrite[]): void {
 function sessionOf(content: SealedContent, claims: B2bSession['claims']): B2bSession {
   const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = content.user;
   const { impersonator } = content;
-  const { sid, org_id: organizationId } = claims;
+  const { sessionId } = storedOf(content);
+  const { org_id: organizationId } = claims;
   return {
     adapter: 'b2b',
     user: { id, email, firstName, lastName, profilePictureUrl },
-    ...(typeof sid === 'string' ? { sessionId: sid } : {}),
-    ...(typeof organizationId === 'string' ? { organizationId } : {}),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(typeof organizationId === 'string' && organizationId !== '' ? { organizationId } : {}),
     ...(impersonator === undefined
       ? {}
       : { impersonator: { email: impersonator.email, reason: impersonator.reason ?? null } }),

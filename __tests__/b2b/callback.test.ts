@@ -1,0 +1,361 @@
+import { AuthError } from '../../lib/errors.ts';
+import type { B2bSignIn } from '../../lib/b2b/index.ts';
+import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import type { Visitor } from '../support/visitor.ts';
+
+let provider: SharedProvider;
+let app: B2bApp;
+beforeAll(async () => {
+  provider = await startProvider();
+  app = await startB2bApp({ provider });
+});
+beforeEach(() => {
+  app.events.length = 0;
+  app.workos.clearRequests();
+});
+afterAll(async () => {
+  await app.close();
+  await provider.close();
+});
+
+/** Up to the point where the provider sends the browser back. */
+async function callbackOf(visitor: Visitor, path = '/login?returnTo=/dashboard', on = app): Promise<string> {
+  const start = await visitor.get(path);
+  return (await on.workos.authorize(start.location, { user: demoUsers.personal })).href;
+}
+
+const exchanges = (): number => app.workos.requests.filter(({ endpoint }) => endpoint === 'token').length;
+const typesOf = (events: B2bApp['events']): string[] => events.map(({ type }) => type);
+
+describe('a good callback', () => {
+  it('exchanges once, checks the token, stores the session and answers 303 to returnTo', async () => {
+    const visitor = app.visitor();
+    const done = await visitor.get(await callbackOf(visitor));
+    expect([done.status, done.headers.location]).toEqual([303, '/dashboard']);
+    expect(exchanges()).toBe(1);
+    expect([...visitor.cookies.keys()]).toEqual(['b2b-session']);
+    expect(typesOf(app.events)).toEqual(['signed_in']);
+  });
+
+  it('shares one exchange among parallel repeats', async () => {
+    const visitor = app.visitor();
+    const callback = await callbackOf(visitor);
+    const cookie = visitor.cookieHeader();
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => app.visitor().get(callback, { headers: { cookie } })),
+    );
+    expect(answers.map(({ status, headers }) => [status, headers.location])).toEqual(
+      Array(5).fill([303, '/dashboard']),
+    );
+    expect(exchanges()).toBe(1);
+    expect(typesOf(app.events)).toEqual(['signed_in']);
+  });
+
+  it('goes home when it comes again later with the session that it made', async () => {
+    const visitor = app.visitor();
+    const callback = await callbackOf(visitor);
+    await visitor.get(callback);
+    const again = await visitor.get(callback);
+    expect([again.status, again.headers.location, again.setCookies]).toEqual([303, '/', []]);
+    expect(exchanges()).toBe(1);
+  });
+
+  it('tells the provider who signs in: address and user agent', async () => {
+    const visitor = app.visitor();
+    await visitor.get(await callbackOf(visitor), { headers: { 'user-agent': 'Browser/1.0' } });
+    const exchange = app.workos.requests.find(({ endpoint }) => endpoint === 'token');
+    expect(exchange?.body).toMatchObject({ ip_address: '127.0.0.1', user_agent: 'Browser/1.0' });
+  });
+});
+
+describe('a HEAD, a prefetch or an image of the callback', () => {
+  it.each([
+    ['HEAD', {}, 204],
+    ['GET', { 'sec-purpose': 'prefetch' }, 403],
+    ['GET', { 'sec-purpose': 'prefetch;prerender' }, 403],
+    ['GET', { purpose: 'prefetch' }, 403],
+    ['GET', { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }, 403],
+  ])('(%s %j) spends nothing, and the real one still works', async (method, headers, status) => {
+    const visitor = app.visitor();
+    const callback = await callbackOf(visitor);
+    const answer = await visitor.ask(callback, { method, headers });
+    expect([answer.status, answer.setCookies, exchanges()]).toEqual([status, [], 0]);
+    expect((await visitor.get(callback)).headers.location).toBe('/dashboard');
+  });
+});
+
+describe('a missing or foreign state', () => {
+  it.each([
+    '/callback?code=01ABC&state=foreign',
+    '/callback?state=foreign',
+    '/callback?code=&state=',
+    '/callback',
+    '/callback?state',
+    '/callback?code=01ABC&state=%00',
+    '/callback?code=01ABC&state=a&state=b',
+  ])('%s is a 400 that never reaches the token endpoint', async (url) => {
+    const answer = await app.visitor().get(url);
+    expect(answer.status).toBe(400);
+    expect(answer.headers['content-type']).toContain('text/html');
+    expect(answer.text).toContain('href="/login"');
+    expect(exchanges()).toBe(0);
+    expect(typesOf(app.events)).toEqual(['sign_in_failed']);
+    expect((await app.visitor().getJson(url)).json.error.status).toBe(400);
+  });
+
+  it('is what a callback has that was started in another browser', async () => {
+    const callback = await callbackOf(app.visitor());
+    const victim = app.visitor();
+    expect((await victim.get(callback)).status).toBe(400);
+    expect(victim.cookies.size).toBe(0);
+    expect(exchanges()).toBe(0);
+  });
+
+  it('sends whoever has a session home, and keeps the session', async () => {
+    const visitor = await app.signedIn();
+    app.workos.clearRequests();
+    for (const url of ['/callback?code=01ABC&state=foreign', '/callback', '/callback?error=access_denied&state=x']) {
+      const answer = await visitor.get(url);
+      expect([answer.status, answer.headers.location]).toEqual([303, '/']);
+    }
+    expect(exchanges()).toBe(0);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+});
+
+describe('a code without state, as from a link in the provider’s dashboard', () => {
+  it('restarts sign-in once, with a state of its own, and spends no code', async () => {
+    const visitor = app.visitor();
+    const restart = await visitor.get('/callback?code=01DASHBOARD');
+    expect(restart.status).toBe(303);
+    expect(restart.location).toContain(`${app.workos.url}/user_management/authorize?`);
+    expect(exchanges()).toBe(0);
+    const callback = await app.workos.authorize(restart.location, { user: demoUsers.personal });
+    expect((await visitor.get(callback.href)).headers.location).toBe('/');
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('does not go round in circles', async () => {
+    const visitor = app.visitor();
+    expect((await visitor.get('/callback?code=01DASHBOARD')).status).toBe(303);
+    expect((await visitor.get('/callback?code=01DASHBOARD')).status).toBe(400);
+    expect(exchanges()).toBe(0);
+  });
+});
+
+describe('a refusal at the provider', () => {
+  it('gets a page with a way back when the visitor cancelled, and JSON for a client', async () => {
+    for (const kind of ['page', 'json']) {
+      const visitor = app.visitor();
+      const start = await visitor.get('/login');
+      const callback = await app.workos.cancel(start.location);
+      const answer = kind === 'page' ? await visitor.get(callback.href) : await visitor.getJson(callback.href);
+      expect(answer.status).toBe(403);
+      if (kind === 'json') expect(answer.json.error.code).toBe('access_denied');
+      else expect(answer.text).toMatch(/cancelled[\s\S]*href="\/login"/);
+      expect(visitor.cookies.size).toBe(0);
+    }
+    expect(exchanges()).toBe(0);
+  });
+
+  it.each([
+    ['access_denied', 403, 'access_denied'],
+    ['user_denied_everything', 403, 'access_denied'],
+    ['', 403, 'access_denied'],
+    ['server_error', 503, 'provider_unavailable'],
+    ['temporarily_unavailable', 503, 'provider_unavailable'],
+    ['invalid_scope', 502, 'provider_refused'],
+    ['<script>alert(1)</script>', 403, 'access_denied'],
+  ])('error=%s is %d %s, and the provider’s words are never shown', async (error, status, code) => {
+    const visitor = app.visitor();
+    const start = await visitor.get('/login');
+    const state = new URL(start.location).searchParams.get('state') ?? '';
+    const query = new URLSearchParams({ error, error_description: 'Provider <b>words</b>', error_uri: 'x', state });
+    const answer = await visitor.get(`/callback?${query.toString()}`);
+    expect(answer.status).toBe(status);
+    expect(answer.text).toContain(code);
+    expect(answer.text).not.toMatch(/words|<script>/);
+    expect(answer.headers['retry-after'] !== undefined).toBe(status === 503);
+    expect(visitor.cookies.size).toBe(0);
+    expect(app.events).toEqual([{ adapter: 'b2b', type: 'sign_in_failed', code }]);
+  });
+
+  it.each([
+    'email_verification_required',
+    'mfa_enrollment',
+    'mfa_challenge',
+    'sso_required',
+    'organization_authentication_methods_required',
+  ] as const)('at the token endpoint, %s, is a 403 that says to sign in again', async (error) => {
+    app.workos.switches.authenticateError = error;
+    const visitor = app.visitor();
+    const answer = await visitor.get(await callbackOf(visitor));
+    app.workos.switches.authenticateError = null;
+    expect(answer.status).toBe(403);
+    expect(answer.text).toContain('sign_in_incomplete');
+    expect(visitor.cookies.size).toBe(0);
+  });
+
+  it('of the code is a 400', async () => {
+    const visitor = app.visitor();
+    const callback = new URL(await callbackOf(visitor));
+    callback.searchParams.set('code', '01NOT-A-CODE');
+    const answer = await visitor.get(callback.href);
+    expect([answer.status, visitor.cookies.size]).toEqual([400, 0]);
+    expect(answer.text).toContain('code_rejected');
+    expect(answer.text).not.toContain('01NOT-A-CODE');
+  });
+
+  it.each([
+    ['refuse', 503],
+    ['html502', 503],
+    ['reset', 503],
+    [{ status: 500 }, 503],
+    [{ status: 429, retryAfterSeconds: 7 }, 503],
+    [{ status: 401 }, 502],
+  ] as const)('that is an outage or a bad key (%j) is %d, never a 500', async (outage, status) => {
+    const visitor = app.visitor();
+    const callback = await callbackOf(visitor);
+    app.workos.switches.outage = { token: outage };
+    const answer = await visitor.get(callback);
+    app.workos.switches.outage = {};
+    expect(answer.status).toBe(status);
+    expect(answer.text).not.toMatch(/WorkOS|Unauthorized|Rate limit/);
+    if (status === 503) {
+      expect(answer.headers['retry-after']).toBe(
+        typeof outage === 'object' && 'retryAfterSeconds' in outage ? '7' : '5',
+      );
+    }
+    expect(visitor.cookies.has('b2b-session')).toBe(false);
+  });
+
+  it.each([{ token: 'refuse' }, { jwks: 'refuse' }] as const)(
+    'that is an outage (%j) passes: a reload signs in, and spends the code once',
+    async (outage) => {
+      const fresh = await startB2bApp({ provider });
+      const visitor = fresh.visitor();
+      const callback = await callbackOf(visitor, '/login?returnTo=/dashboard', fresh);
+      app.workos.switches.outage = { ...outage };
+      expect((await visitor.get(callback)).status).toBe(503);
+      app.workos.switches.outage = {};
+      provider.clock.advance(60_000);
+      app.workos.clearRequests();
+      const again = await visitor.get(callback);
+      expect([again.status, again.headers.location]).toEqual([303, '/dashboard']);
+      expect(exchanges()).toBe('token' in outage ? 1 : 0);
+      await fresh.close();
+    },
+  );
+
+  it('leaves the session that there was, and the flows of other tabs', async () => {
+    const visitor = await app.signedIn();
+    const other = await callbackOf(visitor);
+    const start = await visitor.get('/login');
+    expect((await visitor.get((await app.workos.cancel(start.location)).href)).status).toBe(403);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    expect((await visitor.get(other)).headers.location).toBe('/dashboard');
+  });
+});
+
+describe('a token that does not verify', () => {
+  it.each([
+    ['of another client', { client_id: 'client_other' }],
+    ['of another user', { sub: 'user_other' }],
+    ['that has expired', { exp: 1 }],
+    ['from the future', { nbf: 4_000_000_000 }],
+    ['without a subject', { sub: '' }],
+  ])('%s is not stored', async (_name, claims) => {
+    app.workos.switches.extraClaims = claims;
+    const visitor = app.visitor();
+    const answer = await visitor.get(await callbackOf(visitor));
+    app.workos.switches.extraClaims = {};
+    expect(answer.status).toBe(502);
+    expect(answer.text).toContain('token_rejected');
+    expect(visitor.cookies.size).toBe(0);
+    expect(typesOf(app.events)).toEqual(['sign_in_failed']);
+  });
+});
+
+describe('onSignIn', () => {
+  async function withHook(
+    onSignIn: NonNullable<B2bApp['options']['onSignIn']>,
+    run: (hooked: B2bApp, visitor: Visitor) => Promise<void>,
+  ): Promise<void> {
+    const hooked = await startB2bApp({
+      provider,
+      options: { onSignIn },
+      after: (express) =>
+        void express.use((error: Error | undefined, _req: unknown, res: any, next: () => void) =>
+          error === undefined ? next() : res.status(500).send(`application: ${error.message}`),
+        ),
+    });
+    await run(hooked, hooked.visitor());
+    await hooked.close();
+  }
+
+  it('runs once per sign-in, after verification and before any cookie, with session, request and returnTo', async () => {
+    const calls: B2bSignIn[] = [];
+    await withHook(
+      (signIn) => void calls.push(signIn),
+      async (hooked, visitor) => {
+        const callback = await callbackOf(visitor, '/login?returnTo=/a?b', hooked);
+        const cookie = visitor.cookieHeader();
+        await Promise.all([
+          visitor.get(callback),
+          hooked.visitor().get(callback, { headers: { cookie } }),
+          hooked.visitor().get(callback, { headers: { cookie } }),
+        ]);
+      },
+    );
+    expect(calls).toHaveLength(1);
+    const [{ session, req, returnTo }] = calls as [B2bSignIn];
+    expect(session).toMatchObject({ adapter: 'b2b', user: { email: demoUsers.personal.email } });
+    expect(session.claims.sub).toBe(demoUsers.personal.id);
+    expect(req.url).toContain('/callback?');
+    expect(returnTo).toBe('/a?b');
+  });
+
+  it.each([
+    ['/tenants/1?x#y', '/tenants/1?x#y'],
+    ['https://evil.example/', '/a'],
+    ['//evil.example', '/a'],
+    ['/login', '/a'],
+    [undefined, '/a'],
+  ])('may send the visitor elsewhere: %s leads to %s', async (redirectTo, expected) => {
+    await withHook(
+      async () => (redirectTo === undefined ? undefined : { redirectTo }),
+      async (hooked, visitor) => {
+        const done = await visitor.get(await callbackOf(visitor, '/login?returnTo=/a', hooked));
+        expect(done.headers.location).toBe(expected);
+      },
+    );
+  });
+
+  it('refuses the sign-in with the AuthError that it throws', async () => {
+    await withHook(
+      () => {
+        throw new AuthError('forbidden', { message: 'This tenant is suspended.' });
+      },
+      async (hooked, visitor) => {
+        const answer = await visitor.get(await callbackOf(visitor, '/login', hooked));
+        expect(answer.status).toBe(403);
+        expect(answer.text).toContain('This tenant is suspended.');
+        expect(visitor.cookies.size).toBe(0);
+        expect(typesOf(hooked.events)).toEqual(['sign_in_failed']);
+      },
+    );
+  });
+
+  it('hands anything else that it throws to the application, and nobody is signed in', async () => {
+    await withHook(
+      () => Promise.reject(new Error('no database')),
+      async (hooked, visitor) => {
+        const answer = await visitor.get(await callbackOf(visitor, '/login', hooked));
+        expect([answer.status, answer.text]).toEqual([500, 'application: no database']);
+        expect(visitor.cookies.size).toBe(0);
+        expect(typesOf(hooked.events)).not.toContain('signed_in');
+      },
+    );
+  });
+});

@@ -1,0 +1,124 @@
+import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+
+let provider: SharedProvider;
+let app: B2bApp;
+beforeAll(async () => {
+  provider = await startProvider();
+  app = await startB2bApp({ provider });
+});
+beforeEach(() => {
+  app.events.length = 0;
+});
+afterEach(() => {
+  app.workos.switches.outage = {};
+});
+afterAll(async () => {
+  await app.close();
+  await provider.close();
+});
+
+const sessionIdOf = (url: string): string | null => new URL(url).searchParams.get('session_id');
+
+it('works with an expired session: sid comes from the token’s claims', async () => {
+  const visitor = await app.signedIn();
+  const { sessionId } = (await visitor.getJson('/auth/session')).json;
+  provider.clock.advance(3_600_000);
+  app.workos.clearRequests();
+  const out = await visitor.post('/logout');
+  expect([out.status, sessionIdOf(out.location)]).toEqual([303, sessionId]);
+  expect(visitor.cookies.size).toBe(0);
+  expect(app.workos.requests).toEqual([]);
+});
+
+it('works with the provider down, without waiting for it', async () => {
+  const visitor = await app.signedIn();
+  provider.clock.advance(3_600_000);
+  app.workos.switches.outage = { all: 'hang' };
+  const out = await visitor.post('/logout');
+  expect(out.status).toBe(303);
+  expect(sessionIdOf(out.location)).toMatch(/^session_/);
+  expect(visitor.cookies.size).toBe(0);
+});
+
+it.each(['rubbish', 'Fe26.2*1*a*b*c**d*e~2', 'Fe26.2*1**********', '%E0%A4%A', ''])(
+  'clears an unreadable session (%j) and goes home',
+  async (value) => {
+    const out = await app.visitor().post('/logout', { headers: { cookie: `b2b-session=${value}; b2b-session.1=x` } });
+    expect([out.status, out.headers.location]).toEqual([303, `${app.origin}/`]);
+    expect(out.setCookies.map((line) => line.split('=', 1)[0])).toEqual(['b2b-session', 'b2b-session.1']);
+    for (const line of out.setCookies) expect(line).toMatch(/=; Max-Age=0; .*Expires=Thu, 01 Jan 1970/);
+  },
+);
+
+it('goes home where the token names no session', async () => {
+  for (const sid of [undefined, '', 42]) {
+    app.workos.switches.extraClaims = { sid };
+    const visitor = await app.signedIn();
+    app.workos.switches.extraClaims = {};
+    const out = await visitor.post('/logout');
+    expect([out.status, out.headers.location]).toEqual([303, `${app.origin}/`]);
+    expect(visitor.cookies.size).toBe(0);
+  }
+});
+
+it('ends the session for whoever kept its cookie', async () => {
+  const visitor = await app.signedIn();
+  const cookie = visitor.cookieHeader();
+  expect((await app.visitor().get('/whoami', { headers: { cookie } })).json.user).not.toBeNull();
+  await visitor.post('/logout');
+  expect((await app.visitor().get('/whoami', { headers: { cookie } })).json.user).toBeNull();
+});
+
+it('calls off sign-ins that are under way in other tabs', async () => {
+  const visitor = await app.signedIn();
+  const start = await visitor.get('/login');
+  await visitor.post('/logout');
+  expect(visitor.cookies.size).toBe(0);
+  const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
+  expect((await visitor.get(callback.href)).status).toBe(400);
+});
+
+it('says who signed out, and nothing where nobody was signed in', async () => {
+  const visitor = await app.signedIn();
+  const { sessionId } = (await visitor.getJson('/auth/session')).json;
+  app.events.length = 0;
+  await visitor.post('/logout');
+  await visitor.post('/logout');
+  expect(app.events).toEqual([{ adapter: 'b2b', type: 'signed_out', userId: demoUsers.personal.id, sessionId }]);
+});
+
+it('is a POST: a GET signs nobody out', async () => {
+  const visitor = await app.signedIn();
+  for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH']) {
+    const answer = await visitor.ask('/logout', { method });
+    expect([answer.status, answer.headers.allow]).toEqual([405, 'POST, OPTIONS']);
+  }
+  expect((await visitor.getJson('/auth/session')).status).toBe(200);
+});
+
+it.each([
+  ['application/json', '{"a":'],
+  ['application/x-www-form-urlencoded', 'returnTo=https://evil.example'],
+  ['text/plain', 'x'.repeat(100_000)],
+])('reads no body, whatever it is (%s)', async (type, body) => {
+  const visitor = await app.signedIn();
+  const out = await visitor.post('/logout', { headers: { 'content-type': type }, body });
+  const destination = type === 'application/json' ? out.json.redirectTo : out.location;
+  expect(new URL(destination).searchParams.get('return_to')).toBe(`${app.origin}/`);
+});
+
+describe('logoutReturnTo', () => {
+  it.each([
+    ['/goodbye?a=1', (origin: string) => `${origin}/goodbye?a=1`],
+    ['https://www.example.com/bye', () => 'https://www.example.com/bye'],
+  ])('sends the browser to %s afterwards, with and without a session', async (logoutReturnTo, expected) => {
+    const other = await startB2bApp({ provider, options: { logoutReturnTo }, prefix: '/app' });
+    const destination = expected(other.origin);
+    const visitor = await other.signedIn();
+    const out = await visitor.post('/app/logout');
+    expect(new URL(out.location).searchParams.get('return_to')).toBe(destination);
+    expect((await visitor.post('/app/logout')).headers.location).toBe(destination);
+    await other.close();
+  });
+});

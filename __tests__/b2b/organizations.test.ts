@@ -1,0 +1,167 @@
+import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import type { StandInUser } from '../../example-app/providers/workos/index.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
+
+let provider: SharedProvider;
+let app: B2bApp;
+beforeAll(async () => {
+  provider = await startProvider();
+  app = await startB2bApp({ provider });
+});
+beforeEach(() => app.workos.clearRequests());
+afterAll(async () => {
+  await app.close();
+  await provider.close();
+});
+
+const { twoOrganizations } = demoUsers;
+const [instruments, lighthouse] = twoOrganizations.organizations;
+
+async function comeBack(
+  visitor: Visitor,
+  how: { readonly path?: string; readonly user?: StandInUser; readonly on?: B2bApp } = {},
+): Promise<{ readonly answer: Answer; readonly callback: string }> {
+  const { path = '/login?returnTo=/dashboard', user = twoOrganizations, on = app } = how;
+  const start = await visitor.get(path);
+  const callback = (await on.workos.authorize(start.location, { user })).href;
+  return { answer: await visitor.get(callback), callback };
+}
+
+/** The chooser's links, as a browser would read them. */
+const linksOf = ({ text }: Answer): string[] =>
+  [...text.matchAll(/href="([^"]*organization_id=[^"]*)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
+
+async function organizationOf(visitor: Visitor): Promise<string | undefined> {
+  return (await visitor.getJson('/auth/session')).json.organizationId;
+}
+
+it('lets somebody with several organizations choose, and remembers where they were going', async () => {
+  const visitor = app.visitor();
+  const { answer } = await comeBack(visitor);
+  expect(answer.status).toBe(200);
+  expect(answer.text).toContain(instruments.name);
+  expect(answer.text).toContain(lighthouse.name);
+  expect(answer.headers['cache-control']).toBe('private, no-store');
+  expect(visitor.cookies.has('b2b-session')).toBe(false);
+
+  const done = await visitor.get(linksOf(answer)[1] ?? '');
+  expect([done.status, done.headers.location]).toEqual([303, '/dashboard']);
+  expect(await organizationOf(visitor)).toBe(lighthouse.id);
+  expect([...visitor.cookies.keys()]).toEqual(['b2b-session']);
+});
+
+it('asks nobody who has one organization, or none', async () => {
+  expect(await organizationOf(await app.signedIn(demoUsers.oneOrganization))).toBe(instruments.id);
+  expect(await organizationOf(await app.signedIn(demoUsers.personal))).toBeUndefined();
+});
+
+it('takes the organization that the query names, without a chooser', async () => {
+  const visitor = app.visitor();
+  await comeBack(visitor, { path: `/login?organization_id=${lighthouse.id}` });
+  expect(await organizationOf(visitor)).toBe(lighthouse.id);
+});
+
+it('takes the option’s organization, unless the query says otherwise', async () => {
+  const other = await startB2bApp({ provider, options: { organizationId: instruments.id } });
+  const [one, two] = [other.visitor(), other.visitor()];
+  await comeBack(one, { on: other });
+  expect(await organizationOf(one)).toBe(instruments.id);
+  await comeBack(two, { path: `/login?organization_id=${lighthouse.id}`, on: other });
+  expect(await organizationOf(two)).toBe(lighthouse.id);
+  await other.close();
+});
+
+it('picks by itself where the provider asks although the flow names one of those offered', async () => {
+  const visitor = app.visitor();
+  const start = await visitor.get(`/login?organization_id=${lighthouse.id}`);
+  // As a provider would that ignores the parameter.
+  const asked = new URL(start.location);
+  asked.searchParams.delete('organization_id');
+  const callback = await app.workos.authorize(asked, { user: twoOrganizations });
+  expect((await visitor.get(callback.href)).status).toBe(303);
+  expect(await organizationOf(visitor)).toBe(lighthouse.id);
+});
+
+it('shows the choice again on reload, without spending the code again', async () => {
+  const visitor = app.visitor();
+  const { callback } = await comeBack(visitor);
+  const again = await visitor.get(callback);
+  expect([again.status, linksOf(again).length]).toEqual([200, 2]);
+  expect(app.workos.tokenCalls).toBe(1);
+  expect((await visitor.get(linksOf(again)[0] ?? '')).status).toBe(303);
+});
+
+it('keeps the pending authentication out of pages and addresses', async () => {
+  const visitor = app.visitor();
+  const { answer } = await comeBack(visitor);
+  await visitor.get(linksOf(answer)[0] ?? '');
+  const selection = app.workos.requests.find(({ grantType }) => grantType?.endsWith('organization-selection'));
+  const token = String(selection?.body['pending_authentication_token']);
+  expect(token.length).toBeGreaterThan(10);
+  expect(answer.text + answer.setCookies.join()).not.toContain(token);
+});
+
+it('lets nobody else choose: the links are worth nothing in another browser', async () => {
+  const { answer } = await comeBack(app.visitor());
+  const stranger = app.visitor();
+  expect((await stranger.get(linksOf(answer)[0] ?? '')).status).toBe(400);
+  expect(stranger.cookies.size).toBe(0);
+});
+
+it('signs nobody in to an organization that was not offered', async () => {
+  const visitor = app.visitor();
+  const { answer } = await comeBack(visitor);
+  const link = (linksOf(answer)[0] ?? '').replace(instruments.id, 'org_01SOMEBODYELSES');
+  const refused = await visitor.get(link);
+  expect(refused.status).not.toBe(303);
+  expect(visitor.cookies.has('b2b-session')).toBe(false);
+});
+
+it('survives a name that is markup', async () => {
+  const organizations = [
+    { id: 'org_01A', name: '<img src=x onerror=alert(1)>' },
+    { id: 'org_01B', name: '"\'&</a>' },
+  ];
+  const user = { ...demoUsers.personal, id: 'user_01MARKUP', organizations };
+  app.workos.users.set(user.id, user);
+  const { answer } = await comeBack(app.visitor(), { user });
+  expect(answer.text).not.toContain('<img');
+  expect(answer.text).toContain('&lt;img src=x onerror=alert(1)&gt;');
+});
+
+describe('somebody who belongs to a great many organizations', () => {
+  const organizations = Array.from({ length: 150 }, (_, index) => ({
+    id: `org_01JC4XJ2M7Q8T3WZ5R9VKB${String(index).padStart(4, '0')}`,
+    name: `Subsidiary number ${index} of the Analytical Instruments Company`,
+  }));
+  const user = { ...demoUsers.personal, id: 'user_01MANY', organizations };
+  beforeAll(() => app.workos.users.set(user.id, user));
+
+  it('can choose the last of them: no cookie is larger than browsers take', async () => {
+    const visitor = app.visitor();
+    const { answer } = await comeBack(visitor, { user });
+    for (const line of answer.setCookies) expect(line.length).toBeLessThanOrEqual(4096);
+    expect(linksOf(answer)).toHaveLength(150);
+    const done = await visitor.get(linksOf(answer).at(-1) ?? '');
+    expect(done.status).toBe(303);
+    expect(await organizationOf(visitor)).toBe(organizations.at(-1)?.id);
+  });
+
+  it('sees the choice again on reload', async () => {
+    const visitor = app.visitor();
+    const { callback } = await comeBack(visitor, { user });
+    expect(linksOf(await visitor.get(callback))).toHaveLength(150);
+    expect(app.workos.tokenCalls).toBe(1);
+  });
+});
+
+it('says plainly when the choice came too late', async () => {
+  const visitor = app.visitor();
+  const { answer } = await comeBack(visitor);
+  provider.clock.advance(601_000);
+  const late = await visitor.get(linksOf(answer)[0] ?? '');
+  expect(late.status).toBe(400);
+  expect(late.text).toContain('href="/login"');
+  expect(visitor.cookies.has('b2b-session')).toBe(false);
+});
