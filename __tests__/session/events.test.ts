@@ -1,0 +1,52 @@
+import { createEmit } from '../../lib/session/events.ts';
+import type { AuthEvent } from '../../lib/types.ts';
+
+const event = { type: 'sign_in_failed', code: 'access_denied' } as const;
+
+function emitTo(listener: (event: AuthEvent) => unknown): string[] {
+  const explained: string[] = [];
+  createEmit('b2b', listener, (format, ...values) => void explained.push([format, ...values].join(' ')))(event);
+  return explained;
+}
+
+it('tells the listener what happened and in which adapter', () => {
+  const heard: AuthEvent[] = [];
+  emitTo((given) => heard.push(given));
+  expect(heard).toEqual([{ ...event, adapter: 'b2b' }]);
+});
+
+it('needs no listener', () => {
+  expect(() => createEmit('backend', undefined, () => undefined)(event)).not.toThrow();
+});
+
+it.each([
+  ['an error', new Error('no disk')],
+  ['a string', 'no disk'],
+  ['nothing', undefined],
+  ['what cannot be made a string', Object.create(null)],
+])('survives a listener that throws %s', (_, thrown) => {
+  const explained = emitTo(() => {
+    throw thrown;
+  });
+  expect(explained).toHaveLength(2);
+});
+
+describe('a listener that rejects', () => {
+  let unhandled = 0;
+  const count = (): void => void (unhandled += 1);
+  beforeEach(() => void process.on('unhandledRejection', count));
+  afterEach(() => void process.off('unhandledRejection', count));
+
+  it.each([
+    ['a promise', () => Promise.reject(new Error('no network'))],
+    [
+      "another library's promise",
+      () => ({ then: (_: unknown, reject: (error: Error) => void) => reject(new Error('no')) }),
+    ],
+  ])('harms nothing with %s', async (_, listener) => {
+    const explained = emitTo(listener);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).toBe(0);
+    expect(explained).toHaveLength(2);
+  });
+});

@@ -1,0 +1,416 @@
+import { AuthError } from '../../lib/errors.ts';
+import type { SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
+import { createClock } from '../support/clock.ts';
+import {
+  createMemoryApp,
+  createMemoryBrowser,
+  createMemoryProvider,
+  createMemorySource,
+  toCookie,
+  tokenLifetimeMs,
+  visit,
+} from '../support/memory-sessions.ts';
+import type { MemoryAppSetup } from '../support/memory-sessions.ts';
+
+const never = new Promise<never>(() => undefined);
+const sent = (): boolean => true;
+const unsent = (): boolean => false;
+
+function setUp(setup: MemoryAppSetup = {}) {
+  const app = createMemoryApp(setup);
+  const content = app.provider.issue('ada');
+  return { ...app, app, content, browser: createMemoryBrowser(content) };
+}
+
+/** Everything that is under way and needs no more than its turn. */
+const settled = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
+
+describe('which session counts', () => {
+  it('asks for nothing where there is no cookie', async () => {
+    const { resolver, provider, eventTypes } = setUp();
+    for (const header of [undefined, '', 'other=1']) {
+      expect(await resolver.resolve(header, unsent)).toEqual({ session: null, cookies: [] });
+    }
+    expect(provider.calls).toEqual([]);
+    expect(eventTypes()).toEqual([]);
+  });
+
+  it('clears what cannot be opened', async () => {
+    const { resolver, events } = setUp();
+    expect(await resolver.resolve('memory=rubbish', unsent)).toEqual({
+      session: null,
+      cookies: [{ name: 'memory', value: undefined }],
+    });
+    expect(events).toEqual([{ type: 'session_rejected', reason: 'unreadable' }]);
+  });
+
+  it('finds the live one among duplicates, without refreshing the others', async () => {
+    const { resolver, provider, clock, content } = setUp();
+    clock.advance(tokenLifetimeMs);
+    const live = provider.issue('grace');
+    const { session } = await resolver.resolve(`memory=${toCookie(content)}; memory=${toCookie(live)}`, unsent);
+    expect(session?.user.id).toBe('grace');
+    expect(provider.calls).toEqual([]);
+  });
+
+  it('does not let a duplicate further back vouch for the first one', async () => {
+    const { resolver, provider, clock, content } = setUp();
+    const header = `memory=${toCookie(content)}; memory=${toCookie(provider.issue('grace'))}`;
+    provider.revoke(content.sessionId);
+    clock.advance(tokenLifetimeMs);
+    expect(resolver.peek(header)).toBeUndefined();
+  });
+
+  it('refreshes the next one where the first has ended', async () => {
+    const { resolver, provider, clock, content } = setUp();
+    const other = provider.issue('grace');
+    provider.revoke(content.sessionId);
+    clock.advance(tokenLifetimeMs);
+    const { session } = await resolver.resolve(`memory=${toCookie(content)}; memory=${toCookie(other)}`, unsent);
+    expect(session?.user.id).toBe('grace');
+  });
+
+  it('hands out sessions that no handler can change for another', async () => {
+    const { app, browser } = setUp();
+    const { session } = await visit(app, browser.header());
+    expect(() => Object.assign(session!.user, { id: 'root' })).toThrow(TypeError);
+    expect(() => Object.assign(session!.claims, { role: 'admin' })).toThrow(TypeError);
+    expect((await visit(app, browser.header())).session).toBe(session);
+  });
+});
+
+describe('the time budget', () => {
+  it('covers all candidates together, and stops asking when it is spent', async () => {
+    const { resolver, provider, clock } = setUp({
+      timeoutMs: 50,
+      pause: (what) => (what === 'refresh' ? never : settled()),
+    });
+    const header = Array.from({ length: 8 }, (_, index) => `memory=${toCookie(provider.issue(`user-${index}`))}`).join(
+      '; ',
+    );
+    clock.advance(tokenLifetimeMs);
+    await expect(resolver.resolve(header, unsent)).rejects.toMatchObject({ status: 503, retryAfter: 5 });
+    // The refresh that was under way has a budget of its own, which ends at about the same time; give the rest its chance.
+    for (let turn = 0; turn < 100; turn += 1) await settled();
+    expect(provider.calls.length).toBeLessThan(3);
+  });
+
+  it('covers verification, too', async () => {
+    const { app, browser } = setUp({ timeoutMs: 20, pause: (what) => (what === 'verify' ? never : settled()) });
+    await expect(visit(app, browser.header())).rejects.toMatchObject({ code: 'provider_unavailable' });
+  });
+});
+
+describe('an outage', () => {
+  it('is told from a sign-out, costs no cookie, and is over when it is over', async () => {
+    const { app, provider, clock, browser, eventTypes } = setUp();
+    clock.advance(tokenLifetimeMs);
+    provider.fault = 'outage';
+    await expect(visit(app, browser.header())).rejects.toMatchObject({ code: 'provider_unavailable', retryAfter: 5 });
+    expect(eventTypes()).toEqual(['refresh_failed']);
+    provider.fault = undefined;
+    expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
+  });
+
+  it('sends a token once more where its answer may have got lost, and no third time', async () => {
+    const { app, provider, clock, browser, content } = setUp();
+    clock.advance(tokenLifetimeMs);
+    provider.fault = 'outage';
+    await expect(visit(app, browser.header())).rejects.toThrow(AuthError);
+    expect(provider.calls).toEqual([content.refreshToken, content.refreshToken]);
+  });
+
+  it('of the signing keys keeps the renewed tokens until they can be judged', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const { verify } = createMemorySource(provider, clock);
+    let isDown = false;
+    const app = createMemoryApp({
+      clock,
+      provider,
+      source: {
+        verify: (content) =>
+          isDown && content.issuedAt === clock.now()
+            ? Promise.reject(new AuthError('provider_unavailable'))
+            : verify(content),
+      },
+    });
+    const browser = createMemoryBrowser(provider.issue('ada'));
+    clock.advance(tokenLifetimeMs);
+    isDown = true;
+    await expect(visit(app, browser.header())).rejects.toThrow(AuthError);
+    isDown = false;
+    clock.advance(200_000);
+    expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
+    expect(provider.calls).toHaveLength(1);
+  });
+
+  it('leaves no cookie cleared while one candidate could not be judged', async () => {
+    const { resolver, provider, clock, content } = setUp();
+    const other = provider.issue('grace');
+    provider.revoke(content.sessionId);
+    clock.advance(tokenLifetimeMs);
+    await resolver.resolve(`memory=${toCookie(content)}`, unsent);
+    provider.fault = 'outage';
+    await expect(
+      resolver.resolve(`memory=${toCookie(other)}; memory=${toCookie(content)}`, unsent),
+    ).rejects.toMatchObject({ status: 503 });
+  });
+});
+
+describe('an answer that did not reach the browser', () => {
+  it('is given to the next request, long after', async () => {
+    const { app, provider, clock, browser } = setUp();
+    clock.advance(tokenLifetimeMs);
+    await visit(app, browser.header());
+    clock.advance(tokenLifetimeMs - 1_000);
+    browser.receive(await visit(app, browser.header()));
+    expect(provider.calls).toHaveLength(1);
+    expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
+  });
+
+  it('is followed up where it has expired itself', async () => {
+    const { app, provider, clock, browser } = setUp();
+    clock.advance(tokenLifetimeMs);
+    await visit(app, browser.header());
+    clock.advance(60 * 60_000);
+    browser.receive(await visit(app, browser.header()));
+    expect(new Set(provider.calls).size).toBe(2);
+    // Stragglers with the oldest cookie find the newest tokens, as long as they may come.
+    clock.advance(25_000);
+    expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
+    expect(provider.calls).toHaveLength(2);
+  });
+});
+
+describe('tokens that are no good', () => {
+  async function withVerdict(kind: 'invalid' | 'unverifiable', onlyRenewed: boolean, isSealed = true) {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const { verify } = createMemorySource(provider, clock);
+    const app = createMemoryApp({
+      clock,
+      provider,
+      source: {
+        isSealed,
+        async verify(content) {
+          const isRenewed = content.refreshToken !== 'refresh-1';
+          if (isRenewed !== onlyRenewed) return verify(content);
+          return kind === 'invalid' ? { kind, reason: 'subject' } : { kind };
+        },
+      },
+    });
+    return { app, provider, clock, events: app.events, browser: createMemoryBrowser(provider.issue('ada')) };
+  }
+
+  it.each(['invalid', 'unverifiable'] as const)('fresh from the provider are a loud error, once: %s', async (kind) => {
+    const { app, provider, clock, browser } = await withVerdict(kind, true);
+    clock.advance(tokenLifetimeMs);
+    for (let time = 0; time < 3; time += 1) {
+      await expect(visit(app, browser.header())).rejects.toMatchObject({ code: 'token_rejected' });
+    }
+    expect(provider.calls).toHaveLength(1);
+  });
+
+  it('in the cookie end there', async () => {
+    const { app, provider, browser, events } = await withVerdict('invalid', false);
+    browser.receive(await visit(app, browser.header()));
+    expect(browser.cookie).toBeUndefined();
+    expect(events).toEqual([{ type: 'session_rejected', reason: 'subject' }]);
+    expect(provider.calls).toEqual([]);
+  });
+
+  it('because their key is no longer published are renewed, as only we can have sealed them', async () => {
+    const { app, provider, browser } = await withVerdict('unverifiable', false);
+    expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
+    expect(provider.calls).toHaveLength(1);
+  });
+
+  it('because their key is no longer published are nobody’s where anybody can make the cookie', async () => {
+    const { app, provider, browser, events } = await withVerdict('unverifiable', false, false);
+    expect((await visit(app, browser.header())).session).toBeNull();
+    expect(provider.calls).toEqual([]);
+    expect(events).toEqual([{ type: 'session_rejected', reason: 'unknown_key' }]);
+  });
+});
+
+describe('after the head is out', () => {
+  it('spends no token, clears nothing, and says so', async () => {
+    const { resolver, provider, clock, browser, events } = setUp();
+    clock.advance(tokenLifetimeMs);
+    expect(await resolver.resolve(browser.header(), sent)).toEqual({ session: null, cookies: [] });
+    expect(provider.calls).toEqual([]);
+    expect(events).toEqual([{ type: 'refresh_skipped', reason: 'headers_sent' }]);
+  });
+
+  it('still shows a session that is valid, and one whose refresh is at hand or under way', async () => {
+    const gate = Promise.withResolvers<unknown>();
+    const { resolver, provider, clock, browser } = setUp({
+      pause: (what) => (what === 'answer' ? gate.promise : settled()),
+    });
+    expect((await resolver.resolve(browser.header(), sent)).session?.user.id).toBe('ada');
+    clock.advance(tokenLifetimeMs);
+    const first = resolver.resolve(browser.header(), unsent);
+    while (provider.calls.length === 0) await settled();
+    const second = resolver.resolve(browser.header(), sent);
+    await settled();
+    gate.resolve(undefined);
+    expect((await first).session?.user.id).toBe('ada');
+    expect((await second).session?.user.id).toBe('ada');
+    expect((await resolver.resolve(browser.header(), sent)).session?.user.id).toBe('ada');
+    expect(provider.calls).toHaveLength(1);
+  });
+});
+
+describe('renewal ahead of time', () => {
+  const refreshWindow = 60;
+  const justInside = tokenLifetimeMs - refreshWindow * 1000 + 1;
+
+  it('starts in the window and not before', async () => {
+    const { app, provider, clock, browser } = setUp({ refreshWindow });
+    clock.advance(justInside - 1);
+    expect((await visit(app, browser.header())).later).toBeUndefined();
+    clock.advance(1);
+    const { session, cookies, later } = await visit(app, browser.header());
+    expect([session?.user.id, cookies]).toEqual(['ada', []]);
+    expect((await later)?.cookies).toHaveLength(1);
+    expect(provider.calls).toHaveLength(1);
+  });
+
+  it('gives the next request what came too late for the one that asked', async () => {
+    const { app, provider, clock, browser } = setUp({ refreshWindow });
+    clock.advance(justInside);
+    const { session: former, later } = await visit(app, browser.header());
+    await later;
+    const next = await visit(app, browser.header());
+    browser.receive(next);
+    expect(next.session?.expiresAt).toBeGreaterThan(former!.expiresAt);
+    expect((await visit(app, browser.header())).session?.expiresAt).toBe(next.session?.expiresAt);
+    expect(provider.calls).toHaveLength(1);
+  });
+
+  it('never holds a request up', async () => {
+    const { app, clock, browser, provider } = setUp({
+      refreshWindow,
+      pause: (what) => (what === 'refresh' ? never : settled()),
+    });
+    clock.advance(justInside);
+    for (let time = 0; time < 3; time += 1) {
+      expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
+    }
+    expect(provider.calls).toHaveLength(1);
+  });
+
+  it('never costs a session, whatever the provider says, and leaves a provider in trouble alone', async () => {
+    const { app, provider, clock, browser, content } = setUp({ refreshWindow });
+    clock.advance(justInside);
+    provider.fault = 'outage';
+    for (let time = 0; time < 5; time += 1) {
+      const { session, later } = await visit(app, browser.header());
+      expect(session?.user.id).toBe('ada');
+      expect(await later).toBeUndefined();
+    }
+    expect(provider.calls).toHaveLength(2);
+    provider.fault = undefined;
+    provider.revoke(content.sessionId);
+    clock.advance(5_001);
+    for (let time = 0; time < 3; time += 1) {
+      const { session, later } = await visit(app, browser.header());
+      expect(session?.user.id).toBe('ada');
+      expect(await later).toBeUndefined();
+    }
+    expect(provider.calls).toHaveLength(3);
+    clock.advance(refreshWindow * 1000);
+    expect((await visit(app, browser.header())).session).toBeNull();
+  });
+});
+
+describe('the shared tombstones', () => {
+  function sharing() {
+    const ended = new Set<string>();
+    let isDown = false;
+    const unlessDown = <Result>(result: () => Result): Promise<Result> =>
+      isDown ? Promise.reject(new Error('no Redis')) : Promise.resolve(result());
+    const shared: SharedCoordinator = {
+      coordinate: (_key, refresh) => refresh(),
+      endSession: (sessionId) => unlessDown(() => void ended.add(sessionId)),
+      isEnded: (sessionId) => unlessDown(() => ended.has(sessionId)),
+    };
+    return { shared, setDown: (value: boolean) => void (isDown = value) };
+  }
+
+  it('end a session in every process, in the cache after five seconds at most', async () => {
+    const { shared } = sharing();
+    const clock = createClock();
+    const one = createMemoryApp({ shared, clock });
+    const two = createMemoryApp({ shared, clock, provider: one.provider });
+    const browser = createMemoryBrowser(one.provider.issue('ada'));
+    expect((await visit(one, browser.header())).session?.user.id).toBe('ada');
+    await two.resolver.signOut(browser.header());
+    clock.advance(5_001);
+    expect((await visit(one, browser.header())).session).toBeNull();
+    clock.advance(tokenLifetimeMs);
+    expect((await visit(one, browser.header())).session).toBeNull();
+    expect(one.provider.calls).toEqual([]);
+  });
+
+  it('that cannot be reached cost nobody a session or a sign-out', async () => {
+    const { shared, setDown } = sharing();
+    const { app, resolver, browser, eventTypes } = setUp({ shared });
+    setDown(true);
+    expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
+    await resolver.signOut(browser.header());
+    expect((await visit(app, browser.header())).session).toBeNull();
+    expect(eventTypes()).toContain('coordinator_unavailable');
+  });
+});
+
+describe('replacing a session', () => {
+  it('ends the old one without clearing the cookie that is the new one’s by now', async () => {
+    const { app, resolver, provider, browser } = setUp();
+    const old = browser.header();
+    const next = provider.issue('grace');
+    await resolver.replace(old, next.sessionId);
+    expect(await visit(app, old)).toEqual({ session: null, cookies: [] });
+    expect((await visit(app, createMemoryBrowser(next).header())).session?.user.id).toBe('grace');
+  });
+
+  it('keeps a session that goes on under its own id', async () => {
+    const { app, resolver, browser, content } = setUp();
+    await resolver.replace(browser.header(), content.sessionId);
+    expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
+  });
+});
+
+describe('signing out', () => {
+  it('with a cookie that anybody can make ends no session that its token does not prove', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const content = provider.issue('ada');
+    const { verify } = createMemorySource(provider, clock);
+    const app = createMemoryApp({
+      clock,
+      provider,
+      source: {
+        isSealed: false,
+        verify: (given) =>
+          given.refreshToken === 'forged' ? Promise.resolve({ kind: 'invalid', reason: 'signature' }) : verify(given),
+      },
+    });
+    await app.resolver.signOut(createMemoryBrowser({ ...content, refreshToken: 'forged' }).header());
+    expect((await visit(app, createMemoryBrowser(content).header())).session?.user.id).toBe('ada');
+    await app.resolver.signOut(createMemoryBrowser(content).header());
+    expect((await visit(app, createMemoryBrowser(content).header())).session).toBeNull();
+  });
+
+  it('forgets renewed tokens that are still waiting for their browser', async () => {
+    const { app, resolver, provider, clock, browser, content } = setUp();
+    clock.advance(tokenLifetimeMs);
+    await visit(app, browser.header());
+    await resolver.signOut(browser.header());
+    clock.advance(2 * tokenLifetimeMs);
+    expect((await visit(app, browser.header())).session).toBeNull();
+    // The provider was asked about the spent token, and about no other.
+    expect(new Set(provider.calls)).toEqual(new Set([content.refreshToken]));
+  });
+});

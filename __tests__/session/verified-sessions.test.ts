@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { createVerifiedSessions } from '../../lib/session/verified-sessions.ts';
+import type { VerifiedSession } from '../../lib/session/verified-sessions.ts';
+import { createClock } from '../support/clock.ts';
+
+const clock = createClock();
+
+function verified(validForMs = 1_000): VerifiedSession {
+  const validUntil = clock.now() + validForMs;
+  return {
+    session: {
+      adapter: 'b2b',
+      user: { id: 'user', email: 'user@example.com' },
+      accessToken: 'token',
+      claims: { sub: 'user', exp: validUntil / 1000 },
+      expiresAt: validUntil,
+    },
+    sessionId: 'session',
+    validUntil,
+    checkedAt: clock.now(),
+  };
+}
+
+/** As long as a seal, with everything that the fingerprint reads alike. */
+function lookalikes(): readonly [string, string] {
+  const one = 'a'.repeat(2000);
+  return [one, `b${one.slice(1)}`];
+}
+
+it('finds what was added under exactly the same cookie, and nothing else', () => {
+  const sessions = createVerifiedSessions(10, clock.now);
+  const entry = verified();
+  sessions.add('cookie-one', entry);
+  expect(sessions.get('cookie-one')).toBe(entry);
+  expect(sessions.get('cookie-two')).toBeUndefined();
+  expect(sessions.get('')).toBeUndefined();
+});
+
+it('lets no cookie in that only looks like a verified one', () => {
+  const sessions = createVerifiedSessions(10, clock.now);
+  const [good, forged] = lookalikes();
+  sessions.add(good, verified());
+  expect(sessions.get(forged)).toBeUndefined();
+  expect(sessions.get(good)).toBeDefined();
+});
+
+it('keeps nothing beyond its time', () => {
+  const sessions = createVerifiedSessions(10, clock.now);
+  sessions.add('cookie', verified(1_000));
+  clock.advance(999);
+  expect(sessions.get('cookie')).toBeDefined();
+  clock.advance(1);
+  expect(sessions.get('cookie')).toBeUndefined();
+  sessions.add('late', verified(0));
+  expect(sessions.get('late')).toBeUndefined();
+});
+
+it('forgets what is deleted, in either generation', () => {
+  const sessions = createVerifiedSessions(4, clock.now);
+  sessions.add('old', verified());
+  sessions.add('older', verified());
+  sessions.add('young', verified());
+  sessions.delete('old');
+  sessions.delete('young');
+  expect([sessions.get('old'), sessions.get('young')]).toEqual([undefined, undefined]);
+  expect(sessions.get('older')).toBeDefined();
+});
+
+it('holds nothing where it is turned off', () => {
+  const sessions = createVerifiedSessions(0, clock.now);
+  sessions.add('cookie', verified());
+  expect(sessions.get('cookie')).toBeUndefined();
+});
+
+it('never holds more than it may, and keeps what is asked for', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 12 }), fc.array(fc.nat(40), { maxLength: 200 }), (max, used) => {
+      const sessions = createVerifiedSessions(max, clock.now);
+      for (const index of used) {
+        const cookie = `cookie-${index}`;
+        if (sessions.get(cookie) === undefined) sessions.add(cookie, verified());
+        expect(sessions.get(cookie)).toBeDefined();
+      }
+      // Looked up in reverse, so that moving entries up cannot push out those that are still to be counted twice.
+      const held = new Set([...new Set(used)].filter((index) => sessions.get(`cookie-${index}`) !== undefined));
+      expect(held.size).toBeLessThanOrEqual(max);
+    }),
+  );
+});
+
+it('keeps a session that is asked for again and again, however many others come', () => {
+  const sessions = createVerifiedSessions(10, clock.now);
+  sessions.add('regular', verified());
+  for (let index = 0; index < 1_000; index += 1) {
+    sessions.add(`passer-by ${index}`, verified());
+    expect(sessions.get('regular')).toBeDefined();
+  }
+});
