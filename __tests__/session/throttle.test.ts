@@ -96,7 +96,7 @@ describe('an account', () => {
     },
   );
 
-  it('has one normal form, also where lower-casing undoes it', async () => {
+  it('is the same where lower-casing makes two characters of one', async () => {
     await fail(10, 'İ@example.com');
     expect(await refusal('i\u0307@example.com')).toBeDefined();
   });

@@ -97,8 +97,7 @@ export function createThrottle(parts: ThrottleParts): Throttle {
 
 /** Two spellings that the backend takes for one address share one key; a store that leaks tells no address. */
 function accountKey(account: string, network: string | undefined): string {
-  // Lower-casing can undo the normal form (U+0130), so that comes last.
-  const name = account.normalize('NFKC').toLowerCase().normalize('NFKC').trim();
+  const name = account.normalize('NFKC').toLowerCase().trim();
   return createHash('sha256')
     .update(JSON.stringify([name, network ?? null]))
     .digest('base64url');
