@@ -1,15 +1,57 @@
 import type { IncomingMessage } from 'node:http';
-export interface Attempt {
-  run<R>(work: () => Promise<R>): Promise<R>;
-  failed(): Promise<void>;
-  succeeded(): Promise<void>;
-}
+import { AuthError } from '../errors.ts';
+import type { AuthErrorCode } from '../errors.ts';
+import type { Emit } from '../session/events.ts';
+import { createThrottle } from '../session/throttle.ts';
+import { createClientAddress } from './client-address.ts';
+import type { ClientAddress } from './client-address.ts';
+import type { ThrottleOptions } from './throttle-options.ts';
+
+/** Limits attempts per account and per network before the backend is asked. */
 export interface Attempts {
-  begin(req: IncomingMessage, email: string): Promise<Attempt>;
+  /**
+   * Runs an attempt that counts against its account and network, unless its failure is none of the visitor's doing.
+   *
+   * @throws {AuthError} `rate_limited` before `work` is begun, or what `work` throws
+   */
+  run<Result>(
+    req: IncomingMessage,
+    email: string,
+    work: () => Promise<Result>,
+    success: 'forgives' | 'counts',
+  ): Promise<Result>;
 }
-export function createAttempts(_parts: unknown): Attempts {
+
+/** What somebody who tries passwords or addresses would see; everything else tells them nothing. */
+const countedFailures: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
+  'invalid_credentials',
+  'email_in_use',
+  'captcha_failed',
+]);
+
+export function createAttempts(parts: {
+  readonly throttle: false | ThrottleOptions;
+  readonly clientAddress?: ClientAddress | undefined;
+  readonly emit: Emit;
+  readonly now: () => number;
+}): Attempts {
+  const { throttle: options, emit, now } = parts;
+  if (options === false) return { run: (_req, _email, work) => work() };
+  const { redis: store, keyPrefix = 'express-auth-adapters:throttle' } = options;
+  const throttle = createThrottle({ store, keyPrefix, emit, now });
+  const addressOf = createClientAddress(parts.clientAddress, emit);
+
   return {
-    begin: () =>
-      Promise.resolve({ run: (work) => work(), failed: () => Promise.resolve(), succeeded: () => Promise.resolve() }),
+    async run(req, email, work, success) {
+      const attempt = await throttle.attempt(email, addressOf(req));
+      try {
+        const result = await work();
+        if (success === 'forgives') await attempt.succeeded();
+        return result;
+      } catch (error) {
+        if (!(error instanceof AuthError && countedFailures.has(error.code))) await attempt.cancelled();
+        throw error;
+      }
+    },
   };
 }

@@ -35,15 +35,13 @@ export function loginRoute(
 
   async function withPassword(exchange: Exchange, fields: Fields, returnTo: string): Promise<Reply> {
     const { email, password, captchaToken } = readCredentials(fields);
-    const attempt = await attempts.begin(exchange.req, email);
-    const signedIn = await attempt.run(() =>
+    const ask = () =>
       runFlow(exchange.cookies, async (flow) => {
         const result = await flow.auth.signInWithPassword({ email, password, options: captchaOption(captchaToken) });
         return unwrap(flow, result, emit).session;
-      }),
-    );
-    await attempt.succeeded();
-    return go(exchange, await finish(exchange, signIn, signedIn, returnTo));
+      });
+    const issued = await attempts.run(exchange.req, email, ask, 'forgives');
+    return go(exchange, await finish(exchange, signIn, issued, returnTo));
   }
 
   return {
@@ -71,8 +69,7 @@ export function signUpRoute(parts: FormParts): AuthRoute {
     const credentials = readCredentials(fields);
     refuseLongPassword(credentials);
     const { email, password, captchaToken } = credentials;
-    const attempt = await attempts.begin(exchange.req, email);
-    const { session, writes } = await attempt.run(() =>
+    const ask = () =>
       runFlow(exchange.cookies, async (flow) => {
         const emailRedirectTo = redirectUrl(exchange, settings);
         const options = { emailRedirectTo, ...captchaOption(captchaToken) };
@@ -81,11 +78,10 @@ export function signUpRoute(parts: FormParts): AuthRoute {
         return data.session === null
           ? { session: null, writes: rememberFlow(flow, flows, exchange.cookies, 'mail', returnTo) }
           : { session: data.session, writes: [] };
-      }),
-    );
+      });
+    // A success counts, too, or accounts could be made and mailboxes flooded from here without end.
+    const { session, writes } = await attempts.run(exchange.req, email, ask, 'counts');
     if (session !== null) return go(exchange, await finish(exchange, signIn, session, returnTo));
-    // Every answer with a mail counts, or somebody's mailbox could be flooded from here.
-    await attempt.failed();
     exchange.writeCookies(writes);
     return mailAnswer(exchange, views, 'confirmation_sent', email, returnTo);
   }

@@ -122,5 +122,6 @@ export { getSupabaseClient } from './client.ts';
 export type { AuthErrorCode } from '../errors.ts';
 export type { RequireSessionOptions } from '../http/require-session.ts';
 export type { BackendAuthOptions, BackendPagesOptions, OAuthProviderOptions } from './options.ts';
+export type { ThrottleOptions } from './throttle-options.ts';
 export type { BackendSignIn, OnBackendSignIn } from './hook.ts';
 export type * from '../types.ts';

@@ -8,40 +8,42 @@ import type { Answer } from './gateway.ts';
  *
  * @see https://supabase.com/docs/guides/auth/debugging/error-codes
  */
-const codes: Readonly<Record<string, AuthErrorCode>> = {
-  invalid_credentials: 'invalid_credentials',
-  email_not_confirmed: 'email_not_confirmed',
-  user_banned: 'user_banned',
-  email_provider_disabled: 'signup_disabled',
-  signup_disabled: 'signup_disabled',
-  user_already_exists: 'email_in_use',
-  email_exists: 'email_in_use',
-  weak_password: 'weak_password',
-  validation_failed: 'invalid_request',
-  bad_json: 'invalid_request',
-  email_address_invalid: 'invalid_request',
-  email_address_not_authorized: 'invalid_request',
-  over_email_send_rate_limit: 'rate_limited',
-  over_request_rate_limit: 'rate_limited',
-  captcha_failed: 'captcha_failed',
-  otp_expired: 'link_expired',
-  otp_disabled: 'signup_disabled',
-  flow_state_not_found: 'code_rejected',
-  flow_state_expired: 'code_rejected',
-  bad_code_verifier: 'code_rejected',
-  flow_state_already_used: 'code_rejected',
-  pkce_code_verifier_not_found: 'code_rejected',
-  bad_oauth_state: 'invalid_state',
-  bad_oauth_callback: 'invalid_state',
-  provider_disabled: 'unknown_provider',
-  oauth_provider_not_supported: 'unknown_provider',
-  provider_email_needs_verification: 'email_not_confirmed',
-  user_not_found: 'access_denied',
-  hook_timeout: 'provider_unavailable',
-  hook_timeout_after_retry: 'provider_unavailable',
-  request_timeout: 'provider_unavailable',
-  conflict: 'provider_unavailable',
-};
+const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
+  Object.entries({
+    invalid_credentials: 'invalid_credentials',
+    email_not_confirmed: 'email_not_confirmed',
+    user_banned: 'user_banned',
+    email_provider_disabled: 'signup_disabled',
+    signup_disabled: 'signup_disabled',
+    user_already_exists: 'email_in_use',
+    email_exists: 'email_in_use',
+    weak_password: 'weak_password',
+    validation_failed: 'invalid_request',
+    bad_json: 'invalid_request',
+    email_address_invalid: 'invalid_request',
+    email_address_not_authorized: 'invalid_request',
+    over_email_send_rate_limit: 'rate_limited',
+    over_request_rate_limit: 'rate_limited',
+    captcha_failed: 'captcha_failed',
+    otp_expired: 'link_expired',
+    otp_disabled: 'signup_disabled',
+    flow_state_not_found: 'code_rejected',
+    flow_state_expired: 'code_rejected',
+    bad_code_verifier: 'code_rejected',
+    flow_state_already_used: 'code_rejected',
+    pkce_code_verifier_not_found: 'code_rejected',
+    bad_oauth_state: 'invalid_state',
+    bad_oauth_callback: 'invalid_state',
+    provider_disabled: 'unknown_provider',
+    oauth_provider_not_supported: 'unknown_provider',
+    provider_email_needs_verification: 'email_not_confirmed',
+    user_not_found: 'access_denied',
+    hook_timeout: 'provider_unavailable',
+    hook_timeout_after_retry: 'provider_unavailable',
+    request_timeout: 'provider_unavailable',
+    conflict: 'provider_unavailable',
+  } satisfies Record<string, AuthErrorCode>),
+);
 
 /** Answers to a refresh that end the session for good; after everything else it may live on. */
 const endings: ReadonlySet<string> = new Set([
@@ -73,7 +75,7 @@ export function providerError(answer: Answer, error: unknown): AuthError {
   const status = answer.kind === 'answered' ? answer.status : statusOf(error);
   if (status >= 500) return new AuthError('provider_unavailable', unavailable);
   const gotrueCode = (answer.kind === 'answered' ? answer.code : undefined) ?? codeOf(error);
-  const known = gotrueCode === undefined ? undefined : codes[gotrueCode];
+  const known = codes.get(gotrueCode ?? '');
   const code = known ?? codeForStatus(status, gotrueCode !== undefined);
   if (code === 'rate_limited')
     return new AuthError(code, { ...options, retryAfter: waitOf(answer) ?? limitRetryAfter });
@@ -90,7 +92,7 @@ export function endingOf(answer: Answer): string | undefined {
 
 /** The failure that a callback's query reports: GoTrue's own code first, then OAuth's (RFC 6749 §4.1.2.1). */
 export function callbackError(error: string | null, errorCode: string | null): AuthError {
-  const code = errorCode === null ? undefined : codes[errorCode];
+  const code = codes.get(errorCode ?? '');
   if (code === 'rate_limited') return new AuthError(code, { retryAfter: limitRetryAfter });
   if (code !== undefined) return new AuthError(code);
   if (error === 'server_error' || error === 'temporarily_unavailable') {

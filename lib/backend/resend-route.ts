@@ -19,20 +19,19 @@ export function resendRoute(path: string, parts: FormParts): AuthRoute {
       const email = readEmail(fields);
       const captchaToken = readCaptchaToken(fields);
       const returnTo = exchange.returnTo(fields.get('returnTo'));
-      const attempt = await attempts.begin(exchange.req, email);
-      await attempt.failed();
-      const writes = await runFlow(exchange.cookies, async (flow) => {
-        const emailRedirectTo = redirectUrl(exchange, settings);
-        const options = { emailRedirectTo, ...(captchaToken === undefined ? {} : { captchaToken }) };
-        const result = await flow.auth.resend({ type: 'signup', email, options });
-        try {
-          unwrap(flow, result, emit);
-        } catch (error) {
-          if (!saysWhoExists(error)) throw error;
-        }
-        return rememberFlow(flow, flows, exchange.cookies, 'mail', returnTo);
-      });
-      exchange.writeCookies(writes);
+      const ask = () =>
+        runFlow(exchange.cookies, async (flow) => {
+          const emailRedirectTo = redirectUrl(exchange, settings);
+          const options = { emailRedirectTo, ...(captchaToken === undefined ? {} : { captchaToken }) };
+          const result = await flow.auth.resend({ type: 'signup', email, options });
+          try {
+            unwrap(flow, result, emit);
+          } catch (error) {
+            if (!saysWhoExists(error)) throw error;
+          }
+          return rememberFlow(flow, flows, exchange.cookies, 'mail', returnTo);
+        });
+      exchange.writeCookies(await attempts.run(exchange.req, email, ask, 'counts'));
       return mailAnswer(exchange, views, 'mail_sent', email, returnTo);
     },
   };
