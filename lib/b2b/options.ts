@@ -64,7 +64,8 @@ const paths = {
   sessionPath: '/auth/session',
 };
 
-const env = {
+/** Which environment variables stand in for an option, first one first. */
+export const b2bVariables = {
   clientId: ['B2B_CLIENT_ID'],
   apiKey: ['B2B_API_KEY'],
   cookiePassword: ['B2B_COOKIE_PASSWORD', 'LEGACY_B2B_COOKIE_PASSWORD'],
@@ -168,12 +169,12 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
     {
       name: 'b2bAuth',
       schema,
-      env,
+      env: b2bVariables,
       paths: { ...paths, stylesheetPath: '/auth/pages.css' },
       check: (given) =>
         given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'
           ? [
-              `${nameOf('cookiePassword', env.cookiePassword)} is missing; in production set one of at least 32 characters`,
+              `${nameOf('cookiePassword', b2bVariables.cookiePassword)} is missing; in production set one of at least 32 characters`,
             ]
           : [],
     },

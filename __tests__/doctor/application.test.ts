@@ -1,0 +1,85 @@
+import { examine, lines } from '../support/doctor.ts';
+
+it('says that neither adapter is configured, and what to set', async () => {
+  const report = await examine({});
+  expect(report).toMatchObject({ format: 1, ok: false, adapters: [] });
+  expect(lines(report, 'application.adapter')).toEqual([expect.stringMatching(/^problem: Neither adapter/)]);
+});
+
+it('counts an empty variable as unset, as the adapters do', async () => {
+  expect((await examine({ B2B_CLIENT_ID: '', BAAS_URL: '' })).adapters).toEqual([]);
+});
+
+it('checks an adapter of which only half is set', async () => {
+  const report = await examine({ B2B_CLIENT_ID: 'client_1' });
+  expect(report.adapters).toEqual(['b2b']);
+  expect(lines(report, 'b2b.options')).toEqual(['problem: apiKey (env B2B_API_KEY) is missing']);
+});
+
+it('finds variables that only look like those that are read', async () => {
+  const report = await examine({
+    B2B_CLIENTID: 'client_1',
+    B2B_API_KEY: 'sk_test_1',
+    BAAS_URI: 'https://project.example',
+  });
+  expect(lines(report, 'b2b.variables')).toEqual(['warning: B2B_CLIENTID is set, but nothing reads it']);
+  expect(lines(report, 'backend.variables')).toEqual(['warning: BAAS_URI is set, but nothing reads it']);
+});
+
+it('says that two adapters meet at one path', async () => {
+  const report = await examine({ B2B_CLIENT_ID: 'client_1', BAAS_URL: 'nonsense' });
+  expect(report.adapters).toEqual(['b2b', 'backend']);
+  expect(lines(report, 'application.adapter')[0]).toMatch(/^note: .*\/auth\/session/);
+});
+
+it('checks only the adapter that it is asked for', async () => {
+  const report = await examine({ B2B_CLIENT_ID: 'client_1', BAAS_URL: 'nonsense' }, { adapter: 'backend' });
+  expect(report.findings.filter(({ subject }) => subject === 'b2b')).toEqual([]);
+  expect(lines(report, 'backend.options').length).toBeGreaterThan(0);
+});
+
+it.each([
+  ['22.12.0', 'problem: Node 22.12.0 is too old'],
+  ['20.19.0', 'problem: Node 20.19.0 is too old'],
+  ['22.13.0', 'ok: Node 22.13.0'],
+  ['26.1.0', 'ok: Node 26.1.0'],
+])('judges Node %s', async (nodeVersion, line) => {
+  expect(lines(await examine({}, { nodeVersion }), 'application.node')).toEqual([line]);
+});
+
+describe('the public base URL', () => {
+  it.each<[NodeJS.ProcessEnv, RegExp]>([
+    [{}, /^note: Nobody says .* http:\/\/localhost:3000 is assumed/],
+    [{ APP_BASE_URL: 'app.example.com' }, /^problem: APP_BASE_URL is not an absolute URL/],
+    [{ APP_BASE_URL: 'https://app.example.com/' }, /^ok: APP_BASE_URL is https:\/\/app\.example\.com$/],
+    [{ APP_BASE_URL: 'http://localhost:3000' }, /^ok/],
+    [{ APP_BASE_URL: 'http://app.example.com' }, /^warning: .*without https/],
+    [{ APP_BASE_URL: 'http://app.example.com', NODE_ENV: 'production' }, /^problem: .*without https/],
+    [{ APP_BASE_URL: 'https://localhost', NODE_ENV: 'production' }, /^warning: .*although NODE_ENV is production/],
+  ])('%j', async (env, line) => {
+    expect(lines(await examine(env), 'application.url')).toEqual([expect.stringMatching(line)]);
+  });
+
+  it('is rather the one given on the command line', async () => {
+    const report = await examine({ APP_BASE_URL: 'https://a.example.com' }, { appUrl: 'https://b.example.com/' });
+    expect(lines(report, 'application.url')).toEqual(['ok: --app-url is https://b.example.com']);
+  });
+
+  it('reminds of `trust proxy` where it is https', async () => {
+    const report = await examine({ APP_BASE_URL: 'https://app.example.com' });
+    expect(lines(report, 'application.proxy')).toHaveLength(1);
+    expect(lines(await examine({ APP_BASE_URL: 'http://localhost:3000' }), 'application.proxy')).toEqual([]);
+  });
+});
+
+it('finds certificates that nobody verifies', async () => {
+  const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+  expect(lines(await examine(env), 'application.tls')[0]).toMatch(/^warning/);
+  expect(lines(await examine({ ...env, NODE_ENV: 'production' }), 'application.tls')[0]).toMatch(/^problem/);
+});
+
+it('finds an outgoing proxy that Node does not use', async () => {
+  const env = { HTTPS_PROXY: 'http://proxy.example:3128' };
+  expect(lines(await examine(env), 'application.outgoing_proxy')).toHaveLength(1);
+  expect(lines(await examine({ ...env, NODE_USE_ENV_PROXY: '1' }), 'application.outgoing_proxy')).toEqual([]);
+});

@@ -1,0 +1,109 @@
+import { startSupabaseStandIn } from '../support/supabase-stand-in/index.ts';
+import type { SupabaseStandIn } from '../support/supabase-stand-in/index.ts';
+import { examine, lines, supabaseEnv } from '../support/doctor.ts';
+
+let supabase: SupabaseStandIn;
+beforeEach(async () => {
+  supabase = await startSupabaseStandIn();
+});
+afterEach(() => supabase.close());
+
+const jwt = (claims: object): string =>
+  [{ alg: 'HS256', typ: 'JWT' }, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .concat('c2lnbmF0dXJl')
+    .join('.');
+
+it('finds nothing wrong with a good environment', async () => {
+  const report = await examine(supabaseEnv(supabase));
+  expect(report).toMatchObject({ ok: true, adapters: ['backend'] });
+  expect(lines(report, 'backend.key_kind')).toEqual(['ok: The key is a publishable key']);
+  expect(lines(report, 'backend.key')[0]).toMatch(/^ok: .*accepts the key/);
+  expect(lines(report, 'backend.keys')).toEqual(['ok: The project publishes signing keys (ES256)']);
+  expect(lines(report, 'backend.providers')).toEqual(['ok: Enabled OAuth providers: github, google']);
+  expect(lines(report, 'backend.signup')).toEqual(['note: New accounts have to confirm their e-mail address']);
+});
+
+it('names the URLs to register', async () => {
+  const report = await examine({ ...supabaseEnv(supabase), APP_BASE_URL: 'https://app.example.com' });
+  expect(report.findings.find(({ id }) => id === 'backend.redirect_url')?.values).toEqual({
+    redirectUrl: 'https://app.example.com/auth/callback',
+    siteUrl: 'https://app.example.com',
+  });
+  expect(report.findings.find(({ id }) => id === 'backend.provider_callback')?.values).toEqual({
+    providerCallback: `${supabase.url}/auth/v1/callback`,
+  });
+});
+
+it('refuses a secret key by its kind, without sending or printing it', async () => {
+  const secret = `sb_secret_${'q7'.repeat(12)}`;
+  const report = await examine({ BAAS_URL: supabase.url, BAAS_ANON_KEY: secret });
+  expect(lines(report, 'backend.options')[0]).toMatch(/^problem: anonKey .*is a secret key/);
+  expect(JSON.stringify(report)).not.toContain('q7q7');
+  expect(supabase.requests).toEqual([]);
+});
+
+it('accepts a legacy anon key and refuses the service role’s', async () => {
+  const anon = jwt({ role: 'anon', iss: 'supabase' });
+  expect(lines(await examine({ BAAS_URL: supabase.url, BAAS_ANON_KEY: anon }), 'backend.key_kind')[0]).toMatch(
+    /^note: .*legacy anon key/,
+  );
+  const service = jwt({ role: 'service_role', iss: 'supabase' });
+  expect(lines(await examine({ BAAS_URL: supabase.url, BAAS_ANON_KEY: service }), 'backend.options')[0]).toMatch(
+    /service-role key/,
+  );
+});
+
+it('says that the project refuses the key', async () => {
+  const report = await examine({ ...supabaseEnv(supabase), BAAS_PUBLISHABLE_KEY: 'sb_publishable_other' });
+  expect(lines(report, 'backend.key')[0]).toMatch(/^problem: .*refuses the key/);
+});
+
+it('says that the project cannot be reached', async () => {
+  const env = supabaseEnv(supabase);
+  supabase.fail('all', 'refuse');
+  const report = await examine(env);
+  expect(lines(report, 'backend.reachable')[0]).toMatch(/^problem: .*cannot be reached/);
+});
+
+it('does not wait for a project that never answers', async () => {
+  supabase.fail('settings', 'hang');
+  const report = await examine(supabaseEnv(supabase), { timeoutMs: 100 });
+  expect(lines(report, 'backend.reachable')[0]).toMatch(/no answer within 100 ms/);
+});
+
+it('recognises a proxy’s page', async () => {
+  supabase.fail('settings', 'html502');
+  expect(lines(await examine(supabaseEnv(supabase)), 'backend.reachable')[0]).toMatch(/answered 502 without settings/);
+});
+
+it('recognises signing keys that cannot be read', async () => {
+  supabase.fail('jwks', 503);
+  expect(lines(await examine(supabaseEnv(supabase)), 'backend.keys')[0]).toMatch(/^problem: .*answered 503/);
+});
+
+it('warns of a project that signs with a shared secret', async () => {
+  const legacy = await startSupabaseStandIn({ algorithm: 'HS256' });
+  const report = await examine(supabaseEnv(legacy));
+  expect(lines(report, 'backend.keys')[0]).toMatch(/^warning: .*shared secret/);
+  expect(report.ok).toBe(true);
+  await legacy.close();
+});
+
+it('reports how people can get in', async () => {
+  supabase.switches.signupDisabled = true;
+  supabase.switches.emailProviderDisabled = true;
+  const report = await examine(supabaseEnv(supabase));
+  expect(lines(report, 'backend.signup')[0]).toMatch(/cannot be created/);
+  expect(lines(report, 'backend.email')[0]).toMatch(/^warning/);
+});
+
+it('recognises a URL that says too much', async () => {
+  const report = await examine({ ...supabaseEnv(supabase), BAAS_URL: `${supabase.url}/rest/v1/` });
+  expect(lines(report, 'backend.url')[0]).toMatch(/^problem: BAAS_URL ends in \/rest\/v1/);
+});
+
+it('calls plain http a problem in production', async () => {
+  const report = await examine({ ...supabaseEnv(supabase), NODE_ENV: 'production' });
+  expect(lines(report, 'backend.https')[0]).toMatch(/^problem/);
+});
