@@ -18,14 +18,13 @@ export interface ProviderCall {
 export interface InMemoryProvider {
   readonly fetch: typeof globalThis.fetch;
   simulate(state: ProviderState): void;
-  state(): ProviderState;
 }
 
 /**
  * A `fetch` that never touches the network.
  *
  * @param answer `undefined` for calls that it does not know
- * @param otherwise where those go; default: they fail, with a warning that says so
+ * @param otherwise where those go; default: a 501, and a warning that says so
  */
 export function createInMemoryProvider(
   answer: (call: ProviderCall, state: ProviderState) => Promise<Response | undefined>,
@@ -49,7 +48,6 @@ export function createInMemoryProvider(
     simulate(next) {
       state = next;
     },
-    state: () => state,
   };
 }
 
@@ -63,11 +61,11 @@ async function bodyOf(request: Request): Promise<ProviderCall['body']> {
   }
 }
 
-/** The adapter would make a 503 of it, whose cause nobody sees. */
+/** An answer rather than a broken connection, which SDKs would try again for seconds; a warning, as nobody looks into a 503. */
 const refuse: typeof globalThis.fetch = (input, init) => {
   const { method, url } = new Request(input, init);
   const { origin, pathname } = new URL(url);
   const message = `express-auth-adapters/testing has no answer to ${method} ${origin}${pathname}; give the adapter the kit's own \`options\``;
   process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_TESTING' });
-  return Promise.reject(new TypeError(message));
+  return Promise.resolve(Response.json({ message }, { status: 501 }));
 };

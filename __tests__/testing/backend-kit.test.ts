@@ -1,0 +1,142 @@
+import { jest } from '@jest/globals';
+import express from 'express';
+import request from 'supertest';
+import { backendAuth, currentSession, getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
+import type { BackendAuthOptions } from '../../lib/backend/index.ts';
+import { createBackendTestKit } from '../../lib/testing/index.ts';
+import { withNodeEnv } from '../support/node-env.ts';
+
+/** An application as users write it: options come in from outside. */
+function createApp(auth: BackendAuthOptions): express.Express {
+  const app = express();
+  app.use(backendAuth({ protectedRoutes: '/account(.*)', ...auth }));
+  app.get('/account', (req, res) => void res.send(currentSession(req, 'backend').user.email));
+  app.get('/vault', requireSession({ adapter: 'backend', aal: 'aal2' }), (_req, res) => void res.send('vault'));
+  app.get('/notes', requireSession(), (req, res, next) => {
+    (async () => {
+      const client = await getSupabaseClient(req);
+      const { data, error } = await client.from('notes').select();
+      res.json({ data, error });
+    })().catch(next);
+  });
+  return app;
+}
+
+const ada = { user: { email: 'ada@example.com' } };
+
+it('gives a signed-in agent in two lines', async () => {
+  const kit = createBackendTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), ada);
+
+  await agent.get('/account').expect(200, 'ada@example.com');
+  const { body } = await agent.get('/auth/session').expect(200);
+  expect(body).toMatchObject({ authenticated: true, user: { email: 'ada@example.com', role: 'authenticated' } });
+  expect(body.user.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
+});
+
+it('leaves everybody else signed out', async () => {
+  const kit = createBackendTestKit();
+  await request(createApp(kit.options)).get('/account').expect('Location', '/auth/login?returnTo=%2Faccount');
+});
+
+it('carries further claims, metadata and anonymity', async () => {
+  const kit = createBackendTestKit();
+  const agent = request.agent(createApp(kit.options));
+  await kit.signIn(agent);
+  await agent.get('/vault').expect(403);
+  await kit.signIn(agent, {
+    user: { email: null, isAnonymous: true, userMetadata: { theme: 'dark' } },
+    claims: { aal: 'aal2' },
+  });
+  await agent.get('/vault').expect(200, 'vault');
+  expect((await agent.get('/auth/session')).body.user).toMatchObject({
+    email: null,
+    isAnonymous: true,
+    userMetadata: { theme: 'dark' },
+  });
+});
+
+it('renews an expired session, and the agent keeps what it got', async () => {
+  const kit = createBackendTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), { ...ada, expired: true });
+  expect((await agent.get('/auth/session').expect(200)).headers['set-cookie']).toHaveLength(1);
+  expect((await agent.get('/auth/session').expect(200)).headers['set-cookie']).toBeUndefined();
+});
+
+it('ends a session that the project no longer renews', async () => {
+  const kit = createBackendTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), { expired: true });
+  kit.simulate('revoking');
+  await agent.get('/auth/session').expect(401);
+});
+
+it('answers 503 for an expired session while the project is down', async () => {
+  const kit = createBackendTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), { expired: true });
+  kit.simulate('down');
+  await agent.get('/auth/session').expect(503);
+});
+
+it('signs out for good', async () => {
+  const kit = createBackendTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)));
+  await agent.get('/account').expect(200);
+  await agent.post('/auth/logout').expect(303);
+  await agent.get('/auth/session').expect(401);
+});
+
+it('replaces a large session by a small one, and a small one by a large one', async () => {
+  const kit = createBackendTestKit();
+  const agent = request.agent(createApp(kit.options));
+  const bio = 'x'.repeat(3000);
+  const readBio = async (): Promise<unknown> =>
+    (await agent.get('/auth/session').expect(200)).body.user.userMetadata.bio;
+  await kit.signIn(agent, ada);
+  await kit.signIn(agent, { user: { userMetadata: { bio } } });
+  expect(await readBio()).toBe(bio);
+  await kit.signIn(agent, ada);
+  expect(await readBio()).toBeUndefined();
+});
+
+it('lets the test answer what the application asks its database, as the signed-in user', async () => {
+  const asked: (string | null)[] = [];
+  const kit = createBackendTestKit({
+    fetch: (input, init) => {
+      const { url, headers } = new Request(input, init);
+      asked.push(new URL(url).pathname, headers.get('authorization'));
+      return Promise.resolve(Response.json([{ id: 1 }]));
+    },
+  });
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), ada);
+  expect((await agent.get('/notes').expect(200)).body).toEqual({ data: [{ id: 1 }], error: null });
+  expect(asked).toEqual(['/rest/v1/notes', expect.stringMatching(/^Bearer ey/)]);
+});
+
+it('says so when the application asks for something that nobody answers', async () => {
+  const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+  const kit = createBackendTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), ada);
+  const { body } = await agent.get('/notes').expect(200);
+  const explanation = expect.stringContaining('no answer to GET https://project.supabase.test/rest/v1/notes');
+  expect(body.error.message).toEqual(explanation);
+  expect(warn.mock.calls[0]?.[0]).toEqual(explanation);
+  warn.mockRestore();
+});
+
+it('uses what the application fixes itself', async () => {
+  const fixed = { url: 'https://mine.example/base', cookieName: 'mine' };
+  const kit = createBackendTestKit(fixed);
+  expect(await kit.cookie()).toMatch(/^mine=base64-/);
+  const agent = await kit.signIn(request.agent(createApp({ ...kit.options, ...fixed })));
+  await agent.get('/account').expect(200);
+});
+
+it('refuses to be made or used with NODE_ENV=production', async () => {
+  const kit = createBackendTestKit();
+  await withNodeEnv('production', async () => {
+    expect(() => createBackendTestKit()).toThrow(/refuses to run with NODE_ENV=production/);
+    await expect(kit.cookie()).rejects.toThrow(/NODE_ENV=production/);
+    await expect(kit.signIn(request.agent(express()))).rejects.toThrow(/NODE_ENV=production/);
+    await expect(kit.options.fetch?.('https://project.supabase.test/auth/v1/user')).rejects.toThrow(/NODE_ENV=/);
+  });
+});

@@ -1,0 +1,211 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { createSessionCookie } from '../backend/session-cookie.ts';
+import type { BackendAuthOptions } from '../backend/index.ts';
+import type { CookieWrite } from '../core/cookie-codec.ts';
+import type { BackendUser, Json } from '../types.ts';
+import { cookieHeader, putCookies } from './agent.ts';
+import type { CookieAgent } from './agent.ts';
+import { createInMemoryProvider } from './provider.ts';
+import type { ProviderCall, ProviderState } from './provider.ts';
+import { refuseInProduction } from './refuse-in-production.ts';
+import { createSigningKey } from './signing-key.ts';
+
+/** What the application fixes itself; everything else is made up. */
+export interface BackendTestKitOptions {
+  /** The project's URL; nothing is ever asked there. */
+  readonly url?: string;
+  /** Default: `sb-<first label of the project's host>-auth-token`, as the adapter's. */
+  readonly cookieName?: string;
+  /** The clock of kit and adapter, in milliseconds since the epoch. */
+  readonly now?: () => number;
+  /** Answers what is no question of sign-in, such as `/rest/v1/…` of `getSupabaseClient`. Default: a 501, and a warning. */
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+/** Who is signed in, and how. */
+export interface BackendTestSession {
+  /** Whatever is left out is made up; the `id` from the e-mail address, so that one address is one person. */
+  readonly user?: Partial<BackendUser>;
+  readonly sessionId?: string;
+  /** Further claims of the access token, such as `{ aal: 'aal2' }`. */
+  readonly claims?: Readonly<Record<string, Json>>;
+  /** The access token has expired: the first request renews it. */
+  readonly expired?: boolean;
+}
+
+export interface BackendTestKit {
+  /** For `backendAuth`: `backendAuth({ ...yourOptions, ...kit.options })`. */
+  readonly options: Pick<BackendAuthOptions, 'url' | 'anonKey' | 'cookieName' | 'fetch' | 'now'>;
+  /**
+   * Signs an agent in, in place of whoever was signed in there.
+   *
+   * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } });
+   */
+  signIn<Agent extends CookieAgent>(agent: Agent, session?: BackendTestSession): Promise<Agent>;
+  /** The `Cookie` header of somebody signed in, for any HTTP client. */
+  cookie(session?: BackendTestSession): Promise<string>;
+  simulate(state: ProviderState): void;
+}
+
+/** Seconds; Supabase's own default. */
+const tokenLifetime = 3600;
+
+/**
+ * Sessions of a Supabase project without Supabase: the cookies of @supabase/ssr, real ES256 tokens, no network.
+ *
+ * @throws {ConfigurationError} with `NODE_ENV=production`, here and at every later call
+ */
+export function createBackendTestKit(given: BackendTestKitOptions = {}): BackendTestKit {
+  refuseInProduction();
+  const { url = 'https://project.supabase.test', now = () => Date.now() } = given;
+  const { cookieName = `sb-${new URL(url).hostname.split('.')[0] ?? ''}-auth-token` } = given;
+  const key = createSigningKey('ES256');
+  const cookie = createSessionCookie(cookieName, {});
+  const byRefreshToken = new Map<string, Started>();
+  const byAccessToken = new Map<string, Started>();
+  const provider = createInMemoryProvider(answer, given.fetch);
+
+  /** @param age seconds since the token was issued */
+  async function issue({ id, session }: Started, age = 0): Promise<Issued> {
+    const user = userOf(session);
+    const iat = Math.floor(now() / 1000) - age;
+    const exp = iat + tokenLifetime;
+    const refreshToken = randomBytes(9).toString('base64url');
+    const accessToken = await key.sign({
+      iss: `${url}/auth/v1`,
+      sub: user.id,
+      aud: 'authenticated',
+      exp,
+      iat,
+      email: user.email ?? '',
+      phone: user.phone ?? '',
+      app_metadata: { ...user.appMetadata },
+      user_metadata: { ...user.userMetadata },
+      role: user.role,
+      aal: 'aal1',
+      amr: [{ method: 'password', timestamp: iat }],
+      session_id: id,
+      is_anonymous: user.isAnonymous,
+      ...session.claims,
+    });
+    byRefreshToken.set(refreshToken, { id, session });
+    byAccessToken.set(accessToken, { id, session });
+    return {
+      access_token: accessToken,
+      token_type: 'bearer',
+      expires_in: tokenLifetime,
+      expires_at: exp,
+      refresh_token: refreshToken,
+      user: toWire(user),
+    };
+  }
+
+  async function cookies(session: BackendTestSession): Promise<readonly CookieWrite[]> {
+    refuseInProduction();
+    const issued = await issue(start(session), session.expired === true ? 2 * tokenLifetime : 0);
+    return cookie.write({ ...issued }, new Map());
+  }
+
+  async function answer(call: ProviderCall, state: ProviderState): Promise<Response | undefined> {
+    const path = call.url.href.startsWith(`${url}/auth/v1/`) ? call.url.pathname.split('/auth/v1/')[1] : undefined;
+    switch (`${call.method} ${path ?? ''}`) {
+      case 'GET .well-known/jwks.json':
+        return Response.json(await key.jwks());
+      case 'POST token':
+        return call.url.searchParams.get('grant_type') === 'refresh_token' ? refresh(call, state) : undefined;
+      case 'GET user':
+        return describeUser(call, state);
+      case 'POST logout':
+        return new Response(null, { status: 204 });
+      default:
+        return undefined;
+    }
+  }
+
+  async function refresh({ body }: ProviderCall, state: ProviderState): Promise<Response> {
+    const token = String(body['refresh_token']);
+    const started = state === 'revoking' ? undefined : byRefreshToken.get(token);
+    byRefreshToken.delete(token);
+    if (started === undefined) return refusal(400, 'refresh_token_not_found', 'Invalid Refresh Token');
+    return Response.json(await issue(started));
+  }
+
+  function describeUser({ headers }: ProviderCall, state: ProviderState): Response {
+    const token = (headers.get('authorization') ?? '').replace(/^Bearer /i, '');
+    const started = state === 'revoking' ? undefined : byAccessToken.get(token);
+    if (started === undefined) return refusal(403, 'session_not_found', 'The session does not exist');
+    return Response.json(toWire(userOf(started.session)));
+  }
+
+  return {
+    options: {
+      url,
+      anonKey: `sb_publishable_testing_${randomBytes(12).toString('hex')}`,
+      cookieName,
+      fetch: provider.fetch,
+      ...(given.now === undefined ? {} : { now }),
+    },
+    async signIn(agent, session = {}) {
+      putCookies(agent, cookieName, await cookies(session));
+      return agent;
+    },
+    cookie: async (session = {}) => cookieHeader(await cookies(session)),
+    simulate: (state) => provider.simulate(state),
+  };
+}
+
+interface Started {
+  /** The session's id, through all renewals. */
+  readonly id: string;
+  readonly session: BackendTestSession;
+}
+
+const start = (session: BackendTestSession): Started => ({ id: session.sessionId ?? randomUUID(), session });
+
+function userOf({ user = {} }: BackendTestSession): BackendUser {
+  const { email = 'user@example.com' } = user;
+  return {
+    id: uuidOf(email ?? ''),
+    email,
+    role: 'authenticated',
+    isAnonymous: false,
+    appMetadata: { provider: 'email', providers: ['email'] },
+    userMetadata: {},
+    ...user,
+  };
+}
+
+/** Version 8, made to one's own rule (RFC 9562 §5.8). */
+function uuidOf(text: string): string {
+  const hex = createHash('sha256').update(text).digest('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
+    '-',
+  );
+}
+
+interface Issued {
+  readonly access_token: string;
+  readonly token_type: 'bearer';
+  readonly expires_in: number;
+  /** Seconds since the epoch. */
+  readonly expires_at: number;
+  readonly refresh_token: string;
+  readonly user: Readonly<Record<string, unknown>>;
+}
+
+function toWire(user: BackendUser): Issued['user'] {
+  return {
+    id: user.id,
+    aud: 'authenticated',
+    role: user.role,
+    email: user.email ?? '',
+    phone: user.phone ?? '',
+    app_metadata: user.appMetadata,
+    user_metadata: user.userMetadata,
+    identities: [],
+    is_anonymous: user.isAnonymous,
+  };
+}
+
+const refusal = (status: number, code: string, message: string): Response =>
+  Response.json({ code, message }, { status, headers: { 'x-supabase-api-version': '2024-01-01' } });
