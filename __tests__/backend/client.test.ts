@@ -1,0 +1,235 @@
+import http from 'node:http';
+import { createServerClient } from '@supabase/ssr';
+import type { CookieMethodsServer } from '@supabase/ssr';
+import type { SupabaseClient } from '@supabase/supabase-js';
+import { getSession, getSupabaseClient } from '../../lib/backend/index.ts';
+import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+afterEach(() => app.close());
+
+/** Runs `work` with the request's client behind the adapter. */
+function withClient(
+  path: string,
+  work: (client: SupabaseClient) => Promise<unknown>,
+): BackendAppSetup['after'] & object {
+  return (express) => {
+    express.get(path, (req, res, next) => {
+      getSupabaseClient(req)
+        .then(work)
+        .then((result) => res.json({ result }), next);
+    });
+  };
+}
+
+describe('getSupabaseClient', () => {
+  it('acts as the signed-in user, under row-level security', async () => {
+    await start();
+    app.supabase.addUser({ email: 'bob@example.com', password: 'long enough' });
+    app.supabase.addNote(ada.email, 'of Ada');
+    app.supabase.addNote('bob@example.com', 'of Bob');
+    const visitor = await app.signedIn();
+    expect((await visitor.getJson('/notes')).json.data).toMatchObject([{ body: 'of Ada' }]);
+  });
+
+  it('is anonymous when nobody is signed in', async () => {
+    await start();
+    app.supabase.addNote(ada.email, 'of Ada');
+    expect((await app.visitor().getJson('/notes')).json).toEqual({ data: [], error: null });
+  });
+
+  it('is one per request, made on first need', async () => {
+    let same: boolean | undefined;
+    await start({
+      after: (express) =>
+        void express.get('/twice', (req, res, next) => {
+          Promise.all([getSupabaseClient(req), getSupabaseClient(req)]).then(([one, other]) => {
+            same = one === other;
+            res.json({});
+          }, next);
+        }),
+    });
+    await (await app.signedIn()).getJson('/twice');
+    expect(same).toBe(true);
+  });
+
+  it('uses the token that this very request renewed, and renews none by itself', async () => {
+    await start();
+    app.supabase.addNote(ada.email, 'of Ada');
+    const visitor = await app.signedIn({ ttl: -60 });
+    const answer = await visitor.getJson('/notes');
+    expect(answer.json.data).toMatchObject([{ body: 'of Ada' }]);
+    expect(answer.setCookies).toHaveLength(1);
+    expect(app.supabase.calls('refresh')).toBe(1);
+    // Inside the margin in which the SDK would refresh on every request.
+    const short = await app.signedIn({ ttl: 30 });
+    expect((await short.getJson('/notes')).json.data).toHaveLength(1);
+    expect(app.supabase.calls('refresh')).toBe(1);
+  });
+
+  it('rejects with the 503 when the token has expired and the backend is out of reach', async () => {
+    await start();
+    const visitor = await app.signedIn({ ttl: -60 });
+    app.supabase.fail('refresh', 503);
+    const answer = await visitor.getJson('/notes');
+    expect([answer.status, answer.setCookies]).toEqual([503, []]);
+  });
+
+  it('hands out the SDK’s auth as well, and what that stores travels on', async () => {
+    await start({
+      after: withClient('/who', async (client) => {
+        const { data } = await client.auth.getUser();
+        return data.user?.email;
+      }),
+    });
+    expect((await (await app.signedIn()).getJson('/who')).json).toEqual({ result: ada.email });
+    await app.close();
+    await start({ after: withClient('/out', async (client) => (await client.auth.signOut({ scope: 'local' })).error) });
+    const visitor = await app.signedIn();
+    const cookie = visitor.cookieHeader();
+    expect((await visitor.getJson('/out')).json).toEqual({ result: null });
+    expect(visitor.cookies.size).toBe(0);
+    expect((await app.visitor().get('/auth/session', { headers: { cookie } })).status).toBe(401);
+  });
+
+  it('stores a session that the SDK renewed on demand with the token’s own expiry', async () => {
+    await start({ after: withClient('/renew', async (client) => (await client.auth.refreshSession()).error) });
+    const visitor = await app.signedIn();
+    expect((await visitor.getJson('/renew')).json).toEqual({ result: null });
+    const stored = JSON.parse(
+      Buffer.from(visitor.cookies.get(app.cookieName)!.slice('base64-'.length), 'base64url').toString(),
+    );
+    expect(stored.expires_at).toBe(Math.floor(app.clock.now() / 1000) + 3600);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('is a clear error where no adapter was mounted', async () => {
+    await start({
+      before: (express) => void express.get('/early', (req, _res, next) => void getSupabaseClient(req).catch(next)),
+    });
+    const answer = await app.visitor().getJson('/early');
+    expect(answer.json.thrown).toContain('mount backendAuth() with app.use() before it');
+  });
+});
+
+describe('late writes', () => {
+  it('never throw and never end the process, not even for a forged cookie after the response', async () => {
+    const rejections: unknown[] = [];
+    const note = (reason: unknown): void => void rejections.push(reason);
+    process.on('unhandledRejection', note);
+    let late: Promise<unknown> = Promise.resolve();
+    await start({
+      after: (express) =>
+        void express.get('/late', (req, res) => {
+          res.on('finish', () => {
+            late = getSupabaseClient(req).then((client) => client.auth.signOut({ scope: 'local' }));
+          });
+          res.send('sent');
+        }),
+    });
+    for (const value of ['base64-e30', 'base64-bnVsbA', 'x']) {
+      const visitor = app.visitor();
+      visitor.cookies.set(app.cookieName, value);
+      expect((await visitor.get('/late')).text).toBe('sent');
+      await late;
+    }
+    const visitor = await app.signedIn();
+    expect((await visitor.get('/late')).text).toBe('sent');
+    await late;
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', note);
+    expect(rejections).toEqual([]);
+    expect(app.eventTypes()).toContain('cookie_lost');
+    expect((await app.visitor().get('/')).status).toBe(200);
+  });
+
+  it('do not start a refresh once the headers are sent', async () => {
+    let session: unknown = 'not asked';
+    let asked: Promise<unknown> = Promise.resolve();
+    await start({
+      after: (express) =>
+        void express.get('/late', (req, res) => {
+          res.on('finish', () => {
+            asked = getSession(req).then((found) => (session = found));
+          });
+          res.send('sent');
+        }),
+    });
+    const visitor = await app.signedIn({ ttl: -60 });
+    await visitor.get('/late');
+    await asked;
+    expect(session).toBeNull();
+    expect(app.supabase.calls('refresh')).toBe(0);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+});
+
+describe('a plain createServerClient of @supabase/ssr beside it', () => {
+  /** What a Next.js app would do with the same cookies. */
+  function ssrClient(jar: Map<string, string>): SupabaseClient {
+    const cookies: CookieMethodsServer = {
+      getAll: () => [...jar].map(([name, value]) => ({ name, value })),
+      setAll: (writes) => {
+        for (const { name, value } of writes) {
+          if (value === '') jar.delete(name);
+          else jar.set(name, value);
+        }
+      },
+    };
+    const client: unknown = createServerClient(app.supabase.url, app.supabase.publishableKey, { cookies });
+    return client as SupabaseClient;
+  }
+
+  it.each([0, 1500])('reads our cookies (%i bytes of metadata)', async (bytes) => {
+    await start();
+    const email = 'meta@example.com';
+    app.supabase.addUser({ email, password: 'long enough', metadata: { bio: 'ü'.repeat(bytes / 2) } });
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', { email, password: 'long enough' });
+    const { data } = await ssrClient(visitor.cookies).auth.getUser();
+    expect(data.user?.email).toBe(email);
+  });
+
+  it.each([0, 1500])('writes cookies that we read (%i bytes of metadata)', async (bytes) => {
+    await start();
+    const email = 'meta@example.com';
+    app.supabase.addUser({ email, password: 'long enough', metadata: { bio: 'ü'.repeat(bytes / 2) } });
+    const visitor = app.visitor();
+    const client = ssrClient(visitor.cookies);
+    const { error } = await client.auth.signInWithPassword({ email, password: 'long enough' });
+    expect(error).toBeNull();
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(email);
+  });
+
+  it('goes on with a session that we renewed', async () => {
+    await start();
+    const visitor = app.visitor();
+    setSession(visitor, await app.supabase.issueSession(ada.email, { ttl: -60 }));
+    await visitor.getJson('/auth/session');
+    const { data } = await ssrClient(visitor.cookies).auth.getUser();
+    expect(data.user?.email).toBe(ada.email);
+    expect(app.supabase.calls('refresh')).toBe(1);
+  });
+});
+
+it('works under bare node:http', async () => {
+  await start();
+  const { backendAuth } = await import('../../lib/backend/index.ts');
+  const router = backendAuth({ url: app.supabase.url, anonKey: app.supabase.publishableKey, now: app.clock.now });
+  const server = http.createServer((req, res) => {
+    router(req as never, res as never, () => void res.writeHead(404).end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const answer = await fetch(`http://127.0.0.1:${port}/auth/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(ada),
+  });
+  expect([answer.status, await answer.json()]).toEqual([200, { redirectTo: '/' }]);
+  server.close();
+  server.closeAllConnections();
+});

@@ -1,0 +1,169 @@
+import { follow } from '../support/supabase-stand-in/browser.ts';
+import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { Mail } from '../support/supabase-stand-in/index.ts';
+import type { Visitor } from '../support/visitor.ts';
+
+const eve = { email: 'eve@example.com', password: 'battery staple' };
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> =>
+  (app = await startBackendApp({ ...setup, standIn: { autoconfirm: false, ...setup?.standIn } }));
+afterEach(() => app.close());
+
+async function signUp(returnTo = '/account'): Promise<{ visitor: Visitor; mail: Mail }> {
+  const visitor = app.visitor();
+  const answer = await visitor.postJson('/auth/signup', { ...eve, returnTo });
+  if (answer.status !== 200) throw new Error(answer.text);
+  return { visitor, mail: app.supabase.mails.at(-1)! };
+}
+
+describe('a mail’s own link', () => {
+  it('signs in in the same browser, and comes back to where the visitor was going', async () => {
+    await start();
+    const { visitor, mail } = await signUp('/account?from=signup');
+    const done = await visitor.get(await follow(mail.confirmationUrl));
+    expect([done.status, done.headers.location]).toEqual([303, '/account?from=signup']);
+    expect([...visitor.cookies.keys()]).toEqual([app.cookieName]);
+  });
+
+  it('says "confirmed, please sign in" in another browser', async () => {
+    await start();
+    const { mail } = await signUp();
+    const page = await app.visitor().get(await follow(mail.confirmationUrl));
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('Your address is confirmed');
+    expect(page.text).toContain('href="/auth/login"');
+  });
+
+  it('says so after the five minutes that the backend keeps a flow, too, and cleans up', async () => {
+    await start();
+    const { visitor, mail } = await signUp();
+    app.clock.advance(6 * 60_000);
+    const page = await visitor.get(await follow(mail.confirmationUrl));
+    expect([page.status, page.text.includes('Your address is confirmed')]).toEqual([200, true]);
+    expect(page.text).toContain('/auth/login?returnTo=%2Faccount');
+    expect([...visitor.cookies.keys()].filter((name) => name.includes('-flow-'))).toEqual([]);
+    expect((await visitor.postJson('/auth/login', eve)).status).toBe(200);
+  });
+
+  it('opened twice goes home', async () => {
+    await start();
+    const { visitor, mail } = await signUp();
+    await visitor.get(await follow(mail.confirmationUrl));
+    const again = await visitor.get(await follow(mail.confirmationUrl));
+    expect([again.status, again.headers.location]).toEqual([303, '/']);
+  });
+});
+
+describe('/auth/confirm', () => {
+  const link = ({ tokenHash }: Mail, type = 'email'): string =>
+    `/auth/confirm?token_hash=${tokenHash}&type=${type}&next=/account`;
+
+  it('renders a button and spends nothing, as link scanners press none', async () => {
+    await start();
+    const { mail } = await signUp();
+    const page = await app.visitor().get(link(mail));
+    expect(page.status).toBe(200);
+    expect(page.text).toContain(`name="token_hash" value="${mail.tokenHash}"`);
+    expect(page.headers['referrer-policy']).toBe('same-origin');
+    expect(app.supabase.calls('verify')).toBe(0);
+  });
+
+  it.each(['email', 'signup'])('signs in by its POST, in any browser (type %s)', async (type) => {
+    await start();
+    const { mail } = await signUp();
+    const visitor = app.visitor();
+    const done = await postForm(visitor, '/auth/confirm', { token_hash: mail.tokenHash, type, returnTo: '/account' });
+    expect([done.status, done.headers.location]).toEqual([303, '/account']);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(eve.email);
+    expect(app.supabase.requests.find(({ endpoint }) => endpoint === 'verify')?.body).not.toHaveProperty('email');
+  });
+
+  it('says that a link is spent, and goes on for whoever pressed twice', async () => {
+    await start();
+    const { mail } = await signUp();
+    const visitor = app.visitor();
+    const fields = { token_hash: mail.tokenHash, type: 'email', returnTo: '/account' };
+    await postForm(visitor, '/auth/confirm', fields);
+    expect((await postForm(visitor, '/auth/confirm', fields)).headers.location).toBe('/account');
+    const stranger = await postForm(app.visitor(), '/auth/confirm', fields);
+    expect(stranger.status).toBe(400);
+    expect(stranger.text).toContain('already been used or has expired');
+  });
+
+  it('keeps the button while the backend is out of reach', async () => {
+    await start();
+    const { mail } = await signUp();
+    app.supabase.fail('verify', 503, 1);
+    const fields = { token_hash: mail.tokenHash, type: 'email' };
+    const failed = await postForm(app.visitor(), '/auth/confirm', fields);
+    expect([failed.status, Number(failed.headers['retry-after']) > 0]).toEqual([503, true]);
+    expect(failed.text).toContain(`value="${mail.tokenHash}"`);
+    expect((await postForm(app.visitor(), '/auth/confirm', fields)).status).toBe(303);
+  });
+
+  it.each([
+    ['type=recovery&token_hash=abc', 'unsupported_flow'],
+    ['type=phone_change&token_hash=abc', 'invalid_request'],
+    ['type=email', 'invalid_request'],
+    ['type=email&token_hash=<script>', 'invalid_request'],
+    ['token_hash=abc', 'invalid_request'],
+  ])('refuses ?%s', async (query, code) => {
+    await start();
+    const answer = await app.visitor().getJson(`/auth/confirm?${query}`);
+    expect([answer.status, answer.json.error.code]).toEqual([400, code]);
+    const posted = await postForm(app.visitor(), '/auth/confirm', Object.fromEntries(new URLSearchParams(query)));
+    expect(posted.status).toBe(400);
+  });
+
+  it('refuses a post from another site, which would sign the visitor in as somebody else', async () => {
+    await start();
+    const { mail } = await signUp();
+    const fields = { token_hash: mail.tokenHash, type: 'email' };
+    const answer = await postForm(app.visitor(), '/auth/confirm', fields, { 'sec-fetch-site': 'cross-site' });
+    expect([answer.status, app.supabase.calls('verify')]).toEqual([403, 0]);
+  });
+});
+
+describe('POST /auth/resend', () => {
+  it('sends the mail again, and its link works in this browser', async () => {
+    await start({ standIn: { mailFrequency: 0 } });
+    await signUp();
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/resend', { email: eve.email, returnTo: '/account' });
+    expect(app.supabase.mails).toHaveLength(2);
+    const done = await visitor.get(await follow(app.supabase.mails[1]!.confirmationUrl));
+    expect([done.status, done.headers.location]).toEqual([303, '/account']);
+  });
+
+  it('answers the same for every address: waiting, mailed a moment ago, confirmed, unknown', async () => {
+    await start();
+    await signUp();
+    app.supabase.addUser({ email: 'waiting@example.com', password: 'long enough', confirmed: false });
+    const emails = ['waiting@example.com', eve.email, ada.email, 'unknown@example.com'];
+    const answers: string[] = [];
+    for (const email of emails) {
+      const visitor = app.visitor();
+      const { status, text } = await visitor.postJson('/auth/resend', { email });
+      const cookies = [...visitor.cookies.keys()].map((name) => name.replace(/[0-9a-f]{32}/, 'ID'));
+      answers.push(JSON.stringify([status, text.replaceAll(email, 'EMAIL'), cookies]));
+    }
+    expect(new Set(answers).size).toBe(1);
+    expect(answers[0]).toContain('"emailConfirmationRequired\\":true');
+    expect(app.supabase.mails).toHaveLength(2);
+  });
+
+  it('shows a page to a form, and refuses what is no address', async () => {
+    await start();
+    const page = await postForm(app.visitor(), '/auth/resend', { email: ada.email });
+    expect([page.status, page.text.includes('Check your mail')]).toEqual([200, true]);
+    expect((await app.visitor().postJson('/auth/resend', { email: 'x' })).status).toBe(400);
+    expect((await app.visitor().get('/auth/resend')).status).toBe(405);
+  });
+
+  it('says when the backend is out of reach', async () => {
+    await start();
+    app.supabase.fail('resend', 503);
+    expect((await app.visitor().postJson('/auth/resend', { email: ada.email })).status).toBe(503);
+  });
+});

@@ -1,0 +1,236 @@
+import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { Visitor } from '../support/visitor.ts';
+
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+afterEach(() => app.close());
+
+/** Through the provider's page and back, up to the callback's URL. */
+async function authorize(visitor: Visitor, path: string, approve = true): Promise<string> {
+  const begin = await visitor.get(path);
+  if (begin.status !== 302) throw new Error(`No start but ${begin.status}: ${begin.text}`);
+  return (await app.supabase.authorize(begin.location, { approve })).href;
+}
+
+describe('starting OAuth', () => {
+  it('redirects to the backend with PKCE and our own callback', async () => {
+    await start({ prefix: '/app' });
+    const answer = await app.visitor().get('/app/auth/login?provider=github');
+    expect(answer.status).toBe(302);
+    const { searchParams, pathname } = new URL(answer.location);
+    expect(pathname).toBe('/auth/v1/authorize');
+    expect(searchParams.get('redirect_to')).toBe(`${app.origin}/app/auth/callback`);
+    expect(searchParams.get('code_challenge_method')).toBe('s256');
+  });
+
+  it('answers { redirectTo } to the typed client', async () => {
+    await start();
+    const answer = await app.visitor().getJson('/auth/login?provider=github&returnTo=/account');
+    expect(answer.status).toBe(200);
+    expect(answer.json.redirectTo).toContain('/auth/v1/authorize?provider=github');
+  });
+
+  it('begins at once where a provider is the default', async () => {
+    await start({ options: { defaultProvider: 'google', pages: { signIn: '/sign-in' } } });
+    expect((await app.visitor().get('/auth/login')).location).toContain('provider=google');
+  });
+
+  it.each<[BackendAppSetup['options'], string, number]>([
+    [{ callbackUrl: 'https://front.example/cb', appBaseUrl: 'https://app.example' }, 'https://front.example/cb', 302],
+    [{ appBaseUrl: 'https://app.example/base/' }, 'https://app.example/base/auth/callback', 302],
+  ])('with %j names %s as the callback', async (options, callback, status) => {
+    await start({ options: options ?? {} });
+    const answer = await app.visitor().get('/auth/login?provider=github');
+    expect(answer.status).toBe(status);
+    expect(new URL(answer.location).searchParams.get('redirect_to')).toBe(callback);
+  });
+
+  it('allows any well-formed provider where the list is empty, and only listed ones and the default otherwise', async () => {
+    await start();
+    expect((await app.visitor().get('/auth/login?provider=custom:acme')).status).toBe(302);
+    for (const name of ['', 'GitHub', 'a b', '../x', 'x'.repeat(80), '%00']) {
+      expect((await app.visitor().get(`/auth/login?provider=${name}`)).status).toBe(400);
+    }
+    await app.close();
+    await start({ options: { providers: [{ name: 'github', scopes: 'repo gist' }], defaultProvider: 'google' } });
+    const listed = await app.visitor().get('/auth/login?provider=github');
+    expect(new URL(listed.location).searchParams.get('scopes')).toBe('repo gist');
+    expect((await app.visitor().get('/auth/login?provider=google')).status).toBe(302);
+    const other = await app.visitor().getJson('/auth/login?provider=facebook');
+    expect([other.status, other.json.error.code]).toEqual([400, 'unknown_provider']);
+  });
+
+  it('does nothing for HEAD, a prefetch or an image', async () => {
+    await start();
+    const visitor = app.visitor();
+    const head = await visitor.ask('/auth/login?provider=github', { method: 'HEAD' });
+    const prefetch = await visitor.get('/auth/login?provider=github', { headers: { 'sec-purpose': 'prefetch' } });
+    const image = await visitor.get('/auth/login?provider=github', { headers: { 'sec-fetch-mode': 'no-cors' } });
+    expect([head.status, prefetch.status, image.status]).toEqual([204, 403, 403]);
+    expect(visitor.cookies.size).toBe(0);
+  });
+
+  it('keeps its cookies for ten minutes, HttpOnly, at most five flows and 4 KB of returnTo', async () => {
+    await start();
+    const visitor = app.visitor();
+    const first = await visitor.get('/auth/login?provider=github&returnTo=/account');
+    for (const line of first.setCookies) expect(line).toMatch(/; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/);
+    for (let tab = 0; tab < 8; tab += 1) {
+      await visitor.get(`/auth/login?provider=github&returnTo=/${'x'.repeat(1500)}${tab}`);
+    }
+    const names = [...visitor.cookies.keys()];
+    expect(names.filter((name) => /-flow-[0-9a-f]{32}-code-verifier$/.test(name))).toHaveLength(5);
+    expect(visitor.cookieHeader().length).toBeLessThan(5_500);
+  });
+});
+
+describe('the callback', () => {
+  it('exchanges the code, goes where the visitor wanted to be, and leaves no verifier behind', async () => {
+    await start();
+    const visitor = app.visitor();
+    const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account?a=1%26b=2');
+    const done = await visitor.get(callback);
+    expect([done.status, done.headers.location]).toEqual([303, '/account?a=1&b=2']);
+    expect([...visitor.cookies.keys()]).toEqual([app.cookieName]);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe('octavia@example.com');
+  });
+
+  it.each([
+    ['in the order of their start', [0, 1]],
+    ['the other way round', [1, 0]],
+  ])('serves two tabs %s, each with its own way back', async (_order, order) => {
+    await start();
+    const visitor = app.visitor();
+    const tabs = [
+      await authorize(visitor, '/auth/login?provider=github&returnTo=/account/one'),
+      await authorize(visitor, '/auth/login?provider=google&returnTo=/account/two'),
+    ];
+    const ways = ['/account/one', '/account/two'];
+    for (const tab of order) {
+      const done = await visitor.get(tabs[tab]!);
+      expect([done.status, done.headers.location]).toEqual([303, ways[tab]]);
+    }
+    expect([...visitor.cookies.keys()]).toEqual([app.cookieName]);
+  });
+
+  it('sanitises the way back again, as anybody may have written its cookie', async () => {
+    await start();
+    const visitor = app.visitor();
+    const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
+    for (const name of visitor.cookies.keys()) {
+      if (name.endsWith('-state')) visitor.cookies.set(name, 'oauth://evil.example');
+    }
+    expect((await visitor.get(callback)).headers.location).toBe('/');
+  });
+
+  it('spends its code once for parallel repeats, and goes home when it is replayed', async () => {
+    let hooks = 0;
+    await start({ options: { onSignIn: () => void (hooks += 1) } });
+    const visitor = app.visitor();
+    const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
+    const cookie = visitor.cookieHeader();
+    const answers = await Promise.all([1, 2, 3].map(() => app.visitor().get(callback, { headers: { cookie } })));
+    expect(answers.map(({ status, headers }) => [status, headers.location])).toEqual(
+      Array.from({ length: 3 }, () => [303, '/account']),
+    );
+    expect([app.supabase.calls('pkce'), hooks]).toEqual([1, 1]);
+    await visitor.get(callback);
+    const replayed = await visitor.get(callback);
+    expect([replayed.status, replayed.headers.location]).toEqual([303, '/']);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('is not disturbed by the dead session of before, which a refresh would take the verifiers along with', async () => {
+    await start();
+    const visitor = app.visitor();
+    const dead = await app.supabase.issueSession(ada.email, { ttl: -10 });
+    setSession(visitor, { ...dead, refresh_token: 'spent-long-ago' });
+    const callback = await authorize(visitor, '/auth/login?provider=github');
+    expect((await visitor.get(callback)).status).toBe(303);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe('octavia@example.com');
+    expect(app.supabase.calls('refresh')).toBe(0);
+  });
+
+  it('never asks the backend about a code that this browser holds no verifier for', async () => {
+    await start();
+    const foreign = await authorize(app.visitor(), '/auth/login?provider=github');
+    const victim = app.visitor();
+    const answer = await victim.get(foreign);
+    expect(answer.status).toBe(200);
+    expect(victim.cookies.size).toBe(0);
+    expect(app.supabase.calls('pkce')).toBe(0);
+  });
+
+  it('does not sign anybody in with somebody else’s code', async () => {
+    await start();
+    const foreign = await authorize(app.visitor(), '/auth/login?provider=github');
+    const victim = app.visitor();
+    const own = await authorize(victim, '/auth/login?provider=github&returnTo=/account');
+    const attack = await victim.get(foreign);
+    expect(attack.status).toBe(400);
+    expect((await victim.getJson('/auth/session')).status).toBe(401);
+    // And the victim's own sign-in, which is still under way, goes on.
+    await victim.get('/auth/login?provider=github&returnTo=/account');
+    expect(own).toContain('code=');
+  });
+
+  it('keeps the flow when the backend is out of reach, so that a reload works', async () => {
+    await start({ options: { timeoutMs: 300 } });
+    const visitor = app.visitor();
+    const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
+    app.supabase.fail('pkce', 503, 1);
+    expect((await visitor.get(callback)).status).toBe(503);
+    expect((await visitor.get(callback)).headers.location).toBe('/account');
+  });
+
+  it('tells a cancelled sign-in so, and never shows the provider’s words', async () => {
+    await start();
+    const visitor = app.visitor();
+    const denied = await authorize(visitor, '/auth/login?provider=github', false);
+    expect(denied).toContain('error_description');
+    const answer = await visitor.get(`${denied.split('#')[0] ?? ''}&error_description=<b>evil</b>`);
+    expect(answer.status).toBe(403);
+    expect(answer.text).not.toMatch(/denied your application|evil/);
+    expect(answer.text).toContain('href="/auth/login"');
+  });
+
+  it.each([
+    ['error=access_denied&error_code=signup_disabled', 403, 'signup_disabled'],
+    ['error=access_denied&error_code=user_banned', 403, 'user_banned'],
+    ['error=access_denied&error_code=otp_expired', 400, 'link_expired'],
+    ['error_code=otp_expired', 400, 'link_expired'],
+    ['error_code=over_email_send_rate_limit', 429, 'rate_limited'],
+    ['error=invalid_request&error_code=bad_oauth_state', 400, 'invalid_state'],
+    ['error=server_error&error_code=unexpected_failure', 503, 'provider_unavailable'],
+    ['error=temporarily_unavailable', 503, 'provider_unavailable'],
+    ['error=whatever&error_code=__proto__', 403, 'access_denied'],
+    ['type=recovery&code=abc', 400, 'unsupported_flow'],
+    ['code=', 400, 'invalid_request'],
+    ['', 400, 'invalid_request'],
+  ])('?%s is %i %s', async (query, status, code) => {
+    await start();
+    const answer = await app.visitor().getJson(`/auth/callback?${query}`);
+    expect([answer.status, answer.json.error.code]).toEqual([status, code]);
+    expect(app.eventTypes()).toContain('sign_in_failed');
+  });
+
+  it('goes home with an error that a signed-in visitor comes back to, and with a mere message', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const late = await visitor.get('/auth/callback?error=access_denied');
+    const message = await app.visitor().get('/auth/callback?message=Confirmation+link+accepted');
+    expect([late.status, late.headers.location]).toEqual([303, '/']);
+    expect([message.status, message.headers.location]).toEqual([303, '/']);
+  });
+
+  it('does nothing for HEAD or a prefetch', async () => {
+    await start();
+    const visitor = app.visitor();
+    const callback = await authorize(visitor, '/auth/login?provider=github');
+    expect((await visitor.ask(callback, { method: 'HEAD' })).status).toBe(204);
+    expect((await visitor.get(callback, { headers: { 'sec-purpose': 'prefetch;prerender' } })).status).toBe(403);
+    expect(app.supabase.calls('pkce')).toBe(0);
+    expect((await visitor.get(callback)).status).toBe(303);
+  });
+});

@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import { SignJWT } from 'jose';
+import { backendAuth, ConfigurationError } from '../../lib/backend/index.ts';
+import type { BackendAuthOptions } from '../../lib/backend/index.ts';
+import { readBackendOptions } from '../../lib/backend/options.ts';
+
+const publishable = `sb_publishable_${randomBytes(16).toString('hex')}`;
+const hosted = 'https://abcdefghijklmnopqrst.supabase.co';
+
+function jwt(claims: Record<string, unknown>): Promise<string> {
+  return new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(randomBytes(32));
+}
+
+function problemsOf(options: BackendAuthOptions, environment: Record<string, string> = {}): readonly string[] {
+  try {
+    readBackendOptions(options, environment);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.problems;
+    throw error;
+  }
+}
+
+describe('the key', () => {
+  it('is fine as a publishable key of any length', () => {
+    expect(problemsOf({ url: hosted, anonKey: publishable })).toEqual([]);
+    expect(problemsOf({ url: hosted, anonKey: 'sb_publishable_x' })).toEqual([]);
+  });
+
+  it('is fine as a legacy anon key', async () => {
+    for (const claims of [
+      { role: 'anon', iss: 'supabase-demo' },
+      { role: 'anon', ref: 'abcdefghijklmnopqrst', iss: 'supabase', exp: 4_102_444_800 },
+    ]) {
+      expect(problemsOf({ url: hosted, anonKey: await jwt(claims) })).toEqual([]);
+    }
+  });
+
+  const refused: readonly (readonly [kind: string, key: () => Promise<string> | string])[] = [
+    ['a secret key', () => `sb_secret_${randomBytes(16).toString('hex')}`],
+    ['a secret key', () => `  sb_secret_${randomBytes(16).toString('hex')}\n`],
+    ['a secret key', () => `"sb_secret_${randomBytes(16).toString('hex')}"`],
+    ['a key of an unknown kind', () => `sb_temp_${randomBytes(8).toString('hex')}`],
+    ['a key of an unknown kind', () => 'SB_PUBLISHABLE_x'.toLowerCase().replace('publishable', 'Publishable')],
+    ['a personal access token', () => `sbp_${randomBytes(20).toString('hex')}`],
+    ['a service-role key', () => jwt({ role: 'service_role' })],
+    ['an administrator’s key', () => jwt({ role: 'supabase_admin' })],
+    ['a user’s access token', () => jwt({ role: 'authenticated', sub: 'somebody' })],
+    ['a user’s access token', () => jwt({ role: 'anon', sub: 'somebody' })],
+    ['a user’s access token', () => jwt({ role: 'anon', session_id: 'a-session' })],
+    ['a key of an unknown kind', () => jwt({ role: ['anon', 'service_role'] })],
+    ['a key of an unknown kind', () => jwt({ iss: 'supabase' })],
+    ['an expired key', () => jwt({ role: 'anon', exp: 1 })],
+    ['a key of another project', () => jwt({ role: 'anon', ref: 'zzzzzzzzzzzzzzzzzzzz' })],
+    ['a key with blanks or quotes around it', () => ` ${publishable}`],
+    ['a key with blanks or quotes around it', () => `'${publishable}'`],
+    ['not a Supabase key', () => 'your-anon-key'],
+    ['not a Supabase key', () => randomBytes(40).toString('base64')],
+    ['a key of an unknown kind', () => 'a.b.c'],
+  ];
+
+  it.each(refused)('is refused as %s, without being printed', async (kind, make) => {
+    const anonKey = await make();
+    const problems = problemsOf({ url: hosted, anonKey });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(`is ${kind};`);
+    expect(problems[0]).toContain('BAAS_ANON_KEY');
+    expect(problems.join('')).not.toContain(anonKey.trim());
+  });
+
+  it('of whatever kind is the only one that counts: an object or a function is no key', () => {
+    expect(problemsOf({ url: hosted, anonKey: { toString: () => publishable } as unknown as string })[0]).toContain(
+      'anonKey',
+    );
+  });
+});
+
+describe('options', () => {
+  it('beat environment variables, and the first variable that is not empty wins', () => {
+    const environment = {
+      BAAS_URL: '',
+      NEXT_PUBLIC_BAAS_URL: 'https://second.example.com',
+      NEXT_PUBLIC_BAAS_PUBLISHABLE_DEFAULT_KEY: 'sb_publishable_last',
+      BAAS_PUBLISHABLE_KEY: publishable,
+      APP_BASE_URL: 'https://app.example.com',
+    };
+    expect(readBackendOptions({}, environment)).toMatchObject({
+      url: 'https://second.example.com',
+      anonKey: publishable,
+      appBaseUrl: 'https://app.example.com',
+      cookieName: 'sb-second-auth-token',
+    });
+    expect(readBackendOptions({ url: 'https://first.example.com/' }, environment).url).toBe(
+      'https://first.example.com',
+    );
+  });
+
+  it('are all checked before anything is said, each problem with its option and variables', () => {
+    const options = { providers: ['GitHub'], colour: 'red', pages: { signIn: 'sign-in' } } as BackendAuthOptions;
+    const problems = problemsOf(options);
+    const text = problems.join('\n');
+    expect(text).toContain('url (env BAAS_URL or NEXT_PUBLIC_BAAS_URL) is missing');
+    expect(text).toMatch(/anonKey \(env BAAS_ANON_KEY or .*\) is missing/);
+    expect(text).toContain('colour is not an option');
+    expect(text).toContain('providers.0');
+    expect(text).toContain('pages.signIn');
+    expect(problems).toHaveLength(5);
+  });
+
+  it.each<[BackendAuthOptions, string]>([
+    [{ loginPath: '/auth/session' }, 'loginPath'],
+    [{ providers: ['github', { name: 'github' }] }, 'twice'],
+    [{ pages: { signIn: '/auth/login' } }, 'pages.signIn is loginPath itself'],
+    [{ pages: { text: { colour: 'red' } as never } }, 'pages.text.colour'],
+    [{ callbackUrl: '/auth/callback' }, 'callbackUrl'],
+    [{ url: 'https://user:secret@host.example' }, 'url'],
+    [{ signOutScope: 'others' as 'local' }, 'signOutScope'],
+    [{ protectedRoutes: '/a(.*)/b' }, 'protectedRoutes'],
+    [{ throttle: true as unknown as false }, 'throttle'],
+  ])('%j is a problem', (options, word) => {
+    const problems = problemsOf({ url: hosted, anonKey: publishable, ...options });
+    expect(problems.join('\n')).toContain(word);
+  });
+
+  it('that are wrong stop the application at construction', () => {
+    expect(() => backendAuth({ url: hosted, anonKey: 'sb_secret_x' })).toThrow(ConfigurationError);
+  });
+});

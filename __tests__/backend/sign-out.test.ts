@@ -1,0 +1,122 @@
+import { postForm, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { Fault } from '../support/supabase-stand-in/index.ts';
+
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+afterEach(() => app.close());
+
+describe('POST /auth/logout', () => {
+  it('clears the cookie, ends the session at the backend (this one only) and redirects', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const elsewhere = await app.signedIn();
+    const answer = await postForm(visitor, '/auth/logout', { returnTo: '/bye' });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/bye']);
+    expect(visitor.cookies.size).toBe(0);
+    expect(app.supabase.requests.at(-1)?.url.search).toBe('?scope=local');
+    expect((await elsewhere.getJson('/auth/session')).status).toBe(200);
+    expect(app.eventTypes()).toContain('signed_out');
+  });
+
+  it('needs no body, and answers { redirectTo } to the typed client', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const answer = await visitor.post('/auth/logout', { headers: { accept: 'application/json' } });
+    expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/' }]);
+    expect((await visitor.postJson('/auth/logout', { returnTo: '//evil.example' })).json).toEqual({ redirectTo: '/' });
+  });
+
+  it('ends all of the user’s sessions where the scope is global', async () => {
+    await start({ options: { signOutScope: 'global' } });
+    const visitor = await app.signedIn();
+    await visitor.post('/auth/logout');
+    expect(app.supabase.requests.at(-1)?.url.search).toBe('?scope=global');
+  });
+
+  it('leaves nothing that the old cookie could open, in the cache or after a refresh', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    await visitor.getJson('/auth/session');
+    const cookie = visitor.cookieHeader();
+    await visitor.post('/auth/logout');
+    const replayed = await app.visitor().get('/auth/session', { headers: { cookie } });
+    expect(replayed.status).toBe(401);
+    app.clock.advance(61 * 60_000);
+    const later = await app.visitor().get('/auth/session', { headers: { cookie } });
+    expect(later.status).toBe(401);
+  });
+
+  it.each<Fault>([401, 403, 429, 500, 'html502', 'refuse', 'hang'])(
+    'clears the cookie although the backend answers %s',
+    async (fault) => {
+      await start({ options: { timeoutMs: 300 } });
+      const visitor = await app.signedIn();
+      app.supabase.fail('logout', fault);
+      const answer = await visitor.post('/auth/logout');
+      expect([answer.status, visitor.cookies.size]).toEqual([303, 0]);
+    },
+  );
+
+  it('works with an expired token, with the backend down, and with a cookie that nobody can read', async () => {
+    await start({ options: { timeoutMs: 300 } });
+    const expired = await app.signedIn({ ttl: -60 });
+    expect((await expired.post('/auth/logout')).status).toBe(303);
+    expect(app.supabase.requests.slice(-2).map(({ endpoint }) => endpoint)).toEqual(['refresh', 'logout']);
+    const down = await app.signedIn({ ttl: -60 });
+    app.supabase.fail('all', 'hang');
+    expect((await down.post('/auth/logout')).status).toBe(303);
+    const unreadable = app.visitor();
+    unreadable.cookies.set(app.cookieName, 'garbage');
+    expect((await unreadable.post('/auth/logout')).status).toBe(303);
+    for (const visitor of [expired, down, unreadable]) expect(visitor.cookies.size).toBe(0);
+  });
+
+  it('refuses a post from another site', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const answer = await visitor.post('/auth/logout', { headers: { origin: 'https://evil.example' } });
+    expect([answer.status, visitor.cookies.size]).toEqual([403, 1]);
+  });
+});
+
+describe('GET /auth/logout', () => {
+  it.each([
+    ['from a page of this site', { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate' }],
+    ['typed by the visitor', { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' }],
+    ['by a client that is no browser', {}],
+    ['on plain http, from this site', { referer: 'ORIGIN/account' }],
+  ])('signs out %s', async (_what, headers) => {
+    await start();
+    const visitor = await app.signedIn();
+    const sent = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, value.replace('ORIGIN', app.origin)]),
+    );
+    const answer = await visitor.get('/auth/logout?returnTo=/bye', { headers: sent });
+    expect([answer.status, answer.headers.location, visitor.cookies.size]).toEqual([302, '/bye', 0]);
+  });
+
+  it.each([
+    ['another site', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }],
+    ['a sister domain', { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate' }],
+    ['an image', { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'no-cors' }],
+    ['a prefetch', { 'sec-fetch-site': 'same-origin', 'sec-purpose': 'prefetch' }],
+    ['a browser’s own prerendering', { 'sec-fetch-site': 'none', 'sec-purpose': 'prefetch;prerender' }],
+    ['another site, on plain http', { referer: 'https://evil.example/' }],
+  ])('signs nobody out for %s, but shows a button that posts', async (_what, headers) => {
+    await start();
+    const visitor = await app.signedIn();
+    const answer = await visitor.get('/auth/logout?returnTo=/bye', { headers });
+    expect([answer.status, visitor.cookies.size]).toEqual([200, 1]);
+    expect(answer.text).toContain('<form method="post" action="/auth/logout">');
+    expect(answer.text).toContain('value="/bye"');
+    expect(app.supabase.calls('logout')).toBe(0);
+  });
+
+  it('does nothing for HEAD', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    expect((await visitor.ask('/auth/logout', { method: 'HEAD' })).status).toBe(200);
+    expect(visitor.cookies.size).toBe(1);
+  });
+});

@@ -1,0 +1,92 @@
+import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { Answer } from '../support/visitor.ts';
+
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+afterEach(() => app.close());
+
+const guess = (email: string = ada.email, headers: Record<string, string> = {}): Promise<Answer> =>
+  postForm(app.visitor(), '/auth/login', { email, password: 'wrong' }, { accept: 'application/json', ...headers });
+
+async function guessTimes(count: number, ...rest: Parameters<typeof guess>): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let index = 0; index < count; index += 1) statuses.push((await guess(...rest)).status);
+  return statuses;
+}
+
+describe('failed sign-ins', () => {
+  it('are refused after ten per account, before the backend is asked, and told when to come back', async () => {
+    await start();
+    expect(await guessTimes(10)).toEqual(Array.from({ length: 10 }, () => 401));
+    const refused = await guess();
+    expect([refused.status, refused.json.error.code]).toEqual([429, 'rate_limited']);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(app.supabase.calls('password')).toBe(10);
+    expect(app.events).toContainEqual(expect.objectContaining({ type: 'throttled', scope: 'account' }));
+    expect((await guess('other@example.com')).status).toBe(401);
+    const form = await postForm(app.visitor(), '/auth/login', ada);
+    expect([form.status, form.text.includes('Too many attempts')]).toEqual([429, true]);
+  });
+
+  it('count in parallel as well', async () => {
+    await start();
+    const answers = await Promise.all(Array.from({ length: 30 }, () => guess()));
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(10);
+  });
+
+  it('are forgotten after a success', async () => {
+    await start();
+    await guessTimes(9);
+    expect((await app.visitor().postJson('/auth/login', ada)).status).toBe(200);
+    expect(await guessTimes(9)).not.toContain(429);
+  });
+
+  it('do not count while the backend is out of reach', async () => {
+    await start();
+    app.supabase.fail('password', 503);
+    await guessTimes(15);
+    app.supabase.heal();
+    expect((await guess()).status).toBe(401);
+  });
+
+  it('count per network, by the address that the application trusts', async () => {
+    await start({ before: (express) => void express.set('trust proxy', 1) });
+    const from = (address: string) => ({ 'x-forwarded-for': address });
+    await guessTimes(10, ada.email, from('203.0.113.7'));
+    expect((await guess(ada.email, from('203.0.113.7'))).status).toBe(429);
+    expect((await guess(ada.email, from('203.0.113.8'))).status).toBe(401);
+    await guessTimes(10, ada.email, from('2001:db8:1:2::1'));
+    expect((await guess(ada.email, from('2001:db8:1:2:ffff::9'))).status).toBe(429);
+  });
+
+  it('warn once where a proxy is not trusted, and limit no network then', async () => {
+    await start();
+    const headers = { 'x-forwarded-for': '203.0.113.7' };
+    for (let index = 0; index < 110; index += 1) {
+      expect((await guess(`nobody${index}@example.com`, headers)).status).toBe(401);
+    }
+    expect(app.eventTypes().filter((type) => type === 'configuration_warning')).toHaveLength(1);
+  });
+
+  it('count by the application’s own word where it has one, and not at all where that is wanted', async () => {
+    await start({ options: { clientAddress: (req) => String(req.headers['x-test-address']) } });
+    await guessTimes(10, ada.email, { 'x-test-address': '192.0.2.1' });
+    expect((await guess(ada.email, { 'x-test-address': '192.0.2.2' })).status).toBe(401);
+    await app.close();
+    await start({ options: { throttle: false } });
+    expect(await guessTimes(12)).not.toContain(429);
+  });
+});
+
+it('sign-ups and mails count even when they succeed, so that no mailbox is flooded', async () => {
+  await start({ standIn: { autoconfirm: false, mailFrequency: 0 } });
+  const statuses: number[] = [];
+  for (let index = 0; index < 12; index += 1) {
+    statuses.push((await app.visitor().postJson('/auth/resend', { email: 'eve@example.com' })).status);
+  }
+  expect(statuses.slice(10)).toEqual([429, 429]);
+  expect(
+    (await app.visitor().postJson('/auth/signup', { email: 'EVE@example.com', password: 'long enough' })).status,
+  ).toBe(429);
+});
