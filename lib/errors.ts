@@ -19,7 +19,7 @@ export const errorTable = {
   },
   invalid_host: {
     status: 400,
-    message: 'The Host header is not a valid host name.',
+    message: 'The Host header is not a valid host name. Open the application under its own address.',
     when: 'The request names no usable host, so no absolute URL can be built.',
   },
   invalid_state: {
@@ -44,7 +44,7 @@ export const errorTable = {
   },
   unsupported_flow: {
     status: 400,
-    message: 'This kind of link is not supported here.',
+    message: 'This kind of link is not supported here. Sign in as usual, or ask the people who run this application.',
     when: 'A link asks for something this adapter does not do, such as password recovery.',
   },
   captcha_failed: {
@@ -59,7 +59,7 @@ export const errorTable = {
   },
   invalid_credentials: {
     status: 401,
-    message: 'The e-mail address or the password is not correct.',
+    message: 'The e-mail address or the password is not correct. Check both and try again.',
     when: 'E-mail and password do not match; the same for an unknown address.',
   },
   access_denied: {
@@ -69,7 +69,7 @@ export const errorTable = {
   },
   forbidden: {
     status: 403,
-    message: 'You are signed in, but this is not open to you.',
+    message: 'You are signed in, but this is not open to you. Ask for access, or sign in with another account.',
     when: 'A guard’s organization, assurance level or check is not satisfied.',
   },
   cross_site_request: {
@@ -79,7 +79,7 @@ export const errorTable = {
   },
   prefetch_refused: {
     status: 403,
-    message: 'Sign-in and sign-out do not start from a prefetch or an embedded resource.',
+    message: 'Sign-in and sign-out do not start from a prefetch or an embedded resource. Open the page itself.',
     when: 'A browser prefetches a route with side effects, or loads it as an image, script or the like.',
   },
   email_not_confirmed: {
@@ -89,7 +89,8 @@ export const errorTable = {
   },
   signup_disabled: {
     status: 403,
-    message: 'New accounts cannot be created here.',
+    message:
+      'New accounts cannot be created here. Sign in with an existing one, or ask the people who run this application.',
     when: 'Sign-up, or sign-in by e-mail, is switched off in the project.',
   },
   user_banned: {
@@ -104,7 +105,7 @@ export const errorTable = {
   },
   method_not_allowed: {
     status: 405,
-    message: 'This method has no meaning here. See the Allow header.',
+    message: 'This method has no meaning here. Use one that the Allow header names.',
     when: 'An auth route is asked with a method it does not know.',
   },
   email_in_use: {
@@ -114,7 +115,7 @@ export const errorTable = {
   },
   payload_too_large: {
     status: 413,
-    message: 'The request body is larger than 16 KB.',
+    message: 'The request body is larger than 16 KB. Send only the fields of the form.',
     when: 'A form or JSON body exceeds the limit.',
   },
   unsupported_media_type: {
@@ -129,7 +130,8 @@ export const errorTable = {
   },
   session_too_large: {
     status: 422,
-    message: 'Your account carries more data than a session cookie can hold. Contact the people who run this application.',
+    message:
+      'Your account carries more data than a session cookie can hold. Contact the people who run this application.',
     when: 'The session would take more than 12 KB of cookies.',
   },
   rate_limited: {
@@ -139,7 +141,8 @@ export const errorTable = {
   },
   provider_refused: {
     status: 502,
-    message: 'Sign-in is not available because of a configuration problem. The operators have been told.',
+    message:
+      'Sign-in is not available because of a configuration problem. Please tell the people who run this application.',
     when: 'The provider refuses the application’s own key, or answers something unusable.',
   },
   token_rejected: {

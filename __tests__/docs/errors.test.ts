@@ -1,0 +1,29 @@
+import { spawnSync } from 'node:child_process';
+import { errorTable } from '../../lib/errors.ts';
+
+it('keeps docs/errors.md as the code says', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['tools/error-table.ts', '--check'], { encoding: 'utf8' });
+  expect({ status, stderr }).toMatchObject({ status: 0 });
+});
+
+describe('every error message', () => {
+  const rows = Object.entries(errorTable);
+
+  it.each(rows)('%s says what happened, and then what to do', (_code, { message }) => {
+    const isOneThingOnly = message.split(/(?<=[.:;,]) /).length < 2 && !/^(?:Send|Use|Please) /.test(message);
+    expect(isOneThingOnly).toBe(false);
+    expect(message).toMatch(/^[A-Z].*\.$/s);
+  });
+
+  it.each(rows)('%s says when it comes, for the documentation', (_code, { when }) => {
+    expect(when).toMatch(/^[A-Z].{15,}\.$/s);
+  });
+
+  it.each(rows)('%s has the status of a failure', (_code, { status }) => {
+    expect([400, 401, 403, 405, 409, 413, 415, 422, 429, 500, 502, 503]).toContain(status);
+  });
+
+  it('names no product that a visitor does not know', () => {
+    for (const [, { message }] of rows) expect(message).not.toMatch(/WorkOS|Supabase|GoTrue|OAuth|JWKS|token/i);
+  });
+});

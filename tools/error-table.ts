@@ -1,0 +1,137 @@
+/**
+ * Writes docs/errors.md from the tables in the code; with `--check` it only says whether that is up to date.
+ *
+ *     node tools/error-table.ts [--check]
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { format, resolveConfig } from 'prettier';
+import { errorTable } from '../lib/errors.ts';
+import type { AuthEvent } from '../lib/types.ts';
+
+type EventOf<Type extends AuthEvent['type']> = Extract<AuthEvent, { type: Type }>;
+
+/** Every field must be listed: a new one that is not described here does not compile, nor does one that is gone. */
+type EventRows = {
+  readonly [Type in AuthEvent['type']]: {
+    readonly when: string;
+    readonly fields: Readonly<Record<Exclude<keyof EventOf<Type>, 'type' | 'adapter'>, string>>;
+  };
+};
+
+const subject = { userId: '', sessionId: '', organizationId: '' };
+
+const events: EventRows = {
+  signed_in: { when: 'Somebody signed in or up, and the session is about to be stored.', fields: subject },
+  signed_out: { when: 'Somebody signed out here.', fields: subject },
+  session_refreshed: { when: 'An access token was renewed.', fields: subject },
+  session_ended: {
+    when: 'The provider ended the session for good: revoked, banned, refresh token spent. The cookie is cleared.',
+    fields: { ...subject, reason: "the provider's code" },
+  },
+  refresh_failed: {
+    when: 'The provider could not be asked for a new token. The session is kept.',
+    fields: { ...subject, code: 'an error code of the table above' },
+  },
+  refresh_skipped: {
+    when: 'A refresh was due, but the response had already begun, so no token was spent.',
+    fields: { reason: '`headers_sent`' },
+  },
+  sign_in_failed: {
+    when: 'A sign-in or sign-up came to nothing.',
+    fields: { code: 'an error code of the table above' },
+  },
+  cookie_lost: {
+    when: 'Cookies came too late: the response had already begun. Ask for the session before you stream.',
+    fields: { names: "the cookies' names" },
+  },
+  session_rejected: {
+    when: 'A session cookie that cannot be opened or trusted was cleared.',
+    fields: { reason: 'why, such as `unreadable` or `subject`' },
+  },
+  session_large: {
+    when: 'The session takes more than 8 KB of cookies. Over 12 KB sign-in is refused.',
+    fields: { bytes: 'bytes of the `Cookie` header' },
+  },
+  keys_unavailable: {
+    when: "The provider's signing keys could not be fetched.",
+    fields: { stale: 'whether cached keys serve meanwhile' },
+  },
+  coordinator_unavailable: {
+    when: 'The shared coordinator is out of reach. This process coordinates for itself.',
+    fields: { operation: 'what it was asked for' },
+  },
+  throttled: {
+    when: 'Too many failed attempts: the backend was not asked.',
+    fields: { scope: '`account` or `network`' },
+  },
+  configuration_warning: {
+    when: 'Something about the set-up that works, and should not stay so.',
+    fields: { message: 'a sentence for the operators' },
+  },
+};
+
+const row = (...cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+const table = (head: readonly string[], rows: readonly string[]): string =>
+  [row(...head), row(...head.map(() => '---')), ...rows].join('\n');
+
+const errorRows = Object.entries(errorTable).map(([code, { status, message, when }]) =>
+  row(`\`${code}\``, String(status), when, message),
+);
+
+const eventRows = Object.entries(events).map(([type, { when, fields }]) =>
+  row(
+    `\`${type}\``,
+    when,
+    Object.entries(fields)
+      .map(([name, meaning]) => (meaning === '' ? `\`${name}\`` : `\`${name}\`: ${meaning}`))
+      .join('; '),
+  ),
+);
+
+const page = `# Errors and events
+
+<!-- Made by \`npm run docs:errors\` from lib/errors.ts and tools/error-table.ts: change those. -->
+
+## Errors
+
+Every failure that a visitor can meet is an \`AuthError\` with one of these codes. A document gets a small page, a JSON request
+
+\`\`\`json
+{ "error": { "status": 401, "code": "unauthenticated", "message": "You are not signed in. Sign in to continue." } }
+\`\`\`
+
+Branch on \`code\`: codes stay, texts may improve. Where waiting helps, \`Retry-After\` says how many seconds. A message never holds a secret, a token or the
+provider's own words; those are in \`error.cause\`, for your logs. \`onError(error, req, res, next)\` takes the answer over.
+
+${table(['Code', 'Status', 'When', 'Message'], errorRows)}
+
+A mistake in the set-up is a \`ConfigurationError\` instead: thrown at construction, or passed to \`next\` on the first request for what only a mounted router can
+know. Its \`problems\` lists everything that is wrong, one sentence each, naming the option and its environment variable. [The doctor](doctor.md) finds most of
+them before you start.
+
+## Events
+
+\`onEvent(event)\` is told what happens, without secrets: no token, cookie, code, password or e-mail address. Every event has \`type\` and \`adapter\`; fields of
+which nothing is known are absent. A listener that throws harms nothing.
+
+${table(['Type', 'When', 'Fields'], eventRows)}
+`;
+
+const path = new URL('../docs/errors.md', import.meta.url);
+const config = await resolveConfig(path);
+const text = await format(page, { ...config, parser: 'markdown' });
+
+if (!process.argv.includes('--check')) writeFileSync(path, text);
+else if (read(path) !== text) {
+  console.error('docs/errors.md is not what the code says. Run: npm run docs:errors');
+  process.exitCode = 1;
+}
+
+function read(file: URL): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
