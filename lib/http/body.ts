@@ -70,6 +70,12 @@ function parse(parser: Parser, req: IncomingMessage, res: ServerResponse): Promi
         if (error === undefined) resolve();
         else reject(asAuthError(error));
       });
+      // The parser says that a body is too large only when it has ended, and it may never end.
+      let bytes = 0;
+      req.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > maxBytes) reject(new AuthError('payload_too_large'));
+      });
     });
   return withDeadline(parsed, maxWaitMs, () => new AuthError('invalid_request'));
 }
