@@ -53,6 +53,52 @@ function isComplete(text: string): boolean {
   return /\r\ntransfer-encoding: chunked/i.test(head) ? text.endsWith('0\r\n\r\n') : false;
 }
 
+/** How much of an endless body a server took before it answered. */
+export interface EndlessAnswer extends RawAnswer {
+  readonly bytesTaken: number;
+}
+
+/**
+ * Sends a head and then `chunk` again and again, until the server answers or hangs up.
+ *
+ * @param maxBytes how much the server may take before the test says that it takes everything
+ */
+export function sendEndless(
+  port: number,
+  head: string,
+  chunk: string,
+  maxBytes = 64 * 1024 * 1024,
+): Promise<EndlessAnswer> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(port, '127.0.0.1');
+    let text = '';
+    const finish = (): void => {
+      socket.destroy();
+      const [start = '', ...rest] = text.split('\r\n\r\n');
+      const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(start)?.[1] ?? 0);
+      resolve({ status, head: start, body: rest.join('\r\n\r\n'), bytesTaken: socket.bytesWritten });
+    };
+    const pour = (): void => {
+      if (socket.destroyed) return;
+      if (socket.bytesWritten > maxBytes) {
+        socket.destroy();
+        reject(new Error(`${socket.bytesWritten} bytes were taken without an answer`));
+      } else if (socket.write(chunk, 'latin1')) setImmediate(pour);
+      else socket.once('drain', pour);
+    };
+    socket.on('connect', () => {
+      socket.write(head, 'latin1');
+      pour();
+    });
+    socket.on('data', (data) => {
+      text += data.toString('latin1');
+      if (isComplete(text)) finish();
+    });
+    socket.on('error', finish);
+    socket.on('close', finish);
+  });
+}
+
 /** A request as raw text; `head` may hold anything. */
 export function rawRequest(method: string, target: string, headers: readonly string[] = [], body = ''): string {
   const hasHost = headers.some((line) => /^host\s*:/i.test(line));
