@@ -23,7 +23,7 @@ function setUp({ shared, timeoutMs = 5_000 }: { shared?: SharedCoordinator; time
   return { clock, events, coordinator, answering, calls: () => calls };
 }
 
-const failing = (error: unknown) => () => Promise.reject(error as Error);
+const failing = (error: Error) => () => Promise.reject(error);
 
 describe('one process', () => {
   it('runs one refresh for everybody who asks while it runs, and tells only the first that it is new', async () => {
@@ -137,7 +137,7 @@ describe('one process', () => {
     [1_000_000, 60],
   ])('rests after a failure with Retry-After %p for %p seconds', async (retryAfter, seconds) => {
     const { coordinator, clock } = setUp();
-    const failure = new AuthError('provider_unavailable', { retryAfter });
+    const failure = new AuthError('provider_unavailable', retryAfter === undefined ? {} : { retryAfter });
     await coordinator.run('key', failing(failure)).catch(() => undefined);
     expect([coordinator.isResting('key'), coordinator.isResting('other')]).toEqual([true, false]);
     clock.advance(seconds * 1000);

@@ -123,7 +123,7 @@ describe('an outage', () => {
   it('of the signing keys keeps the renewed tokens until they can be judged', async () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
-    const { verify } = createMemorySource(provider, clock);
+    const source = createMemorySource(provider, clock);
     let isDown = false;
     const app = createMemoryApp({
       clock,
@@ -132,7 +132,7 @@ describe('an outage', () => {
         verify: (content) =>
           isDown && content.issuedAt === clock.now()
             ? Promise.reject(new AuthError('provider_unavailable'))
-            : verify(content),
+            : source.verify(content),
       },
     });
     const browser = createMemoryBrowser(provider.issue('ada'));
@@ -187,7 +187,7 @@ describe('tokens that are no good', () => {
   async function withVerdict(kind: 'invalid' | 'unverifiable', onlyRenewed: boolean, isSealed = true) {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
-    const { verify } = createMemorySource(provider, clock);
+    const source = createMemorySource(provider, clock);
     const app = createMemoryApp({
       clock,
       provider,
@@ -195,7 +195,7 @@ describe('tokens that are no good', () => {
         isSealed,
         async verify(content) {
           const isRenewed = content.refreshToken !== 'refresh-1';
-          if (isRenewed !== onlyRenewed) return verify(content);
+          if (isRenewed !== onlyRenewed) return source.verify(content);
           return kind === 'invalid' ? { kind, reason: 'subject' } : { kind };
         },
       },
@@ -387,14 +387,16 @@ describe('signing out', () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
     const content = provider.issue('ada');
-    const { verify } = createMemorySource(provider, clock);
+    const source = createMemorySource(provider, clock);
     const app = createMemoryApp({
       clock,
       provider,
       source: {
         isSealed: false,
         verify: (given) =>
-          given.refreshToken === 'forged' ? Promise.resolve({ kind: 'invalid', reason: 'signature' }) : verify(given),
+          given.refreshToken === 'forged'
+            ? Promise.resolve({ kind: 'invalid', reason: 'signature' })
+            : source.verify(given),
       },
     });
     await app.resolver.signOut(createMemoryBrowser({ ...content, refreshToken: 'forged' }).header());

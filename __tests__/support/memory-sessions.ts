@@ -136,7 +136,7 @@ export interface MemoryApp {
   readonly resolver: SessionResolver<MemoryContent>;
   readonly events: Omit<AuthEvent, 'adapter'>[];
   /** The names of the events so far. */
-  eventTypes(): string[];
+  readonly eventTypes: () => string[];
 }
 
 export interface MemoryAppSetup {

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { sealData, unsealData } from 'iron-session';
+import { adapters } from '../support/apps-under-test.ts';
+import type { AppUnderTest } from '../support/apps-under-test.ts';
+import { startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp } from '../support/b2b-app.ts';
+import { send } from '../support/visitor.ts';
+
+const cooldownMs = 30_000;
+
+describe.each(adapters)('$name and the provider’s keys', ({ start }) => {
+  let app: AppUnderTest;
+  beforeEach(async () => {
+    app = await start({ options: { timeoutMs: 300 } });
+  });
+  afterEach(() => app.close());
+
+  it('fetches them once for everybody, and not again for ten minutes', async () => {
+    const visitor = await app.signedIn();
+    for (let time = 0; time < 9; time += 1) {
+      app.clock.advance(60_000);
+      await visitor.getJson('/api/me');
+    }
+    expect(app.keyFetches()).toBe(1);
+  });
+
+  it('serves what it has for as long as they cannot be fetched', async () => {
+    const visitor = await app.signedIn();
+    app.fail('keys', 500);
+    for (let hour = 0; hour < 5; hour += 1) {
+      app.clock.advance(3_600_000);
+      expect((await visitor.getJson('/api/me')).status).toBe(200);
+    }
+    expect(app.eventTypes()).toContain('keys_unavailable');
+  });
+
+  it('picks a new key up with the first token that names it', async () => {
+    const visitor = await app.signedIn();
+    app.expireTokens();
+    app.forget();
+    await app.rotateKeys({ keepOld: true });
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    expect(app.keyFetches()).toBe(1);
+  });
+
+  it('signs nobody out right after a rotation, even inside the cool-down', async () => {
+    const first = await app.signedIn();
+    app.expireTokens();
+    await first.getJson('/api/me');
+    // Keys were fetched just now, and the next token names one that was published since.
+    await app.rotateKeys({ keepOld: true });
+    app.expireTokens();
+    await first.getJson('/api/me');
+    await app.rotateKeys({ keepOld: true });
+    const second = await app.signedIn().catch(() => undefined);
+    expect(second).toBeUndefined();
+    app.clock.advance(cooldownMs);
+    const later = await app.signedIn();
+    expect((await later.getJson('/api/me')).status).toBe(200);
+    expect((await first.getJson('/api/me')).status).toBe(200);
+  });
+});
+
+describe('b2bAuth and the keys', () => {
+  let app: B2bApp;
+  beforeEach(async () => {
+    app = await startB2bApp({ options: { maxCachedSessions: 0 } });
+  });
+  afterEach(() => app.close());
+
+  interface Content {
+    readonly accessToken: string;
+  }
+
+  /** The visitor's own session with another access token in it, sealed with the application's password. */
+  async function sealedWith(cookie: string, kid: string, iat: number): Promise<string> {
+    const password = app.cookiePassword;
+    const content = await unsealData<Content>(cookie.slice('b2b-session='.length), { password });
+    const accessToken = await app.workos.signToken({ ...decodeJwt(content.accessToken), iat }, { kid });
+    return `b2b-session=${await sealData({ ...content, accessToken }, { password, ttl: 0 })}`;
+  }
+
+  it('cannot be made to fetch them more than once per cool-down by a thousand made-up key ids', async () => {
+    const cookie = (await app.signedIn()).cookieHeader();
+    const past = Math.floor(app.clock.now() / 1000) - 60;
+    app.workos.clearRequests();
+    const ask = async (): Promise<void> => {
+      const made = await sealedWith(cookie, randomUUID(), past);
+      await send(new URL('/whoami', app.origin), { headers: { cookie: made } });
+    };
+    for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 100 }, ask));
+    expect(app.workos.jwksCalls).toBe(0);
+    app.clock.advance(cooldownMs);
+    for (let round = 0; round < 3; round += 1) await Promise.all(Array.from({ length: 100 }, ask));
+    expect(app.workos.jwksCalls).toBe(1);
+  }, 60_000);
+
+  it('are needed once: a start during their outage answers 503, keeps the session, and recovers', async () => {
+    const provider = await startProvider();
+    const first = await startB2bApp({ provider });
+    const visitor = await first.signedIn();
+    await first.close();
+    const restarted = await startB2bApp({
+      provider,
+      options: { cookiePassword: first.cookiePassword, timeoutMs: 300 },
+    });
+    const ask = () =>
+      send(new URL('/api/me', restarted.origin), {
+        headers: { cookie: visitor.cookieHeader(), accept: 'application/json' },
+      });
+    provider.workos.switches.outage = { jwks: 'hang' };
+    const answers = [await ask(), await ask()];
+    for (const { status, headers, setCookies } of answers) {
+      expect([status, Number(headers['retry-after']) > 0, setCookies]).toEqual([503, true, []]);
+    }
+    provider.workos.switches.outage = {};
+    provider.clock.advance(5_000);
+    expect((await ask()).status).toBe(200);
+    await restarted.close();
+    await provider.close();
+  });
+
+  it('renews a session whose key the provider has withdrawn at once', async () => {
+    const visitor = await app.signedIn();
+    app.clock.advance(cooldownMs + 6_000);
+    await app.workos.rotateKeys({ dropOld: true });
+    // Somebody's new token makes the keys be fetched.
+    await app.signedIn();
+    app.clock.advance(cooldownMs);
+    app.workos.clearRequests();
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    expect(app.workos.tokenCalls).toBe(1);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    expect(app.workos.tokenCalls).toBe(1);
+  });
+});

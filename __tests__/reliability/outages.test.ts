@@ -1,0 +1,103 @@
+import { adapters, outages } from '../support/apps-under-test.ts';
+import type { AppUnderTest, Fault } from '../support/apps-under-test.ts';
+
+const timeoutMs = 300;
+
+describe.each(adapters)('$name in an outage', ({ start }) => {
+  let app: AppUnderTest;
+  beforeAll(async () => {
+    app = await start({ options: { timeoutMs } });
+  });
+  afterEach(() => {
+    app.heal();
+    app.setReplayGrace(false);
+  });
+  afterAll(() => app.close());
+
+  describe.each(outages)('(%s)', (fault: Fault) => {
+    it('serves valid tokens without asking anybody', async () => {
+      const visitor = await app.signedIn();
+      app.forget();
+      app.fail('refresh', fault);
+      expect((await visitor.getJson('/api/me')).status).toBe(200);
+      expect(app.refreshes()).toEqual([]);
+    });
+
+    it('answers 503 with Retry-After for an expired one, and knows the visitor again when it is over', async () => {
+      const visitor = await app.signedIn();
+      const cookies = visitor.cookieHeader();
+      app.expireTokens();
+      app.forget();
+      // An answer that breaks off may have spent the token.
+      app.setReplayGrace(fault === 'reset');
+      app.fail('refresh', fault);
+      const api = await visitor.getJson('/api/me');
+      expect([api.status, api.json.error.code]).toEqual([503, 'provider_unavailable']);
+      expect(Number(api.headers['retry-after'])).toBeGreaterThan(0);
+      const page = await visitor.get('/api/me');
+      expect([page.status, page.headers['content-type']]).toEqual([503, 'text/html; charset=utf-8']);
+      expect([...api.setCookies, ...page.setCookies]).toEqual([]);
+      expect(app.eventTypes()).toContain('refresh_failed');
+      expect(app.eventTypes()).not.toContain('session_rejected');
+      app.heal();
+      expect(visitor.cookieHeader()).toBe(cookies);
+      const after = await visitor.getJson('/api/me');
+      expect([after.status, after.setCookies.length]).toEqual([200, 1]);
+    });
+  });
+
+  it('tries a lost answer once more, with the same token', async () => {
+    const visitor = await app.signedIn();
+    app.expireTokens();
+    app.forget();
+    app.setReplayGrace(true);
+    app.fail('refresh', 'lost', 1);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    const [first, second, ...others] = app.refreshes();
+    expect([second, others]).toEqual([first, []]);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+
+  it('gives up after the second lost answer, and gets the tokens with the next request', async () => {
+    const visitor = await app.signedIn();
+    app.expireTokens();
+    app.forget();
+    app.setReplayGrace(true);
+    app.fail('refresh', 'lost', 2);
+    expect((await visitor.getJson('/api/me')).status).toBe(503);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    expect(new Set(app.refreshes()).size).toBe(1);
+  });
+
+  it('asks the provider once for everybody who waits', async () => {
+    const visitor = await app.signedIn();
+    app.expireTokens();
+    app.forget();
+    app.fail('refresh', 'hang');
+    const answers = await Promise.all(Array.from({ length: 20 }, () => visitor.getJson('/api/me')));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+    expect(app.refreshes()).toHaveLength(1);
+  });
+
+  it('lets a visitor out: sign-out needs no provider', async () => {
+    const visitor = await app.signedIn();
+    app.expireTokens();
+    app.fail('refresh', 'hang');
+    await app.signOut(visitor);
+    expect(visitor.cookies.size).toBe(0);
+  });
+});
+
+describe.each(adapters)('$name with nobody at the provider’s address', ({ start }) => {
+  it('serves valid tokens, and answers 503 for expired ones', async () => {
+    const app = await start({ options: { timeoutMs } });
+    const visitor = await app.signedIn();
+    await visitor.getJson('/api/me');
+    await app.stopProvider();
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    app.expireTokens();
+    const answer = await visitor.getJson('/api/me');
+    expect([answer.status, answer.headers['retry-after'], answer.setCookies]).toEqual([503, '5', []]);
+    await app.close();
+  });
+});
