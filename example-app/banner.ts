@@ -2,7 +2,7 @@ import type { RunningExample } from './start.ts';
 
 /** What a terminal shows once everything runs. */
 export function banner({ origin, providers }: RunningExample): string {
-  const rows = [['Open', origin], ...b2bRows(origin, providers), ['Stop', 'Ctrl+C']];
+  const rows = [['Open', origin], ...b2bRows(origin, providers), ...backendRows(origin, providers), ['Stop', 'Ctrl+C']];
   return ['', ...rows.map(([name = '', text = '']) => `  ${name.padEnd(10)}${text}`), ''].join('\n');
 }
 
@@ -18,5 +18,20 @@ function b2bRows(origin: string, { workos }: RunningExample['providers']): strin
   return [
     ['B2B', `a local stand-in for WorkOS runs on ${workos.url}: no account, no key, no password.`],
     ['', `Sign in as ${people.join(', ')}, or create an account.`],
+  ];
+}
+
+function backendRows(origin: string, { supabase }: RunningExample['providers']): string[][] {
+  if (supabase === undefined) {
+    return [
+      ['Backend', 'your Supabase project. Register in its dashboard, exactly so:'],
+      ['', `redirect URL       ${origin}/auth/callback`],
+    ];
+  }
+  const { email, password } = supabase.demo;
+  return [
+    ['Backend', `a local Supabase project runs on ${supabase.url}, in memory.`],
+    ['', `Sign in as ${email} with ${password}, or create an account.`],
+    ['Mails', `${origin}/outbox`],
   ];
 }

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { B2bAuthOptions } from 'express-auth-adapters/b2b';
+import type { BackendAuthOptions } from 'express-auth-adapters/backend';
+import { startSupabaseLocal } from './providers/supabase/index.ts';
+import type { SupabaseLocal } from './providers/supabase/index.ts';
 import { startWorkosStandIn } from './providers/workos/index.ts';
 import type { WorkosStandIn } from './providers/workos/index.ts';
 import type { Settings } from './settings.ts';
@@ -8,8 +11,12 @@ import type { Settings } from './settings.ts';
 export interface Providers {
   /** Undefined where the real WorkOS is used. */
   readonly workos: WorkosStandIn | undefined;
+  /** Undefined where a real Supabase project is used. */
+  readonly supabase: SupabaseLocal | undefined;
   /** Empty where the adapter finds everything in the environment. */
   readonly b2bOptions: B2bAuthOptions;
+  /** Empty where the adapter finds everything in the environment. */
+  readonly backendOptions: BackendAuthOptions;
   /** The provider's origin: a sign-out form leads there, so the pages' policy must allow it. */
   readonly b2bOrigin: string;
   close(): Promise<void>;
@@ -18,12 +25,15 @@ export interface Providers {
 /** Starts a stand-in for each provider that the environment does not name. */
 export async function startProviders(settings: Settings, port: number): Promise<Providers> {
   const workos = settings.isRealWorkos ? undefined : await startWorkos(port);
+  const supabase = settings.isRealSupabase ? undefined : await startSupabase(port, settings.confirmsEmail);
   return {
     workos,
+    supabase,
     b2bOptions: workos === undefined ? {} : standInOptions(workos),
+    backendOptions: supabase === undefined ? {} : { url: supabase.url, anonKey: supabase.publishableKey },
     b2bOrigin: workos?.url ?? realWorkosOrigin(process.env),
     close: async () => {
-      await workos?.close();
+      await Promise.all([workos?.close(), supabase?.close()]);
     },
   };
 }
@@ -37,6 +47,10 @@ function startWorkos(port: number): Promise<WorkosStandIn> {
     redirectUris: origins.map((origin) => `${origin}/callback`),
     logoutReturnTos: origins.map((origin) => `${origin}/`),
   });
+}
+
+function startSupabase(port: number, confirmEmail: boolean): Promise<SupabaseLocal> {
+  return startSupabaseLocal({ port: 0, siteUrl: `http://localhost:${port}`, confirmEmail });
 }
 
 function standInOptions({ clientId, apiKey, hostname, port }: WorkosStandIn): B2bAuthOptions {

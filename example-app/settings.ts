@@ -6,6 +6,8 @@ export interface Settings {
   readonly isRealWorkos: boolean;
   /** `true`: `backendAuth` reads the real project's URL and key from the environment itself. */
   readonly isRealSupabase: boolean;
+  /** Whether the local Supabase mails a link to confirm a new address; a real project decides that itself. */
+  readonly confirmsEmail: boolean;
 }
 
 /** The environment does not add up; `problems` are sentences for a terminal. */
@@ -48,7 +50,7 @@ export function readSettings(environment: Environment): Settings {
     );
   }
   if (problems.length > 0 || port === undefined) throw new SettingsError(problems);
-  return { port, isRealWorkos, isRealSupabase };
+  return { port, isRealWorkos, isRealSupabase, confirmsEmail: environment['EXAMPLE_CONFIRM_EMAIL'] !== 'false' };
 }
 
 function readPort(text: string | undefined): number | undefined {

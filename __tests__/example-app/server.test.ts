@@ -76,6 +76,25 @@ describe('the example, run as a newcomer runs it', () => {
     expect((await browser.get('/dashboard')).status).toBe(307);
   });
 
+  it('signs in to the local Supabase with the credentials that it prints, beside the B2B session', async () => {
+    const browser = createVisitor(origin);
+    const [, email, password] = /Sign in as (\S+@\S+) with (\S+),/.exec(example.output())!;
+    const form = new URLSearchParams({ email: email!, password: password!, returnTo: '/account?x=1' }).toString();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' };
+    expect((await browser.get('/account?x=1')).location).toContain('/auth/login?returnTo=');
+    expect((await browser.post('/auth/login', { headers, body: form })).location).toBe(`${origin}/account?x=1`);
+    const account = await browser.get('/account?x=1');
+    expect(account.text).toContain('read with your own access token');
+    expect((await browser.getJson('/auth/me')).json).toMatchObject({ authenticated: true, user: { email } });
+    expect((await browser.getJson('/auth/session')).status).toBe(401);
+  });
+
+  it('says in its policy where a sign-out form may lead, and allows nothing else that is foreign', async () => {
+    const policy = (await createVisitor(origin).get('/')).headers['content-security-policy'];
+    expect(policy).toMatch(/form-action 'self' http:\/\/127\.0\.0\.1:\d+;/);
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
+  });
+
   it('keeps codes, states and cookie values out of its event log', async () => {
     const browser = createVisitor(origin);
     const start = await browser.get('/login');
@@ -143,6 +162,13 @@ describe('the example, started wrongly', () => {
     expect(await failing({ NODE_ENV: 'production' })).toMatch(/stand-ins do not run/);
   });
 
+  it('refuses a secret key of a Supabase project without showing it', async () => {
+    const secret = ['sb', 'secret', 'abcdefghijklmnopqrstuvwxyz'].join('_');
+    const text = await failing({ PORT: '0', BAAS_URL: 'https://x.supabase.co', BAAS_PUBLISHABLE_KEY: secret });
+    expect(text).toMatch(/secret key/i);
+    expect(text).not.toContain(secret);
+  });
+
   it('says what is wrong with a port or an option, without a stack', async () => {
     expect(await failing({ PORT: 'http' })).toMatch(/^PORT must be a number from 0 to 65535, not "http"\./);
     const text = await failing({
@@ -173,6 +199,26 @@ it('runs against the real WorkOS when id and key are there, and prints what to r
     expect(new URL(start.location).searchParams.get('redirect_uri')).toBe(`${origin}/callback`);
     const policy = (await createVisitor(origin).get('/')).headers['content-security-policy'];
     expect(policy).toContain("form-action 'self' https://api.workos.com");
+  } finally {
+    await example.stop();
+  }
+});
+
+it('runs against a real Supabase project when URL and key are there', async () => {
+  const example = startExampleProcess({
+    PORT: '0',
+    BAAS_URL: 'https://x.supabase.co',
+    BAAS_PUBLISHABLE_KEY: ['sb', 'publishable', 'abcdefghijklmnopqrstuv'].join('_'),
+  });
+  try {
+    await example.printed('Ctrl+C');
+    const origin = /http:\/\/localhost:\d+/.exec(example.output())![0];
+    expect(example.output()).toContain(`redirect URL       ${origin}/auth/callback`);
+    expect(example.output()).not.toContain('local Supabase');
+    const visitor = createVisitor(origin);
+    const start = await visitor.get('/auth/login?provider=github');
+    expect(new URL(start.location)).toMatchObject({ host: 'x.supabase.co', pathname: '/auth/v1/authorize' });
+    expect((await visitor.get('/outbox')).text).toContain('real Supabase project');
   } finally {
     await example.stop();
   }

@@ -6,10 +6,13 @@ import type { RunningExample } from '../../example-app/start.ts';
 const root = new URL('../../', import.meta.url);
 
 /** The example in this process, against `lib/` and on a free port; the browser gets the typed client as it was built. */
-export function startExampleHere(): Promise<RunningExample> {
+export function startExampleHere({ confirmsEmail = true } = {}): Promise<RunningExample> {
   const clientModules = new URL('dist/client', root).pathname;
   if (!existsSync(clientModules)) throw new Error('The browser needs the built client: npm run build');
-  return startExample({ settings: { port: 0, isRealWorkos: false, isRealSupabase: false }, clientModules });
+  return startExample({
+    settings: { port: 0, isRealWorkos: false, isRealSupabase: false, confirmsEmail },
+    clientModules,
+  });
 }
 
 export interface ExampleProcess {

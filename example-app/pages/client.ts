@@ -1,7 +1,9 @@
+import type { Credentials } from '../providers/supabase/index.ts';
 import { html } from './html.ts';
 import { page } from './layout.ts';
 
-export function clientPage(): string {
+/** @param demo what the password form starts with */
+export function clientPage(demo: Credentials | undefined): string {
   return page({
     title: 'The typed client',
     at: '/client',
@@ -11,7 +13,7 @@ export function clientPage(): string {
 <div class="columns">
 <section class="card" aria-labelledby="b2b-client">
 <h2 id="b2b-client">B2B</h2>
-<pre tabindex="0" role="region" aria-label="How the client is made"><code>import { createB2bClient }
+<pre><code>import { createB2bClient }
   from 'express-auth-adapters/client';
 
 const auth = createB2bClient();
@@ -23,10 +25,29 @@ const { data, error } = await auth.session();</code></pre>
 <button data-call="b2b.logout" class="quiet">logout()</button>
 </div>
 </section>
-<section class="card" aria-labelledby="answer">
+<section class="card" aria-labelledby="backend-client">
+<h2 id="backend-client">Backend</h2>
+<pre><code>import { createBackendClient }
+  from 'express-auth-adapters/client';
+
+const auth = createBackendClient({
+  paths: { session: '/auth/me' },
+});</code></pre>
+<div class="buttons">
+<button data-call="backend.session">session()</button>
+<button data-call="backend.oauth" class="quiet">oauth()</button>
+<button data-call="backend.logout" class="quiet">logout()</button>
+</div>
+<form id="password-form" class="fields">
+<label>E-mail address <input name="email" type="email" autocomplete="username" value="${demo?.email ?? ''}" required></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<div class="buttons"><button name="call" value="login">login()</button><button name="call" value="signup" class="quiet">signup()</button></div>
+</form>
+</section>
+<section class="card wide" aria-labelledby="answer">
 <h2 id="answer">Answer</h2>
 <div aria-live="polite"><p id="call" class="soft">Press a button.</p>
-<pre id="result" tabindex="0" role="region" aria-label="Answer as JSON" hidden><code></code></pre>
+<pre id="result" hidden><code></code></pre>
 <p id="onward" hidden><a class="button">Go where it says</a></p></div>
 </section>
 </div>`,

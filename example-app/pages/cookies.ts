@@ -33,10 +33,10 @@ const kinds: readonly CookieKind[] = [
     life: 'up to 400 days; the session inside may end sooner',
   },
   {
-    pattern: /-auth-token-flow-.+-(?:code-verifier|state)$|-auth-token-code-verifier$/,
+    pattern: /^sb-.+-auth-token(?:-flows?(?:-.+)?)?-(?:code-verifier|state)$/,
     name: 'sb-…-auth-token-flow-…',
     adapter: 'Backend',
-    what: 'One sign-in through a provider or a mail that is under way: the PKCE verifier, or the page to come back to.',
+    what: 'One sign-in through a provider or a mail that is under way: PKCE verifiers, which ones are open, and the page to come back to.',
     life: '10 minutes, or until the callback',
   },
   {
@@ -49,28 +49,36 @@ const kinds: readonly CookieKind[] = [
 ];
 
 export function cookiesPage(present: readonly PresentCookie[]): string {
-  const known = present.flatMap((cookie) => {
-    const kind = kinds.find(({ pattern }) => pattern.test(cookie.name));
-    return kind === undefined ? [] : [{ cookie, kind }];
-  });
-  const others = present.length - known.length;
-  const absent = kinds.filter((kind) => !known.some((each) => each.kind === kind));
+  const known = kinds.map((kind) => ({ kind, cookies: [] as PresentCookie[] }));
+  const others: PresentCookie[] = [];
+  for (const cookie of present) {
+    const group = known.find(({ kind }) => kind.pattern.test(cookie.name));
+    (group?.cookies ?? others).push(cookie);
+  }
+  const found = known.filter(({ cookies }) => cookies.length > 0);
+  const absent = known.filter(({ cookies }) => cookies.length === 0);
   return page({
     title: 'Cookies',
     at: '/cookies',
     lead: 'What your browser sends to this app. Names and sizes only: the values are nobody’s business, and as HttpOnly cookies they are hidden from scripts, too.',
     content: html`<section aria-labelledby="present">
 <h2 id="present">In your browser now</h2>
-${known.length === 0 ? html`<p class="empty">None. Signed out, this app needs no cookie.</p>` : html`<ul class="cards">${known.map(({ cookie, kind }) => card(kind, cookie))}</ul>`}
-${others > 0 && html`<p class="soft">And ${others} of somebody else’s: cookies do not tell ports apart, so other apps on this host share them.</p>`}
+${found.length === 0 ? html`<p class="empty">None. Signed out, this app needs no cookie.</p>` : html`<ul class="cards">${found.map(({ kind, cookies }) => presentCard(kind, cookies))}</ul>`}
+${others.length > 0 && html`<p class="soft">And ${others.length} of somebody else’s: cookies do not tell ports apart, so other apps on this host share them.</p>`}
 </section>
-${absent.length > 0 && html`<section aria-labelledby="absent"><h2 id="absent">Others you may meet</h2><ul class="cards">${absent.map((kind) => card(kind))}</ul></section>`}
+${absent.length > 0 && html`<section aria-labelledby="absent"><h2 id="absent">Others you may meet</h2><ul class="cards">${absent.map(({ kind }) => absentCard(kind))}</ul></section>`}
 <section aria-labelledby="flags"><h2 id="flags">What they have in common</h2>
 <p>All are <code>HttpOnly</code> (no script reads them), <code>SameSite=Lax</code> (no other site’s form or image carries them along), <code>Path=/</code>, and <code>Secure</code> as soon as the app is served over https.</p></section>`,
   });
 }
 
-function card({ name, adapter, what, life }: CookieKind, cookie?: PresentCookie): Markup {
-  return html`<li class="card${cookie === undefined && ' absent'}"><p class="kind">${adapter}</p><h3><code>${cookie?.name ?? name}</code></h3>
-<p>${what}</p><p class="soft">Lives ${life}.${cookie !== undefined && ` ${cookie.bytes} bytes.`}</p></li>`;
+function presentCard({ adapter, what, life }: CookieKind, cookies: readonly PresentCookie[]): Markup {
+  return html`<li class="card"><p class="kind">${adapter}</p>
+${cookies.map(({ name, bytes }) => html`<h3><code>${name}</code> <small>${bytes} bytes</small></h3>`)}
+<p>${what}</p><p class="soft">Lives ${life}.</p></li>`;
+}
+
+function absentCard({ name, adapter, what, life }: CookieKind): Markup {
+  return html`<li class="card absent"><p class="kind">${adapter}</p><h3><code>${name}</code></h3>
+<p>${what}</p><p class="soft">Lives ${life}.</p></li>`;
 }

@@ -35,7 +35,7 @@ ${facts([
 <section class="card" aria-labelledby="session">
 <h2 id="session">Your session as JSON</h2>
 <p>What <a href="/auth/session"><code>GET /auth/session</code></a> answers to this browser. The tokens stay in the sealed cookie.</p>
-${jsonBlock('Session as JSON', sessionBody(session))}
+${jsonBlock(sessionBody(session))}
 </section>
 </div>`,
   });

@@ -66,6 +66,6 @@ export function facts(rows: readonly (readonly [name: string, value: Markup | st
   )}</dl>`;
 }
 
-export function jsonBlock(label: string, value: unknown): Markup {
-  return html`<pre tabindex="0" role="region" aria-label="${label}"><code>${JSON.stringify(value, undefined, 2)}</code></pre>`;
+export function jsonBlock(value: unknown): Markup {
+  return html`<pre><code>${JSON.stringify(value, undefined, 2)}</code></pre>`;
 }

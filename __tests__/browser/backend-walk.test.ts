@@ -1,0 +1,315 @@
+import type http from 'node:http';
+import { AxeBuilder } from '@axe-core/playwright';
+import { jest } from '@jest/globals';
+import type { BrowserContext, Page } from 'playwright-core';
+import type { RunningExample } from '../../example-app/start.ts';
+import { launchBrowser } from '../support/browser.ts';
+import type { TestBrowser } from '../support/browser.ts';
+import { startExampleHere } from '../support/example-app.ts';
+import { serve } from '../support/servers.ts';
+import type { RunningServer } from '../support/servers.ts';
+
+jest.setTimeout(60_000);
+
+let browser: TestBrowser;
+let example: RunningExample;
+let context: BrowserContext;
+let page: Page;
+/** What the browser complained about: blocked by a policy, failed scripts, missing files. */
+let complaints: string[];
+
+beforeAll(async () => {
+  [browser, example] = await Promise.all([launchBrowser(), startExampleHere()]);
+});
+afterAll(async () => {
+  await browser.close();
+  await example.close();
+});
+beforeEach(async () => {
+  complaints = [];
+  context = await newContext(example);
+  page = await context.newPage();
+});
+afterEach(() => context.close());
+
+async function newContext({ origin }: RunningExample): Promise<BrowserContext> {
+  const fresh = await browser.newContext({ baseURL: origin });
+  fresh.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  return fresh;
+}
+
+const supabase = () => example.providers.supabase!;
+const heading = (on: Page) => on.getByRole('heading', { level: 1 }).innerText();
+const newEmail = () => `visitor-${Math.random().toString(36).slice(2)}@example.com`;
+const password = 'three unlikely words';
+
+async function fillForm(on: Page, email: string, secret: string): Promise<void> {
+  await on.getByLabel('E-mail address').fill(email);
+  await on.getByLabel('Password').fill(secret);
+  await on.locator('form button:not(.quiet)').click();
+}
+
+async function signIn(on: Page, returnTo = '/account'): Promise<void> {
+  await on.goto(`/auth/login?returnTo=${encodeURIComponent(returnTo)}`);
+  await fillForm(on, supabase().demo.email, supabase().demo.password);
+  await on.waitForURL((url) => url.pathname === returnTo);
+}
+
+const sessionCookies = async (): Promise<string[]> =>
+  (await context.cookies(example.origin)).map(({ name }) => name).filter((name) => /-auth-token(?:\.\d+)?$/.test(name));
+
+it('signs in with the demo account from the landing page and reads the notes that are its own', async () => {
+  await page.goto('/');
+  const card = page.getByRole('region', { name: 'Backend' });
+  expect(await card.innerText()).toContain(supabase().demo.password);
+  await card.getByRole('link', { name: 'Sign in' }).click();
+  await fillForm(page, supabase().demo.email, supabase().demo.password);
+  await page.waitForURL('**/account');
+  expect(await page.locator('.notes li').allInnerTexts()).toEqual([
+    expect.stringContaining('read with your own access token'),
+    expect.stringContaining('Row-level security'),
+  ]);
+  expect(complaints).toEqual([]);
+});
+
+it('signs up with a confirmation: the mail in the outbox, a button, and there', async () => {
+  const email = newEmail();
+  await page.goto('/');
+  await page.getByRole('region', { name: 'Backend' }).getByRole('link', { name: 'Create an account' }).click();
+  await fillForm(page, email, password);
+  expect(await heading(page)).toBe('Check your mail');
+  expect(await sessionCookies()).toEqual([]);
+
+  // Not confirmed yet: the right password is not enough.
+  await page.goto('/auth/login?returnTo=/account');
+  await fillForm(page, email, password);
+  expect(await page.getByRole('alert').innerText()).toContain('confirm your e-mail address');
+
+  await page.goto('/outbox');
+  const mail = page.getByRole('listitem').filter({ hasText: email }).filter({ hasText: 'Confirm' });
+  await mail.first().getByRole('link').click();
+  await page.getByRole('button', { name: 'Confirm and continue' }).click();
+  await page.waitForURL((url) => !url.pathname.startsWith('/auth/'));
+  await page.goto('/account');
+  expect(await page.locator('.person').innerText()).toContain(email);
+});
+
+it('signs up without a confirmation where the project wants none', async () => {
+  const open = await startExampleHere({ confirmsEmail: false });
+  const there = await newContext(open);
+  try {
+    const on = await there.newPage();
+    await on.goto('/auth/signup?returnTo=/account?new=1');
+    await fillForm(on, newEmail(), password);
+    await on.waitForURL('**/account?new=1');
+    expect(await on.locator('.notes li').count()).toBe(2);
+  } finally {
+    await there.close();
+    await open.close();
+  }
+});
+
+it('says that a password is wrong, at the field, keeping the address and not the password', async () => {
+  await page.goto('/auth/login?returnTo=/account');
+  await fillForm(page, supabase().demo.email, 'not the password');
+  expect(await page.getByRole('alert').innerText()).toContain('not correct');
+  expect(await page.getByLabel('E-mail address').inputValue()).toBe(supabase().demo.email);
+  expect(await page.getByLabel('Password').inputValue()).toBe('');
+  expect(await page.evaluate('document.activeElement?.getAttribute("name")')).toBe('password');
+  expect(await sessionCookies()).toEqual([]);
+  // The way on still leads where the visitor wanted to go.
+  await fillForm(page, supabase().demo.email, supabase().demo.password);
+  await page.waitForURL('**/account');
+});
+
+it('signs in through GitHub with consent', async () => {
+  await page.goto('/account?via=github');
+  await page.getByRole('link', { name: 'Continue with GitHub' }).click();
+  expect(await page.getByText('This is not GitHub.').isVisible()).toBe(true);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.waitForURL(`${example.origin}/account?via=github`);
+  expect(await page.locator('.person').innerText()).toContain('octavia@example.com');
+  const names = (await context.cookies(example.origin)).map(({ name }) => name);
+  expect(names).toEqual(['sb-127-auth-token']);
+});
+
+it('shows a page with a way back when consent is denied', async () => {
+  await page.goto('/auth/login?provider=github&returnTo=/account');
+  await page.getByRole('button', { name: 'Deny' }).click();
+  await page.waitForURL('**/auth/callback**');
+  expect(await heading(page)).toBe('Sign-in was cancelled');
+  expect(await sessionCookies()).toEqual([]);
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await fillForm(page, supabase().demo.email, supabase().demo.password);
+  await page.waitForURL(`${example.origin}/`);
+});
+
+it('comes back to a deep link through sign-in, and through a change of mind to sign-up and back', async () => {
+  const deepLink = '/account/notes?tag=%C3%A4%26b&page=2';
+  await page.goto(deepLink);
+  await page.getByRole('link', { name: 'Create an account' }).click();
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await fillForm(page, supabase().demo.email, supabase().demo.password);
+  await page.waitForURL('**/account/**');
+  expect(page.url()).toBe(example.origin + deepLink);
+});
+
+describe('sign-out', () => {
+  let elsewhere: RunningServer;
+  /** Another port is another origin but the same site; 127.0.0.1 is another site altogether. */
+  const origins = (): string[] => [elsewhere.origin.replace('127.0.0.1', 'localhost'), elsewhere.origin];
+
+  beforeAll(async () => {
+    const target = `${example.origin}/auth/logout`;
+    const pages: Readonly<Record<string, string>> = {
+      '/form': `<form method="post" action="${target}"><button>Win</button></form>`,
+      '/link': `<a href="${target}">Read on</a>`,
+      '/image': `<img src="${target}" alt=""><iframe src="${target}"></iframe><link rel="prefetch" href="${target}">`,
+      '/script': `<script>fetch('${target}', { method: 'POST', mode: 'no-cors', credentials: 'include' }).finally(() => { document.title = 'done'; })</script>`,
+    };
+    elsewhere = await serve((req: http.IncomingMessage, res: http.ServerResponse) => {
+      res.setHeader('content-type', 'text/html');
+      res.end(`<!doctype html><title>Elsewhere</title>${pages[req.url ?? ''] ?? ''}`);
+    });
+  });
+  afterAll(() => elsewhere.close());
+
+  const isSignedIn = async (): Promise<boolean> => {
+    const response = await context.request.get('/auth/me');
+    return response.status() === 200;
+  };
+
+  it('does not happen from another site, by form, link, image, frame, prefetch or script', async () => {
+    await signIn(page);
+    for (const origin of origins()) {
+      await page.goto(`${origin}/form`);
+      await page.getByRole('button').click();
+      await page.waitForURL('**/auth/logout');
+      await page.goto(`${origin}/image`, { waitUntil: 'networkidle' });
+      await page.goto(`${origin}/script`);
+      await page.waitForFunction('document.title === "done"');
+      await page.goto(`${origin}/link`);
+      await page.getByRole('link').click();
+      expect(await heading(page)).toBe('Sign out?');
+      expect(await isSignedIn()).toBe(true);
+    }
+    // The page that the link led to can do it, because it is the application's own.
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL((url) => url.pathname !== '/auth/logout');
+    expect(await isSignedIn()).toBe(false);
+  });
+
+  it('happens from the page itself, and the back button shows nothing private', async () => {
+    await signIn(page);
+    const id = await page.locator('.facts code').first().innerText();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL((url) => url.pathname !== '/account');
+    expect(await sessionCookies()).toEqual([]);
+    await page.goBack();
+    expect(await page.content()).not.toContain(id);
+    await page.goto('/account');
+    expect(await heading(page)).toBe('Sign in');
+  });
+
+  it('reaches the other tab with its next request', async () => {
+    await signIn(page);
+    const other = await context.newPage();
+    await other.goto('/account');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL((url) => url.pathname !== '/account');
+    await other.reload();
+    expect(await heading(other)).toBe('Sign in');
+  });
+
+  it('leaves the B2B session alone', async () => {
+    await page.goto('/dashboard');
+    await page.getByRole('button', { name: 'Ada Lovelace' }).click();
+    await page.waitForURL('**/dashboard');
+    await signIn(page);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL((url) => url.pathname !== '/account');
+    await page.goto('/dashboard');
+    expect(await heading(page)).toBe('Dashboard');
+  });
+});
+
+it('stays signed in over a reload', async () => {
+  await signIn(page);
+  await page.reload();
+  expect(await heading(page)).toBe('Account');
+});
+
+it('goes home when the callback is loaded once more', async () => {
+  const callbacks: string[] = [];
+  page.on('request', (request) => {
+    if (new URL(request.url()).pathname === '/auth/callback') callbacks.push(request.url());
+  });
+  await page.goto('/auth/login?provider=github&returnTo=/account');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.waitForURL('**/account');
+  await page.goto(callbacks[0]!);
+  expect(page.url()).toBe(`${example.origin}/`);
+  expect(await page.getByText('Signed in as octavia@example.com').isVisible()).toBe(true);
+});
+
+it('signs in two tabs that started OAuth at the same time, in either order', async () => {
+  const other = await context.newPage();
+  await page.goto('/auth/login?provider=github&returnTo=/account?tab=1');
+  await other.goto('/auth/login?provider=github&returnTo=/account?tab=2');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.waitForURL('**/account?tab=1');
+  await other.getByRole('button', { name: 'Continue' }).click();
+  await other.waitForURL('**/account?tab=2');
+  expect((await context.cookies(example.origin)).map(({ name }) => name)).toEqual(['sb-127-auth-token']);
+});
+
+it('works from a script through the typed client', async () => {
+  await page.goto('/client');
+  const backend = page.getByRole('region', { name: 'Backend' });
+  const answer = page.locator('#result');
+  await backend.getByLabel('Password').fill('wrong');
+  await backend.getByRole('button', { name: 'login()' }).click();
+  await answer.getByText('"code": "invalid_credentials"').waitFor();
+  await backend.getByLabel('Password').fill(supabase().demo.password);
+  await backend.getByRole('button', { name: 'login()' }).click();
+  await answer.getByText('"redirectTo": "/client"').waitFor();
+  await backend.getByRole('button', { name: 'session()' }).click();
+  await answer.getByText(`"email": "${supabase().demo.email}"`).waitFor();
+  await backend.getByRole('button', { name: 'logout()' }).click();
+  await answer.getByText('"redirectTo": "/client"').waitFor();
+  await backend.getByRole('button', { name: 'oauth()' }).click();
+  await page.getByRole('link', { name: 'Go where it says' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.waitForURL('**/client');
+  await backend.getByRole('button', { name: 'session()' }).click();
+  await answer.getByText('octavia@example.com').waitFor();
+});
+
+describe.each([
+  { width: 1280, colorScheme: 'dark' },
+  { width: 320, colorScheme: 'light' },
+] as const)('at $width px, $colorScheme', ({ width, colorScheme }) => {
+  it('every page fits and passes axe', async () => {
+    // axe injects itself, which the pages' policy rightly forbids.
+    const sized = await browser.newContext({
+      baseURL: example.origin,
+      viewport: { width, height: 800 },
+      colorScheme,
+      bypassCSP: true,
+    });
+    const on = await sized.newPage();
+    const faults: Record<string, unknown> = {};
+    for (const path of ['/auth/login', '/auth/signup', '/outbox', '/account', '/', '/cookies', '/client']) {
+      if (path === '/account') await signIn(on);
+      await on.goto(path);
+      const { violations } = await new AxeBuilder({ page: on }).analyze();
+      const overflow = await on.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      if (violations.length > 0) faults[path] = violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+      if (overflow > 0) faults[`${path} overflows`] = overflow;
+    }
+    await sized.close();
+    expect(faults).toEqual({});
+  });
+});
