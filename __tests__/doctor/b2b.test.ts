@@ -77,6 +77,16 @@ it('recognises keys in each other’s place', async () => {
   expect(JSON.stringify(report)).not.toContain(B2B_API_KEY);
 });
 
+it.each(['\u2028', '\n', ' ', '"'])(
+  'recognises a key that was copied with more than the key, without printing it: %j',
+  async (extra) => {
+    const env = { ...workosEnv(workos), B2B_API_KEY: `sk_test_q7q7${extra}q7q7` };
+    const report = await examine(env);
+    expect(lines(report, 'b2b.api_key_kind')[0]).toMatch(/^problem: B2B_API_KEY holds characters that no key has/);
+    expect(JSON.stringify(report)).not.toContain('q7q7');
+  },
+);
+
 it('says that nothing listens there', async () => {
   const report = await examine({ ...workosEnv(workos), B2B_API_PORT: String(await free()) });
   expect(lines(report, 'b2b.reachable')[0]).toMatch(/^problem: .*nothing listens there/);

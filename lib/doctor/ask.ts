@@ -48,7 +48,15 @@ export function explain(error: unknown): string {
   if (codes.some((code) => /CERT|SELF_SIGNED|UNABLE_TO_|TLS|SSL/.test(code))) {
     return `its TLS certificate is not trusted (${codes.join(', ')})`;
   }
-  return codes[0] ?? (error instanceof Error ? error.message : 'the connection failed');
+  return codes[0] ?? messagesOf(error).find((message) => isHarmless.test(message)) ?? 'the connection failed';
+}
+
+/** Other messages may quote what was sent: undici's for a malformed header holds the whole header, key included. */
+const isHarmless = /^(?:no answer within \d+ ms|bad port)$/;
+
+function messagesOf(error: unknown, depth = 0): readonly string[] {
+  if (!(error instanceof Error) || depth > 4) return [];
+  return [error.message, ...messagesOf(error.cause, depth + 1)];
 }
 
 const reasons: Readonly<Record<string, string>> = {
