@@ -12,6 +12,8 @@ export interface RunningServer {
 export async function serve(handler: http.RequestListener): Promise<RunningServer> {
   const server = http.createServer(handler);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // A test that fails before it closes its server must not keep the run from ending.
+  server.unref();
   const { port } = server.address() as AddressInfo;
   return {
     origin: `http://127.0.0.1:${port}`,

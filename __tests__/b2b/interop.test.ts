@@ -1,0 +1,260 @@
+import { randomBytes } from 'node:crypto';
+import { WorkOS } from '@workos-inc/node';
+import { sealData, unsealData } from 'iron-session';
+import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+
+let provider: SharedProvider;
+let app: B2bApp;
+let sdk: WorkOS;
+beforeAll(async () => {
+  provider = await startProvider();
+  const { workos } = provider;
+  app = await startB2bApp({ provider });
+  const { apiKey, clientId, hostname: apiHostname, port } = workos;
+  sdk = new WorkOS({ apiKey, clientId, apiHostname, port, https: false });
+});
+afterAll(async () => {
+  await app.close();
+  await provider.close();
+});
+
+const { oneOrganization } = demoUsers;
+const [{ id: organizationId }] = oneOrganization.organizations;
+const newPassword = (): string => randomBytes(32).toString('base64');
+
+/** The status and the session id that our app makes of a cookie. */
+async function read(sealed: string, on = app): Promise<{ status: number; email?: string; sessionId?: string }> {
+  const answer = await on.visitor().get('/auth/session', { headers: { cookie: `b2b-session=${sealed}` } });
+  return { status: answer.status, email: answer.json.user?.email, sessionId: answer.json.sessionId };
+}
+
+describe('our cookie in an app on WorkOS’ own SDK', () => {
+  it('is one Fe26.2 seal under password id 1, with the payload that the SDKs know', async () => {
+    const sealed = (await app.signedIn(oneOrganization)).cookies.get('b2b-session') ?? '';
+    expect(sealed).toMatch(/^Fe26\.2\*1\*[^*]+\*[^*]+\*[^*]+\*\*[^*]+\*[^*]+~2$/);
+    const payload = await unsealData<Record<string, unknown>>(sealed, { password: app.cookiePassword, ttl: 0 });
+    expect(payload).toMatchObject({
+      accessToken: expect.stringMatching(/^eyJ/),
+      refreshToken: expect.any(String),
+      user: { object: 'user', id: oneOrganization.id, email: oneOrganization.email, emailVerified: true },
+      authenticationMethod: 'Password',
+      organizationId,
+    });
+    expect(payload).not.toHaveProperty('impersonator');
+    // Readers ignore what they do not know; this is the only thing of ours.
+    const known = ['accessToken', 'refreshToken', 'user', 'authenticationMethod', 'organizationId', 'signedInAt'];
+    expect(Object.keys(payload).filter((key) => !known.includes(key))).toEqual([]);
+  });
+
+  it('opens with loadSealedSession().authenticate()', async () => {
+    const visitor = await app.signedIn(oneOrganization);
+    const { sessionId } = (await visitor.getJson('/auth/session')).json;
+    const sessionData = visitor.cookies.get('b2b-session') ?? '';
+    const session = sdk.userManagement.loadSealedSession({ sessionData, cookiePassword: app.cookiePassword });
+    expect(await session.authenticate()).toMatchObject({
+      authenticated: true,
+      sessionId,
+      organizationId,
+      role: 'member',
+      user: { email: oneOrganization.email },
+    });
+  });
+
+  it('refreshes with loadSealedSession().refresh(), and what the SDK seals opens here', async () => {
+    const visitor = await app.signedIn(oneOrganization);
+    const { sessionId } = (await visitor.getJson('/auth/session')).json;
+    const { cookiePassword } = app;
+    const sessionData = visitor.cookies.get('b2b-session') ?? '';
+    const refreshed = await sdk.userManagement.loadSealedSession({ sessionData, cookiePassword }).refresh();
+    if (!refreshed.authenticated) throw new Error(refreshed.reason);
+    expect(refreshed.sealedSession).not.toBe(sessionData);
+    expect(await read(refreshed.sealedSession ?? '')).toEqual({
+      status: 200,
+      email: oneOrganization.email,
+      sessionId,
+    });
+  });
+
+  it('opens after our own refresh, too', async () => {
+    const visitor = await app.signedIn(oneOrganization);
+    const before = visitor.cookies.get('b2b-session');
+    provider.clock.advance(310_000);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    const sessionData = visitor.cookies.get('b2b-session') ?? '';
+    expect(sessionData).not.toBe(before);
+    const { cookiePassword } = app;
+    const session = sdk.userManagement.loadSealedSession({ sessionData, cookiePassword });
+    expect(await session.authenticate()).toMatchObject({ authenticated: true, authenticationMethod: 'Password' });
+  });
+});
+
+describe('a session that WorkOS’ SDK sealed', () => {
+  it('by authenticateWithCode opens here', async () => {
+    const { codeVerifier, codeChallenge } = await sdk.pkce.generate();
+    const redirectUri = `${app.origin}/callback`;
+    const url = sdk.userManagement.getAuthorizationUrl({
+      provider: 'authkit',
+      clientId: app.workos.clientId,
+      redirectUri,
+      codeChallenge,
+      codeChallengeMethod: 'S256',
+    });
+    const callback = await app.workos.authorize(url, { user: oneOrganization });
+    const { sealedSession } = await sdk.userManagement.authenticateWithCode({
+      clientId: app.workos.clientId,
+      code: callback.searchParams.get('code') ?? '',
+      codeVerifier,
+      session: { sealSession: true, cookiePassword: app.cookiePassword },
+    });
+    expect(await read(sealedSession ?? '')).toMatchObject({ status: 200, email: oneOrganization.email });
+  });
+
+  it('with everything that some SDKs put in besides opens here, and is written back without it', async () => {
+    const session = await app.workos.issueSession({ user: oneOrganization, organizationId });
+    const extra = { oauthTokens: { accessToken: 'x' }, sealedSession: 'x', anything: [1] };
+    const visitor = app.visitor();
+    const sealed = await sealData({ ...session, ...extra }, { password: app.cookiePassword, ttl: 0 });
+    visitor.cookies.set('b2b-session', sealed);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    provider.clock.advance(310_000);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    const written = visitor.cookies.get('b2b-session') ?? '';
+    const payload = await unsealData<object>(written, { password: app.cookiePassword, ttl: 0 });
+    expect(Object.keys(payload).sort()).toEqual([
+      'accessToken',
+      'authenticationMethod',
+      'organizationId',
+      'refreshToken',
+      'user',
+    ]);
+  });
+
+  it('keeps the impersonator through a refresh, and shows it to the application', async () => {
+    const impersonator = { email: 'staff@example.com', reason: 'support' };
+    const user = { ...demoUsers.personal, id: 'user_01IMPERSONATED', impersonator };
+    app.workos.users.set(user.id, user);
+    const seen: unknown[] = [];
+    const other = await startB2bApp({
+      provider,
+      options: { onSignIn: ({ session }) => void seen.push(session.impersonator) },
+    });
+    const visitor = await other.signedIn(user);
+    expect(seen).toEqual([impersonator]);
+    provider.clock.advance(310_000);
+    expect((await visitor.getJson('/auth/session')).json).not.toHaveProperty('impersonator');
+    const written = visitor.cookies.get('b2b-session') ?? '';
+    expect(await unsealData(written, { password: other.cookiePassword, ttl: 0 })).toMatchObject({ impersonator });
+    await other.close();
+  });
+
+  it.each([
+    ['no access token', { accessToken: undefined }],
+    ['no refresh token', { refreshToken: undefined }],
+    ['no user', { user: undefined }],
+    ['a user without id', { user: { email: 'a@example.com' } }],
+    ['nothing but garbage', { accessToken: 1, refreshToken: {}, user: [] }],
+  ])('with %s is no session, and its cookie is cleared', async (_name, change) => {
+    const session = await app.workos.issueSession({ user: oneOrganization });
+    const sealed = await sealData({ ...session, ...change }, { password: app.cookiePassword, ttl: 0 });
+    const visitor = app.visitor();
+    visitor.cookies.set('b2b-session', sealed);
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
+    expect(visitor.cookies.size).toBe(0);
+  });
+
+  it('for another user than its token names is no session', async () => {
+    const session = await app.workos.issueSession({ user: oneOrganization });
+    const user = { ...session.user, id: demoUsers.personal.id, email: demoUsers.personal.email };
+    const sealed = await sealData({ ...session, user }, { password: app.cookiePassword, ttl: 0 });
+    expect((await read(sealed)).status).toBe(401);
+  });
+
+  it('for another client is no session', async () => {
+    const session = await app.workos.issueSession({ user: oneOrganization, claims: { client_id: 'client_other' } });
+    expect((await read(await sealData(session, { password: app.cookiePassword, ttl: 0 }))).status).toBe(401);
+    const without = await app.workos.issueSession({ user: oneOrganization, claims: { client_id: undefined } });
+    expect((await read(await sealData(without, { password: app.cookiePassword, ttl: 0 }))).status).toBe(200);
+  });
+
+  it.each(['none', 'HS256'])('with a token signed by %s is no session', async (alg) => {
+    const session = await app.workos.issueSession({ user: oneOrganization });
+    const claims = JSON.parse(Buffer.from(session.accessToken.split('.')[1] ?? '', 'base64url').toString());
+    const accessToken = await app.workos.signToken(claims, { alg });
+    const sealed = await sealData({ ...session, accessToken }, { password: app.cookiePassword, ttl: 0 });
+    expect((await read(sealed)).status).toBe(401);
+  });
+});
+
+describe('a list of passwords', () => {
+  const [oldest, older, newest] = [newPassword(), newPassword(), newPassword()];
+  const sealedWith = async (password: string | Record<string, string>): Promise<string> =>
+    sealData(await app.workos.issueSession({ user: oneOrganization }), { password, ttl: 0 });
+
+  it('seals with the first, always under id 1, and opens with all', async () => {
+    const rotating = await startB2bApp({ provider, options: { cookiePassword: [newest, older, oldest] } });
+    for (const password of [newest, older, oldest]) {
+      expect((await read(await sealedWith(password), rotating)).status).toBe(200);
+    }
+    expect((await read(await sealedWith(newPassword()), rotating)).status).toBe(401);
+
+    const visitor = await rotating.signedIn();
+    const sealed = visitor.cookies.get('b2b-session') ?? '';
+    expect(sealed).toMatch(/^Fe26\.2\*1\*/);
+    expect(await unsealData(sealed, { password: newest, ttl: 0 })).toHaveProperty('refreshToken');
+    await rotating.close();
+  });
+
+  it('seals an old session anew on the next write', async () => {
+    const rotating = await startB2bApp({ provider, options: { cookiePassword: [newest, older] } });
+    const visitor = rotating.visitor();
+    visitor.cookies.set('b2b-session', await sealedWith(older));
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    provider.clock.advance(310_000);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    const sealed = visitor.cookies.get('b2b-session') ?? '';
+    expect(await unsealData(sealed, { password: newest, ttl: 0 })).toHaveProperty('refreshToken');
+    await rotating.close();
+  });
+
+  it('opens what an app with iron-session’s password map sealed under another id', async () => {
+    const rotating = await startB2bApp({ provider, options: { cookiePassword: [newest, older] } });
+    const sealed = await sealedWith({ 1: older, 2: newest });
+    expect(sealed).toMatch(/^Fe26\.2\*2\*/);
+    expect((await read(sealed, rotating)).status).toBe(200);
+    await rotating.close();
+  });
+
+  it('carries sign-ins over that were under way', async () => {
+    const before = await startB2bApp({ provider, options: { cookiePassword: older } });
+    const after = await startB2bApp({ provider, options: { cookiePassword: [newest, older] } });
+    const start = await before.visitor().get('/login?returnTo=/x');
+    const callback = await app.workos.authorize(start.location, { user: oneOrganization });
+    const cookie = (start.setCookies[0] ?? '').split(';', 1)[0] ?? '';
+    const done = await after.visitor().get(callback.pathname + callback.search, { headers: { cookie } });
+    expect([done.status, done.headers.location]).toEqual([303, '/x']);
+    await Promise.all([before.close(), after.close()]);
+  });
+});
+
+describe('a seal that was tampered with', () => {
+  it('opens nothing, wherever it was touched', async () => {
+    const sealed = (await app.signedIn()).cookies.get('b2b-session') ?? '';
+    expect((await read(sealed)).status).toBe(200);
+    for (let at = 0; at < sealed.length - 2; at += 61) {
+      const touched = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1);
+      expect([at, (await read(touched)).status]).toEqual([at, 401]);
+    }
+  });
+
+  it('is not believed because another one was', async () => {
+    const [one, other] = [await app.signedIn(), await app.signedIn(oneOrganization)].map(
+      (visitor) => visitor.cookies.get('b2b-session') ?? '',
+    ) as [string, string];
+    expect((await read(one)).status).toBe(200);
+    const [a, b] = [one.split('*'), other.split('*')];
+    const mixed = [...a.slice(0, 4), ...b.slice(4)].join('*');
+    expect((await read(mixed)).status).toBe(401);
+    expect((await read(one.slice(0, 200) + other.slice(200))).status).toBe(401);
+  });
+});
