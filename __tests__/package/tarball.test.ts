@@ -70,6 +70,7 @@ const entries: Readonly<Record<string, readonly string[]>> = {
   ],
   'express-auth-adapters/client': ['createB2bClient', 'createBackendClient'],
   'express-auth-adapters/redis': ['createRedisCoordinator'],
+  'express-auth-adapters/testing': ['createB2bTestKit', 'createBackendTestKit'],
 };
 
 describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
@@ -101,6 +102,14 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
       });`;
     expect(await inDirectory(directory, 'application.mjs', application)).toBe('307 /login?returnTo=%2Fprivate');
   });
+
+  it('brings the doctor, who says what is missing', async () => {
+    const doctor = run('npx', ['--no-install', 'express-auth-adapters', 'doctor', '--json'], {
+      cwd: directory,
+      env: { PATH: process.env['PATH'] },
+    });
+    await expect(doctor).rejects.toMatchObject({ code: 1 });
+  }, 30_000);
 
   it.each([
     ['node16', 'node16'],

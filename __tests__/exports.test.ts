@@ -1,0 +1,43 @@
+import * as everything from 'express-auth-adapters';
+import * as b2b from 'express-auth-adapters/b2b';
+import * as backend from 'express-auth-adapters/backend';
+import * as client from 'express-auth-adapters/client';
+import * as redis from 'express-auth-adapters/redis';
+import * as testing from 'express-auth-adapters/testing';
+
+/** What users import is a promise: a name appears or goes only on purpose. */
+it.each([
+  [
+    'express-auth-adapters',
+    everything,
+    [
+      'AuthError',
+      'ConfigurationError',
+      'b2bAuth',
+      'backendAuth',
+      'currentSession',
+      'getSession',
+      'getSupabaseClient',
+      'requireSession',
+    ],
+  ],
+  ['/b2b', b2b, ['AuthError', 'ConfigurationError', 'b2bAuth', 'currentSession', 'getSession', 'requireSession']],
+  [
+    '/backend',
+    backend,
+    [
+      'AuthError',
+      'ConfigurationError',
+      'backendAuth',
+      'currentSession',
+      'getSession',
+      'getSupabaseClient',
+      'requireSession',
+    ],
+  ],
+  ['/client', client, ['createB2bClient', 'createBackendClient']],
+  ['/redis', redis, ['createRedisCoordinator']],
+  ['/testing', testing, ['createB2bTestKit', 'createBackendTestKit']],
+])('%s exports just its public names', (_entry, entry, names) => {
+  expect(Object.keys(entry).sort()).toEqual(names);
+});
