@@ -106,12 +106,21 @@ export function isHttpUrl(value: string): boolean {
   return /^https?:\/\//i.test(value) && URL.canParse(value);
 }
 
+/** Paths are appended to it, and it is shown to providers. */
+function isBaseUrl(value: string): boolean {
+  if (!isHttpUrl(value) || /[?#]/.test(value)) return false;
+  const { username, password } = new URL(value);
+  return username === '' && password === '';
+}
+
 const origin = v.pipe(
   v.string('must be an origin such as https://www.example.com'),
   v.check(
     (value) => isHttpUrl(value) && new URL(value).origin === value.toLowerCase(),
     'must be an origin, without path or trailing slash, such as https://www.example.com',
   ),
+  // As browsers write it in `Origin`.
+  v.toLowerCase(),
 );
 
 export const cookieEntries = {
@@ -133,7 +142,7 @@ export const sharedEntries = {
   appBaseUrl: v.optional(
     v.pipe(
       v.string('must be an absolute http(s) URL'),
-      v.check(isHttpUrl, 'must be an absolute http(s) URL such as https://app.example.com'),
+      v.check(isBaseUrl, 'must be an absolute http(s) URL such as https://app.example.com, without query or user'),
     ),
   ),
   protectedRoutes: v.pipe(

@@ -1,0 +1,460 @@
+import { randomBytes } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { b2bAuth } from '../../lib/b2b/index.ts';
+import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
+import { ConfigurationError } from '../../lib/errors.ts';
+import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp, B2bAppSetup, SharedProvider } from '../support/b2b-app.ts';
+
+let provider: SharedProvider;
+let app: B2bApp;
+const given = { ...process.env };
+
+beforeAll(async () => {
+  provider = await startProvider();
+});
+beforeEach(() => {
+  for (const name of Object.keys(process.env))
+    if (/B2B|APP_BASE_URL/.test(name)) Reflect.deleteProperty(process.env, name);
+});
+afterEach(async () => {
+  Object.assign(process.env, given);
+  provider.workos.switches.outage = {};
+  await app.close();
+});
+afterAll(() => provider.close());
+
+async function start(options: B2bAuthOptions, setup: Omit<B2bAppSetup, 'options'> = {}): Promise<B2bApp> {
+  app = await startB2bApp({ provider, options, ...setup });
+  return app;
+}
+
+const good = { clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'p'.repeat(32) };
+
+/** Instead of the password that the test app has by default. */
+const withoutPassword: B2bAuthOptions = Object.fromEntries([['cookiePassword', undefined]]);
+
+/** Options as an application without TypeScript may hand them over. */
+function problemsOf(options: unknown): readonly string[] {
+  try {
+    b2bAuth(options as B2bAuthOptions);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('environment variables', () => {
+  beforeEach(async () => {
+    await start({});
+  });
+
+  it('stand in for options', async () => {
+    const { workos, cookiePassword } = app;
+    Object.assign(process.env, {
+      B2B_CLIENT_ID: workos.clientId,
+      B2B_API_KEY: workos.apiKey,
+      B2B_COOKIE_PASSWORD: cookiePassword,
+      B2B_API_HOSTNAME: workos.hostname,
+      B2B_API_PORT: String(workos.port),
+      B2B_API_HTTPS: 'false',
+    });
+    const fromEnvironment = await startB2bApp({
+      provider,
+      options: Object.fromEntries(
+        ['clientId', 'apiKey', 'cookiePassword', 'apiHostname', 'port', 'https'].map((name) => [name, undefined]),
+      ),
+    });
+    expect((await (await fromEnvironment.signedIn()).getJson('/auth/session')).status).toBe(200);
+    await fromEnvironment.close();
+  });
+
+  it('are beaten by options', async () => {
+    Object.assign(process.env, { B2B_CLIENT_ID: 'client_env', B2B_API_KEY: 'sk_env', B2B_API_HOSTNAME: 'env.example' });
+    const other = await startB2bApp({
+      provider,
+      options: { clientId: 'client_option', apiHostname: 'option.example' },
+    });
+    const url = new URL((await other.visitor().get('/login')).location);
+    expect([url.hostname, url.searchParams.get('client_id')]).toEqual(['option.example', 'client_option']);
+    await other.close();
+  });
+
+  it('count in the listed order, the first one that is not empty', async () => {
+    const [first, legacy] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
+    const opens = async (password: string): Promise<boolean> => {
+      const [reading, writing] = await Promise.all([
+        startB2bApp({ provider, options: withoutPassword }),
+        startB2bApp({ provider, options: { cookiePassword: password } }),
+      ]);
+      const cookie = (await writing.signedIn()).cookieHeader();
+      const { status } = await reading.visitor().get('/auth/session', { headers: { cookie } });
+      await Promise.all([reading.close(), writing.close()]);
+      return status === 200;
+    };
+    Object.assign(process.env, { B2B_COOKIE_PASSWORD: first, LEGACY_B2B_COOKIE_PASSWORD: legacy });
+    expect([await opens(first), await opens(legacy)]).toEqual([true, false]);
+    process.env['B2B_COOKIE_PASSWORD'] = '';
+    expect([await opens(first), await opens(legacy)]).toEqual([false, true]);
+  });
+
+  it('do not include APP_BASE_URL, which is the backend adapter’s', async () => {
+    process.env['APP_BASE_URL'] = 'https://elsewhere.example';
+    const other = await startB2bApp({ provider });
+    const url = new URL((await other.visitor().get('/login')).location);
+    expect(url.searchParams.get('redirect_uri')).toBe(`${other.origin}/callback`);
+    await other.close();
+  });
+});
+
+describe('problems', () => {
+  beforeEach(async () => {
+    await start({});
+  });
+
+  it('come all at once, each with its option and environment variable, and without the values of secrets', () => {
+    Object.assign(process.env, { B2B_COOKIE_PASSWORD: 'too short but secret' });
+    const problems = problemsOf({ apiKey: 7, callBackPath: '/x', port: 'abc', sessionPath: '/login' });
+    expect(problems).toHaveLength(6);
+    for (const part of [
+      'clientId (env B2B_CLIENT_ID) is missing',
+      'apiKey (env B2B_API_KEY) must be a string',
+      'callBackPath is not an option',
+      'port (env B2B_API_PORT) must be a port number',
+      'cookiePassword (env B2B_COOKIE_PASSWORD or LEGACY_B2B_COOKIE_PASSWORD) must be at least 32 characters',
+      "sessionPath and loginPath are both '/login'",
+    ]) {
+      expect(problems).toContainEqual(expect.stringContaining(part));
+    }
+    expect(problems.join()).not.toContain('secret');
+  });
+
+  it.each<[string, object]>([
+    ['clientId', { clientId: '' }],
+    ['apiKey', { apiKey: '' }],
+    ['cookiePassword', { cookiePassword: 'p'.repeat(31) }],
+    ['cookiePassword', { cookiePassword: ['p'.repeat(32), 'short'] }],
+    ['cookiePassword', { cookiePassword: [] }],
+    ['cookiePassword', { cookiePassword: { 1: 'p'.repeat(32) } }],
+    ['cookieName', { cookieName: 'a b' }],
+    ['cookieName', { cookieName: '' }],
+    ['cookieOptions.maxAge', { cookieOptions: { maxAge: 0 } }],
+    ['cookieOptions.maxAge', { cookieOptions: { maxAge: 401 * 86_400 } }],
+    ['cookieOptions.sameSite', { cookieOptions: { sameSite: 'Lax' } }],
+    ['cookieOptions.httpOnly', { cookieOptions: { httpOnly: false } }],
+    ['cookieOptions.domain', { cookieOptions: { domain: 'a; Secure' } }],
+    ['cookieOptions.path', { cookieOptions: { path: 'app' } }],
+    ['loginPath', { loginPath: 'login' }],
+    ['loginPath', { loginPath: '/' }],
+    ['loginPath', { loginPath: '/login/' }],
+    ['loginPath', { loginPath: '/:id' }],
+    ['signUpPath', { signUpPath: '/a/../b' }],
+    ['callbackPath', { callbackPath: 'https://app.example/callback' }],
+    ['logoutPath', { logoutPath: '/logout?x' }],
+    ['sessionPath', { sessionPath: 5 }],
+    ['stylesheetPath', { stylesheetPath: '/LOGIN' }],
+    ['organizationId', { organizationId: '' }],
+    ['logoutReturnTo', { logoutReturnTo: '//evil.example' }],
+    ['logoutReturnTo', { logoutReturnTo: 'javascript:alert(1)' }],
+    ['apiHostname', { apiHostname: 'https://api.workos.com' }],
+    ['port', { port: 0 }],
+    ['port', { port: 65_536 }],
+    ['port', { port: 80.5 }],
+    ['https', { https: 'yes' }],
+    ['issuer', { issuer: 5 }],
+    ['sessionMaxAge', { sessionMaxAge: 0 }],
+    ['onSignIn', { onSignIn: 'x' }],
+    ['onEvent', { onEvent: {} }],
+    ['onError', { onError: true }],
+    ['appBaseUrl', { appBaseUrl: 'app.example' }],
+    ['appBaseUrl', { appBaseUrl: 'ftp://app.example' }],
+    ['appBaseUrl', { appBaseUrl: 'https://app.example?a=1' }],
+    ['appBaseUrl', { appBaseUrl: 'https://app.example/#a' }],
+    ['appBaseUrl', { appBaseUrl: 'https://user:secret@app.example' }],
+    ['protectedRoutes', { protectedRoutes: 'dashboard' }],
+    ['protectedRoutes', { protectedRoutes: ['/a', '/(.*)/b'] }],
+    ['protectedRoutes', { protectedRoutes: 5 }],
+    ['trustedOrigins', { trustedOrigins: ['https://a.example/'] }],
+    ['trustedOrigins', { trustedOrigins: ['*'] }],
+    ['trustedOrigins', { trustedOrigins: 'https://a.example' }],
+    ['timeoutMs', { timeoutMs: 5 }],
+    ['refreshWindow', { refreshWindow: -1 }],
+    ['maxCachedSessions', { maxCachedSessions: -1 }],
+    ['coordinator', { coordinator: {} }],
+    ['fetch', { fetch: 'x' }],
+    ['now', { now: 5 }],
+  ])('name %s for %j', (option, change) => {
+    const problems = problemsOf({ ...good, ...change });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(option);
+    expect(problems[0]).not.toContain('secret');
+  });
+
+  it.each([null, 'client_1', 7, [], () => undefined])('say that options are an object, for %p', (options) => {
+    if (options === null) process.env['B2B_CLIENT_ID'] = 'client_1';
+    expect(problemsOf(options)).toEqual(['options must be an object']);
+  });
+
+  it('show no part of a key or password, nowhere', () => {
+    const secrets = { apiKey: 'sk_live_verysecret', cookiePassword: 'verysecret' };
+    try {
+      b2bAuth({ ...secrets, clientId: '' });
+      throw new Error('It started');
+    } catch (error) {
+      expect(`${String(error)} ${JSON.stringify(error)} ${(error as Error).stack}`).not.toContain('verysecret');
+    }
+  });
+});
+
+describe('the development fallback password', () => {
+  const nodeEnv = process.env['NODE_ENV'];
+  let warn: jest.SpiedFunction<typeof process.emitWarning>;
+  beforeEach(() => {
+    warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  });
+  afterEach(() => {
+    warn.mockRestore();
+    process.env['NODE_ENV'] = nodeEnv;
+  });
+
+  it('outlives a restart, and differs with the API key', async () => {
+    const [first, second] = [await start(withoutPassword), await startB2bApp({ provider, options: withoutPassword })];
+    const cookie = (await first.signedIn()).cookieHeader();
+    const stranger = await startB2bApp({ provider, options: { ...withoutPassword, apiKey: 'sk_test_another' } });
+    expect((await second.visitor().get('/auth/session', { headers: { cookie } })).status).toBe(200);
+    expect((await stranger.visitor().get('/auth/session', { headers: { cookie } })).status).toBe(401);
+    await Promise.all([second.close(), stranger.close()]);
+  });
+
+  it('is announced once, without itself or the key', async () => {
+    const { workos, events } = await start(withoutPassword);
+    await app.signedIn();
+    expect(warn).toHaveBeenCalledTimes(1);
+    const [message] = warn.mock.calls[0] ?? [];
+    expect(message).toContain('B2B_COOKIE_PASSWORD');
+    expect(JSON.stringify([message, events])).not.toContain(workos.apiKey);
+    expect(events.filter(({ type }) => type === 'configuration_warning')).toHaveLength(1);
+  });
+
+  it('does not exist in production', async () => {
+    await start({});
+    process.env['NODE_ENV'] = 'production';
+    expect(problemsOf({ clientId: 'client_1', apiKey: 'sk_1' })).toEqual([expect.stringContaining('cookiePassword')]);
+    expect(problemsOf({})).toHaveLength(3);
+    process.env['B2B_COOKIE_PASSWORD'] = '';
+    expect(problemsOf({ clientId: 'client_1', apiKey: 'sk_1' })).toHaveLength(1);
+    process.env['LEGACY_B2B_COOKIE_PASSWORD'] = 'p'.repeat(32);
+    expect(problemsOf({ clientId: 'client_1', apiKey: 'sk_1' })).toEqual([]);
+    expect(warn).not.toHaveBeenCalled();
+  });
+});
+
+describe('each option', () => {
+  const sessionLine = (lines: readonly string[]): string => lines.find((line) => line.startsWith('b2b-session=')) ?? '';
+
+  async function signInLines(options: B2bAuthOptions): Promise<readonly string[]> {
+    const { workos } = await start(options);
+    const visitor = app.visitor();
+    const begin = await visitor.get('/login');
+    const url = new URL((await workos.authorize(begin.location, { user: demoUsers.personal })).href);
+    return (await visitor.get(url.pathname + url.search)).setCookies;
+  }
+
+  it('cookieOptions: domain, path, sameSite, secure and maxAge', async () => {
+    const line = sessionLine(
+      await signInLines({
+        cookieOptions: { domain: 'example.com', path: '/app', sameSite: 'strict', secure: true, maxAge: 3600 },
+      }),
+    );
+    expect(line.split('; ').slice(1).sort()).toEqual([
+      'Domain=example.com',
+      'HttpOnly',
+      'Max-Age=3600',
+      'Path=/app',
+      'SameSite=Strict',
+      'Secure',
+    ]);
+  });
+
+  it('cookieOptions.maxAge null: a cookie that ends with the browser', async () => {
+    const line = sessionLine(await signInLines({ cookieOptions: { maxAge: null } }));
+    expect(line).not.toMatch(/Max-Age|Expires/);
+  });
+
+  it('cookieOptions.sameSite none: always secure, as browsers demand', async () => {
+    const lines = await signInLines({ cookieOptions: { sameSite: 'none' } });
+    expect(sessionLine(lines)).toMatch(/SameSite=None/);
+    for (const line of lines) expect(line).toContain('Secure');
+  });
+
+  it('appBaseUrl: the public origin, whatever the request says', async () => {
+    const { workos } = await start({ appBaseUrl: 'https://app.example.com/' });
+    const visitor = app.visitor();
+    const begin = await visitor.get('/login');
+    expect(new URL(begin.location).searchParams.get('redirect_uri')).toBe('https://app.example.com/callback');
+    expect(begin.setCookies[0]).toContain('Secure');
+    workos.redirectUris.push('https://app.example.com/callback');
+    const { pathname, search } = await workos.authorize(begin.location, { user: demoUsers.personal });
+    expect(sessionLine((await visitor.get(pathname + search)).setCookies)).toContain('Secure');
+    const out = await visitor.post('/logout', { headers: { origin: 'https://app.example.com' } });
+    expect(new URL(out.location).searchParams.get('return_to')).toBe('https://app.example.com/');
+  });
+
+  it('appBaseUrl with a path: once, whether it names the mount path or not', async () => {
+    for (const [appBaseUrl, expected] of [
+      ['https://example.com/app', 'https://example.com/app/callback'],
+      ['https://example.com', 'https://example.com/app/callback'],
+      ['https://example.com/proxy/app/', 'https://example.com/proxy/app/callback'],
+      ['https://example.com/myapp', 'https://example.com/myapp/app/callback'],
+    ] as const) {
+      await start({ appBaseUrl }, { prefix: '/app' });
+      const begin = await app.visitor().get('/app/login');
+      expect(new URL(begin.location).searchParams.get('redirect_uri')).toBe(expected);
+      await app.close();
+    }
+  });
+
+  it('trustedOrigins: may post, whatever their letter case in the option', async () => {
+    await start({ trustedOrigins: ['https://WWW.example.com'] });
+    const headers = { origin: 'https://www.example.com', 'sec-fetch-site': 'same-site' };
+    expect((await app.visitor().post('/logout', { headers })).status).toBe(303);
+    const stranger = { origin: 'https://evil.example.com', 'sec-fetch-site': 'same-site' };
+    expect((await app.visitor().post('/logout', { headers: stranger })).status).toBe(403);
+  });
+
+  it('stylesheetPath: where the pages find their style', async () => {
+    await start({ stylesheetPath: '/assets/auth.css' });
+    const page = await app.visitor().get('/callback');
+    expect(page.text).toContain('href="/assets/auth.css"');
+    const sheet = await app.visitor().get('/assets/auth.css');
+    expect([sheet.status, sheet.headers['content-type']]).toEqual([200, 'text/css; charset=utf-8']);
+    expect((await app.visitor().get('/auth/pages.css')).status).toBe(404);
+  });
+
+  it('timeoutMs: the budget for a provider that does not answer', async () => {
+    const { workos } = await start({ timeoutMs: 100 });
+    const visitor = app.visitor();
+    const begin = await visitor.get('/login');
+    const callback = await workos.authorize(begin.location, { user: demoUsers.personal });
+    workos.switches.outage = { token: 'hang' };
+    const answer = await visitor.get(callback.href);
+    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '5']);
+  });
+
+  it('issuer: who may have issued the token', async () => {
+    const { issuer } = provider.workos;
+    for (const [option, status] of [
+      [issuer, 303],
+      [['https://auth.example.com', issuer], 303],
+      ['https://auth.example.com', 502],
+    ] as const) {
+      await start({ issuer: option });
+      const visitor = app.visitor();
+      const callback = await app.workos.authorize((await visitor.get('/login')).location, {
+        user: demoUsers.personal,
+      });
+      expect((await visitor.get(callback.href)).status).toBe(status);
+      await app.close();
+    }
+  });
+
+  it('sessionMaxAge: the session ends for good, whatever is refreshed', async () => {
+    const { clock } = await start({ sessionMaxAge: 3_600 });
+    const visitor = await app.signedIn();
+    for (let minutes = 10; minutes < 60; minutes += 10) {
+      clock.advance(600_000);
+      expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    }
+    clock.advance(600_000);
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
+    expect(visitor.cookies.size).toBe(0);
+  });
+
+  it('refreshWindow: renews ahead of time', async () => {
+    const { clock, workos } = await start({ refreshWindow: 60 });
+    const visitor = await app.signedIn();
+    workos.clearRequests();
+    clock.advance(230_000);
+    await visitor.getJson('/auth/session');
+    expect(workos.tokenCalls).toBe(0);
+    clock.advance(20_000);
+    await visitor.getJson('/auth/session');
+    await workos.arrived('token');
+    expect(workos.tokenCalls).toBe(1);
+  });
+
+  it.each([
+    [10, 1],
+    [0, 3],
+  ])('maxCachedSessions %d: of three requests %d are verified', async (maxCachedSessions, expected) => {
+    await start({ maxCachedSessions });
+    const visitor = await app.signedIn();
+    const verify = jest.spyOn(crypto.subtle, 'verify');
+    for (let request = 0; request < 3; request += 1) {
+      expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    }
+    const verifications = verify.mock.calls.length;
+    verify.mockRestore();
+    expect(verifications).toBe(expected);
+  });
+
+  it('coordinator: is asked for refreshes and told of sign-outs', async () => {
+    const calls: string[] = [];
+    const { clock } = await start({
+      coordinator: {
+        coordinate(key, refresh) {
+          calls.push(`coordinate ${key.replace(/[\w-]{43}$/, '#')}`);
+          return refresh();
+        },
+        endSession: async (sessionId) => void calls.push(`end ${sessionId.slice(0, 8)}`),
+        isEnded: async () => false,
+      },
+    });
+    const visitor = await app.signedIn();
+    clock.advance(310_000);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    await visitor.post('/logout');
+    expect(calls).toEqual(['coordinate b2b:#', 'end session_']);
+  });
+
+  it('fetch: makes every call to the provider', async () => {
+    const urls: string[] = [];
+    await start({
+      fetch: (input, init) => {
+        urls.push(new URL(String(input instanceof Request ? input.url : input)).pathname);
+        return fetch(input, init);
+      },
+    });
+    await (await app.signedIn()).getJson('/auth/session');
+    expect(urls).toEqual(['/user_management/authenticate', '/sso/jwks/client_test']);
+  });
+
+  it('now: is the clock, to which a session expires', async () => {
+    let ahead = 0;
+    await start({ now: () => provider.clock.now() + ahead });
+    const visitor = await app.signedIn();
+    provider.workos.switches.outage = { token: 'refuse' };
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    ahead = 310_000;
+    expect((await visitor.getJson('/auth/session')).status).toBe(503);
+  });
+});
+
+it('two instances live side by side, each with its own cookie and provider', async () => {
+  await start({});
+  const other = await startB2bApp({ options: { cookieName: 'other' } });
+  const [one, two] = [await app.signedIn(), await other.signedIn(demoUsers.oneOrganization)];
+  const cookie = `${one.cookieHeader()}; ${two.cookieHeader()}`;
+  const emails = await Promise.all(
+    [app, other].map(
+      async (each) => (await each.visitor().get('/auth/session', { headers: { cookie } })).json.user.email,
+    ),
+  );
+  expect(emails).toEqual([demoUsers.personal.email, demoUsers.oneOrganization.email]);
+  const wrong = await app
+    .visitor()
+    .get('/auth/session', { headers: { cookie: `b2b-session=${two.cookies.get('other')}` } });
+  expect(wrong.status).toBe(401);
+  await other.close();
+});
