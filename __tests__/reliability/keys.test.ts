@@ -3,6 +3,7 @@ import { decodeJwt } from 'jose';
 import { sealData, unsealData } from 'iron-session';
 import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
+import { closeAfterEach } from '../support/close-after-each.ts';
 import { startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp } from '../support/b2b-app.ts';
 import { send } from '../support/visitor.ts';
@@ -63,6 +64,7 @@ describe.each(adapters)('$name and the provider’s keys', ({ start }) => {
 });
 
 describe('b2bAuth and the keys', () => {
+  const closed = closeAfterEach();
   let app: B2bApp;
   beforeEach(async () => {
     app = await startB2bApp({ options: { maxCachedSessions: 0 } });
@@ -97,14 +99,11 @@ describe('b2bAuth and the keys', () => {
   }, 60_000);
 
   it('are needed once: a start during their outage answers 503, keeps the session, and recovers', async () => {
-    const provider = await startProvider();
-    const first = await startB2bApp({ provider });
+    const provider = await closed(startProvider());
+    const first = await closed(startB2bApp({ provider }));
     const visitor = await first.signedIn();
-    await first.close();
-    const restarted = await startB2bApp({
-      provider,
-      options: { cookiePassword: first.cookiePassword, timeoutMs: 300 },
-    });
+    const { cookiePassword } = first;
+    const restarted = await closed(startB2bApp({ provider, options: { cookiePassword, timeoutMs: 300 } }));
     const ask = () =>
       send(new URL('/api/me', restarted.origin), {
         headers: { cookie: visitor.cookieHeader(), accept: 'application/json' },
@@ -117,8 +116,6 @@ describe('b2bAuth and the keys', () => {
     provider.workos.switches.outage = {};
     provider.clock.advance(5_000);
     expect((await ask()).status).toBe(200);
-    await restarted.close();
-    await provider.close();
   });
 
   it('renews a session whose key the provider has withdrawn at once', async () => {

@@ -3,6 +3,7 @@ import type express from 'express';
 import { getSession } from '../../lib/http/context.ts';
 import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
+import { until } from '../support/until.ts';
 import { send } from '../support/visitor.ts';
 
 /** Handlers that do not wait for the session before they answer. */
@@ -108,7 +109,7 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
     abandoned.destroy();
     await closed;
     gate.open();
-    await waitFor(() => app.eventTypes().includes('session_refreshed'));
+    await until(() => app.eventTypes().includes('session_refreshed'));
     app.clock.advance(120_000);
     const next = await visitor.getJson('/api/me');
     expect([next.status, next.setCookies.length]).toEqual([200, 1]);
@@ -120,16 +121,12 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
     const cookie = visitor.cookieHeader();
     const endless = http.get(`${app.origin}/never`, { agent: false, headers: { cookie } });
     endless.on('error', () => undefined);
-    await waitFor(() => app.eventTypes().includes('session_refreshed'));
+    await until(() => app.eventTypes().includes('session_refreshed'));
     app.clock.advance(60_000);
     const headers = { cookie, accept: 'application/json' };
     expect((await send(new URL('/api/me', app.origin), { headers })).status).toBe(200);
     endless.destroy();
-    await waitFor(() => app.eventTypes().includes('cookie_lost'));
+    await until(() => app.eventTypes().includes('cookie_lost'));
     expect(app.refreshes()).toHaveLength(1);
   });
 });
-
-async function waitFor(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
-}

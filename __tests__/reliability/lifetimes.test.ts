@@ -1,6 +1,8 @@
 import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
+import { closeAfterEach } from '../support/close-after-each.ts';
 import { startB2bApp } from '../support/b2b-app.ts';
+import { until } from '../support/until.ts';
 import type { B2bApp } from '../support/b2b-app.ts';
 
 describe.each(adapters)('$name with a refresh window', ({ start }) => {
@@ -17,7 +19,7 @@ describe.each(adapters)('$name with a refresh window', ({ start }) => {
     const answers = [];
     for (let time = 0; time < 2; time += 1) {
       answers.push(await visitor.getJson('/api/me'));
-      await waitFor(() => app.eventTypes().includes('session_refreshed'));
+      await until(() => app.eventTypes().includes('session_refreshed'));
     }
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     expect(answers.flatMap(({ setCookies }) => setCookies)).toHaveLength(1);
@@ -36,13 +38,14 @@ describe.each(adapters)('$name with a refresh window', ({ start }) => {
         const answer = await visitor.getJson('/api/me');
         expect([answer.status, answer.setCookies]).toEqual([200, []]);
       }
-      await waitFor(() => app.eventTypes().includes('refresh_failed'));
+      await until(() => app.eventTypes().includes('refresh_failed'));
       expect(app.refreshes().length).toBeLessThanOrEqual(2);
     },
   );
 });
 
 describe('b2bAuth with an absolute lifetime', () => {
+  const closed = closeAfterEach();
   const sessionMaxAge = 1_000;
 
   async function asks(app: B2bApp, count: number) {
@@ -56,23 +59,17 @@ describe('b2bAuth with an absolute lifetime', () => {
   }
 
   it.each([0, 10_000])('ends the session on time, whatever was refreshed (%d cached)', async (maxCachedSessions) => {
-    const app = await startB2bApp({ options: { sessionMaxAge, maxCachedSessions } });
+    const app = await closed(startB2bApp({ options: { sessionMaxAge, maxCachedSessions } }));
     app.workos.switches.accessTokenTtlSeconds = 350;
     const { visitor, statuses } = await asks(app, 11);
     expect(statuses).toEqual([...Array.from({ length: 10 }, () => 200), 401]);
     expect(visitor.cookies.size).toBe(0);
     expect(app.events.at(-1)).toMatchObject({ type: 'session_rejected', reason: 'session_max_age' });
-    await app.close();
   });
 
   it('does not end a session that was not told when it began', async () => {
-    const app = await startB2bApp();
+    const app = await closed(startB2bApp());
     const { statuses } = await asks(app, 11);
     expect(new Set(statuses)).toEqual(new Set([200]));
-    await app.close();
   });
 });
-
-async function waitFor(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
-}

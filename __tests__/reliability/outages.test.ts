@@ -89,8 +89,13 @@ describe.each(adapters)('$name in an outage', ({ start }) => {
 });
 
 describe.each(adapters)('$name with nobody at the provider’s address', ({ start }) => {
+  let app: AppUnderTest;
+  beforeAll(async () => {
+    app = await start({ options: { timeoutMs } });
+  });
+  afterAll(() => app.close());
+
   it('serves valid tokens, and answers 503 for expired ones', async () => {
-    const app = await start({ options: { timeoutMs } });
     const visitor = await app.signedIn();
     await visitor.getJson('/api/me');
     await app.stopProvider();
@@ -98,6 +103,5 @@ describe.each(adapters)('$name with nobody at the provider’s address', ({ star
     app.expireTokens();
     const answer = await visitor.getJson('/api/me');
     expect([answer.status, answer.headers['retry-after'], answer.setCookies]).toEqual([503, '5', []]);
-    await app.close();
   });
 });

@@ -3,6 +3,7 @@ import type { B2bApp } from '../support/b2b-app.ts';
 import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
 import { send } from '../support/visitor.ts';
+import { until } from '../support/until.ts';
 import type { Answer } from '../support/visitor.ts';
 
 describe.each(adapters)('$name: a sign-out wins', ({ start }) => {
@@ -54,7 +55,7 @@ describe.each(adapters)('$name: a sign-out wins', ({ start }) => {
     app.expireTokens();
     app.forget();
     const slow = ask(cookie, '/slow');
-    await waitFor(() => app.eventTypes().includes('session_refreshed'));
+    await until(() => app.eventTypes().includes('session_refreshed'));
     await app.signOut(visitor);
     release();
     expect((await slow).setCookies).toEqual([]);
@@ -114,7 +115,3 @@ describe('b2bAuth: a sign-out wins over a callback', () => {
     for (const line of again.setCookies) expect(line).toMatch(/=; Max-Age=0; /);
   });
 });
-
-async function waitFor(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
-}
