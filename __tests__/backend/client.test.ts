@@ -105,6 +105,22 @@ describe('getSupabaseClient', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
+  it('stores a session that the SDK merely changed with the token’s own expiry, too', async () => {
+    const changed: typeof globalThis.fetch = async (input, init) =>
+      init?.method === 'PUT' ? Response.json({ id: 'x', email: 'renamed@example.com' }) : fetch(input, init);
+    await start({
+      options: { fetch: changed },
+      after: withClient('/rename', async (client) => (await client.auth.updateUser({ data: { name: 'A' } })).error),
+    });
+    const visitor = await app.signedIn();
+    expect((await visitor.getJson('/rename')).json).toEqual({ result: null });
+    const stored = JSON.parse(
+      Buffer.from(visitor.cookies.get(app.cookieName)!.slice('base64-'.length), 'base64url').toString(),
+    );
+    expect(stored.user.email).toBe('renamed@example.com');
+    expect(stored.expires_at).toBe(Math.floor(app.clock.now() / 1000) + 3600);
+  });
+
   it('is a clear error where no adapter was mounted', async () => {
     await start({
       before: (express) => void express.get('/early', (req, _res, next) => void getSupabaseClient(req).catch(next)),

@@ -176,7 +176,7 @@ describe('the callback', () => {
   });
 
   it('keeps the flow when the backend is out of reach, so that a reload works', async () => {
-    await start({ options: { timeoutMs: 300 } });
+    await start({ options: { timeoutMs: 1_000 } });
     const visitor = app.visitor();
     const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
     app.supabase.fail('pkce', 503, 1);

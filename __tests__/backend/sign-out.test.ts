@@ -50,7 +50,7 @@ describe('POST /auth/logout', () => {
   it.each<Fault>([401, 403, 429, 500, 'html502', 'refuse', 'hang'])(
     'clears the cookie although the backend answers %s',
     async (fault) => {
-      await start({ options: { timeoutMs: 300 } });
+      await start({ options: { timeoutMs: 1_000 } });
       const visitor = await app.signedIn();
       app.supabase.fail('logout', fault);
       const answer = await visitor.post('/auth/logout');
@@ -59,7 +59,7 @@ describe('POST /auth/logout', () => {
   );
 
   it('works with an expired token, with the backend down, and with a cookie that nobody can read', async () => {
-    await start({ options: { timeoutMs: 300 } });
+    await start({ options: { timeoutMs: 1_000 } });
     const expired = await app.signedIn({ ttl: -60 });
     expect((await expired.post('/auth/logout')).status).toBe(303);
     expect(app.supabase.requests.slice(-2).map(({ endpoint }) => endpoint)).toEqual(['refresh', 'logout']);

@@ -1,0 +1,86 @@
+import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+afterEach(() => app.close());
+
+describe('POST /auth/signup', () => {
+  const eve = { email: 'eve@example.com', password: 'battery staple' };
+
+  it('signs in at once where no confirmation is asked for, and leaves no verifier behind', async () => {
+    await start();
+    const visitor = app.visitor();
+    const answer = await visitor.postJson('/auth/signup', { ...eve, returnTo: '/account' });
+    expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/account' }]);
+    expect([...visitor.cookies.keys()]).toEqual([app.cookieName]);
+  });
+
+  it('answers { emailConfirmationRequired, email, message } and points back to sign-in', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    const answer = await app.visitor().postJson('/auth/signup', { ...eve, returnTo: '/account' });
+    expect(answer.json).toEqual({
+      emailConfirmationRequired: true,
+      email: eve.email,
+      message: expect.stringContaining(eve.email),
+      redirectTo: '/auth/login?returnTo=%2Faccount',
+    });
+    const page = await postForm(app.visitor(), '/auth/signup', { ...eve, email: 'other@example.com' });
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('Check your mail');
+  });
+
+  it('answers a known address as it does a new one', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    const [known, fresh] = [app.visitor(), app.visitor()];
+    const one = await known.postJson('/auth/signup', { email: ada.email, password: 'something else' });
+    const other = await fresh.postJson('/auth/signup', eve);
+    const comparable = (text: string, email: string): string => text.replaceAll(email, 'EMAIL');
+    expect(comparable(one.text, ada.email)).toBe(comparable(other.text, eve.email));
+    const shape = (cookies: Map<string, string>): string[] =>
+      [...cookies.keys()].map((name) => name.replace(/[0-9a-f]{32}/, 'ID'));
+    expect(shape(known.cookies)).toEqual(shape(fresh.cookies));
+  });
+
+  it('says 409 only where the backend itself does', async () => {
+    await start();
+    const answer = await app.visitor().postJson('/auth/signup', { email: ada.email, password: 'something else' });
+    expect([answer.status, answer.json.error.code]).toEqual([409, 'email_in_use']);
+  });
+
+  it.each([
+    [{ minimumPasswordLength: 20 }, /too short/],
+    [{ requireLettersAndDigits: true }, /kinds of characters/],
+    [{ pwnedPasswords: new Set([eve.password]) }, /data breach/],
+  ])('says what is wrong with a weak password (%j)', async (standIn, reason) => {
+    await start({ standIn });
+    const answer = await app.visitor().postJson('/auth/signup', eve);
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'weak_password']);
+    expect(answer.json.error.message).toMatch(reason);
+    const form = await postForm(app.visitor(), '/auth/signup', eve);
+    expect(form.status).toBe(422);
+    expect(form.text).toMatch(/aria-describedby="password-error/);
+  });
+
+  it('refuses a password that the backend would cut off', async () => {
+    await start();
+    const answer = await app.visitor().postJson('/auth/signup', { ...eve, password: 'ä'.repeat(37) });
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'weak_password']);
+    expect(app.supabase.calls('signup')).toBe(0);
+  });
+
+  it('says 403 where sign-up is switched off', async () => {
+    await start({ standIn: { signupDisabled: true } });
+    expect((await app.visitor().postJson('/auth/signup', eve)).json.error).toMatchObject({
+      status: 403,
+      code: 'signup_disabled',
+    });
+  });
+
+  it('passes the backend’s waiting time on', async () => {
+    await start({ standIn: { autoconfirm: false, mailFrequency: 42 } });
+    await app.visitor().postJson('/auth/signup', eve);
+    const again = await app.visitor().postJson('/auth/signup', eve);
+    expect([again.status, again.headers['retry-after']]).toEqual([429, '42']);
+  });
+});
