@@ -1,6 +1,5 @@
 import { verifyAccessToken } from '../core/access-token.ts';
-import { chunkNames, cookieBytes, sessionCandidates, writeChunks } from '../core/cookie-chunks.ts';
-import { findCookie } from '../core/cookie-codec.ts';
+import { chunkNames, cookieBytes, sessionCandidates, writeChunks, peekCookie } from '../core/cookie-chunks.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import type { KeySet } from '../core/key-set.ts';
 import { AuthError } from '../errors.ts';
@@ -68,16 +67,7 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
   return {
     adapter: 'b2b',
     isSealed: true,
-    peek(cookieHeader) {
-      const whole = findCookie(cookieHeader, cookieName);
-      if (whole !== undefined) return whole;
-      const chunks: string[] = [];
-      for (;;) {
-        const chunk = findCookie(cookieHeader, `${cookieName}.${chunks.length}`);
-        if (chunk === undefined) return chunks.length === 0 ? undefined : chunks.join('');
-        chunks.push(chunk);
-      }
-    },
+    peek: (cookieHeader) => peekCookie(cookieHeader, cookieName),
     read,
     verify,
     async refresh(content, signal) {

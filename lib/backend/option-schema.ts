@@ -128,7 +128,6 @@ export const backendSchema = v.strictObject({
   signOutScope: v.optional(v.picklist(['local', 'global'], "must be 'local' or 'global'"), 'local'),
   throttle: throttleEntry,
   clientAddress: v.optional(callback<(req: IncomingMessage) => string | undefined>('(req) => string | undefined')),
-  fetch: v.optional(callback<typeof globalThis.fetch>('(input, init) => Promise<Response>'), () => globalThis.fetch),
   onSignIn: v.optional(callback<OnBackendSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
 });
 

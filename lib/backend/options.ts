@@ -76,8 +76,6 @@ export interface BackendAuthOptions extends SharedAuthOptions {
   readonly throttle?: false | ThrottleOptions;
   /** The visitor's address, for the throttle. Default: Express' `req.ip`, which follows `trust proxy`, else the socket's. */
   readonly clientAddress?: (req: IncomingMessage) => string | undefined;
-  /** Stands in for the global `fetch` in every call to the backend. */
-  readonly fetch?: typeof globalThis.fetch;
   /** Runs once per sign-in or sign-up, before any cookie is stored. */
   readonly onSignIn?: OnBackendSignIn;
 }

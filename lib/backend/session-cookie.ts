@@ -1,6 +1,5 @@
 import { createChunks, stringToBase64URL } from '@supabase/ssr';
-import { chunkNames, cookieBytes, sessionCandidates } from '../core/cookie-chunks.ts';
-import { findCookie } from '../core/cookie-codec.ts';
+import { chunkNames, cookieBytes, sessionCandidates, peekCookie } from '../core/cookie-chunks.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import { AuthError } from '../errors.ts';
 import { parseContentText } from './content.ts';
@@ -37,16 +36,7 @@ export function createSessionCookie(name: string, attributes: Pick<CookieAttribu
 
   return {
     name,
-    peek(cookieHeader) {
-      const whole = findCookie(cookieHeader, name);
-      if (whole !== undefined) return whole;
-      const chunks: string[] = [];
-      for (;;) {
-        const chunk = findCookie(cookieHeader, `${name}.${chunks.length}`);
-        if (chunk === undefined) return chunks.length === 0 ? undefined : chunks.join('');
-        chunks.push(chunk);
-      }
-    },
+    peek: (cookieHeader) => peekCookie(cookieHeader, name),
     isPresent: (cookies) => chunkNames(cookies, name).length > 0,
     read(cookies) {
       const sessions: { content: StoredContent; cookie: string }[] = [];

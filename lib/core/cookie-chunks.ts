@@ -1,4 +1,11 @@
-import { encodeCookieValue, MAX_COOKIE_AGE, needsEncoding, percentEncode, serializeCookie } from './cookie-codec.ts';
+import {
+  encodeCookieValue,
+  findCookie,
+  MAX_COOKIE_AGE,
+  needsEncoding,
+  percentEncode,
+  serializeCookie,
+} from './cookie-codec.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from './cookie-codec.ts';
 
 export interface ChunkOptions {
@@ -117,6 +124,21 @@ function distinctValues(cookies: RequestCookies, name: string): readonly string[
 /** A tossed cookie of a deeper path comes first, one that is merely newer comes last: keep both ends. */
 function firstAndLast(values: readonly string[], max: number): readonly string[] {
   return values.length <= max ? values : [...values.slice(0, max / 2), ...values.slice(-max / 2)];
+}
+
+/**
+ * The raw value of the first cookie of this name, its chunks joined, without a full parse: for a cache of what was verified
+ * before. `undefined` when there is none.
+ */
+export function peekCookie(header: string, name: string): string | undefined {
+  const whole = findCookie(header, name);
+  if (whole !== undefined) return whole;
+  const chunks: string[] = [];
+  for (;;) {
+    const chunk = findCookie(header, `${name}.${chunks.length}`);
+    if (chunk === undefined) return chunks.length === 0 ? undefined : chunks.join('');
+    chunks.push(chunk);
+  }
 }
 
 /** Every name present that belongs to the cookie: itself and its chunks, contiguous or stray. */
