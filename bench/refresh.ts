@@ -181,7 +181,8 @@ function statusesOf(samples: readonly Sample[]): string {
 }
 
 // supabase-js logs every failed attempt with its stack.
-console.error = () => undefined;
+const silent = (): void => undefined;
+Object.assign(console, { error: silent, warn: silent });
 
 // By its address: the peers come with no types for what is plain JavaScript here.
 const { contenders } = (await import(new URL('./variants/refresh.js', import.meta.url).href)) as {

@@ -109,7 +109,7 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
     abandoned.destroy();
     await closed;
     gate.open();
-    await until(() => app.eventTypes().includes('session_refreshed'));
+    await until(() => app.eventTypes().includes('cookie_lost'));
     app.clock.advance(120_000);
     const next = await visitor.getJson('/api/me');
     expect([next.status, next.setCookies.length]).toEqual([200, 1]);

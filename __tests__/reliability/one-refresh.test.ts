@@ -72,6 +72,14 @@ describe.each(adapters)('$name refreshes once', ({ start }) => {
     await expectToWork(answers);
   });
 
+  it('and leaves a cookie that comes later than that to the provider', async () => {
+    const { cookie } = await withExpiredToken();
+    await ask(cookie);
+    app.clock.advance(25_001);
+    expect((await ask(cookie)).status).toBe(401);
+    expect(app.refreshes()).toHaveLength(2);
+  });
+
   it('for each of two people who come at once, and never shows one the other’s session', async () => {
     const [ada, grace] = [await app.signedIn(), await app.otherSignedIn()];
     const emails: string[] = [];

@@ -5,28 +5,15 @@ import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import type { StandInUser, WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { createClock } from './clock.ts';
+import type { Clock } from './clock.ts';
 import { serve } from './servers.ts';
 import type { RunningServer } from './servers.ts';
 import { createVisitor } from './visitor.ts';
 import type { Visitor } from './visitor.ts';
 
-export { demoUsers };
-
-/** A clock that only the test moves. */
-export interface Clock {
-  readonly now: () => number;
-  advance(ms: number): void;
-}
-
-export function createClock(start = Date.now()): Clock {
-  let at = start;
-  return {
-    now: () => at,
-    advance(ms) {
-      at += ms;
-    },
-  };
-}
+export { createClock, demoUsers };
+export type { Clock };
 
 export interface B2bApp extends RunningServer {
   readonly workos: WorkosStandIn;

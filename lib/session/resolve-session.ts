@@ -121,7 +121,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     { cookie, sessionId }: Candidate<Content>,
     { session, validUntil = session.expiresAt }: Extract<Verdict, { kind: 'live' }>,
   ): void {
-    // Only what the cheap look will find again: a duplicate further back must not vouch for the first one.
+    // Only what the cheap look will find again; a duplicate further back would take a place for nothing.
     if (source.peek(cookieHeader) !== cookie) return;
     const until = Math.min(validUntil, session.expiresAt);
     verified.add(cookie, { session, sessionId, validUntil: until, checkedAt: now() });
