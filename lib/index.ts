@@ -1,5 +1,5 @@
 export { b2bAuth } from './b2b/index.ts';
-export type { B2bAuthOptions, B2bSignIn, OnB2bSignIn } from './b2b/index.ts';
+export type { B2bAuthOptions, B2bSignIn, OnB2bSignIn, SignInHookResult } from './b2b/index.ts';
 export { backendAuth, getSupabaseClient } from './backend/index.ts';
 export type {
   BackendAuthOptions,
@@ -7,11 +7,20 @@ export type {
   BackendSignIn,
   OAuthProviderOptions,
   OnBackendSignIn,
+  ThrottleOptions,
+  ThrottleRedisClient,
 } from './backend/index.ts';
 export { currentSession, getSession } from './http/context.ts';
 export { requireSession } from './http/require-session.ts';
 export { AuthError, ConfigurationError } from './errors.ts';
 export type { AuthErrorCode, AuthErrorOptions } from './errors.ts';
-export type { RequireSessionOptions } from './http/require-session.ts';
+export type {
+  RequireAnySessionOptions,
+  RequireB2bSessionOptions,
+  RequireBackendSessionOptions,
+  RequireSessionOptions,
+} from './http/require-session.ts';
+export type { OnError } from './http/definition.ts';
+export type { CookieOptions } from './http/shared-options.ts';
 export type { SharedCoordinator } from './session/refresh-coordinator.ts';
 export type * from './types.ts';

@@ -130,8 +130,15 @@ function announceFallback(emit: ReturnType<typeof createEmit>): void {
 export { currentSession, getSession } from '../http/context.ts';
 export { requireSession } from '../http/require-session.ts';
 export { AuthError, ConfigurationError } from '../errors.ts';
-export type { AuthErrorCode } from '../errors.ts';
-export type { RequireSessionOptions } from '../http/require-session.ts';
+export type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
+export type {
+  RequireAnySessionOptions,
+  RequireB2bSessionOptions,
+  RequireBackendSessionOptions,
+  RequireSessionOptions,
+} from '../http/require-session.ts';
+export type { OnError } from '../http/definition.ts';
+export type { CookieOptions } from '../http/shared-options.ts';
 export type { B2bAuthOptions } from './options.ts';
-export type { B2bSignIn, OnB2bSignIn } from './hook.ts';
+export type { B2bSignIn, OnB2bSignIn, SignInHookResult } from './hook.ts';
 export type * from '../types.ts';

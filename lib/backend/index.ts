@@ -119,9 +119,17 @@ export { currentSession, getSession } from '../http/context.ts';
 export { requireSession } from '../http/require-session.ts';
 export { AuthError, ConfigurationError } from '../errors.ts';
 export { getSupabaseClient } from './client.ts';
-export type { AuthErrorCode } from '../errors.ts';
-export type { RequireSessionOptions } from '../http/require-session.ts';
+export type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
+export type {
+  RequireAnySessionOptions,
+  RequireB2bSessionOptions,
+  RequireBackendSessionOptions,
+  RequireSessionOptions,
+} from '../http/require-session.ts';
+export type { OnError } from '../http/definition.ts';
+export type { CookieOptions } from '../http/shared-options.ts';
 export type { BackendAuthOptions, BackendPagesOptions, OAuthProviderOptions } from './options.ts';
 export type { ThrottleOptions } from './throttle-options.ts';
+export type { ThrottleRedisClient } from '../session/limiters.ts';
 export type { BackendSignIn, OnBackendSignIn } from './hook.ts';
 export type * from '../types.ts';

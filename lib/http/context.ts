@@ -135,11 +135,17 @@ export function markGuarded(mounted: MountedAdapter): void {
 /**
  * The session of whichever adapter is mounted, in mount order, or `null`. Resolved at most once per request.
  *
- * @param adapter asks one adapter only, and narrows the type
- * @throws {ConfigurationError} when no adapter (or not the named one) was mounted before
+ * @throws {ConfigurationError} when no adapter was mounted before
  * @throws {AuthError} `provider_unavailable` (503) when the access token has expired and the provider is out of reach
  */
 export async function getSession(req: IncomingMessage): Promise<Session | null>;
+/**
+ * The session of one adapter, or `null`.
+ *
+ * @param adapter asks this one only, and narrows the type
+ * @throws {ConfigurationError} when it was not mounted before
+ * @throws {AuthError} `provider_unavailable` (503) when the access token has expired and the provider is out of reach
+ */
 export async function getSession<A extends AdapterName>(req: IncomingMessage, adapter: A): Promise<SessionOf<A> | null>;
 export async function getSession(req: IncomingMessage, adapter?: AdapterName): Promise<Session | null> {
   const asked = mountedOn(req).filter((mounted) => adapter === undefined || mounted.definition.adapter === adapter);
@@ -157,10 +163,15 @@ export async function getSession(req: IncomingMessage, adapter?: AdapterName): P
 /**
  * The session that a guard has let through: the same as `getSession`, without `await`, and never `null`.
  *
- * @param adapter narrows the type where both adapters are in use
  * @throws {ConfigurationError} where no guard ran
  */
 export function currentSession(req: IncomingMessage): Session;
+/**
+ * The session of one adapter that its guard has let through.
+ *
+ * @param adapter asks this one only, and narrows the type
+ * @throws {ConfigurationError} where no guard of this adapter ran
+ */
 export function currentSession<A extends AdapterName>(req: IncomingMessage, adapter: A): SessionOf<A>;
 export function currentSession(req: IncomingMessage, adapter?: AdapterName): Session {
   const guarded = contexts
