@@ -28,7 +28,7 @@ export interface RequireBackendSessionOptions extends Narrowing<BackendSession> 
 }
 
 export interface RequireAnySessionOptions extends Narrowing<Session> {
-  readonly adapter?: never;
+  readonly adapter?: undefined;
   readonly organization?: true | string;
   readonly aal?: 'aal2';
 }
@@ -53,7 +53,10 @@ interface Requirements {
  * @example app.use('/api', requireSession({ organization: true }), api);
  * @example app.use('/account', requireSession, account);
  */
-export function requireSession(options?: RequireSessionOptions): RequestHandler;
+// eslint-disable-next-line @typescript-eslint/unified-signatures -- with optional options TypeScript could not tell what `check` is given
+export function requireSession(options: RequireSessionOptions): RequestHandler;
+/** The guard with its defaults. */
+export function requireSession(): RequestHandler;
 /** The guard with its defaults, where it is handed to `use` uncalled. */
 export function requireSession(req: IncomingMessage, res: ServerResponse, next: Next): void;
 export function requireSession(
@@ -73,11 +76,15 @@ const anySession: Requirements = { adapter: undefined, organization: undefined, 
 
 function readRequirements(options: unknown): Requirements {
   if (options === undefined) return anySession;
-  if (typeof options !== 'object' || options === null) {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new ConfigurationError('requireSession', ['options must be an object, such as { organization: true }']);
   }
   const { adapter, organization, aal, check, ...unknown } = options as Record<string, unknown>;
   const problems = [
+    // Such as a variable that is not set: what was meant to narrow would let everybody pass.
+    ...['organization', 'aal', 'check']
+      .filter((name) => name in options && Reflect.get(options, name) === undefined)
+      .map((name) => `${name} is undefined; leave it out where every session may pass`),
     ...Object.keys(unknown).map((key) => `${key} is not an option; there are adapter, organization, aal and check`),
     ...(adapter === undefined || adapter === 'b2b' || adapter === 'backend'
       ? []
@@ -119,7 +126,7 @@ async function decide(requirements: Requirements, mounted: MountedAdapter, next:
   try {
     const session = mounted.peek() ?? (await mounted.resolve());
     if (session === null) {
-      challenge(exchange);
+      challenge(exchange, next);
       return;
     }
     isAllowed = satisfies(session, requirements) && (await (requirements.check?.(session, mounted.req) ?? true));
@@ -158,11 +165,11 @@ function satisfies(session: Session, { organization, aal }: Requirements): boole
   return aal === undefined || session.claims['aal'] === aal;
 }
 
-function challenge(exchange: Exchange): void {
+function challenge(exchange: Exchange, next: Next): void {
   const { req, res, definition } = exchange;
   const error = new AuthError('unauthenticated');
   if (definition.onError !== undefined && exchange.wantsJson) {
-    refuse(exchange, error, () => undefined);
+    refuse(exchange, error, next);
     return;
   }
   const reply = exchange.wantsJson

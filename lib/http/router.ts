@@ -6,7 +6,7 @@ import type { ErrorBody } from '../types.ts';
 import { attach, markGuarded } from './context.ts';
 import type { MountedAdapter } from './context.ts';
 import { refuseCrossSite, refuseUnintended } from './cross-site.ts';
-import type { AdapterDefinition, OwnPath } from './definition.ts';
+import type { AdapterDefinition, OnError, OwnPath } from './definition.ts';
 import { Exchange } from './exchange.ts';
 import { keepPrivate } from './headers.ts';
 import { comparablePath, isAuthRoute, mountProblems, registerRouter } from './mounts.ts';
@@ -142,8 +142,14 @@ export function refuse(exchange: Exchange, error: unknown, next: Next, isJsonOnl
   }
   definition.explain('%s %s: %s', req.method, pathOf(requestTarget(req)), error.code);
   try {
-    if (definition.onError !== undefined) definition.onError(error, req, res, next);
-    else sendReply(req, res, errorReply(exchange, error, isJsonOnly));
+    if (definition.onError === undefined) {
+      sendReply(req, res, errorReply(exchange, error, isJsonOnly));
+      return;
+    }
+    // It may well be async, whatever its type says; its rejection must not end the process.
+    const takeOver: (...parameters: Parameters<OnError>) => unknown = definition.onError;
+    const result = takeOver(error, req, res, next);
+    if (typeof result === 'object' && result !== null) Promise.resolve(result).catch(next);
   } catch (failure) {
     next(failure);
   }

@@ -1,0 +1,246 @@
+import express from 'express';
+import { currentSession, getSession, requireSession } from '../../lib/b2b/index.ts';
+import type { RequireSessionOptions } from '../../lib/b2b/index.ts';
+import { AuthError, ConfigurationError } from '../../lib/errors.ts';
+import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { serve } from '../support/servers.ts';
+import type { RunningServer } from '../support/servers.ts';
+import { createVisitor } from '../support/visitor.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
+
+const [{ id: instruments }] = demoUsers.oneOrganization.organizations;
+
+/** As an application without TypeScript may call it. */
+const guardOf = (options: unknown): express.RequestHandler => requireSession(options as RequireSessionOptions);
+
+let provider: SharedProvider;
+let app: B2bApp;
+let personal: Visitor;
+let member: Visitor;
+beforeAll(async () => {
+  provider = await startProvider();
+  app = await startB2bApp({
+    provider,
+    after: (root) => {
+      const hello: express.RequestHandler = (req, res) =>
+        void res.send(`hello ${currentSession(req).user.email ?? ''}`);
+      root.get('/uncalled/one', requireSession, hello);
+      root.use('/uncalled/all', requireSession, hello);
+      root.use('/default', requireSession(), hello);
+      root.use('/named', requireSession({ adapter: 'b2b' }), hello);
+      root.use('/organization/any', requireSession({ organization: true }), hello);
+      root.use('/organization/instruments', requireSession({ organization: instruments }), hello);
+      root.use('/organization/other', requireSession({ organization: 'org_other' }), hello);
+      root.use('/aal', requireSession({ aal: 'aal2' }), hello);
+      root.use('/backend', requireSession({ adapter: 'backend' }), hello);
+      root.use('/check/get', requireSession({ check: (_session, req) => req.method === 'GET' }), hello);
+      root.use('/check/async', requireSession({ check: async ({ user }) => user.email === 'ada@example.com' }), hello);
+      root.use('/check/truthy', guardOf({ check: () => 'yes' }), hello);
+      root.use('/check/throws', guardOf({ check: () => Promise.reject(new Error('no database')) }), hello);
+      root.use(
+        '/check/refuses',
+        guardOf({
+          check: () => {
+            throw new AuthError('rate_limited', { retryAfter: 9 });
+          },
+        }),
+        hello,
+      );
+      root.get('/current/unguarded', (req, res) => void res.send(currentSession(req).user.id));
+      root.get('/current/b2b', requireSession, (req, res) => void res.send(currentSession(req, 'b2b').sessionId));
+      root.get('/current/backend', requireSession, (req, res) => void res.send(currentSession(req, 'backend').user.id));
+      root.get('/dashboard/current', hello);
+      root.get('/same', requireSession, requireSession({ organization: true }), async (req, res) => {
+        res.json(new Set([currentSession(req), await getSession(req), await getSession(req, 'b2b')]).size);
+      });
+      root.use((error: Error, _req: unknown, res: express.Response, next: () => void) => {
+        if (res.headersSent) next();
+        else res.status(500).send(`${error.name}: ${error.message}`);
+      });
+    },
+  });
+  [personal, member] = [await app.signedIn(), await app.signedIn(demoUsers.oneOrganization)];
+});
+afterAll(async () => {
+  await app.close();
+  await provider.close();
+});
+
+describe.each(['/uncalled/one', '/uncalled/all/x', '/default/x', '/named/x'])('a guard at %s', (path) => {
+  it('redirects a signed-out document to sign in, with the way back', async () => {
+    const answer = await app.visitor().get(`${path}?a=1&b=2`);
+    const returnTo = encodeURIComponent(`${path}?a=1&b=2`);
+    expect([answer.status, answer.headers.location]).toEqual([307, `/login?returnTo=${returnTo}`]);
+  });
+
+  it('answers a signed-out JSON request with 401 { error, redirectTo }', async () => {
+    const answer = await app.visitor().getJson(`${path}?a=1`);
+    expect(answer.status).toBe(401);
+    expect(answer.json).toEqual({
+      error: { status: 401, code: 'unauthenticated', message: expect.any(String) },
+      redirectTo: `/login?returnTo=${encodeURIComponent(`${path}?a=1`)}`,
+    });
+  });
+
+  it('lets a session pass', async () => {
+    expect((await personal.get(path)).text).toBe(`hello ${demoUsers.personal.email}`);
+    expect((await personal.getJson(path)).status).toBe(200);
+  });
+});
+
+describe('narrowing', () => {
+  it.each([
+    ['/organization/any', 403, 200],
+    ['/organization/instruments', 403, 200],
+    ['/organization/other', 403, 403],
+    ['/check/async', 200, 403],
+    ['/check/get', 200, 200],
+    ['/check/refuses', 429, 429],
+  ])('%s: %d without an organization, %d with one', async (path, withoutOne, withOne) => {
+    expect((await personal.getJson(path)).status).toBe(withoutOne);
+    expect((await member.getJson(path)).status).toBe(withOne);
+    expect((await app.visitor().getJson(path)).status).toBe(401);
+  });
+
+  it('answers 403 in the client’s own kind', async () => {
+    expect((await personal.getJson('/organization/any')).json.error.code).toBe('forbidden');
+    const page = await personal.get('/organization/any');
+    expect([page.status, page.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8']);
+  });
+
+  it('hands a check the request, too', async () => {
+    expect((await personal.post('/check/get')).status).toBe(403);
+  });
+
+  it('hands what a check throws to the application, and the request does not pass', async () => {
+    const answer = await personal.get('/check/throws');
+    expect([answer.status, answer.text]).toEqual([500, 'Error: no database']);
+  });
+
+  it.each(['/aal', '/backend'])(
+    '%s asks for an adapter that is not mounted: a clear error, never a pass',
+    async (path) => {
+      for (const visitor of [personal, app.visitor()]) {
+        const answer = await visitor.get(path);
+        expect(answer.status).toBe(500);
+        expect(answer.text).toMatch(/^ConfigurationError: requireSession: .*mount backendAuth\(\)/);
+      }
+    },
+  );
+});
+
+describe('the guard’s options', () => {
+  it.each([
+    [{ organisation: true }, 'organisation is not an option'],
+    [{ organization: false }, 'organization must be'],
+    [{ organization: '' }, 'organization must be'],
+    [{ organization: undefined }, 'organization is undefined'],
+    [{ organization: null }, 'organization must be'],
+    [{ aal: 'aal1' }, 'aal must be'],
+    [{ aal: undefined }, 'aal is undefined'],
+    [{ check: true }, 'check must be'],
+    [{ check: undefined }, 'check is undefined'],
+    [{ adapter: 'workos' }, 'adapter must be'],
+    [{ adapter: 'backend', organization: true }, "organization belongs to adapter 'b2b'"],
+    [{ adapter: 'b2b', aal: 'aal2' }, "aal belongs to adapter 'backend'"],
+    [null, 'options must be an object'],
+    ['b2b', 'options must be an object'],
+    [() => true, 'options must be an object'],
+    [[], 'options must be an object'],
+  ])('%j are refused at once', (options, problem) => {
+    expect(() => guardOf(options)).toThrow(ConfigurationError);
+    expect(() => guardOf(options)).toThrow(problem);
+  });
+});
+
+describe('what somebody else put on the request', () => {
+  let foreign: RunningServer;
+  beforeAll(async () => {
+    const forged = {
+      user: { id: 'user_forged', email: 'root@example.com' },
+      adapter: 'b2b',
+      organizationId: instruments,
+    };
+    const forging = await startB2bApp({
+      provider,
+      before: (root) =>
+        void root.use((req, _res, next) => {
+          Object.assign(req, {
+            auth: forged,
+            user: forged.user,
+            session: forged,
+            b2b: forged,
+            getSession: () => forged,
+          });
+          next();
+        }),
+    });
+    foreign = forging;
+  });
+  afterAll(() => foreign.close());
+
+  it('is never trusted', async () => {
+    const visitor = createVisitor(foreign.origin);
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+    expect((await visitor.get('/dashboard')).status).toBe(307);
+    expect((await visitor.get('/whoami')).json.user).toBeNull();
+    expect((await visitor.get('/auth/session')).status).toBe(401);
+  });
+});
+
+describe('without an adapter before it', () => {
+  let bare: RunningServer;
+  const ask = (path: string): Promise<Answer> => createVisitor(bare.origin).get(path);
+  beforeAll(async () => {
+    const root = express();
+    const secret: express.RequestHandler = (_req, res) => void res.send('secret');
+    root.get('/guarded', requireSession(), secret);
+    root.get('/uncalled', requireSession, secret);
+    root.get('/session', async (req, res) => void res.json(await getSession(req)));
+    root.get('/current', (req, res) => void res.json(currentSession(req)));
+    root.use((error: Error, _req: unknown, res: express.Response, next: () => void) => {
+      if (res.headersSent) next();
+      else res.status(500).send(`${error.name}: ${error.message}`);
+    });
+    bare = await serve(root);
+  });
+  afterAll(() => bare.close());
+
+  it.each(['/guarded', '/uncalled', '/session'])('%s is a clear error, never a pass', async (path) => {
+    const answer = await ask(path);
+    expect(answer.status).toBe(500);
+    expect(answer.text).toMatch(
+      /^ConfigurationError: .*mount b2bAuth\(\) or backendAuth\(\) with app\.use\(\) before it$/,
+    );
+  });
+
+  it('currentSession is a clear error, too', async () => {
+    expect((await ask('/current')).text).toMatch(
+      /^ConfigurationError: currentSession: no guard has let this request pass/,
+    );
+  });
+});
+
+describe('currentSession', () => {
+  it('is the session behind a guard and behind protectedRoutes', async () => {
+    expect((await personal.get('/default')).text).toBe(`hello ${demoUsers.personal.email}`);
+    expect((await personal.get('/dashboard/current')).text).toBe(`hello ${demoUsers.personal.email}`);
+  });
+
+  it('is a clear error where no guard ran, session or not', async () => {
+    for (const visitor of [personal, app.visitor()]) {
+      const answer = await visitor.get('/current/unguarded');
+      expect([answer.status, answer.text.split(':')[0]]).toEqual([500, 'ConfigurationError']);
+    }
+  });
+
+  it('narrows by adapter, and knows no other', async () => {
+    expect((await personal.get('/current/b2b')).text).toMatch(/^session_/);
+    expect((await personal.get('/current/backend')).status).toBe(500);
+  });
+
+  it('is the one session that everything in a request shares', async () => {
+    expect((await member.get('/same')).text).toBe('1');
+  });
+});
