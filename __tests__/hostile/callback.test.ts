@@ -1,0 +1,233 @@
+import { demoUsers } from '../support/b2b-app.ts';
+import { startBothApp } from '../support/both-app.ts';
+import type { BothApp } from '../support/both-app.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
+
+/** One adapter's sign-in at its provider, as far as the callback. */
+interface Side {
+  readonly path: string;
+  readonly session: string;
+  readonly cookie: string;
+  /** Starts a sign-in in this browser and goes through the provider's page; resolves to the callback's URL. */
+  readonly walk: (visitor: Visitor, returnTo?: string) => Promise<URL>;
+  /** The codes that the token endpoint was asked about, in order. */
+  readonly codesAsked: () => (string | undefined)[];
+  readonly failToken: () => void;
+  readonly heal: () => void;
+}
+
+let app: BothApp;
+beforeAll(async () => {
+  app = await startBothApp();
+});
+afterAll(() => app.close());
+
+const b2b: Side = {
+  path: '/callback',
+  session: '/b2b/session',
+  cookie: 'b2b-session',
+  async walk(visitor, returnTo = '/') {
+    const start = await visitor.get(`/login?returnTo=${encodeURIComponent(returnTo)}`);
+    return app.workos.authorize(start.location, { user: demoUsers.personal });
+  },
+  codesAsked: () =>
+    app.workos.requests
+      .filter(({ grantType }) => grantType === 'authorization_code')
+      .map(({ body }) => textOf(Reflect.get(Object(body), 'code'))),
+  failToken: () => {
+    app.workos.switches.outage = { token: 'html502' };
+  },
+  heal: () => {
+    app.workos.switches.outage = {};
+  },
+};
+const backend: Side = {
+  path: '/auth/callback',
+  session: '/auth/session',
+  cookie: 'sb-127-auth-token',
+  async walk(visitor, returnTo = '/') {
+    const start = await visitor.get(`/auth/login?provider=github&returnTo=${encodeURIComponent(returnTo)}`);
+    return new URL(await app.supabase.authorize(start.location, { approve: true }));
+  },
+  codesAsked: () =>
+    app.supabase.requests
+      .filter(({ endpoint }) => endpoint === 'pkce')
+      .map(({ body }) => textOf(Reflect.get(Object(typeof body === 'string' ? JSON.parse(body) : body), 'auth_code'))),
+  failToken: () => app.supabase.fail('pkce', 'html502'),
+  heal: () => app.supabase.heal(),
+};
+const sides = [
+  ['the B2B adapter', b2b],
+  ['the backend adapter', backend],
+] as const;
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+const isSignedIn = async (side: Side, visitor: Visitor): Promise<boolean> =>
+  (await visitor.get(side.session)).status === 200;
+
+function expectNobody(side: Side, answer: Answer): void {
+  expect(answer.status).toBeLessThan(500);
+  expect(answer.setCookies.filter((line) => line.startsWith(`${side.cookie}=`) && !line.includes('Max-Age=0'))).toEqual(
+    [],
+  );
+}
+
+const codeOf = (callback: URL): string => callback.searchParams.get('code') ?? '';
+const timesAsked = (side: Side, callback: URL): number =>
+  side.codesAsked().filter((code) => code === codeOf(callback)).length;
+
+describe.each(sides)('the callback of %s', (_title, side) => {
+  it('asks about a code once, however often and however many at once it is called', async () => {
+    const visitor = app.visitor();
+    const callback = await side.walk(visitor, '/account');
+    const cookie = visitor.cookieHeader();
+    const parallel = await Promise.all(
+      Array.from({ length: 8 }, () => app.visitor().get(callback.href, { headers: { cookie } })),
+    );
+    expect(parallel.map(({ status, headers }) => [status, headers.location])).toEqual(
+      parallel.map(() => [303, '/account']),
+    );
+    const replayed = await app.visitor().get(callback.href, { headers: { cookie } });
+    expect(replayed.status).toBeLessThan(500);
+    expect(timesAsked(side, callback)).toBe(1);
+  });
+
+  it('asks nobody about a code that this browser did not start, not even beside a sign-in of its own', async () => {
+    const stolen = await side.walk(app.visitor());
+    const strangers: Visitor[] = [app.visitor()];
+    for (const victim of strangers) {
+      for (const again of [1, 2]) {
+        const answer = await victim.get(stolen.href);
+        expectNobody(side, answer);
+        expect([again, await isSignedIn(side, victim)]).toEqual([again, false]);
+      }
+    }
+    expect(timesAsked(side, stolen)).toBe(0);
+  });
+
+  it('leaves the sign-in of somebody signed in as it is when an attacker’s callback is loaded', async () => {
+    const victim = app.visitor();
+    await victim.get((await side.walk(victim)).href);
+    const before = (await victim.get(side.session)).text;
+    const stolen = await side.walk(app.visitor());
+    await victim.get(stolen.href);
+    expect((await victim.get(side.session)).text).toBe(before);
+    expect(timesAsked(side, stolen)).toBe(0);
+  });
+
+  it.each([
+    ['no code', (url: URL) => url.searchParams.delete('code')],
+    ['an empty code', (url: URL) => url.searchParams.set('code', '')],
+    ['a made-up code', (url: URL) => url.searchParams.set('code', 'made-up')],
+    ['a code of 6,000 characters', (url: URL) => url.searchParams.set('code', 'x'.repeat(6000))],
+    ['a code that is no text', (url: URL) => url.searchParams.set('code', '\u0000\ud800')],
+    ['an error beside the code', (url: URL) => url.searchParams.set('error', 'access_denied')],
+    ['an unknown error', (url: URL) => url.searchParams.set('error', 'constructor')],
+  ])('signs nobody in with %s', async (_name, change) => {
+    const visitor = app.visitor();
+    const callback = await side.walk(visitor);
+    const original = new URL(callback);
+    change(callback);
+    expectNobody(side, await visitor.get(callback.href));
+    expect(await isSignedIn(side, visitor)).toBe(false);
+    expect(timesAsked(side, original)).toBe(0);
+  });
+
+  it('takes the first of repeated codes, and never asks about two', async () => {
+    const visitor = app.visitor();
+    const callback = await side.walk(visitor);
+    const asked = side.codesAsked().length;
+    const twice = new URL(callback);
+    twice.searchParams.append('code', 'other');
+    await visitor.get(twice.href);
+    expect(side.codesAsked().slice(asked)).toEqual([codeOf(callback)]);
+    const first = new URL(await side.walk(visitor));
+    first.search = first.search.replace('?', '?code=other&');
+    await visitor.get(first.href);
+    expect(side.codesAsked().slice(asked + 1)).toEqual(['other']);
+  });
+
+  it('is worth nothing without the cookies of its start, and nothing ten minutes later', async () => {
+    const visitor = app.visitor();
+    const callback = await side.walk(visitor);
+    expectNobody(side, await app.visitor().get(callback.href));
+    app.clock.advance(11 * 60_000);
+    const late = await visitor.get(callback.href);
+    expectNobody(side, late);
+    expect(await isSignedIn(side, visitor)).toBe(false);
+  });
+
+  it('survives an outage of the token endpoint: the same callback works afterwards, and the code was spent once', async () => {
+    const visitor = app.visitor();
+    const callback = await side.walk(visitor);
+    side.failToken();
+    const failed = await visitor.get(callback.href);
+    side.heal();
+    expect([failed.status, failed.headers['retry-after'] !== undefined]).toEqual([503, true]);
+    expect((await visitor.get(callback.href)).status).toBe(303);
+    expect(await isSignedIn(side, visitor)).toBe(true);
+  });
+
+  it('cannot be answered to a sign-out that came first', async () => {
+    const visitor = app.visitor();
+    const callback = await side.walk(visitor);
+    await visitor.get(callback.href);
+    const cookie = visitor.cookieHeader();
+    const logout = side === b2b ? '/logout' : '/auth/logout';
+    await app.visitor().post(logout, { headers: { cookie } });
+    const replayed = await app.visitor().get(callback.href, { headers: { cookie } });
+    expectNobody(side, replayed);
+    expect(timesAsked(side, callback)).toBe(1);
+  });
+});
+
+describe('the state of the B2B adapter', () => {
+  it.each([
+    ['is missing', (url: URL) => url.searchParams.delete('state')],
+    ['is empty', (url: URL) => url.searchParams.set('state', '')],
+    ['is made up', (url: URL) => url.searchParams.set('state', 'x'.repeat(43))],
+    [
+      'differs in one character',
+      (url: URL) => url.searchParams.set('state', changed(url.searchParams.get('state') ?? '')),
+    ],
+    ['is cut short', (url: URL) => url.searchParams.set('state', (url.searchParams.get('state') ?? '').slice(0, -1))],
+    ['comes second', (url: URL) => (url.search = url.search.replace('?', '?state=other&'))],
+    ['is a name of JavaScript’s own', (url: URL) => url.searchParams.set('state', '__proto__')],
+    ['is very long', (url: URL) => url.searchParams.set('state', 'x'.repeat(6000))],
+  ])('keeps the code from the token endpoint where it %s', async (_name, change) => {
+    const visitor = app.visitor();
+    const callback = await b2b.walk(visitor);
+    change(callback);
+    expectNobody(b2b, await visitor.get(callback.href));
+    expect(timesAsked(b2b, callback)).toBe(0);
+    expect(await isSignedIn(b2b, visitor)).toBe(false);
+  });
+
+  it('of another tab does not vouch for a code: each code is sent with the verifier of its own state', async () => {
+    const visitor = app.visitor();
+    const [one, other] = [await b2b.walk(visitor), await b2b.walk(visitor)];
+    const crossed = new URL(one);
+    crossed.searchParams.set('state', other.searchParams.get('state') ?? '');
+    expectNobody(b2b, await visitor.get(crossed.href));
+    expect(await isSignedIn(b2b, visitor)).toBe(false);
+  });
+});
+
+describe('the verifier of the backend adapter', () => {
+  it('of another browser does not exchange a code, and costs the code its owner nothing', async () => {
+    const owner = app.visitor();
+    const callback = await backend.walk(owner);
+    const thief = app.visitor();
+    await backend.walk(thief);
+    expectNobody(backend, await thief.get(callback.href));
+    expect(await isSignedIn(backend, thief)).toBe(false);
+    expect((await owner.get(callback.href)).status).toBe(303);
+  });
+});
+
+function changed(text: string): string {
+  return (text.startsWith('A') ? 'B' : 'A') + text.slice(1);
+}
