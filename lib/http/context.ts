@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createSlot } from '../core/slot.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 import type { AdapterDefinition } from './definition.ts';
@@ -16,22 +17,14 @@ export class MountedAdapter {
   readonly res: ServerResponse;
   /** The mount path, `''` at the root. */
   readonly prefix: string;
-  readonly #jar: () => CookieJar;
   #session: Session | undefined;
   #resolution: Promise<Session | null> | undefined;
 
-  constructor(
-    definition: AdapterDefinition,
-    req: IncomingMessage,
-    res: ServerResponse,
-    prefix: string,
-    jar: () => CookieJar,
-  ) {
+  constructor(definition: AdapterDefinition, req: IncomingMessage, res: ServerResponse, prefix: string) {
     this.definition = definition;
     this.req = req;
     this.res = res;
     this.prefix = prefix;
-    this.#jar = jar;
   }
 
   /** The session, if it is known or costs no more than a look-up. */
@@ -50,7 +43,7 @@ export class MountedAdapter {
     const { cookieOptions, appBaseUrl, emit } = this.definition;
     const isSecure = appBaseUrl === undefined ? protocolOf(this.req) === 'https' : appBaseUrl.startsWith('https:');
     const onLost = (names: readonly string[]): void => emit({ type: 'cookie_lost', names });
-    this.#jar().write(writes, { secure: isSecure, ...cookieOptions }, { ...delivery, onLost });
+    jarOf(this.res).write(writes, { secure: isSecure, ...cookieOptions }, { ...delivery, onLost });
   }
 
   async #resolve(): Promise<Session | null> {
@@ -84,8 +77,8 @@ interface RequestContext {
   readonly guarded: MountedAdapter[];
 }
 
-/** Keyed by the request itself: whatever somebody else put on `req` is never read, so never trusted. */
-const contexts = new WeakMap<IncomingMessage, RequestContext>();
+/** Out of everybody's reach: whatever somebody else put on `req` is never read, so never trusted. */
+const contexts = createSlot<IncomingMessage, RequestContext>();
 
 /** Puts the adapter's lazy context on the request; the same one when the request comes by again. */
 export function attach(
@@ -102,12 +95,12 @@ export function attach(
   for (const known of context.mounted) {
     if (known.definition === definition && known.prefix === prefix) return known;
   }
-  const mounted = new MountedAdapter(definition, req, res, prefix, () => jarOf(res));
+  const mounted = new MountedAdapter(definition, req, res, prefix);
   context.mounted.push(mounted);
   return mounted;
 }
 
-const jars = new WeakMap<ServerResponse, CookieJar>();
+const jars = createSlot<ServerResponse, CookieJar>();
 
 function jarOf(res: ServerResponse): CookieJar {
   let jar = jars.get(res);
