@@ -1,4 +1,5 @@
-import { sealData, unsealData } from 'iron-session';
+import { sealData } from 'iron-session';
+import { openSeal } from './open-seal.ts';
 
 /** Seals and opens values; the format is iron-session's `Fe26.2`, which WorkOS' own SDKs read and write. */
 export interface Seal {
@@ -17,28 +18,14 @@ export function createSeal(passwords: readonly [string, ...string[]]): Seal {
   const [newest] = passwords;
   return {
     seal: (value, ttl = 0) => sealData(value, { password: { 1: newest }, ttl }),
-    async unseal(sealed) {
-      const id = /^Fe26\.2\*(\d{1,4})\*/.exec(sealed)?.[1];
-      if (id === undefined) return undefined;
+    unseal(sealed) {
+      // Sealing reads the system's clock, so opening does, too.
+      const now = Date.now();
       for (const password of passwords) {
-        const opened = await open(sealed, { [id]: password });
-        if (opened !== undefined) return opened;
+        const opened = openSeal(sealed, password, now);
+        if (opened !== undefined) return Promise.resolve(opened);
       }
-      return undefined;
+      return Promise.resolve(undefined);
     },
   };
-}
-
-async function open(sealed: string, password: Record<string, string>): Promise<unknown> {
-  const failures: unknown[] = [];
-  const onUnsealError = (reason: unknown): void => {
-    failures.push(reason);
-  };
-  try {
-    // The expiry is in the seal itself; a lifetime given here would only shorten it.
-    const value: unknown = await unsealData<Record<string, unknown>>(sealed, { password, ttl: 0, onUnsealError });
-    return failures.length > 0 ? undefined : value;
-  } catch {
-    return undefined;
-  }
 }
