@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
 import { appSetting } from '../http/request.ts';
 import type { HostRequest } from '../http/request.ts';
 import type { Emit } from '../session/events.ts';
@@ -11,7 +12,8 @@ const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'cf-conn
 
 /**
  * Express' `req.ip`, else the socket's peer. Behind a proxy that `trust proxy` does not name, every visitor would have the
- * proxy's address, and one guesser would lock everybody out: then there is none, and the operators are told once.
+ * proxy's address, and one guesser would lock everybody out: then there is none, and the operators are told once. A peer from
+ * the public internet is no such proxy but whoever it is, as anybody can send the header that would free them from the limit.
  *
  * @param own the application's own way to tell
  */
@@ -24,7 +26,7 @@ export function createClientAddress(own: ClientAddress | undefined, emit: Emit):
     if (isForwarded && !trusts(req, peer)) {
       if (!isWarned) warn(emit);
       isWarned = true;
-      return undefined;
+      return isPrivate(peer) ? undefined : peer;
     }
     return 'ip' in req && typeof req.ip === 'string' ? req.ip : peer;
   };
@@ -33,6 +35,28 @@ export function createClientAddress(own: ClientAddress | undefined, emit: Emit):
 function trusts(req: HostRequest, peer: string | undefined): boolean {
   const trust = appSetting(req, 'trust proxy fn');
   return typeof trust === 'function' && Reflect.apply(trust, undefined, [peer, 0]) === true;
+}
+
+/** Where an application's own proxies stand: this machine, a private network, a shared or link-local one (RFC 6890). */
+const privateNetworks = new BlockList();
+for (const [network, prefix] of [
+  ['127.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+  ['100.64.0.0', 10],
+  ['169.254.0.0', 16],
+] as const) {
+  privateNetworks.addSubnet(network, prefix, 'ipv4');
+}
+privateNetworks.addAddress('::1', 'ipv6');
+privateNetworks.addSubnet('fc00::', 7, 'ipv6');
+privateNetworks.addSubnet('fe80::', 10, 'ipv6');
+
+function isPrivate(peer = ''): boolean {
+  const [address = ''] = peer.split('%', 1);
+  const version = isIP(address);
+  return version === 0 || privateNetworks.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
 function warn(emit: Emit): void {
