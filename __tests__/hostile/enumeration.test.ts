@@ -1,0 +1,189 @@
+import { createRequire } from 'node:module';
+import type { IncomingMessage } from 'node:http';
+import { jest } from '@jest/globals';
+import { createClientAddress } from '../../lib/backend/client-address.ts';
+import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { Answer } from '../support/visitor.ts';
+
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+afterEach(() => app.close());
+
+const proxyAddr = createRequire(createRequire(import.meta.url).resolve('express'))('proxy-addr') as {
+  compile(trusted: string[]): (address: string, hop: number) => boolean;
+};
+
+/** Of the same length as each other, so that a page which repeats them is as long. */
+const unknown = 'ida@example.com';
+
+/** Everything that an answer tells, with what the visitor typed, the time, and random values of a known length blotted out. */
+function told(answer: Answer, email: string): unknown {
+  const headers = Object.entries(answer.headers).filter(([name]) => name !== 'date' && name !== 'set-cookie');
+  return {
+    status: answer.status,
+    headers,
+    cookies: answer.setCookies.map((line) =>
+      line.replace(/[A-Za-z0-9_-]{8,}(?=[-=;])|base64-[\w-]+/g, (text) => `<${text.length}>`),
+    ),
+    text: answer.text.replaceAll(email, '<email>').replaceAll(encodeURIComponent(email), '<email>'),
+  };
+}
+
+type Send = (email: string) => Promise<Answer>;
+const clients: readonly (readonly [string, (route: string, fields: Record<string, string>) => Promise<Answer>])[] = [
+  ['a form', (route, fields) => postForm(app.visitor(), route, fields)],
+  ['the typed client', (route, fields) => app.visitor().postJson(route, fields)],
+];
+
+/** What an answer tells, and what was asked of the backend for it. */
+async function observed(send: Send, email: string): Promise<unknown> {
+  const before = app.supabase.requests.length;
+  const answer = await send(email);
+  const asked = app.supabase.requests.slice(before).map(({ method, endpoint }) => `${method} ${endpoint}`);
+  return { answer: told(answer, email), asked };
+}
+
+describe.each(clients)('one answer, for %s', (_title, post) => {
+  it('to an unknown address, a wrong password, and an account without a password', async () => {
+    await start();
+    app.supabase.addUser({ email: 'oda@example.com' });
+    const send: Send = (email) => post('/auth/login', { email, password: 'wrong' });
+    const wrong = await observed(send, ada.email);
+    expect(wrong).toMatchObject({ answer: { status: 401 }, asked: ['POST password'] });
+    expect(await observed(send, unknown)).toEqual(wrong);
+    expect(await observed(send, 'oda@example.com')).toEqual(wrong);
+  });
+
+  it('to an unconfirmed address, unless its password is right', async () => {
+    await start();
+    app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
+    const send: Send = (email) => post('/auth/login', { email, password: 'wrong' });
+    expect(await observed(send, 'new@example.com')).toEqual(await observed(send, unknown));
+  });
+
+  it('to a sign-up with an address that is known, confirmed or not, and one that is new', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
+    const send: Send = (email) => post('/auth/signup', { email, password: 'long enough' });
+    const fresh = await observed(send, unknown);
+    expect(fresh).toMatchObject({ answer: { status: 200 }, asked: ['POST signup'] });
+    expect(await observed(send, ada.email)).toEqual(fresh);
+    expect(await observed(send, 'new@example.com')).toEqual(fresh);
+  });
+
+  it('to a wish for another mail, for whatever address', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
+    const send: Send = (email) => post('/auth/resend', { email });
+    const nobody = await observed(send, unknown);
+    for (const email of [ada.email, 'new@example.com', 'new@example.com']) {
+      expect(await observed(send, email)).toEqual(nobody);
+    }
+  });
+
+  it('once the throttle has closed an account, known or not', async () => {
+    await start();
+    const send: Send = (email) => post('/auth/login', { email, password: 'wrong' });
+    for (const email of [ada.email, unknown]) {
+      for (let attempt = 0; attempt < 10; attempt += 1) await send(email);
+    }
+    const closed = await observed(send, ada.email);
+    expect(closed).toMatchObject({ answer: { status: 429 }, asked: [] });
+    expect(await observed(send, unknown)).toEqual(closed);
+    // Not even whether the password was right.
+    expect(await observed((email) => post('/auth/login', { ...ada, email }), ada.email)).toEqual(closed);
+  });
+});
+
+describe('the throttle', () => {
+  const guess = (from: string, email: string = ada.email): Promise<Answer> =>
+    postForm(app.visitor(), '/auth/login', { email, password: 'wrong' }, { 'x-test-address': from });
+  const byHeader: BackendAppSetup = {
+    options: { clientAddress: (req: IncomingMessage) => String(req.headers['x-test-address']) },
+  };
+  const signIn = (from: string): Promise<Answer> =>
+    postForm(app.visitor(), '/auth/login', ada, { 'x-test-address': from });
+
+  it('cannot lock a stranger out: the owner signs in from elsewhere throughout', async () => {
+    await start(byHeader);
+    for (let attempt = 0; attempt < 40; attempt += 1) await guess('2001:db8:bad::1');
+    expect((await signIn('2001:db8:bad::1')).status).toBe(429);
+    expect((await signIn('198.51.100.4')).status).toBe(303);
+  });
+
+  it('counts a /64 and an address in whatever clothes as one, however a guesser roams', async () => {
+    await start(byHeader);
+    const statuses: number[] = [];
+    for (let host = 1; host <= 11; host += 1) statuses.push((await guess(`2001:db8:1:2::${host.toString(16)}`)).status);
+    expect(statuses.at(-1)).toBe(429);
+    const clothes = ['203.0.113.9', '::ffff:203.0.113.9', '::ffff:cb00:7109', '0:0:0:0:0:FFFF:203.0.113.9'];
+    for (let attempt = 0; attempt < 10; attempt += 1) await guess(clothes[attempt % clothes.length] ?? '');
+    for (const address of clothes) expect((await guess(address)).status).toBe(429);
+  });
+
+  it('closes a network to the spraying of one password over many accounts', async () => {
+    await start(byHeader);
+    for (let account = 0; account < 100; account += 1) await guess('203.0.113.9', `user${account}@example.com`);
+    expect((await guess('203.0.113.9', 'fresh@example.com')).status).toBe(429);
+    expect((await guess('203.0.113.10', 'fresh@example.com')).status).toBe(401);
+  });
+
+  it('is not escaped by headers that nobody vouches for', async () => {
+    await start();
+    const statuses: number[] = [];
+    for (let attempt = 0; attempt < 11; attempt += 1) {
+      const headers = {
+        'x-forwarded-for': `203.0.113.${attempt}`,
+        'x-real-ip': `203.0.113.${attempt}`,
+        forwarded: 'for=1',
+      };
+      statuses.push((await postForm(app.visitor(), '/auth/login', { ...ada, password: 'wrong' }, headers)).status);
+    }
+    expect(statuses.at(-1)).toBe(429);
+  });
+});
+
+describe('the address that attempts count under', () => {
+  beforeEach(() => start());
+  const names = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'cf-connecting-ip', 'true-client-ip'];
+  const requestFrom = (peer: string, headers: Record<string, string>, trusted?: string[]): IncomingMessage => {
+    const trust = trusted === undefined ? undefined : proxyAddr.compile(trusted);
+    const settings = Object.assign(() => undefined, { get: () => trust });
+    return { socket: { remoteAddress: peer }, headers, app: settings } as unknown as IncomingMessage;
+  };
+
+  it.each(['203.0.113.9', '::ffff:203.0.113.9', '2001:db8::9', '172.32.0.1', '100.128.0.1', '2002::1'])(
+    'is the peer’s own where %s sends headers that only a proxy should send: they free nobody from the limit',
+    (peer) => {
+      const emitted: unknown[] = [];
+      jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+      const addressOf = createClientAddress(undefined, (event) => emitted.push(event));
+      for (const name of names) expect(addressOf(requestFrom(peer, { [name]: '192.0.2.1' }))).toBe(peer);
+      expect(addressOf(requestFrom(peer, { 'x-forwarded-for': '192.0.2.1' }, ['10.0.0.1']))).toBe(peer);
+      expect(emitted).toHaveLength(1);
+      jest.restoreAllMocks();
+    },
+  );
+
+  it.each([
+    '127.0.0.1',
+    '::1',
+    '10.1.2.3',
+    '172.16.0.1',
+    '192.168.7.7',
+    '100.64.0.1',
+    '::ffff:10.0.0.1',
+    'fd00::1',
+    'fe80::1%eth0',
+  ])(
+    'is nobody’s where %s is a proxy of one’s own that is not trusted: one guesser shall not lock all others out',
+    (peer) => {
+      jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+      const addressOf = createClientAddress(undefined, () => undefined);
+      expect(addressOf(requestFrom(peer, { 'x-forwarded-for': '192.0.2.1' }))).toBeUndefined();
+      expect(addressOf(requestFrom(peer, {}))).toBe(peer);
+      jest.restoreAllMocks();
+    },
+  );
+});
