@@ -123,15 +123,16 @@ async function guardPage(mounted: MountedAdapter, next: Next): Promise<void> {
   const exchange = new Exchange(mounted);
   const { definition } = mounted;
   try {
-    const session = mounted.peek() ?? (await mounted.resolve());
-    if (session !== null) {
-      markGuarded(mounted);
-      keepPrivate(mounted.res);
+    const known = mounted.peek();
+    // Another adapter's own routes below a broad pattern: nobody is locked out of signing in, not even by an outage.
+    if (known === undefined && isAuthRoute(exchange.req, pathOf(requestTarget(exchange.req)))) {
       next();
       return;
     }
-    // Another adapter's own routes below a broad pattern: nobody is locked out of signing in.
-    if (isAuthRoute(exchange.req, pathOf(requestTarget(exchange.req)))) {
+    const session = known ?? (await mounted.resolve());
+    if (session !== null) {
+      markGuarded(mounted);
+      keepPrivate(mounted.res);
       next();
       return;
     }

@@ -1,0 +1,297 @@
+import { randomBytes } from 'node:crypto';
+import http from 'node:http';
+import express from 'express';
+import { backendAuth } from '../../lib/backend/index.ts';
+import { b2bAuth } from '../../lib/b2b/index.ts';
+import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
+import { requireSession } from '../../lib/http/require-session.ts';
+import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { serve } from '../support/servers.ts';
+import { createVisitor } from '../support/visitor.ts';
+import type { Answer } from '../support/visitor.ts';
+
+let provider: SharedProvider;
+beforeAll(async () => {
+  provider = await startProvider();
+});
+afterEach(() => {
+  provider.workos.switches.outage = {};
+});
+afterAll(() => provider.close());
+
+const b2b = (options: B2bAuthOptions = {}): express.Router =>
+  b2bAuth({ clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: randomBytes(32).toString('hex'), ...options });
+const backend = (options: object = {}): express.Router =>
+  backendAuth({ url: 'http://127.0.0.1:9', anonKey: 'sb_publishable_test', ...options });
+
+/** Not through `fetch` or `URL`, which would tidy the request target up. */
+function statusOf(port: number, path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const req = http.get({ host: '127.0.0.1', port, path, agent: false }, (res) => {
+      res.resume();
+      resolve(res.statusCode ?? 0);
+    });
+    req.on('error', reject);
+  });
+}
+
+/** What the first request gets, with the application's own way of showing an error. */
+async function firstAnswer(mount: (app: express.Express) => void, path = '/'): Promise<Answer> {
+  const app = express();
+  mount(app);
+  app.use((error: Error | undefined, _req: unknown, res: express.Response, next: () => void) => {
+    if (error === undefined) next();
+    else res.status(500).send(`${error.name}: ${error.message}`);
+  });
+  const server = await serve(app);
+  try {
+    return await createVisitor(server.origin).get(path);
+  } finally {
+    await server.close();
+  }
+}
+
+describe('under a prefix', () => {
+  let app: B2bApp;
+  beforeAll(async () => {
+    app = await startB2bApp({ provider, prefix: '/app' });
+  });
+  afterAll(() => app.close());
+
+  it('own routes, redirect URI and the guard’s redirect carry it, protectedRoutes stay root-relative', async () => {
+    const visitor = app.visitor();
+    const guarded = await visitor.get('/app/dashboard?x=1');
+    expect(guarded.headers.location).toBe('/app/login?returnTo=%2Fapp%2Fdashboard%3Fx%3D1');
+    expect((await visitor.get('/login')).status).toBe(404);
+    expect((await visitor.get('/dashboard')).text).toBe('dashboard');
+    const start = await visitor.get(guarded.location);
+    expect(new URL(start.location).searchParams.get('redirect_uri')).toBe(`${app.origin}/app/callback`);
+    const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
+    const done = await visitor.get(callback.href);
+    expect([done.status, done.headers.location]).toEqual([303, '/app/dashboard?x=1']);
+    // The cookie is the origin's, so that pages beside the prefix have the session as well.
+    expect(done.setCookies.every((line) => line.includes('Path=/;'))).toBe(true);
+    expect((await visitor.get('/app/auth/session')).status).toBe(200);
+  });
+
+  it('pages link below it', async () => {
+    const { text } = await app.visitor().get('/app/callback');
+    expect(text).toContain('href="/app/login"');
+    expect(text).toContain('href="/app/auth/pages.css"');
+  });
+
+  it.each(['/app/login', '/APP/Login/', '/app//login'])('%s is never a target to return to', async (returnTo) => {
+    const visitor = app.visitor();
+    const start = await visitor.get(`/app/login?${new URLSearchParams({ returnTo }).toString()}`);
+    const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
+    expect((await visitor.get(callback.href)).headers.location).toBe('/');
+  });
+
+  it('a page that only looks like an own route without the prefix is a fine target', async () => {
+    const visitor = app.visitor();
+    const start = await visitor.get('/app/login?returnTo=/login');
+    const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
+    expect((await visitor.get(callback.href)).headers.location).toBe('/login');
+  });
+});
+
+describe('a matcher that the mount can never see', () => {
+  it.each(['/dashboard(.*)', '/application', '/ap', '/'])(
+    '%s under /app is an error that names it',
+    async (pattern) => {
+      const { status, text } = await firstAnswer(
+        (app) => app.use('/app', b2b({ protectedRoutes: ['/app/ok', pattern] })),
+        '/app/anything',
+      );
+      expect(status).toBe(500);
+      expect(text).toContain(`ConfigurationError: b2bAuth: protectedRoutes: '${pattern}' can never match`);
+    },
+  );
+
+  it.each(['/app', '/app(.*)', '/(.*)', '/:section/x', '/app/:id'])('%s under /app is fine', async (pattern) => {
+    const { status } = await firstAnswer((app) => app.use('/app', b2b({ protectedRoutes: pattern })), '/app/login');
+    expect(status).toBe(302);
+  });
+});
+
+describe('a matcher of everything', () => {
+  it('locks nobody out of signing in: own routes and the pages’ stylesheet are exempt', async () => {
+    const app = await startB2bApp({ provider, options: { protectedRoutes: '/(.*)' } });
+    const visitor = app.visitor();
+    expect((await visitor.get('/')).headers.location).toBe('/login');
+    expect((await visitor.get('/auth/pages.css')).status).toBe(200);
+    expect((await visitor.get('/LOGIN/')).status).toBe(302);
+    expect((await visitor.get('/auth/session')).status).toBe(401);
+    expect((await visitor.post('/logout')).status).toBe(303);
+    expect((await (await app.signedIn()).get('/')).text).toBe('home');
+    await app.close();
+  });
+
+  it.each(['b2b first', 'backend first'])('exempts the routes of the other adapter as well (%s)', async (order) => {
+    const routers = [
+      b2b({ protectedRoutes: '/(.*)', sessionPath: '/b2b/session' }),
+      backend({ protectedRoutes: '/(.*)' }),
+    ];
+    if (order === 'backend first') routers.reverse();
+    for (const [path, status] of [
+      ['/login', 302],
+      ['/auth/login', 200],
+      ['/b2b/session', 401],
+      ['/auth/session', 401],
+      ['/auth/pages.css', 200],
+    ] as const) {
+      const answer = await firstAnswer((app) => app.use(...(routers as [express.Router])), path);
+      expect([path, answer.status]).toEqual([path, status]);
+    }
+    const other = await firstAnswer((app) => app.use(...(routers as [express.Router])), '/x');
+    expect([303, 307]).toContain(other.status);
+  });
+
+  it('exempts the other adapter’s routes also while the provider is out of reach', async () => {
+    const app = await startB2bApp({
+      provider,
+      options: { protectedRoutes: '/(.*)', sessionPath: '/b2b/session' },
+      after: (root) => void root.use(backend()),
+    });
+    const visitor = await app.signedIn();
+    provider.clock.advance(400_000);
+    app.workos.switches.outage = { token: 'refuse' };
+    expect((await visitor.get('/')).status).toBe(503);
+    expect((await visitor.get('/auth/login')).status).toBe(200);
+    await app.close();
+  });
+});
+
+describe('mounting', () => {
+  it.each<[string, (app: express.Express) => void]>([
+    ['two instances', (app) => app.use(b2b(), b2b({ cookieName: 'other' }))],
+    ['two instances under two prefixes', (app) => void app.use('/a', b2b()).use('/b', b2b({ cookieName: 'other' }))],
+    [
+      'one instance twice',
+      (app) => {
+        const router = b2b();
+        app.use(router, router);
+      },
+    ],
+    ['inside another router', (app) => app.use(b2b(), express.Router().use('/x', b2b()))],
+  ])('the same adapter twice is an error: %s', async (_name, mount) => {
+    const { status, text } = await firstAnswer(mount, '/a/x');
+    expect([status, text]).toEqual([500, expect.stringContaining('b2bAuth() is mounted twice')]);
+  });
+
+  it('two adapters that answer one path is an error that names the option', async () => {
+    for (const routers of [
+      [b2b(), backend()],
+      [backend(), b2b()],
+    ] as const) {
+      const { status, text } = await firstAnswer((app) => app.use(...routers));
+      expect(status).toBe(500);
+      expect(text).toMatch(/ConfigurationError: .*sessionPath: .* both answer '\/auth\/session'/);
+    }
+  });
+
+  it('two adapters whose paths differ is fine, and under different prefixes they do', async () => {
+    const named = await firstAnswer((app) => app.use(b2b({ sessionPath: '/b2b/session' }), backend()), '/b2b/session');
+    expect(named.status).toBe(401);
+    const apart = await firstAnswer((app) => void app.use('/org', b2b()).use(backend()), '/org/auth/session');
+    expect(apart.status).toBe(401);
+  });
+
+  it('both without a word which one guards is an error, and naming it is none', async () => {
+    const both = (guard: express.RequestHandler) => (app: express.Express) =>
+      void app.use(b2b({ sessionPath: '/b2b/session' }), backend()).get('/x', guard, (_req, res) => void res.send('x'));
+    const { status, text } = await firstAnswer(both(requireSession()), '/x');
+    expect([status, text]).toEqual([
+      500,
+      expect.stringContaining('both adapters are mounted, so say which one guards'),
+    ]);
+    expect((await firstAnswer(both(requireSession), '/x')).status).toBe(500);
+    expect((await firstAnswer(both(requireSession({ adapter: 'b2b' })), '/x')).headers.location).toMatch(/^\/login/);
+    expect((await firstAnswer(both(requireSession({ adapter: 'backend' })), '/x')).headers.location).toMatch(
+      /^\/auth\/login/,
+    );
+  });
+});
+
+describe('a protected path', () => {
+  let app: B2bApp;
+  beforeAll(async () => {
+    app = await startB2bApp({ provider });
+  });
+  afterAll(() => app.close());
+
+  it.each([
+    '/DASHBOARD',
+    '//dashboard',
+    '/./dashboard',
+    '/x/../dashboard',
+    '/%64ashboard',
+    '/%2564ashboard',
+    '/x/%2e%2e/dashboard',
+    '/dashboard%2Fa',
+    '/\\dashboard',
+    'http://elsewhere.example/dashboard',
+    'http://127.0.0.1/x/../dashboard',
+  ])('is one in every spelling, such as %s', async (path) => {
+    expect(await statusOf(app.port, path)).toBe(307);
+  });
+});
+
+describe('a public request', () => {
+  it('costs no decryption, no provider call and no event, whatever cookies it carries', async () => {
+    const app = await startB2bApp({ provider });
+    const visitor = await app.signedIn();
+    provider.clock.advance(400_000);
+    app.workos.clearRequests();
+    app.events.length = 0;
+    // Each of these would be refreshed, or cleared, by whoever looked at it.
+    for (const cookie of [visitor.cookieHeader(), 'b2b-session=rubbish', 'b2b-session.0=a; b2b-session.1=b']) {
+      for (const path of ['/', '/nothing', '/dash', '/api/public']) {
+        const answer = await app.visitor().get(path, { headers: { cookie } });
+        expect([answer.setCookies, answer.headers.vary, answer.headers['cache-control']]).toEqual([
+          [],
+          undefined,
+          undefined,
+        ]);
+      }
+    }
+    expect([app.workos.requests, app.events]).toEqual([[], []]);
+    // Beside them, what asks for the session does see it.
+    await app.visitor().get('/whoami', { headers: { cookie: 'b2b-session=rubbish' } });
+    expect(app.events).toEqual([{ adapter: 'b2b', type: 'session_rejected', reason: 'unreadable' }]);
+    await app.close();
+  });
+
+  it('does not even start a client: nothing is fetched before somebody signs in', async () => {
+    provider.workos.clearRequests();
+    const app = await startB2bApp({ provider });
+    await app.visitor().get('/');
+    await app.visitor().get('/dashboard');
+    await app.visitor().get('/auth/session');
+    expect(app.workos.requests).toEqual([]);
+    await app.close();
+  });
+});
+
+it('resolves the session once per request, for everything in that request', async () => {
+  const app = await startB2bApp({
+    provider,
+    after: (root) =>
+      root.get(
+        '/dashboard/busy',
+        requireSession,
+        requireSession({ organization: true }),
+        (_req, res) => void res.send('ok'),
+      ),
+  });
+  const visitor = await app.signedIn(demoUsers.oneOrganization);
+  provider.clock.advance(400_000);
+  app.workos.clearRequests();
+  app.events.length = 0;
+  const answer = await visitor.get('/dashboard/busy');
+  expect([answer.text, answer.setCookies.length]).toEqual(['ok', 1]);
+  expect(app.workos.tokenCalls).toBe(1);
+  expect(app.events.map(({ type }) => type)).toEqual(['session_refreshed']);
+  await app.close();
+});
