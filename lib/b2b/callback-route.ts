@@ -8,7 +8,6 @@ import type { Reply } from '../http/reply.ts';
 import { header } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
-import type { SessionSource } from '../session/session-source.ts';
 import type { Emit } from '../session/events.ts';
 import type { B2bSession } from '../types.ts';
 import { contentOf } from './content.ts';
@@ -24,10 +23,10 @@ import { callbackError, classifyFailure, signInError } from './provider-errors.t
 import type { ClientFacts } from './provider.ts';
 import { startFlow } from './sign-in-route.ts';
 import type { SignInParts } from './sign-in-route.ts';
-import { refuseTooLarge } from './source.ts';
+import type { B2bSource } from './source.ts';
 
 export interface CallbackParts extends SignInParts {
-  readonly source: SessionSource<SealedContent>;
+  readonly source: B2bSource;
   readonly resolver: SessionResolver<SealedContent>;
   readonly onSignIn: OnB2bSignIn | undefined;
   readonly emit: Emit;
@@ -137,9 +136,9 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     const content = contentOf(answer.response, undefined, Math.floor(parts.now() / 1000));
     const session = await verified(content);
     await refuseSignedOut(flow, session.sessionId);
+    await source.refuseTooLarge(content);
     const returnTo = exchange.returnTo(flow.returnTo);
     const hook = await parts.onSignIn?.({ session, req: exchange.req, returnTo });
-    refuseTooLarge(await source.write(content, exchange.cookies));
     const { sessionId, organizationId } = session;
     emit({
       type: 'signed_in',

@@ -51,6 +51,8 @@ interface FlowStart {
 /** Remembers a new flow in its cookie and returns the provider's URL for it. */
 export async function startFlow(parts: SignInParts, exchange: Exchange, start: FlowStart): Promise<string> {
   const { provider, flows, callbackPath, now } = parts;
+  // First, as a request without a usable host starts nothing.
+  const redirectUri = exchange.publicUrl(callbackPath);
   const { codeVerifier, codeChallenge } = await provider.createVerifier();
   const state = createState();
   const passedOn = passedOnParameters(start.query, start.screen);
@@ -70,7 +72,7 @@ export async function startFlow(parts: SignInParts, exchange: Exchange, start: F
   return provider.authorizationUrl({
     ...passedOn,
     ...(organizationId === undefined ? {} : { organizationId }),
-    redirectUri: exchange.publicUrl(callbackPath),
+    redirectUri,
     state,
     codeChallenge,
   });

@@ -1,5 +1,12 @@
 import { verifyAccessToken } from '../core/access-token.ts';
-import { chunkNames, cookieBytes, sessionCandidates, writeChunks, peekCookie } from '../core/cookie-chunks.ts';
+import {
+  chunkCookie,
+  chunkNames,
+  cookieBytes,
+  sessionCandidates,
+  writeChunks,
+  peekCookie,
+} from '../core/cookie-chunks.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import type { KeySet } from '../core/key-set.ts';
 import { AuthError } from '../errors.ts';
@@ -30,9 +37,22 @@ export interface B2bSourceParts {
 const largeSessionBytes = 8 * 1024;
 const maxSessionBytes = 12 * 1024;
 
+export interface B2bSource extends SessionSource<SealedContent> {
+  /** @throws {AuthError} `session_too_large` when later requests could not carry the cookies */
+  refuseTooLarge(content: SealedContent): Promise<void>;
+}
+
 /** WorkOS sessions in a sealed cookie. */
-export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedContent> {
+export function createB2bSource(parts: B2bSourceParts): B2bSource {
   const { cookieName, seal, keySet, provider, clientId, issuers, sessionMaxAge, emit, now } = parts;
+  const attributes: CookieAttributes = { ...parts.cookieOptions, secure: true };
+
+  /** Bytes of cookies that the session will take. Asked where tokens are new: once, however many responses carry them. */
+  async function measure(content: SealedContent): Promise<number> {
+    const bytes = cookieBytes(chunkCookie(cookieName, await seal.seal(content), { attributes }));
+    if (bytes > largeSessionBytes) emit({ type: 'session_large', bytes });
+    return bytes;
+  }
 
   async function verify(content: SealedContent): Promise<Verdict> {
     const { signedInAt } = content;
@@ -73,7 +93,9 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
     async refresh(content, signal) {
       try {
         const response = await provider.refresh(content.refreshToken, content.organizationId, signal);
-        return { kind: 'renewed', content: contentOf(response, content) };
+        const renewed = contentOf(response, content);
+        await measure(renewed);
+        return { kind: 'renewed', content: renewed };
       } catch (error) {
         if (error instanceof AuthError) throw error;
         const failure = classifyFailure(error);
@@ -91,20 +113,12 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
         return undefined;
       }
     },
-    async write(content, cookies) {
-      const attributes: CookieAttributes = { ...parts.cookieOptions, secure: true };
-      const writes = writeChunks(cookieName, await seal.seal(content), cookies, { attributes });
-      const bytes = cookieBytes(writes);
-      if (bytes > largeSessionBytes) emit({ type: 'session_large', bytes });
-      return writes;
-    },
+    write: async (content, cookies) => writeChunks(cookieName, await seal.seal(content), cookies, { attributes }),
     clear: (cookies): CookieWrite[] => chunkNames(cookies, cookieName).map((name) => ({ name, value: undefined })),
+    async refuseTooLarge(content) {
+      if ((await measure(content)) > maxSessionBytes) throw new AuthError('session_too_large');
+    },
   };
-}
-
-/** @throws {AuthError} `session_too_large` when later requests could not carry the cookies */
-export function refuseTooLarge(writes: readonly CookieWrite[]): void {
-  if (cookieBytes(writes) > maxSessionBytes) throw new AuthError('session_too_large');
 }
 
 function sessionOf(content: SealedContent, claims: B2bSession['claims']): B2bSession {
