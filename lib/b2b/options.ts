@@ -1,15 +1,7 @@
 import { createHmac } from 'node:crypto';
 import * as v from 'valibot';
-import {
-  callback,
-  cookieEntries,
-  nameOf,
-  pageUrl,
-  readOptions,
-  routePath,
-  sharedEntries,
-  text,
-} from '../http/shared-options.ts';
+import { nameOf, readOptions } from '../http/read-options.ts';
+import { callback, cookieEntries, pageUrl, routePath, sharedEntries, text } from '../http/shared-options.ts';
 import type { CookieOptions, SharedAuthOptions } from '../http/shared-options.ts';
 import type { OnB2bSignIn } from './hook.ts';
 

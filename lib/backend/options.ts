@@ -1,6 +1,6 @@
 import type * as v from 'valibot';
 import type { IncomingMessage } from 'node:http';
-import { nameOf, readOptions } from '../http/shared-options.ts';
+import { nameOf, readOptions } from '../http/read-options.ts';
 import type { CookieOptions, SharedAuthOptions } from '../http/shared-options.ts';
 import type { OnBackendSignIn } from './hook.ts';
 import { refusedKeyKind } from './keys.ts';

@@ -1,6 +1,5 @@
 import * as v from 'valibot';
 import { patternProblem } from '../core/path-matcher.ts';
-import { ConfigurationError } from '../errors.ts';
 import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
 import type { OnEvent } from '../types.ts';
 import type { AdapterDefinition, OnError } from './definition.ts';
@@ -176,77 +175,6 @@ function isCoordinator(value: unknown): boolean {
     value !== null &&
     ['coordinate', 'endSession', 'isEnded'].every((name) => typeof Reflect.get(value, name) === 'function')
   );
-}
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-export interface OptionRules<Schema extends v.GenericSchema> {
-  /** The factory's name. */
-  readonly name: string;
-  readonly schema: Schema;
-  /** Which variables stand in for an option, first one first. */
-  readonly env: Readonly<Record<string, readonly string[]>>;
-  /** The options that are paths of own routes, with their defaults. */
-  readonly paths: Readonly<Record<string, string>>;
-  /** Problems that only several options together show. */
-  readonly check?: (given: Readonly<Record<string, unknown>>, environment: Environment) => readonly string[];
-}
-
-/**
- * Options as given, completed from the environment, checked as a whole.
- *
- * @throws {ConfigurationError} with every problem, each naming its option and environment variables
- */
-export function readOptions<Schema extends v.GenericSchema>(
-  input: unknown,
-  rules: OptionRules<Schema>,
-  environment: Environment = process.env,
-): v.InferOutput<Schema> {
-  if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input))) {
-    throw new ConfigurationError(rules.name, ['options must be an object']);
-  }
-  const given: Record<string, unknown> = { ...input };
-  for (const [option, names] of Object.entries(rules.env)) {
-    given[option] ??= names.map((name) => environment[name]).find((value) => value !== undefined && value !== '');
-  }
-  for (const [option, value] of Object.entries(given)) if (value === undefined) Reflect.deleteProperty(given, option);
-
-  const parsed = v.safeParse(rules.schema, given);
-  const problems = [
-    ...(parsed.issues ?? []).map((issue) => describe(issue, rules.env)),
-    ...pathClashes(given, rules.paths),
-    ...(rules.check?.(given, environment) ?? []),
-  ];
-  if (!parsed.success || problems.length > 0) throw new ConfigurationError(rules.name, problems);
-  return parsed.output;
-}
-
-function describe(issue: v.BaseIssue<unknown>, env: OptionRules<v.GenericSchema>['env']): string {
-  const path = v.getDotPath(issue) ?? '';
-  const option = path.split('.')[0] ?? '';
-  if (issue.type === 'strict_object' && issue.expected === 'never')
-    return `${path} is not an option; check its spelling`;
-  const isMissing = issue.type === 'strict_object' && issue.received === 'undefined';
-  return `${nameOf(path, env[option])} ${isMissing ? 'is missing' : issue.message}`;
-}
-
-/** `apiKey (env B2B_API_KEY)`: both ways to mend it. */
-export function nameOf(option: string, names: readonly string[] | undefined): string {
-  return names === undefined ? option : `${option} (env ${names.join(' or ')})`;
-}
-
-function pathClashes(given: Readonly<Record<string, unknown>>, paths: Readonly<Record<string, string>>): string[] {
-  const taken = new Map<string, string>();
-  const problems: string[] = [];
-  for (const [option, fallback] of Object.entries(paths)) {
-    const value = given[option] ?? fallback;
-    if (typeof value !== 'string') continue;
-    const other = taken.get(value.toLowerCase());
-    if (other !== undefined)
-      problems.push(`${option} and ${other} are both '${value}'; give each route a path of its own`);
-    taken.set(value.toLowerCase(), option);
-  }
-  return problems;
 }
 
 interface GivenCookieOptions {

@@ -1,4 +1,9 @@
-import type { GithubAccount } from './github.ts';
+export interface GithubAccount {
+  readonly id: number;
+  readonly login: string;
+  readonly name: string;
+  readonly email: string;
+}
 
 const style = `
 :root { color-scheme: light dark; }

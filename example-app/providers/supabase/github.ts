@@ -1,14 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { consentPage } from './github-page.ts';
+import type { GithubAccount } from './github-page.ts';
 
 /** The person behind the stand-in's one account. */
-export interface GithubAccount {
-  readonly id: number;
-  readonly login: string;
-  readonly name: string;
-  readonly email: string;
-}
-
 export interface GithubStandInOptions {
   readonly clientId: string;
   readonly clientSecret: string;
