@@ -1,0 +1,89 @@
+import { jest } from '@jest/globals';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stylesheet } from '../../lib/http/pages/stylesheet.ts';
+import { sendReply } from '../../lib/http/reply.ts';
+import type { Reply } from '../../lib/http/reply.ts';
+import { launchBrowser } from '../support/browser.ts';
+import type { TestBrowser } from '../support/browser.ts';
+import { everyPageState } from '../support/built-in-pages.ts';
+import { serve } from '../support/servers.ts';
+import type { RunningServer } from '../support/servers.ts';
+
+/**
+ * The pictures of docs/pages.md, taken from the pages as they are. The committed ones are renewed with
+ * `UPDATE_SCREENSHOTS=1`; without, they go to `reports`, as fonts differ from machine to machine.
+ */
+const committed = join('docs', 'screenshots');
+const directory = process.env['UPDATE_SCREENSHOTS'] === undefined ? join('reports', 'screenshots') : committed;
+const maxBytes = 400 * 1024;
+
+// Chromium takes its time on a busy machine.
+jest.setTimeout(60_000);
+
+const pictures = [
+  { file: 'sign-in-light.png', state: 'sign-in', width: 560, height: 690, colorScheme: 'light' },
+  { file: 'sign-in-dark.png', state: 'sign-in', width: 560, height: 690, colorScheme: 'dark' },
+  { file: 'sign-up-error.png', state: 'sign-up, weak password', width: 560, height: 800, colorScheme: 'light' },
+  { file: 'check-your-mail.png', state: 'confirmation sent', width: 560, height: 570, colorScheme: 'light' },
+  { file: 'sign-in-320.png', state: 'sign-in, wrong password', width: 320, height: 780, colorScheme: 'light' },
+  { file: 'sign-out-320.png', state: 'sign-out', width: 320, height: 420, colorScheme: 'dark' },
+] as const;
+
+const logo =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="9" fill="#3646c9"/><path d="M9 23V9l14 14V9" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"/></svg>';
+
+const states = everyPageState();
+const assets: Readonly<Record<string, Reply>> = {
+  'auth/pages.css': { status: 200, body: { kind: 'asset', text: stylesheet, type: 'text/css; charset=utf-8' } },
+  'logo.svg': { status: 200, body: { kind: 'asset', text: logo, type: 'image/svg+xml' } },
+};
+
+let server: RunningServer;
+let browser: TestBrowser;
+
+beforeAll(async () => {
+  server = await serve((req, res) => {
+    const name = decodeURIComponent((req.url ?? '').slice(1));
+    sendReply(req, res, assets[name] ?? states[name] ?? { status: 404 });
+  });
+  browser = await launchBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await server.close();
+});
+
+/** Width and height stand at a fixed place of every PNG (its IHDR chunk). */
+function sizeOf(png: Buffer): { readonly width: number; readonly height: number } {
+  return { width: png.readUInt32BE(16), height: png.readUInt32BE(20) };
+}
+
+describe('the pictures of the documentation', () => {
+  it.each(pictures)('$file shows the page as it is: all of it, and no more', async (picture) => {
+    const { file, state, width, height, colorScheme } = picture;
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+    const page = await context.newPage();
+    await page.goto(`${server.origin}/${encodeURIComponent(state)}`);
+    // Where typing starts looks different when the blinking cursor is seen.
+    const png = await page.screenshot({ caret: 'hide', animations: 'disabled' });
+    const overflow = await page.evaluate<number>('document.documentElement.scrollHeight - innerHeight');
+    await context.close();
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, file), png);
+
+    expect({ overflow }).toEqual({ overflow: 0 });
+    expect(sizeOf(readFileSync(join(committed, file)))).toEqual({ width, height });
+  });
+
+  it('are these and no others, every one of them on a page, and light enough to ship', () => {
+    const files = readdirSync(committed);
+    const bytes = files.reduce((sum, file) => sum + readFileSync(join(committed, file)).length, 0);
+    const text = readFileSync(join('docs', 'pages.md'), 'utf8');
+
+    expect(files.sort()).toEqual(pictures.map(({ file }) => file).sort());
+    expect(files.filter((file) => !text.includes(`(screenshots/${file})`))).toEqual([]);
+    expect(bytes).toBeLessThan(maxBytes);
+  });
+});
