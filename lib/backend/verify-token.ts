@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { decodeProtectedHeader } from 'jose';
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import { clockSkew, peekClaims, verifyAccessToken } from '../core/access-token.ts';
 import type { TokenVerdict } from '../core/access-token.ts';
 import type { KeySet } from '../core/key-set.ts';

@@ -1,4 +1,4 @@
-import { createLocalJWKSet } from 'jose';
+import { createLocalJWKSet } from 'jose/jwks/local';
 import type { JWK } from 'jose';
 
 /** A fetched JSON Web Key Set (RFC 7517 §5), reduced to what may verify a signature. */

@@ -1,4 +1,4 @@
-import { errors } from 'jose';
+import * as errors from 'jose/errors';
 import type { CryptoKey, FlattenedJWSInput, JWSHeaderParameters } from 'jose';
 import { AuthError } from '../errors.ts';
 import { withDeadline } from './deadline.ts';
