@@ -176,7 +176,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
         throw signInError(failure, error);
       }
       const selection = selectionOf(failure.details);
-      if (selection === undefined) throw new AuthError('sign_in_incomplete', { cause: error });
+      if (selection === undefined) throw signInError(failure, error);
       const { pendingAuthenticationToken: token, organizations } = selection;
       const wanted = organizations.find(({ id }) => id === wantedOrganization);
       if (wanted === undefined) return selection;

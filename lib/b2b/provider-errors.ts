@@ -40,14 +40,15 @@ export function isEnding(failure: ProviderFailure): failure is Extract<ProviderF
 /** A refresh that failed without a definitive answer. The session is kept, so the status is a passing one. */
 export function refreshError(failure: ProviderFailure, cause: unknown): AuthError {
   const retryAfter = failure.kind === 'unavailable' ? failure.retryAfter : undefined;
-  return new AuthError('provider_unavailable', { cause, retryAfter: retryAfter ?? 5 });
+  return new AuthError('provider_unavailable', { cause: loggable(cause), retryAfter: retryAfter ?? 5 });
 }
 
 /** A sign-in that failed at the token endpoint. */
-export function signInError(failure: ProviderFailure, cause: unknown): AuthError {
+export function signInError(failure: ProviderFailure, error: unknown): AuthError {
+  const cause = loggable(error);
   switch (failure.kind) {
     case 'refused':
-      return new AuthError(signInCodes[failure.code] ?? 'sign_in_incomplete', { cause });
+      return new AuthError(signInCodes.get(failure.code) ?? 'sign_in_incomplete', { cause });
     case 'misconfigured':
       return new AuthError('provider_refused', { cause });
     case 'unanswered':
@@ -60,10 +61,22 @@ export function signInError(failure: ProviderFailure, cause: unknown): AuthError
   }
 }
 
-const signInCodes: Readonly<Record<string, AuthErrorCode>> = {
-  invalid_grant: 'code_rejected',
-  access_denied: 'access_denied',
-};
+const signInCodes: ReadonlyMap<string, AuthErrorCode> = new Map([
+  ['invalid_grant', 'code_rejected'],
+  ['access_denied', 'access_denied'],
+]);
+
+/**
+ * What an application may log: the SDK's errors carry the provider's whole answer, and with it pending tokens, or the half of
+ * a session that was cut off.
+ */
+function loggable(error: unknown): unknown {
+  const { name, status, error: oauthCode, code, requestID, cause } = fieldsOf(error);
+  const isAnswer = typeof status === 'number' || typeof fieldsOf(cause)['rawStatus'] === 'number';
+  if (!isAnswer) return error;
+  const facts = [name, status, code, oauthCode, requestID].filter((fact) => isText(fact) || typeof fact === 'number');
+  return new Error(`WorkOS answered: ${facts.join(' ')}`);
+}
 
 /** `?error=` of a callback (RFC 6749 §4.1.2.1): the visitor's choice, a passing outage, or something for the operator. */
 export function callbackError(code: string): AuthError {
