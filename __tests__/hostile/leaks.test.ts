@@ -1,0 +1,418 @@
+import { inspect } from 'node:util';
+import { jest } from '@jest/globals';
+import createDebug from 'debug';
+import type express from 'express';
+import type { AuthError } from '../../lib/errors.ts';
+import { demoUsers } from '../support/b2b-app.ts';
+import { ada, postForm } from '../support/backend-app.ts';
+import { startBothApp } from '../support/both-app.ts';
+import type { BothApp } from '../support/both-app.ts';
+import type { Answer, Ask, Visitor } from '../support/visitor.ts';
+
+/** Awkward enough to show where it would be escaped. */
+const typedPassword = 'p<4>ss & "w0rd\' Geheimnis';
+
+/** More than bcrypt reads. */
+const tooLong = `${typedPassword} `.repeat(4);
+
+/** What must not get out, by what it is. */
+const secrets = new Map<string, string>();
+/** Every answer to a visitor. */
+const answers: { readonly ask: string; readonly answer: Answer }[] = [];
+/** Console, stdout, stderr, debug output, warnings. */
+const printed: string[] = [];
+/** What `onError` and Express' error handlers were given, as a log would show it. */
+const errors: { readonly message: string; readonly shown: string }[] = [];
+/** Whether the provider answers everything with what it was sent. */
+let isEchoing = false;
+
+const secretFields =
+  /^(?:access_token|refresh_token|provider_token|code|auth_code|code_verifier|pending_authentication_token|client_secret|password|token_hash|api_?key)$/i;
+
+/** Of what a provider answers, `code` is the name of an error. */
+const answeredFields = /token|secret/i;
+
+function learn(value: unknown, fields = secretFields, path = ''): void {
+  if (typeof value === 'string') {
+    if (fields.test(path) && value.length >= 8) secrets.set(value, path);
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, inner] of Object.entries(value)) learn(inner, fields, name);
+}
+
+function learnText(text: string, fields = secretFields): void {
+  try {
+    learn(JSON.parse(text), fields);
+  } catch {
+    learn(Object.fromEntries(new URLSearchParams(text)), fields);
+  }
+}
+
+/** Between the adapters and their providers: learns what passes. */
+const watchedFetch: typeof fetch = async (input, init) => {
+  const body = init?.body;
+  const sent = typeof body === 'string' ? body : body instanceof URLSearchParams ? body.toString() : '';
+  learnText(sent);
+  const headers = new Headers(init?.headers);
+  for (const name of ['authorization', 'apikey']) {
+    const value = headers.get(name)?.replace(/^Bearer /, '');
+    if (value !== undefined && value.length >= 8) secrets.set(value, name);
+  }
+  const url = typeof input === 'string' ? input : input instanceof URL ? input.href : input.url;
+  if (isEchoing) {
+    const echo = `${url} ${sent} ${JSON.stringify([...headers])}`;
+    const answer = { error: echo, error_description: echo, message: echo, msg: echo, error_code: echo, code: 'other' };
+    return Response.json(answer, { status: 400 });
+  }
+  const response = await fetch(input, init);
+  learnText(
+    await response
+      .clone()
+      .text()
+      .catch(() => ''),
+    answeredFields,
+  );
+  return response;
+};
+
+let app: BothApp;
+
+function record(visitor: Visitor): Visitor {
+  const ask = async (url: string, options: Ask = {}): Promise<Answer> => {
+    learn(Object.fromEntries(new URL(url, app.origin).searchParams));
+    const answer = await visitor.ask(url, options);
+    if (new URL(url, app.origin).origin === app.origin)
+      answers.push({ ask: `${options.method ?? 'GET'} ${url}`, answer });
+    return answer;
+  };
+  return {
+    ...visitor,
+    ask,
+    get: (url, options) => ask(url, { ...options, method: 'GET' }),
+    post: (url, options) => ask(url, { ...options, method: 'POST' }),
+    getJson: (url) => ask(url, { headers: { accept: 'application/json' } }),
+    postJson: (url, body = {}) =>
+      ask(url, {
+        method: 'POST',
+        headers: { accept: 'application/json', 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+  };
+}
+const newVisitor = (): Visitor => record(app.visitor());
+
+/** Every way through both adapters that is worth a log line, the bad ways above all. */
+async function everything(): Promise<void> {
+  await b2bWays();
+  await backendWays();
+}
+
+async function b2bSignIn(visitor: Visitor, user = demoUsers.personal as { readonly id: string }): Promise<Answer> {
+  const start = await visitor.get('/login?returnTo=/dashboard');
+  const callback = await app.workos.authorize(start.location, { user });
+  return visitor.get(callback.href);
+}
+
+async function b2bWays(): Promise<void> {
+  const visitor = newVisitor();
+  await visitor.getJson('/login');
+  await visitor.get('/dashboard/x?token=1');
+  await b2bSignIn(visitor);
+  for (const path of ['/dashboard', '/b2b/session', '/guard/b2b']) await visitor.get(path);
+  for (const outage of ['html502', 'refuse', { status: 429 }, { status: 401 }, { status: 500 }] as const) {
+    app.clock.advance(6 * 60_000);
+    app.workos.switches.outage = { token: outage };
+    await visitor.get('/guard/b2b');
+    await visitor.get('/dashboard');
+    await visitor.getJson('/b2b/session');
+    await b2bSignIn(newVisitor());
+    app.workos.switches.outage = {};
+    app.clock.advance(31_000);
+    await visitor.get('/guard/b2b');
+  }
+  app.workos.switches.outage = { jwks: 'html502' };
+  await b2bSignIn(newVisitor());
+  app.workos.switches.outage = {};
+  const refusals = ['email_verification_required', 'mfa_enrollment', 'mfa_challenge', 'sso_required'] as const;
+  for (const refusal of refusals) {
+    app.workos.switches.authenticateError = refusal;
+    await b2bSignIn(newVisitor());
+  }
+  app.workos.switches.authenticateError = null;
+  const chooser = newVisitor();
+  const offered = await b2bSignIn(chooser, demoUsers.twoOrganizations);
+  const [, link = ''] = /href="([^"]*organization_id[^"]*)"/.exec(offered.text) ?? [];
+  if (link !== '') await chooser.get(link.replaceAll('&amp;', '&'));
+  for (const query of [
+    'code=stolen-code&state=made-up-state',
+    'code=stolen-code',
+    'error=access_denied&error_description=secret-words',
+    'state=x',
+  ]) {
+    await newVisitor().get(`/callback?${query}`);
+  }
+  await visitor.post('/logout');
+  await visitor.getJson('/b2b/session');
+  await newVisitor().get('/b2b/session', { headers: { cookie: 'b2b-session=Fe26.2*1*rubbish' } });
+}
+
+async function backendSignIn(visitor: Visitor): Promise<Answer> {
+  const start = await visitor.get('/auth/login?provider=github&returnTo=/account');
+  return visitor.get(String(await app.supabase.authorize(start.location, { approve: true, user: ada.email })));
+}
+
+async function backendWays(): Promise<void> {
+  const visitor = newVisitor();
+  const wrong = { email: ada.email, password: typedPassword };
+  const forms = ['/auth/login', '/auth/signup', '/auth/resend'];
+  for (const path of [...forms, '/auth/logout', '/account/x', '/auth/confirm?token_hash=made-up-hash&type=email']) {
+    await visitor.get(path);
+  }
+  for (const password of [tooLong, 'short']) {
+    await newVisitor().postJson('/auth/signup', { email: 'weak@example.com', password });
+    await postForm(newVisitor(), '/auth/signup', { email: 'weak@example.com', password });
+  }
+  await visitor.postJson('/auth/login', ada);
+  for (const path of ['/account', '/auth/session', '/guard/backend', '/notes']) await visitor.get(path);
+  for (const fault of [undefined, 'html502', 'refuse', 401, 429, 500] as const) {
+    if (fault !== undefined) app.supabase.fail('all', fault);
+    for (const path of forms) {
+      await postForm(newVisitor(), path, wrong);
+      await newVisitor().postJson(path, wrong);
+    }
+    await newVisitor().postJson('/auth/confirm', { token_hash: 'made-up-hash', type: 'email' });
+    app.clock.advance(61 * 60_000);
+    for (const path of ['/guard/backend', '/account', '/auth/session', '/notes']) await visitor.get(path);
+    app.supabase.heal();
+    app.clock.advance(31_000);
+    await visitor.get('/guard/backend');
+    const other = newVisitor();
+    const start = await other.get('/auth/login?provider=github');
+    const callback = String(await app.supabase.authorize(start.location, { approve: true, user: ada.email }));
+    if (fault !== undefined) app.supabase.fail('pkce', fault);
+    await other.get(callback);
+    app.supabase.heal();
+    await other.get(callback);
+  }
+  await backendSignIn(newVisitor());
+  app.supabase.switches.autoconfirm = false;
+  await newVisitor().postJson('/auth/signup', { email: `new${app.clock.now()}@example.com`, password: typedPassword });
+  for (const mail of app.supabase.mails.slice(-1)) {
+    learn({ token_hash: mail.tokenHash });
+    await newVisitor().get(`/auth/confirm?token_hash=${mail.tokenHash}&type=email`);
+    await postForm(newVisitor(), '/auth/confirm', { token_hash: mail.tokenHash, type: 'email' });
+    await postForm(newVisitor(), '/auth/confirm', { token_hash: mail.tokenHash, type: 'email' });
+  }
+  app.supabase.switches.autoconfirm = true;
+  for (const query of [
+    'code=stolen-code',
+    'error=access_denied&error_description=secret-words',
+    'error_code=otp_expired',
+  ]) {
+    await newVisitor().get(`/auth/callback?${query}`);
+  }
+  await visitor.post('/auth/logout');
+  await visitor.get('/auth/session');
+}
+
+/** What a secret looks like wherever somebody might have put it. */
+function guisesOf(secret: string): string[] {
+  const escaped = secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const base64 = Buffer.from(secret).toString('base64').replaceAll('=', '');
+  return [
+    secret,
+    escaped,
+    escaped.replaceAll('"', '&quot;').replaceAll("'", '&#39;'),
+    encodeURIComponent(secret),
+    new URLSearchParams({ x: secret }).toString().slice(2),
+    JSON.stringify(secret).slice(1, -1),
+    base64,
+    Buffer.from(secret).toString('base64url'),
+    Buffer.from(secret).toString('hex'),
+  ];
+}
+
+function leaksIn(text: string): string[] {
+  return [...secrets]
+    .filter(([secret]) => guisesOf(secret).some((guise) => text.includes(guise)))
+    .map(([, kind]) => kind);
+}
+
+/** Supabase's own cookies hold tokens and verifiers; that is their format, and why they are HttpOnly. */
+const isSupabaseCookie = (line: string): boolean => line.startsWith(app.cookieName);
+
+beforeAll(async () => {
+  jest.spyOn(process.stdout, 'write').mockImplementation(keep);
+  jest.spyOn(process.stderr, 'write').mockImplementation(keep);
+  for (const level of ['log', 'info', 'warn', 'error', 'debug', 'trace'] as const) {
+    jest.spyOn(console, level).mockImplementation((...values: unknown[]) => void printed.push(inspect(values)));
+  }
+  jest.spyOn(process, 'emitWarning').mockImplementation((warning) => void printed.push(String(warning)));
+  createDebug.log = (...values: unknown[]) => void printed.push(inspect(values));
+  createDebug.enable('express-auth-adapters*');
+
+  const watched = { fetch: watchedFetch, timeoutMs: 2_000 };
+  app = await startBothApp({
+    b2b: watched,
+    options: { ...watched, throttle: false, providers: ['github'] },
+    standIn: { mailFrequency: 0 },
+  });
+  for (const secret of [typedPassword, tooLong, ada.password]) secrets.set(secret, 'password typed');
+  secrets.set(String(app.b2bOptions.cookiePassword), 'cookie password');
+  secrets.set(app.workos.apiKey, 'WorkOS API key');
+  secrets.set(app.supabase.publishableKey, 'Supabase key');
+  await everything();
+  isEchoing = true;
+  await everything().catch(() => undefined);
+  isEchoing = false;
+}, 60_000);
+
+afterAll(async () => {
+  createDebug.disable();
+  jest.restoreAllMocks();
+  await app.close();
+});
+
+function keep(chunk: string | Uint8Array): boolean {
+  printed.push(String(chunk));
+  return true;
+}
+
+it('has seen what it looks for: every kind of secret, some hundred answers, explanations and events', () => {
+  const kinds = new Set(secrets.values());
+  for (const kind of [
+    'access_token',
+    'refresh_token',
+    'code',
+    'auth_code',
+    'code_verifier',
+    'pending_authentication_token',
+    'authorization',
+    'cookie password',
+    'password',
+    'token_hash',
+    'apikey',
+  ]) {
+    expect(kinds).toContain(kind);
+  }
+  const statuses = new Set(answers.map(({ answer }) => answer.status));
+  for (const status of [200, 302, 303, 307, 400, 401, 403, 422, 502, 503]) expect(statuses).toContain(status);
+  expect(answers.length).toBeGreaterThan(150);
+  expect(printed.length).toBeGreaterThan(100);
+  expect(new Set(app.eventTypes()).size).toBeGreaterThan(5);
+});
+
+it('no secret is in the body of any answer', () => {
+  // The application's own page shows what PostgREST answers it.
+  for (const { ask, answer } of answers.filter(({ ask }) => ask !== 'GET /notes')) {
+    // Behind the button of a confirmation page stands what the mail's link brought along.
+    const own = ask.includes('/auth/confirm')
+      ? leaksIn(answer.text).filter((kind) => kind !== 'token_hash')
+      : leaksIn(answer.text);
+    expect([ask, answer.status, own]).toEqual([ask, answer.status, []]);
+  }
+});
+
+it('no secret is in any header but Supabase’s own cookies, neither Location nor Set-Cookie', () => {
+  for (const { ask, answer } of answers) {
+    const cookies = answer.setCookies.filter((line) => !isSupabaseCookie(line));
+    const text = inspect(
+      { ...answer.headers, 'set-cookie': cookies },
+      { depth: null, maxStringLength: null, breakLength: Infinity },
+    );
+    expect([ask, leaksIn(text)]).toEqual([ask, []]);
+  }
+});
+
+it('every cookie is HttpOnly and Lax', () => {
+  const lines = answers.flatMap(({ answer }) => answer.setCookies);
+  expect(lines.length).toBeGreaterThan(50);
+  for (const line of lines) expect(line).toMatch(/; HttpOnly; SameSite=Lax$/);
+});
+
+it('no secret is printed, and none is in what DEBUG explains', () => {
+  for (const text of printed) expect([text, leaksIn(text)]).toEqual([text, []]);
+});
+
+it('no secret and no address is in any event', () => {
+  for (const event of app.events) {
+    const text = JSON.stringify(event);
+    expect([text, leaksIn(text)]).toEqual([text, []]);
+    expect(text).not.toContain('@');
+  }
+});
+
+it('nothing of a provider’s own words reaches a visitor', () => {
+  for (const { ask, answer } of answers) {
+    expect([ask, /secret-words|cloudflare|502 Bad Gateway<|Database error/i.test(answer.text)]).toEqual([ask, false]);
+  }
+});
+
+it('nothing may be cached', () => {
+  for (const { ask, answer } of answers) {
+    expect([ask, answer.headers['cache-control']]).toEqual([ask, 'private, no-store']);
+    expect(answer.headers.vary).toMatch(/\bCookie\b/);
+  }
+});
+
+it('every page has its full set of security headers, and leaks no address to other sites', () => {
+  const own = answers.filter(({ ask }) => /^\w+ \S*(?:\/auth\/|\/callback|\/login|\/logout|\/b2b\/)/.test(ask));
+  const pages = own.filter(({ answer }) => (answer.headers['content-type'] ?? '').startsWith('text/html'));
+  expect(pages.length).toBeGreaterThan(20);
+  for (const { answer } of own) {
+    expect(answer.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'same-origin' });
+  }
+  for (const { ask, answer } of pages) {
+    expect([ask, answer.headers['content-security-policy']]).toEqual([
+      ask,
+      expect.stringMatching(/^default-src 'none';.*frame-ancestors 'none'/),
+    ]);
+    expect(answer.headers['content-security-policy']).not.toMatch(/unsafe|\*/);
+    expect(answer.headers).toMatchObject({
+      'x-frame-options': 'DENY',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'permissions-policy': expect.stringContaining('camera=()'),
+    });
+    expect(answer.text).not.toMatch(/<script|<style|\sstyle=|\son\w+=|javascript:/i);
+  }
+});
+
+describe('errors that an application logs', () => {
+  let logging: BothApp;
+  const onError = (error: AuthError, _req: unknown, res: { statusCode: number; end(text: string): unknown }): void => {
+    const shown = inspect(error, { depth: 12, showHidden: true, maxStringLength: null });
+    errors.push({ message: `${error.message} ${JSON.stringify(error)}`, shown });
+    res.statusCode = error.status;
+    res.end('refused');
+  };
+
+  beforeAll(async () => {
+    const quiet = app;
+    const watched = { fetch: watchedFetch, timeoutMs: 2_000, onError };
+    logging = await startBothApp({
+      b2b: watched,
+      options: { ...watched, throttle: false, providers: ['github'] },
+      standIn: { mailFrequency: 0 },
+      after: (express: express.Express) =>
+        express.use((error: unknown, _req: unknown, _res: unknown, next: (error: unknown) => void) => {
+          errors.push({ message: String(error), shown: inspect(error, { depth: 12, maxStringLength: null }) });
+          next(error);
+        }),
+    });
+    secrets.set(String(logging.b2bOptions.cookiePassword), 'cookie password');
+    app = logging;
+    await everything();
+    app = quiet;
+  }, 60_000);
+  afterAll(() => logging.close());
+
+  it('hold no secret, with all that caused them', () => {
+    expect(errors.length).toBeGreaterThan(40);
+    for (const { message, shown } of errors) {
+      expect([message, leaksIn(message)]).toEqual([message, []]);
+      expect([shown, leaksIn(shown)]).toEqual([shown, []]);
+    }
+  });
+});
