@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from './events.ts';
+import type { StoredSession } from './session-source.ts';
+import type { AdapterName } from '../types.ts';
 
 /** A provider's definitive answer, in a form that can travel between processes. */
 export type SettledRefresh =
@@ -156,4 +159,12 @@ function restMs({ retryAfter = defaultRestSeconds }: AuthError): number {
 
 function outOfTime(cause?: unknown): AuthError {
   return new AuthError('provider_unavailable', { cause, retryAfter: 5 });
+}
+
+/** Names a refresh token without revealing it. */
+export function refreshKey(
+  adapter: AdapterName,
+  { refreshToken }: Pick<StoredSession<unknown>, 'refreshToken'>,
+): string {
+  return `${adapter}:${createHash('sha256').update(refreshToken).digest('base64url')}`;
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { parseCookies } from '../core/cookie-codec.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
@@ -6,11 +5,15 @@ import { withDeadline } from '../core/deadline.ts';
 import { deepFreeze } from '../core/deep-freeze.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
-import { tombstoneMs } from './ended-sessions.ts';
+import { createSessionEnds } from './end-session.ts';
+import type { SessionEnds } from './end-session.ts';
 import type { EndedSessions, Ending } from './ended-sessions.ts';
 import type { Emit } from './events.ts';
-import type { RefreshCoordinator, SettledRefresh, SharedCoordinator } from './refresh-coordinator.ts';
-import type { Candidate, ReadOutcome, SessionSource, StoredSession, Verdict } from './session-source.ts';
+import { refreshKey } from './refresh-coordinator.ts';
+import type { RefreshCoordinator, SharedCoordinator } from './refresh-coordinator.ts';
+import { createRenew } from './renew-session.ts';
+import type { Renewed } from './renew-session.ts';
+import type { Candidate, ReadOutcome, SessionSource, Verdict } from './session-source.ts';
 import type { VerifiedSessions } from './verified-sessions.ts';
 
 /** What a request's cookies came to, and which cookies the response should carry. */
@@ -25,12 +28,7 @@ export interface Resolution {
   readonly later?: Promise<Resolution | undefined>;
 }
 
-export interface SignedOut<Content> {
-  readonly candidates: readonly Candidate<Content>[];
-  readonly cookies: readonly CookieWrite[];
-}
-
-export interface SessionResolver<Content> {
+export interface SessionResolver<Content> extends SessionEnds<Content> {
   /** The session of a cookie that was verified before; `undefined` when it takes more than a look-up to tell. */
   peek(cookieHeader: string | undefined): Session | undefined;
   /**
@@ -40,12 +38,6 @@ export interface SessionResolver<Content> {
    * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
    */
   resolve(cookieHeader: string | undefined, isHeadSent: () => boolean): Promise<Resolution>;
-  /** Ends whatever session the cookies hold, here and in every process that shares the coordinator. */
-  signOut(cookieHeader: string | undefined): Promise<SignedOut<Content>>;
-  /** Makes way for a new session: what the cookies held ends, and a refresh of it that is under way no longer counts. */
-  replace(cookieHeader: string | undefined, newSessionId: string | undefined): Promise<void>;
-  /** How the session ended, if it did while its tokens may still be valid. */
-  endingOf(sessionId: string | undefined): Promise<Ending | undefined>;
 }
 
 export interface SessionResolverParts<Content> {
@@ -63,8 +55,6 @@ export interface SessionResolverParts<Content> {
   readonly timeoutMs: number;
 }
 
-/** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
-const maxHops = 4;
 /** How long a verified session is taken for alive before the shared tombstones are asked again. */
 const sharedRecheckMs = 5_000;
 const maxRenewedAhead = 10_000;
@@ -73,37 +63,17 @@ const renewedAheadMs = 60 * 60_000;
 
 const nobody: Resolution = { session: null, cookies: [] };
 
-interface Renewed<Content> {
-  readonly kind: 'renewed';
-  readonly session: Session;
-  readonly content: Content;
-  readonly sessionId: string | undefined;
-  /** The keys of the spent tokens whose holders this answers. */
-  readonly keys: readonly string[];
-}
-
-type Renewal<Content> =
-  Renewed<Content> | { readonly kind: 'ended'; readonly reason: string } | { readonly kind: 'skipped' };
-
 export function createSessionResolver<Content>(parts: SessionResolverParts<Content>): SessionResolver<Content> {
   const { source, coordinator, shared, ended, verified, emit, now, refreshWindowMs, timeoutMs } = parts;
+  const ends = createSessionEnds(parts);
+  const endingOf = (sessionId: string | undefined): Promise<Ending | undefined> => ends.endingOf(sessionId);
+  const renew = createRenew({ source, coordinator, endingOf, verify, emit });
   /** What was renewed ahead of time and came too late for the response that asked for it. */
   const renewedAhead = createBoundedMap<Renewed<Content>>({
     max: maxRenewedAhead,
     ttlMs: renewedAheadMs,
     now,
   });
-
-  async function endingOf(sessionId: string | undefined): Promise<Ending | undefined> {
-    const here = ended.endingOf(sessionId);
-    if (here !== undefined || sessionId === undefined || shared === undefined) return here;
-    try {
-      return (await shared.isEnded(sessionId)) ? 'signed_out' : undefined;
-    } catch {
-      emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
-      return undefined;
-    }
-  }
 
   function isDueSoon(session: Session): boolean {
     return refreshWindowMs > 0 && session.expiresAt - now() < refreshWindowMs;
@@ -127,62 +97,6 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     verified.add(cookie, { session, sessionId, validUntil: until, checkedAt: now() });
   }
 
-  async function refresh(content: Content, signal: AbortSignal): Promise<SettledRefresh> {
-    let outcome = await source.refresh(content, signal);
-    // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
-    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await source.refresh(content, signal);
-    switch (outcome.kind) {
-      case 'renewed':
-        return { kind: 'renewed', text: source.serialize(outcome.content) };
-      case 'ended':
-        return outcome;
-      case 'unanswered':
-        throw new AuthError('provider_unavailable', { cause: outcome.cause, retryAfter: 5 });
-    }
-  }
-
-  async function renew(stored: StoredSession<Content>, isHeadSent: () => boolean): Promise<Renewal<Content>> {
-    const keys: string[] = [];
-    let current = stored;
-    for (let hop = 0; hop < maxHops; hop += 1) {
-      const { content } = current;
-      const key = keyOf(current);
-      keys.push(key);
-      if (isHeadSent() && !coordinator.knows(key)) {
-        emit({ type: 'refresh_skipped', reason: 'headers_sent' });
-        return { kind: 'skipped' };
-      }
-      const { settled, isNew } = await coordinator.run(key, (signal) => refresh(content, signal));
-      if (settled.kind === 'ended') {
-        if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
-        return settled;
-      }
-      const renewed = source.deserialize(settled.text);
-      if (renewed === undefined) throw new AuthError('token_rejected');
-      const next = source.toStored(renewed);
-      const ending = await endingOfEither(stored.sessionId, next.sessionId);
-      if (ending !== undefined) {
-        keys.forEach((spent) => coordinator.forget(spent));
-        return { kind: 'ended', reason: ending };
-      }
-      const verdict = await verify(renewed);
-      if (verdict.kind === 'live') {
-        if (isNew) emit({ type: 'session_refreshed', userId: verdict.session.user.id, ...subject(next) });
-        return { kind: 'renewed', session: verdict.session, content: renewed, sessionId: next.sessionId, keys };
-      }
-      // Nobody will ever be given these tokens, so there is nothing to keep them for.
-      if (verdict.kind === 'invalid') coordinator.confirmDelivery(key);
-      // Fresh from the provider and still no good: say so loudly instead of asking again and again.
-      if (isNew || verdict.kind !== 'expired') throw new AuthError('token_rejected');
-      current = next;
-    }
-    throw new AuthError('token_rejected');
-  }
-
-  async function endingOfEither(one: string | undefined, other: string | undefined): Promise<Ending | undefined> {
-    return (await endingOf(one)) ?? (one === other ? undefined : await endingOf(other));
-  }
-
   async function renewedResolution(renewed: Renewed<Content>, cookies: RequestCookies): Promise<Resolution> {
     const { session, content, sessionId, keys } = renewed;
     return {
@@ -202,7 +116,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
   ): Promise<Resolution> {
     const alive: Resolution = { session, cookies: [] };
     if (!isDueSoon(session) || isHeadSent()) return alive;
-    const key = keyOf(candidate);
+    const key = refreshKey(source.adapter, candidate);
     const renewed = coordinator.knows(key) ? renewedAhead.get(key) : undefined;
     if (renewed !== undefined && renewed.session.expiresAt > now()) return renewedResolution(renewed, cookies);
     return coordinator.isResting(key) ? alive : { ...alive, later: renewAhead(candidate, key, cookies, isHeadSent) };
@@ -282,39 +196,8 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     return withDeadline((signal) => judge(cookieHeader, cookies, read, isHeadSent, signal), timeoutMs, outOfTime);
   }
 
-  /** An unsealed cookie can name anybody's session: only a token that the provider signed may leave a tombstone. */
-  async function isAuthentic(content: Content): Promise<boolean> {
-    if (source.isSealed) return true;
-    try {
-      const { kind } = await source.verify(content);
-      return kind === 'live' || kind === 'expired';
-    } catch {
-      return false;
-    }
-  }
-
-  async function end(candidate: Candidate<Content>, ending: Ending): Promise<void> {
-    const { sessionId, content, cookie, tokenLifetimeMs: lifetimeMs } = candidate;
-    verified.delete(cookie);
-    coordinator.forget(keyOf(candidate));
-    if (sessionId === undefined || !(await isAuthentic(content))) return;
-    const ttlMs = tombstoneMs(lifetimeMs);
-    ended.end(sessionId, ending, ttlMs);
-    if (ending === 'replaced') return;
-    try {
-      await shared?.endSession(sessionId, ttlMs);
-    } catch {
-      emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
-    }
-  }
-
-  async function candidatesIn(cookies: RequestCookies): Promise<readonly Candidate<Content>[]> {
-    const read = await source.read(cookies);
-    return read.kind === 'stored' ? read.candidates : [];
-  }
-
   return {
-    endingOf,
+    ...ends,
     resolve,
     peek(cookieHeader) {
       if (cookieHeader === undefined) return undefined;
@@ -325,28 +208,9 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
       if (shared !== undefined && now() - known.checkedAt > sharedRecheckMs) return undefined;
       return known.session;
     },
-    async signOut(cookieHeader) {
-      const cookies = parseCookies(cookieHeader);
-      const candidates = await candidatesIn(cookies);
-      for (const candidate of candidates) await end(candidate, 'signed_out');
-      return { candidates, cookies: source.clear(cookies) };
-    },
-    async replace(cookieHeader, newSessionId) {
-      for (const candidate of await candidatesIn(parseCookies(cookieHeader))) {
-        if (candidate.sessionId !== newSessionId) await end(candidate, 'replaced');
-      }
-    },
   };
-
-  function keyOf(stored: StoredSession<Content>): string {
-    return `${source.adapter}:${createHash('sha256').update(stored.refreshToken).digest('base64url')}`;
-  }
 }
 
 function outOfTime(): AuthError {
   return new AuthError('provider_unavailable', { retryAfter: 5 });
-}
-
-function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {
-  return stored.sessionId === undefined ? {} : { sessionId: stored.sessionId };
 }

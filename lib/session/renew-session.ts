@@ -1,0 +1,103 @@
+import { AuthError } from '../errors.ts';
+import type { Session } from '../types.ts';
+import type { Ending } from './ended-sessions.ts';
+import type { Emit } from './events.ts';
+import { refreshKey } from './refresh-coordinator.ts';
+import type { RefreshCoordinator, SettledRefresh } from './refresh-coordinator.ts';
+import type { SessionSource, StoredSession, Verdict } from './session-source.ts';
+
+/** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
+const maxHops = 4;
+export interface Renewed<Content> {
+  readonly kind: 'renewed';
+  readonly session: Session;
+  readonly content: Content;
+  readonly sessionId: string | undefined;
+  /** The keys of the spent tokens whose holders this answers. */
+  readonly keys: readonly string[];
+}
+
+export type Renewal<Content> =
+  Renewed<Content> | { readonly kind: 'ended'; readonly reason: string } | { readonly kind: 'skipped' };
+
+export interface RenewalParts<Content> {
+  readonly source: SessionSource<Content>;
+  readonly coordinator: RefreshCoordinator;
+  readonly endingOf: (sessionId: string | undefined) => Promise<Ending | undefined>;
+  readonly verify: (content: Content) => Promise<Verdict>;
+  readonly emit: Emit;
+}
+
+/**
+ * Renews an expired session: one call per token, its answer followed through whatever was renewed since.
+ *
+ * @param isHeadSent whether it is too late to send cookies; then no token is spent
+ * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
+ */
+export type Renew<Content> = (stored: StoredSession<Content>, isHeadSent: () => boolean) => Promise<Renewal<Content>>;
+
+export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Content> {
+  const { source, coordinator, endingOf, verify, emit } = parts;
+
+  async function refresh(content: Content, signal: AbortSignal): Promise<SettledRefresh> {
+    let outcome = await source.refresh(content, signal);
+    // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
+    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await source.refresh(content, signal);
+    switch (outcome.kind) {
+      case 'renewed':
+        return { kind: 'renewed', text: source.serialize(outcome.content) };
+      case 'ended':
+        return outcome;
+      case 'unanswered':
+        throw new AuthError('provider_unavailable', { cause: outcome.cause, retryAfter: 5 });
+    }
+  }
+
+  async function renew(stored: StoredSession<Content>, isHeadSent: () => boolean): Promise<Renewal<Content>> {
+    const keys: string[] = [];
+    let current = stored;
+    for (let hop = 0; hop < maxHops; hop += 1) {
+      const { content } = current;
+      const key = refreshKey(source.adapter, current);
+      keys.push(key);
+      if (isHeadSent() && !coordinator.knows(key)) {
+        emit({ type: 'refresh_skipped', reason: 'headers_sent' });
+        return { kind: 'skipped' };
+      }
+      const { settled, isNew } = await coordinator.run(key, (signal) => refresh(content, signal));
+      if (settled.kind === 'ended') {
+        if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
+        return settled;
+      }
+      const renewed = source.deserialize(settled.text);
+      if (renewed === undefined) throw new AuthError('token_rejected');
+      const next = source.toStored(renewed);
+      const ending = await endingOfEither(stored.sessionId, next.sessionId);
+      if (ending !== undefined) {
+        keys.forEach((spent) => coordinator.forget(spent));
+        return { kind: 'ended', reason: ending };
+      }
+      const verdict = await verify(renewed);
+      if (verdict.kind === 'live') {
+        if (isNew) emit({ type: 'session_refreshed', userId: verdict.session.user.id, ...subject(next) });
+        return { kind: 'renewed', session: verdict.session, content: renewed, sessionId: next.sessionId, keys };
+      }
+      // Nobody will ever be given these tokens, so there is nothing to keep them for.
+      if (verdict.kind === 'invalid') coordinator.confirmDelivery(key);
+      // Fresh from the provider and still no good: say so loudly instead of asking again and again.
+      if (isNew || verdict.kind !== 'expired') throw new AuthError('token_rejected');
+      current = next;
+    }
+    throw new AuthError('token_rejected');
+  }
+
+  async function endingOfEither(one: string | undefined, other: string | undefined): Promise<Ending | undefined> {
+    return (await endingOf(one)) ?? (one === other ? undefined : await endingOf(other));
+  }
+
+  return renew;
+}
+
+function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {
+  return stored.sessionId === undefined ? {} : { sessionId: stored.sessionId };
+}
