@@ -1,0 +1,52 @@
+/**
+ * Runs examples as their reader would: each file is imported by its path, `express-auth-adapters` is this package's source, and
+ * every `listen` gets a free port of the loopback address in place of the example's own. Started by `run-blocks.test.ts`, to
+ * which it tells what happened.
+ *
+ *     node run-examples.ts <file>…
+ */
+import { once } from 'node:events';
+import { registerHooks } from 'node:module';
+import net from 'node:net';
+import { pathToFileURL } from 'node:url';
+
+export interface ExampleReport {
+  readonly file: string;
+  /** Of the server that the example has started, if it did. */
+  readonly port?: number;
+  readonly error?: string;
+}
+
+const root = pathToFileURL(`${process.cwd()}/`);
+
+registerHooks({
+  resolve(specifier, context, nextResolve) {
+    const [isOwn, entry] = /^express-auth-adapters(?:\/(\w+))?$/.exec(specifier) ?? [];
+    if (isOwn === undefined) return nextResolve(specifier, context);
+    return nextResolve(new URL(entry === undefined ? 'lib/index.ts' : `lib/${entry}/index.ts`, root).href, context);
+  },
+});
+
+const servers: net.Server[] = [];
+const listen = Reflect.get(net.Server.prototype, 'listen');
+net.Server.prototype.listen = function (this: net.Server, ...asked: readonly unknown[]) {
+  servers.push(this);
+  const callback = asked.find((argument) => typeof argument === 'function');
+  return Reflect.apply(listen, this, [0, '127.0.0.1', callback]);
+};
+
+for (const file of process.argv.slice(2)) process.send?.(await run(file));
+process.send?.({ file: '' } satisfies ExampleReport);
+
+async function run(file: string): Promise<ExampleReport> {
+  try {
+    await import(pathToFileURL(file).href);
+    const server = servers.pop();
+    if (server === undefined) return { file };
+    if (!server.listening) await once(server, 'listening');
+    const address = server.address();
+    return typeof address === 'object' && address !== null ? { file, port: address.port } : { file };
+  } catch (error) {
+    return { file, error: String(error) };
+  }
+}
