@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { unsealData } from 'iron-session';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
@@ -51,6 +52,14 @@ describe('the flow cookie', () => {
     expect(pair).not.toContain(parametersOf(start).get('state'));
   });
 
+  it('remembers a returnTo that is clean already', async () => {
+    const visitor = app.visitor();
+    await visitor.get('/login?returnTo=//evil.example');
+    const [name = ''] = flowNames(visitor);
+    const flow = await unsealData(visitor.cookies.get(name) ?? '', { password: app.cookiePassword });
+    expect(flow).toMatchObject({ returnTo: '/' });
+  });
+
   it('is lax even where the session is strict, as the callback comes from the provider’s site', async () => {
     const strict = await startB2bApp({ provider, options: { cookieOptions: { sameSite: 'strict' } } });
     const visitor = strict.visitor();
@@ -92,10 +101,12 @@ describe('the flow cookie', () => {
     const [one, other] = [await visitor.get('/login'), await visitor.get('/login')];
     const [first = '', second = ''] = flowNames(visitor);
     const swapped = `${first}=${visitor.cookies.get(second)}; ${second}=${visitor.cookies.get(first)}`;
+    app.workos.clearRequests();
     for (const start of [one, other]) {
       const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
       const answer = await app.visitor().get(callback.href, { headers: { cookie: swapped } });
-      expect(answer.status).toBe(400);
+      expect([answer.status, app.workos.tokenCalls]).toEqual([400, 0]);
+      expect(answer.text).toContain('invalid_state');
     }
   });
 });
