@@ -7,11 +7,12 @@ import type { Reply } from '../../lib/http/reply.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
+import { markdownFiles } from '../support/markdown.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';
 
 /**
- * The pictures of docs/pages.md, taken from the pages as they are. The committed ones are renewed with
+ * The pictures of the documentation, taken from the pages as they are. The committed ones are renewed with
  * `UPDATE_SCREENSHOTS=1`; without, they go to `reports`, as fonts differ from machine to machine.
  */
 const committed = join('docs', 'screenshots');
@@ -80,7 +81,9 @@ describe('the pictures of the documentation', () => {
   it('are these and no others, every one of them on a page, and light enough to ship', () => {
     const files = readdirSync(committed);
     const bytes = files.reduce((sum, file) => sum + readFileSync(join(committed, file)).length, 0);
-    const text = readFileSync(join('docs', 'pages.md'), 'utf8');
+    const text = markdownFiles()
+      .map((page) => page.text)
+      .join('\n');
 
     expect(files.sort()).toEqual(pictures.map(({ file }) => file).sort());
     expect(files.filter((file) => !text.includes(`(screenshots/${file})`))).toEqual([]);
