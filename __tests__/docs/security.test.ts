@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+const page = readFileSync('docs/security.md', 'utf8');
+const references = [...page.matchAll(/\]\(\.\.\/(__tests__\/[^)]+)\)(?: "([^"]+)")?/g)].map(([, file = '', title]) => ({
+  file,
+  title: title ?? '',
+}));
+
+it('names a test for each rule and each lesson, by a title that its file has', () => {
+  expect(references.length).toBeGreaterThan(50);
+  const missing = references.filter(({ file, title }) => !readFileSync(file, 'utf8').includes(title));
+  expect(missing).toEqual([]);
+  const rows = page.split('\n').filter((line) => line.startsWith('|') && !/^\|[\s|-]+$/.test(line));
+  const withoutTest = rows.filter((row) => !/__tests__|npmjs\.com|^\| (?:Rule|Lesson|Package)\b/.test(row));
+  expect(withoutTest).toEqual([]);
+});
+
+it('lists exactly the dependencies, each with its reason and the licence that it has', () => {
+  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Record<string, string> };
+  const listed = [
+    ...page.matchAll(/^\| \[([^\]]+)\]\(https:\/\/www\.npmjs\.com[^|]+\| ([^|]+?) +\| +(\S[^|]+?) +\|$/gm),
+  ];
+  expect(listed.map(([, name]) => name).sort()).toEqual(Object.keys(dependencies).sort());
+  for (const [, name = '', licence] of listed) expect([name, licence]).toEqual([name, licenceOf(name)]);
+});
+
+/** Not every package exports its package.json. */
+function licenceOf(name: string): unknown {
+  for (const folder of require.resolve.paths(name) ?? []) {
+    try {
+      return (JSON.parse(readFileSync(`${folder}/${name}/package.json`, 'utf8')) as { license?: unknown }).license;
+    } catch {
+      // The next folder may have it.
+    }
+  }
+  return undefined;
+}
