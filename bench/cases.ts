@@ -1,0 +1,115 @@
+/** What is measured, and what it must come to. */
+
+/** The throughput of one variant as a multiple of another's. */
+export interface Case {
+  readonly title: string;
+  readonly variant: string;
+  readonly over: string;
+  /** The least ratio; without one the number is only reported. */
+  readonly atLeast?: number;
+}
+
+export const control: Case = {
+  title: 'control: the same server twice',
+  variant: 'bare.b2bCookieAgain',
+  over: 'bare.b2bCookie',
+};
+/** Outside of this the machine was too restless for the run to say anything. */
+export const controlRange = [0.97, 1.03] as const;
+
+/** Against a bare Express handler that receives the same cookie. */
+export const overExpress: readonly Case[] = [
+  {
+    title: 'public route, both adapters mounted, 20 protected patterns',
+    variant: 'ours.public20',
+    over: 'bare.b2bCookie',
+    atLeast: 0.95,
+  },
+  { title: 'signed in, B2B', variant: 'ours.b2bSignedIn', over: 'bare.b2bCookie', atLeast: 0.9 },
+  { title: 'signed in, backend', variant: 'ours.backendSignedIn', over: 'bare.backendCookie', atLeast: 0.82 },
+  { title: 'first request of a session, B2B', variant: 'ours.b2bCold', over: 'bare.b2bCookie' },
+  { title: 'first request of a session, backend (ES256)', variant: 'ours.backendCold', over: 'bare.backendCookie' },
+  {
+    title: 'every request another user, cache always missed, B2B',
+    variant: 'ours.b2bEverybodyElse',
+    over: 'bare.b2bCookies',
+  },
+];
+
+export const peers: readonly Case[] = [
+  { title: 'express-session, in memory', variant: 'sessions.expressSession', over: 'bare.withoutCookie' },
+  { title: 'iron-session, without any token', variant: 'sessions.ironSession', over: 'bare.b2bCookie' },
+  { title: 'express-openid-connect, requiresAuth', variant: 'oidc.requiresAuthGuard', over: 'bare.withoutCookie' },
+  { title: '@auth/express, getSession', variant: 'authjs.getAuthSession', over: 'bare.withoutCookie' },
+  { title: '@workos-inc/node, loadSealedSession', variant: 'workos.sealedSession', over: 'bare.b2bCookie' },
+  { title: '@workos/authkit-session, withAuth', variant: 'workos.authkitSession', over: 'bare.b2bCookie' },
+  { title: '@supabase/ssr, getClaims (ES256)', variant: 'supabase.getClaims', over: 'bare.backendCookie' },
+  { title: '@supabase/ssr, getUser', variant: 'supabase.getUser', over: 'bare.backendCookie' },
+];
+
+export const overPeers: readonly Case[] = [
+  {
+    title: 'signed in, B2B: times WorkOS’ helper',
+    variant: 'ours.b2bSignedIn',
+    over: 'workos.sealedSession',
+    atLeast: 12,
+  },
+  {
+    title: 'signed in, B2B: times express-openid-connect',
+    variant: 'ours.b2bSignedIn',
+    over: 'oidc.requiresAuthGuard',
+    atLeast: 8,
+  },
+  {
+    title: 'signed in, B2B: times express-session',
+    variant: 'ours.b2bSignedIn',
+    over: 'sessions.expressSession',
+    atLeast: 2,
+  },
+  {
+    title: 'signed in, backend: times getClaims',
+    variant: 'ours.backendSignedIn',
+    over: 'supabase.getClaims',
+    atLeast: 15,
+  },
+  {
+    title: 'signed in, backend: times express-session',
+    variant: 'ours.backendSignedIn',
+    over: 'sessions.expressSession',
+    atLeast: 1.6,
+  },
+  {
+    title: 'first request, B2B: times WorkOS’ helper',
+    variant: 'ours.b2bCold',
+    over: 'workos.sealedSession',
+    atLeast: 3,
+  },
+  {
+    title: 'first request, backend: times getClaims',
+    variant: 'ours.backendCold',
+    over: 'supabase.getClaims',
+    atLeast: 3,
+  },
+];
+
+export const patterns: Case = {
+  title: '500 protected patterns instead of 5',
+  variant: 'ours.public500',
+  over: 'ours.public5',
+  atLeast: 0.98,
+};
+
+export const cookieSizes: readonly Case[] = [1, 2, 4, 8, 12].map((kilobytes) => ({
+  title: `${kilobytes} KB`,
+  variant: `ours.b2bPadded${kilobytes}`,
+  over: `bare.padded${kilobytes}`,
+}));
+
+/** The p99 of the first as a multiple of the second's, at 16 connections. */
+export const tail = { variant: 'ours.b2bSignedIn', over: 'bare.b2bCookie', atMost: 1.5 } as const;
+
+/** How long an import takes after Express is there, as a multiple of its SDK's. */
+export const imports = [
+  { title: '/b2b', entry: 'b2b', sdk: ['@workos-inc/node'], atMost: 1.15 },
+  { title: '/backend', entry: 'backend', sdk: ['@supabase/ssr', '@supabase/supabase-js'], atMost: 1.15 },
+] as const;

@@ -1,0 +1,99 @@
+/**
+ * The load generator: a process of its own that keeps every connection busy with one request at a time and counts answers. It
+ * reads no more of an answer than it must, so that the server is what a run measures.
+ */
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+
+export interface LoadJob {
+  readonly port: number;
+  readonly path: string;
+  /** One `Cookie` header after the other, over and over; empty for requests without one. */
+  readonly cookies: readonly string[];
+  readonly connections: number;
+  readonly durationMs: number;
+}
+
+export interface LoadResult {
+  readonly requests: number;
+  readonly seconds: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Of the generator, as a share of one core: near 1 it measures itself. */
+  readonly ownLoad: number;
+}
+
+async function run(job: LoadJob): Promise<LoadResult> {
+  const requests = requestsOf(job);
+  const latencies: number[] = [];
+  const cpu = process.cpuUsage();
+  const start = performance.now();
+  const end = start + job.durationMs;
+  let sent = 0;
+
+  const drive = (socket: Socket): Promise<void> =>
+    new Promise((resolve, reject) => {
+      let sentAt = 0;
+      let missing = 0;
+      const send = (): void => {
+        sentAt = performance.now();
+        if (sentAt >= end) {
+          socket.end();
+          resolve();
+          return;
+        }
+        socket.write(requests[sent++ % requests.length] ?? '');
+      };
+      socket.on('data', (data) => {
+        try {
+          missing = missing === 0 ? bytesAfter(data) : missing - data.length;
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+          socket.destroy();
+          return;
+        }
+        if (missing > 0) return;
+        latencies.push(performance.now() - sentAt);
+        send();
+      });
+      socket.on('error', reject);
+      socket.on('connect', send);
+    });
+
+  await Promise.all(
+    Array.from({ length: job.connections }, () => drive(connect({ port: job.port, host: '127.0.0.1', noDelay: true }))),
+  );
+  const seconds = (performance.now() - start) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  latencies.sort((a, b) => a - b);
+  return {
+    requests: latencies.length,
+    seconds,
+    p50: latencies[Math.trunc(latencies.length * 0.5)] ?? 0,
+    p99: latencies[Math.trunc(latencies.length * 0.99)] ?? 0,
+    ownLoad: (user + system) / 1e6 / seconds,
+  };
+}
+
+function requestsOf({ port, path, cookies }: LoadJob): Buffer[] {
+  const head = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAccept: application/json\r\n`;
+  if (cookies.length === 0) return [Buffer.from(`${head}\r\n`)];
+  return cookies.map((cookie) => Buffer.from(`${head}Cookie: ${cookie}\r\n\r\n`));
+}
+
+/** How much of the answer that begins here is still to come. */
+function bytesAfter(data: Buffer): number {
+  const bodyAt = data.indexOf('\r\n\r\n') + 4;
+  const head = data.toString('latin1', 0, bodyAt);
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+  if (!head.startsWith('HTTP/1.1 200 ') || length === undefined) throw new Error(`Unexpected answer: ${head}`);
+  return bodyAt + Number(length) - data.length;
+}
+
+process.on('message', (job: LoadJob) => {
+  run(job).then(
+    (result) => process.send?.(result),
+    (error: unknown) => process.send?.({ error: String(error) }),
+  );
+});

@@ -1,0 +1,120 @@
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import type { Fixtures } from './fixtures.ts';
+import type { LoadJob, LoadResult } from './load.ts';
+import type { Ready, Usage } from './server.ts';
+
+export interface Sample {
+  /** Per second. */
+  readonly requests: number;
+  /** CPU time of the server per request, in microseconds; what a busy machine disturbs least. */
+  readonly cpu: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Of the load generator, as a share of one core. */
+  readonly ownLoad: number;
+}
+
+export interface Durations {
+  readonly warmUpMs: number;
+  readonly measureMs: number;
+}
+
+export const connections = 16;
+
+/** Server on one core and load on another, where the system can do that. */
+export const isPinned = canPin();
+
+function canPin(): boolean {
+  if (availableParallelism() < 2) return false;
+  try {
+    execFileSync('taskset', ['-c', '0', 'true'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Node on a core of its own, with a channel to talk to it. */
+export function startNode(
+  core: number,
+  file: string,
+  args: readonly string[],
+  nodeOptions: readonly string[] = [],
+): ChildProcess {
+  const command = [process.execPath, '--no-warnings', ...nodeOptions, new URL(file, import.meta.url).pathname, ...args];
+  const [program = '', ...rest] = isPinned ? ['taskset', '-c', String(core), ...command] : command;
+  return spawn(program, rest, {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, NODE_ENV: 'production' },
+  });
+}
+
+/** @throws Error with the child's own, or when it ends without an answer */
+export function ask<Answer>(child: ChildProcess, question: object | string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const settle = (outcome: () => void): void => {
+      child.off('message', onMessage).off('exit', onExit);
+      outcome();
+    };
+    const onMessage = (answer: object): void => {
+      if ('error' in answer) settle(() => reject(new Error(String(answer.error))));
+      else settle(() => resolve(answer as Answer));
+    };
+    const onExit = (): void => settle(() => reject(new Error('The process ended without an answer')));
+    child.on('message', onMessage).on('exit', onExit);
+    child.send(question);
+  });
+}
+
+/** A fresh server process for one variant, warmed up, measured and ended. */
+export async function measure(
+  load: ChildProcess,
+  variant: string,
+  fixtures: Fixtures,
+  { warmUpMs, measureMs }: Durations,
+): Promise<Sample> {
+  const server = startNode(0, './server.ts', [variant]);
+  try {
+    const ready = await ask<Ready>(server, fixtures);
+    const job: LoadJob = { ...ready, connections, durationMs: warmUpMs };
+    await ask<LoadResult>(load, job);
+    const before = await ask<Usage>(server, 'usage');
+    const result = await ask<LoadResult>(load, { ...job, durationMs: measureMs });
+    const after = await ask<Usage>(server, 'usage');
+    return {
+      requests: result.requests / result.seconds,
+      cpu: (after.cpu - before.cpu) / result.requests,
+      p50: result.p50,
+      p99: result.p99,
+      ownLoad: result.ownLoad,
+    };
+  } catch (cause) {
+    throw new Error(`${variant} could not be measured: ${String(cause)}`, { cause });
+  } finally {
+    server.kill('SIGKILL');
+  }
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? NaN;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? NaN)) / 2;
+}
+
+/** The middle half of the values. */
+export function quartiles(values: readonly number[]): readonly [number, number] {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.round(share * (sorted.length - 1))] ?? NaN;
+  return [at(0.25), at(0.75)];
+}
+
+export function shuffled<T>(values: readonly T[], random: () => number): T[] {
+  return values
+    .map((value) => ({ value, rank: random() }))
+    .toSorted((a, b) => a.rank - b.rank)
+    .map(({ value }) => value);
+}

@@ -1,0 +1,144 @@
+/** The cost of each step that requests share, and the memory of cached sessions: a process of its own, run with `--expose-gc`. */
+import { randomBytes } from 'node:crypto';
+import { unsealData } from 'iron-session';
+import type * as CookieCodec from '../lib/core/cookie-codec.ts';
+import type * as PathMatcher from '../lib/core/path-matcher.ts';
+import type * as KeySets from '../lib/core/key-set.ts';
+import type * as AccessTokens from '../lib/core/access-token.ts';
+import type * as VerifiedSessions from '../lib/session/verified-sessions.ts';
+import type * as OpenSeal from '../lib/b2b/open-seal.ts';
+import type * as Seals from '../lib/b2b/seal.ts';
+import type { Fixtures } from './fixtures.ts';
+import { libRoot } from './lib.ts';
+import { median } from './measure.ts';
+
+export interface Step {
+  readonly title: string;
+  /** Microseconds. */
+  readonly cost: number;
+}
+
+export interface Memory {
+  readonly sessions: number;
+  readonly bytesEach: number;
+}
+
+export interface StepResults {
+  readonly steps: readonly Step[];
+  readonly memory: readonly Memory[];
+}
+
+/** A module of the built package. */
+async function built<Module>(path: string): Promise<Module> {
+  return (await import(new URL(path, libRoot).href)) as Module;
+}
+
+const { findCookie, parseCookies } = await built<typeof CookieCodec>('core/cookie-codec.js');
+const { createPathMatcher } = await built<typeof PathMatcher>('core/path-matcher.js');
+const { createKeySet } = await built<typeof KeySets>('core/key-set.js');
+const { verifyAccessToken, peekClaims } = await built<typeof AccessTokens>('core/access-token.js');
+const { createVerifiedSessions } = await built<typeof VerifiedSessions>('session/verified-sessions.js');
+const { openSeal } = await built<typeof OpenSeal>('b2b/open-seal.js');
+const { createSeal } = await built<typeof Seals>('b2b/seal.js');
+
+interface Opened {
+  readonly accessToken: string;
+  readonly user: { readonly id: string };
+}
+
+async function run(fixtures: Fixtures, batchMs: number, sizes: readonly number[]): Promise<StepResults> {
+  const { b2bCookie, backendCookie, password, host, port } = fixtures;
+  const header = fixtures.paddedCookies[4] ?? b2bCookie;
+  const seal = b2bCookie.slice('b2b-session='.length);
+  const { accessToken } = openSeal(seal, password, Date.now()) as Opened;
+  const supabaseToken = tokenOf(backendCookie);
+  const keysAt = (path: string) => createKeySet({ url: `http://${host}:${port}${path}`, now: Date.now });
+  const workosKeys = keysAt('/sso/jwks/client');
+  const supabaseKeys = keysAt('/auth/v1/.well-known/jwks.json');
+  const sealer = createSeal([password]);
+  const content = openSeal(seal, password, Date.now());
+  const verified = createVerifiedSessions(1000, Date.now);
+  verified.add(seal, sessionLike(content as Opened));
+  const matchers = [5, 50, 500].map((count) => [count, createPathMatcher(patterns(count))] as const);
+
+  const titled: readonly (readonly [string, () => unknown])[] = [
+    ['find the session in a 4 KB Cookie header', () => findCookie(header, 'b2b-session')],
+    ['look up a verified session', () => verified.get(seal)],
+    ...matchers.map(
+      ([count, isProtected]) =>
+        [`test a path against ${count} patterns`, () => isProtected('/a-page/of/the-app')] as const,
+    ),
+    ['parse a 4 KB Cookie header', () => parseCookies(header)],
+    ['open a seal of 2.3 KB', () => openSeal(seal, password, Date.now())],
+    ['the same by iron-session', () => unsealData(seal, { password: { 1: password }, ttl: 0 })],
+    ['seal it again', () => sealer.seal(content)],
+    ['read a token without trust', () => peekClaims(accessToken)],
+    ['verify an RS256 token', () => verifyAccessToken(accessToken, workosKeys, Date.now)],
+    ['verify an ES256 token', () => verifyAccessToken(supabaseToken, supabaseKeys, Date.now)],
+  ];
+  const steps: Step[] = [];
+  for (const [title, step] of titled) steps.push({ title, cost: await costOf(step, batchMs) });
+  return { steps, memory: sizes.map((sessions) => memoryOf(sessions, content as Opened)) };
+}
+
+/** Median over batches, in microseconds. */
+async function costOf(step: () => unknown, batchMs: number): Promise<number> {
+  const costs: number[] = [];
+  for (let batch = 0; batch < 11; batch += 1) {
+    const start = performance.now();
+    let runs = 0;
+    while (performance.now() - start < batchMs) {
+      for (let repeat = 0; repeat < 20; repeat += 1) {
+        const result = step();
+        if (result instanceof Promise) await result;
+      }
+      runs += 20;
+    }
+    costs.push(((performance.now() - start) / runs) * 1000);
+  }
+  return median(costs);
+}
+
+/** A cache as full as it gets, every session and every cookie of its own. */
+function memoryOf(sessions: number, content: Opened): Memory {
+  globalThis.gc?.();
+  const before = process.memoryUsage();
+  const cache = createVerifiedSessions(sessions, Date.now);
+  for (let added = 0; added < sessions; added += 1) {
+    cache.add(randomBytes(1725).toString('base64url'), sessionLike(content));
+  }
+  globalThis.gc?.();
+  const after = process.memoryUsage();
+  // What a session refers to must be alive up to here.
+  cache.delete('');
+  return { sessions, bytesEach: (after.heapUsed + after.external - before.heapUsed - before.external) / sessions };
+}
+
+function sessionLike(content: Opened) {
+  const { accessToken, user } = JSON.parse(JSON.stringify(content)) as Opened;
+  const expiresAt = Date.now() + 3_600_000;
+  const claims = { ...peekClaims(accessToken), sub: user.id, exp: expiresAt / 1000 };
+  const { id } = user;
+  const shown = { id, email: `${id}@example.com`, firstName: 'Ada', lastName: null, profilePictureUrl: null };
+  const session = { adapter: 'b2b' as const, user: shown, accessToken, claims, expiresAt };
+  return { session, sessionId: undefined, validUntil: expiresAt, checkedAt: Date.now() };
+}
+
+function tokenOf(cookie: string): string {
+  const value = cookie.slice(cookie.indexOf('=') + 1);
+  const text = Buffer.from(value.replace(/^base64-/, ''), 'base64url').toString();
+  return (JSON.parse(text) as { access_token: string }).access_token;
+}
+
+function patterns(count: number): string[] {
+  return Array.from({ length: count }, (_, index) =>
+    index % 2 === 0 ? `/section-${index}(.*)` : `/area-${index}/:id`,
+  );
+}
+
+process.on('message', ({ fixtures, batchMs, sizes }: { fixtures: Fixtures; batchMs: number; sizes: number[] }) => {
+  run(fixtures, batchMs, sizes).then(
+    (results) => process.send?.(results),
+    (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
+  );
+});

@@ -1,0 +1,30 @@
+/** What Express applications keep their sessions with: in memory, sealed, or as an encrypted token. */
+import { randomBytes } from 'node:crypto';
+import session from 'express-session';
+import { getIronSession } from 'iron-session';
+import { express } from './express.js';
+
+export function expressSession({ userId }) {
+  const app = express();
+  app.use(session({ secret: randomBytes(32).toString('base64'), resave: false, saveUninitialized: false }));
+  app.get('/sign-in', (req, res) => {
+    req.session.user = { id: userId };
+    res.send('ok');
+  });
+  app.get('/', (req, res) => {
+    if (req.session.user === undefined) return void res.redirect('/login');
+    res.send(req.session.user.id);
+  });
+  return { app, signInPath: '/sign-in' };
+}
+
+/** The same session as WorkOS' cookie holds; unsealed, without verifying its token. */
+export function ironSession({ password, b2bCookie }) {
+  const app = express();
+  app.get('/', async (req, res) => {
+    const { user } = await getIronSession(req, res, { password: { 1: password }, cookieName: 'b2b-session', ttl: 0 });
+    if (user === undefined) return void res.redirect('/login');
+    res.send(user.id);
+  });
+  return { app, cookies: [b2bCookie] };
+}
