@@ -68,6 +68,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       resolver,
       protectedRoutes: settings.protectedRoutes,
       signInPage: undefined,
+      openPages: [],
       loginPath: settings.loginPath,
       stylesheetPath: settings.stylesheetPath,
       guardStatusForForms: 307,

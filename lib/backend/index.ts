@@ -78,6 +78,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       resolver,
       protectedRoutes: settings.protectedRoutes,
       signInPage: pages.signIn,
+      openPages: [pages.signIn, pages.signUp].filter((page) => page !== undefined),
       loginPath: settings.loginPath,
       stylesheetPath: settings.stylesheetPath,
       guardStatusForForms: 303,

@@ -32,6 +32,8 @@ export interface AdapterDefinition {
   readonly protectedRoutes: readonly string[];
   /** Where a visitor signs in; root-relative, a page of the application or `undefined` for the adapter's own `loginPath`. */
   readonly signInPage: string | undefined;
+  /** The application's own sign-in and sign-up pages, which no pattern closes: who must sign in there may not be sent there to do so. */
+  readonly openPages: readonly string[];
   readonly loginPath: string;
   readonly stylesheetPath: string;
   /** How a guard redirects methods other than GET and HEAD. */

@@ -38,7 +38,10 @@ export function createAuthRouter(parts: Omit<AdapterDefinition, 'ownPaths'>, own
   const routes: readonly AuthRoute[] = [...ownRoutes, stylesheetRoute(parts.stylesheetPath)];
   const definition: AdapterDefinition = { ...parts, ownPaths: routes };
   const routeAt = new Map(routes.map((route) => [comparablePath(route.path), route]));
-  const isProtected = createPathMatcher(definition.protectedRoutes);
+  const matches = createPathMatcher(definition.protectedRoutes);
+  // As they are written and in no other spelling; on another host they are none of this guard's business.
+  const openPaths = new Set(definition.openPages.filter((page) => page.startsWith('/')).map(pathOf));
+  const isProtected = (target: string): boolean => matches(target) && !openPaths.has(pathOf(target));
   const checkMount = createMountCheck(definition);
 
   return routerOf(definition, (req, res, next) => {
