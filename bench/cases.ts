@@ -82,7 +82,7 @@ export const overPeers: readonly Case[] = [
     title: 'first request, B2B: times WorkOS’ helper',
     variant: 'ours.b2bCold',
     over: 'workos.sealedSession',
-    atLeast: 3,
+    atLeast: 1.05,
   },
   {
     title: 'first request, backend: times getClaims',
