@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import net from 'node:net';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { createRedisCommands } from '../../lib/redis/client.ts';
@@ -48,14 +50,24 @@ describe('commands to Redis', () => {
   });
 
   it('read an answer that waited in the socket while the event loop was busy', async () => {
-    let reply: ((value: string) => void) | undefined;
-    const client = { ...createSilentClient(), get: () => new Promise<string>((resolve) => (reply = resolve)) };
+    const server = net.createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const near = net.connect((server.address() as net.AddressInfo).port, '127.0.0.1');
+    const [far]: net.Socket[] = await once(server, 'connection');
+    const answer = once(near, 'data').then(([data]) => String(data));
+    const client = { ...createSilentClient(), get: () => answer };
+
     const pending = createRedisCommands(client, 5, () => 0).get('key');
+    far!.write('here');
     const started = performance.now();
     while (performance.now() - started < 20);
-    // Between the overdue timers and setImmediate comes what arrived on sockets; a timer set later stands in for it.
-    setTimeout(() => reply?.('here'), 0);
-    await expect(pending).resolves.toBe('here');
+    try {
+      await expect(pending).resolves.toBe('here');
+    } finally {
+      near.destroy();
+      far!.destroy();
+      server.close();
+    }
   });
 
   it('pass a client’s own failure on', async () => {
