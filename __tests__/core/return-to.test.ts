@@ -313,7 +313,7 @@ describe('sanitizeReturnTo', () => {
         for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
         if (hash !== null) url.hash = hash;
         const inBar = url.href.slice(url.origin.length);
-        fc.pre(inBar.length <= MAX_RETURN_TO_LENGTH && !/^\/%20*\//.test(inBar));
+        fc.pre(inBar.length <= MAX_RETURN_TO_LENGTH && !/^\/(?:%20)*\//.test(inBar));
         expect(sanitize(inBar)).toBe(inBar);
       }),
     );
