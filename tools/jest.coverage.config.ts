@@ -1,0 +1,44 @@
+// Lines and branches of lib/ that the suites reach: `npm run coverage`.
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { Config } from 'jest';
+import base from '../jest.config.ts';
+
+/** lib/redis is reached by __tests__/scale only, which needs a real Redis server. */
+const hasRedis = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .some((directory) => existsSync(join(directory, 'redis-server')));
+
+const notHere = [
+  '/node_modules/',
+  '/__tests__/browser/',
+  '/__tests__/package/',
+  ...(hasRedis ? [] : ['/__tests__/scale/']),
+];
+
+/** Nothing of these is left at run time. */
+const typesOnly = [
+  'lib/types.ts',
+  'lib/b2b/hook.ts',
+  'lib/backend/hook.ts',
+  'lib/backend/pages/view.ts',
+  'lib/http/definition.ts',
+  'lib/session/session-source.ts',
+];
+
+const config: Config = {
+  ...base,
+  rootDir: '..',
+  testPathIgnorePatterns: notHere,
+  reporters: ['default'],
+  collectCoverage: true,
+  coverageProvider: 'v8',
+  coverageDirectory: 'coverage',
+  coverageReporters: ['text', 'json', 'json-summary'],
+  collectCoverageFrom: ['lib/**/*.ts', ...typesOnly.map((path) => `!${path}`)],
+  // Instrumented code is slower, the properties above all.
+  testTimeout: 60_000,
+  coverageThreshold: { global: { lines: 98, branches: 98 } },
+};
+
+export default config;
