@@ -1,0 +1,164 @@
+import { callbackError, codeOf, endingOf, providerError } from '../../lib/backend/provider-errors.ts';
+import type { Answer } from '../../lib/backend/gateway.ts';
+
+const none: Answer = { kind: 'none' };
+const answered = (status: number, code?: string, more: { message?: string; retryAfter?: number } = {}): Answer => ({
+  kind: 'answered',
+  status,
+  code,
+  message: more.message,
+  retryAfter: more.retryAfter,
+});
+
+describe('a failed call', () => {
+  it.each([
+    [400, 'invalid_credentials', 'invalid_credentials'],
+    [400, 'email_not_confirmed', 'email_not_confirmed'],
+    [400, 'user_banned', 'user_banned'],
+    [422, 'email_provider_disabled', 'signup_disabled'],
+    [422, 'signup_disabled', 'signup_disabled'],
+    [422, 'user_already_exists', 'email_in_use'],
+    [422, 'email_exists', 'email_in_use'],
+    [422, 'weak_password', 'weak_password'],
+    [400, 'validation_failed', 'invalid_request'],
+    [400, 'email_address_not_authorized', 'invalid_request'],
+    [400, 'captcha_failed', 'captcha_failed'],
+    [403, 'otp_expired', 'link_expired'],
+    [404, 'flow_state_not_found', 'code_rejected'],
+    [400, 'bad_code_verifier', 'code_rejected'],
+    [400, 'bad_oauth_state', 'invalid_state'],
+    [400, 'provider_disabled', 'unknown_provider'],
+    [404, 'user_not_found', 'access_denied'],
+    [403, 'a_code_of_tomorrow', 'access_denied'],
+  ])('with %i %s is %s', (status, code, expected) => {
+    expect(providerError(answered(status, code), undefined)).toMatchObject({ code: expected, retryAfter: undefined });
+  });
+
+  it.each([
+    [409, 'conflict'],
+    [422, 'hook_timeout'],
+    [422, 'hook_timeout_after_retry'],
+    [408, 'request_timeout'],
+    [408, undefined],
+    [500, undefined],
+    [503, 'invalid_credentials'],
+    [599, 'user_banned'],
+  ])('with %i %s is an outage, whatever the code says', (status, code) => {
+    expect(providerError(answered(status, code), undefined)).toMatchObject({
+      code: 'provider_unavailable',
+      retryAfter: 5,
+    });
+  });
+
+  it.each([400, 401, 403, 404, 302])('with %i and no code is the gateway’s refusal of this application', (status) => {
+    expect(providerError(answered(status), undefined).code).toBe('provider_refused');
+  });
+
+  it('without an answer is an outage, and keeps its cause', () => {
+    const cause = new Error('cut');
+    const error = providerError({ kind: 'unanswered', cause }, new Error('of the SDK'));
+    expect(error).toMatchObject({ code: 'provider_unavailable', retryAfter: 5, cause });
+  });
+
+  it('that never left the process goes by the SDK’s own code and status', () => {
+    const sdk = (fields: object) => providerError(none, Object.assign(new Error('of the SDK'), fields)).code;
+    expect(sdk({ code: 'pkce_code_verifier_not_found', status: 400 })).toBe('code_rejected');
+    expect(sdk({ status: 500 })).toBe('provider_unavailable');
+    expect(sdk({ status: 429 })).toBe('rate_limited');
+    expect(sdk({ status: '429' })).toBe('provider_refused');
+    expect(sdk({ code: 7 })).toBe('provider_refused');
+    expect(providerError(none, null).code).toBe('provider_refused');
+    expect(providerError(none, 'text').code).toBe('provider_refused');
+  });
+
+  it('keeps what the SDK said as its cause', () => {
+    const cause = new Error('of the SDK');
+    expect(providerError(answered(400, 'invalid_credentials'), cause).cause).toBe(cause);
+    expect(providerError(answered(502), cause).cause).toBe(cause);
+    expect(providerError(answered(429), cause).cause).toBe(cause);
+    expect(providerError(answered(422, 'weak_password'), cause).cause).toBe(cause);
+  });
+});
+
+describe('a rate limit', () => {
+  it.each<[number, string | undefined, { message?: string; retryAfter?: number }, number]>([
+    [429, undefined, {}, 60],
+    [429, 'over_request_rate_limit', {}, 60],
+    [429, 'over_email_send_rate_limit', { message: 'you can only request this after 42 seconds.' }, 42],
+    [429, undefined, { message: 'after 1 second' }, 1],
+    [429, undefined, { message: 'thereafter 9 seconds' }, 60],
+    [429, undefined, { message: 'after 1234567 seconds' }, 60],
+    [429, undefined, { message: 'after a while' }, 60],
+    [429, undefined, { message: 'after 42 seconds', retryAfter: 7 }, 7],
+    [400, 'over_email_send_rate_limit', { retryAfter: 8 }, 8],
+  ])('(%i %s %j) says when to come back', (status, code, more, retryAfter) => {
+    expect(providerError(answered(status, code, more), undefined)).toMatchObject({ code: 'rate_limited', retryAfter });
+  });
+});
+
+describe('a weak password', () => {
+  const messageFor = (error: unknown) => providerError(answered(422, 'weak_password'), error).message;
+  const plain = messageFor(undefined);
+
+  it.each([
+    [['pwned'], 'data breach'],
+    [['length'], 'too short'],
+    [['characters'], 'more kinds of characters'],
+    [['length', 'pwned'], 'data breach'],
+    [['characters', 'length'], 'too short'],
+  ])('for %j is told what is wrong with it', (reasons, words) => expect(messageFor({ reasons })).toContain(words));
+
+  it.each([[{ reasons: [] }], [{ reasons: ['toString'] }], [{ reasons: 'length' }], [{}], [null], ['length']])(
+    'for %j is told that it is weak',
+    (error) => expect(messageFor(error)).toBe(plain),
+  );
+});
+
+describe('the answer to a refresh', () => {
+  it.each([
+    'refresh_token_not_found',
+    'refresh_token_already_used',
+    'session_expired',
+    'session_not_found',
+    'user_banned',
+    'user_not_found',
+    'validation_failed',
+  ])('%s ends the session', (code) => {
+    expect(endingOf(answered(400, code))).toBe(code);
+    expect(endingOf(answered(499, code))).toBe(code);
+    expect(endingOf(answered(500, code))).toBeUndefined();
+  });
+
+  it.each<[Answer]>([
+    [none],
+    [{ kind: 'unanswered', cause: undefined }],
+    [answered(400)],
+    [answered(400, 'over_request_rate_limit')],
+    [answered(400, 'constructor')],
+    [answered(200)],
+  ])('%j does not', (answer) => expect(endingOf(answer)).toBeUndefined());
+});
+
+describe('a failure that a callback reports', () => {
+  it.each([
+    ['access_denied', 'otp_expired', 'link_expired', undefined],
+    ['server_error', 'bad_oauth_callback', 'invalid_state', undefined],
+    ['access_denied', 'over_request_rate_limit', 'rate_limited', 60],
+    ['server_error', null, 'provider_unavailable', 5],
+    ['temporarily_unavailable', 'a_code_of_tomorrow', 'provider_unavailable', 5],
+    ['access_denied', null, 'access_denied', undefined],
+    ['anything', 'anything', 'access_denied', undefined],
+    [null, null, 'access_denied', undefined],
+  ] as const)('%s %s is %s', (error, errorCode, code, retryAfter) => {
+    expect(callbackError(error, errorCode)).toMatchObject({ code, retryAfter });
+  });
+});
+
+it.each([
+  [{ code: 'x' }, 'x'],
+  [{ code: 1 }, undefined],
+  [{}, undefined],
+  [null, undefined],
+  [undefined, undefined],
+  ['code', undefined],
+])('the code of %j', (error, code) => expect(codeOf(error)).toBe(code));

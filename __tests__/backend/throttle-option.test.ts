@@ -1,0 +1,31 @@
+import * as v from 'valibot';
+import { throttleEntry } from '../../lib/backend/throttle-options.ts';
+
+const problem = (value: unknown): string | undefined => v.safeParse(throttleEntry, value).issues?.[0].message;
+const client = { eval: () => undefined, del: () => undefined };
+
+it.each([
+  [undefined],
+  [false],
+  [{}],
+  [{ redis: client }],
+  [{ redis: client, keyPrefix: 'app:' }],
+  [{ redis: undefined }],
+])('may be %j', (value) => expect(problem(value)).toBeUndefined());
+
+it.each([
+  [{ redis: 'redis://127.0.0.1' }],
+  [{ redis: null }],
+  [{ redis: {} }],
+  [{ redis: { eval: client.eval } }],
+  [{ redis: { del: client.del } }],
+  [{ redis: { ...client, eval: true } }],
+  [{ redis: () => client }],
+])('wants a connected client: %j', (value) => {
+  expect(problem(value)).toBeDefined();
+});
+
+it.each([[true], [7], ['memory'], [null], [{ window: 60 }], [{ keyPrefix: '' }], [{ keyPrefix: 7 }]])(
+  'is refused as %j',
+  (value) => expect(problem(value)).toBeDefined(),
+);
