@@ -1,0 +1,141 @@
+import express from 'express';
+import { AuthError } from '../../lib/errors.ts';
+import { readFields } from '../../lib/http/body.ts';
+import { serve } from '../support/servers.ts';
+import { createVisitor } from '../support/visitor.ts';
+import type { Answer } from '../support/visitor.ts';
+
+const json = 'application/json';
+const form = 'application/x-www-form-urlencoded';
+
+/** What is read of a body, after the parsers that an application put in front. */
+async function read(body: string, headers: Record<string, string>, ...before: express.Handler[]): Promise<Answer> {
+  const app = express();
+  for (const handler of before) app.use(handler);
+  app.use((req, res) => {
+    readFields(req, res).then(
+      (fields) => res.json([...fields]),
+      (error: unknown) => {
+        if (!(error instanceof AuthError)) throw error;
+        res.status(error.status).json(error.code);
+      },
+    );
+  });
+  const server = await serve(app);
+  try {
+    return await createVisitor(server.origin).post('/', { headers, body });
+  } finally {
+    await server.close();
+  }
+}
+
+const fieldsOf = async (...given: Parameters<typeof read>): Promise<unknown> => (await read(...given)).json;
+
+const setBody =
+  (body: unknown): express.Handler =>
+  (req, _res, next) => {
+    req.resume().on('end', () => {
+      req.body = body;
+      next();
+    });
+  };
+
+it.each([
+  ['JSON', json, '{"a":"1","b":"2"}'],
+  ['JSON with a charset', `${json}; charset=utf-8`, '{"a":"1","b":"2"}'],
+  ['JSON in capitals', ' Application/JSON ;x=y', '{"a":"1","b":"2"}'],
+  ['a form', form, 'a=1&b=2'],
+])('reads %s', async (_what, type, body) => {
+  expect(await fieldsOf(body, { 'content-type': type })).toEqual([
+    ['a', '1'],
+    ['b', '2'],
+  ]);
+});
+
+it('leaves out whatever is no text, and everything inherited', async () => {
+  const body = '{"a":"1","b":2,"c":null,"d":["x"],"e":{"f":"x"},"__proto__":{"g":"x"},"h":true}';
+  expect(await fieldsOf(body, { 'content-type': json })).toEqual([['a', '1']]);
+});
+
+it('takes no body for no fields, whatever its type', async () => {
+  expect(await fieldsOf('', {})).toEqual([]);
+  expect(await fieldsOf('', { 'content-type': 'text/plain', 'content-length': '0' })).toEqual([]);
+});
+
+it.each([undefined, 'text/plain', 'application/jsonp', 'text/application/json', 'multipart/form-data; boundary=x'])(
+  'refuses another type: %j',
+  async (type) => {
+    const answer = await read('a=1', type === undefined ? {} : { 'content-type': type });
+    expect([answer.status, answer.json]).toEqual([415, 'unsupported_media_type']);
+  },
+);
+
+it.each(['gzip', 'deflate', 'br'])('inflates nothing (%s)', async (encoding) => {
+  const answer = await read('x', { 'content-type': json, 'content-encoding': encoding });
+  expect([answer.status, answer.json]).toEqual([415, 'unsupported_media_type']);
+});
+
+it.each([
+  [json, '{"a":'],
+  [json, '[]'],
+  [json, '"text"'],
+  [form, `${'a=1&'.repeat(101)}a=1`],
+])('refuses what is malformed as %s: %j', async (type, body) => {
+  const answer = await read(body, { 'content-type': type });
+  expect(answer.status).toBeGreaterThanOrEqual(400);
+  expect(answer.status).toBeLessThan(500);
+});
+
+describe('the size', () => {
+  const headers = { 'content-type': json };
+  const bodyOf = (bytes: number) => JSON.stringify({ a: 'x'.repeat(bytes - 8) });
+
+  it('may be 16 KB, and not a byte more', async () => {
+    expect((await read(bodyOf(16_384), headers)).status).toBe(200);
+    const answer = await read(bodyOf(16_385), headers);
+    expect([answer.status, answer.json]).toEqual([413, 'payload_too_large']);
+  });
+
+  it('counts where it was not announced, too', async () => {
+    const chunked = { ...headers, 'transfer-encoding': 'chunked' };
+    expect((await read(bodyOf(16_384), chunked)).status).toBe(200);
+    expect((await read(bodyOf(16_385), chunked)).json).toBe('payload_too_large');
+  });
+
+  it('counts after the application’s own parser, names and values together, in bytes', async () => {
+    const filled = (name: string, value: string) => read('{}', headers, setBody({ [name]: value }));
+    expect((await filled('ä', 'x'.repeat(16_382))).status).toBe(200);
+    expect((await filled('ä', 'x'.repeat(16_383))).json).toBe('payload_too_large');
+    expect((await filled('a'.repeat(16_380), 'ää')).status).toBe(200);
+    expect((await filled('a'.repeat(16_381), 'ää')).json).toBe('payload_too_large');
+  });
+});
+
+describe('after the application’s own parser', () => {
+  it.each([
+    ['text', express.text({ type: () => true })],
+    ['bytes', express.raw({ type: () => true })],
+  ])('that leaves %s, forms and JSON are read', async (_what, parser) => {
+    expect(await fieldsOf('a=1&b=ä', { 'content-type': form }, parser)).toEqual([
+      ['a', '1'],
+      ['b', 'ä'],
+    ]);
+    expect(await fieldsOf('{"a":"ä"}', { 'content-type': json }, parser)).toEqual([['a', 'ä']]);
+    const broken = await read('{"a":', { 'content-type': json }, parser);
+    expect([broken.status, broken.json]).toEqual([400, 'invalid_request']);
+  });
+
+  it.each([undefined, null])('that left %j, there are no fields', async (body) => {
+    expect(await fieldsOf('{}', { 'content-type': json }, setBody(body))).toEqual([]);
+  });
+
+  it.each([[7], [true], [['a']], [() => 'a']])('that left %j, it is refused', async (body) => {
+    const answer = await read('{}', { 'content-type': json }, setBody(body));
+    expect([answer.status, answer.json]).toEqual([400, 'invalid_request']);
+  });
+
+  it('for another type, the body is still there to be read', async () => {
+    const parser = express.urlencoded({ extended: true });
+    expect(await fieldsOf('{"a":"1"}', { 'content-type': json }, parser)).toEqual([['a', '1']]);
+  });
+});
