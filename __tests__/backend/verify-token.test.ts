@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { SignJWT } from 'jose';
+import { createKeySet } from '../../lib/core/key-set.ts';
+import { createTokenVerifier } from '../../lib/backend/verify-token.ts';
+
+const issuer = 'https://project.example/auth/v1';
+const start = 1_700_000_000;
+const whole = { sub: 'user_1', role: 'authenticated', aud: 'authenticated', iss: issuer, exp: start + 300 };
+
+const sign = (claims: Record<string, unknown>): Promise<string> =>
+  new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(randomBytes(32));
+
+/** A project that signs with a shared secret: nothing here can verify its tokens, so it is asked. */
+function createProject(word: () => Promise<boolean> = () => Promise.resolve(true)) {
+  const asked: string[] = [];
+  let seconds = start;
+  const now = (): number => seconds * 1000;
+  const tokens = createTokenVerifier({
+    keySet: createKeySet({ url: 'http://127.0.0.1:1/', now }),
+    ask: (token) => {
+      asked.push(token);
+      return word();
+    },
+    issuers: [issuer],
+    now,
+  });
+  return {
+    asked,
+    now,
+    pass: (by: number) => (seconds += by),
+    verify: async (claims: Record<string, unknown>) => tokens.verify(await sign(claims)),
+    verifyToken: (token: string) => tokens.verify(token),
+  };
+}
+
+describe('a token that only the project can verify', () => {
+  it('is good for a minute by its word', async () => {
+    const project = createProject();
+    expect(await project.verify(whole)).toEqual({ kind: 'valid', claims: whole, validUntil: project.now() + 60_000 });
+  });
+
+  it('is asked about once a minute, and its validity does not grow with each look', async () => {
+    const project = createProject();
+    const token = await sign(whole);
+    const until = project.now() + 60_000;
+    for (let second = 0; second < 60; second += 20) {
+      expect(await project.verifyToken(token)).toMatchObject({ validUntil: until });
+      project.pass(20);
+    }
+    expect(project.asked).toHaveLength(1);
+    project.pass(1);
+    expect(await project.verifyToken(token)).toMatchObject({ validUntil: project.now() + 60_000 });
+    expect(project.asked).toHaveLength(2);
+  });
+
+  it('is asked about once where several requests carry it', async () => {
+    const project = createProject();
+    const token = await sign(whole);
+    await Promise.all(Array.from({ length: 5 }, () => project.verifyToken(token)));
+    expect(project.asked).toEqual([token]);
+  });
+
+  it('is refused where the project says so, and that is remembered', async () => {
+    const project = createProject(() => Promise.resolve(false));
+    const token = await sign(whole);
+    const refused = { kind: 'invalid', reason: 'refused' };
+    expect([await project.verifyToken(token), await project.verifyToken(token)]).toEqual([refused, refused]);
+    expect(project.asked).toHaveLength(1);
+  });
+
+  it('is asked about anew where the project did not answer', async () => {
+    const project = createProject(() => Promise.reject(new Error('out of reach')));
+    const token = await sign(whole);
+    for (let time = 1; time <= 2; time += 1) {
+      await expect(project.verifyToken(token)).rejects.toThrow('out of reach');
+      expect(project.asked).toHaveLength(time);
+    }
+  });
+
+  it('is not asked about when it has expired, less the clocks’ difference', async () => {
+    const project = createProject();
+    expect(await project.verify({ ...whole, exp: start - 4 })).toMatchObject({ kind: 'valid' });
+    expect(await project.verify({ ...whole, exp: start - 5 })).toEqual({ kind: 'expired' });
+    expect(project.asked).toHaveLength(1);
+  });
+
+  it('is not asked about before its time, less the clocks’ difference', async () => {
+    const project = createProject();
+    expect(await project.verify({ ...whole, nbf: start + 5 })).toMatchObject({ kind: 'valid' });
+    expect(await project.verify({ ...whole, nbf: start + 6 })).toEqual({ kind: 'invalid', reason: 'nbf' });
+    expect(project.asked).toHaveLength(1);
+  });
+
+  it.each<[Record<string, unknown>, string]>([
+    [{ sub: undefined }, 'claims'],
+    [{ sub: '' }, 'claims'],
+    [{ sub: 7 }, 'claims'],
+    [{ exp: undefined }, 'claims'],
+    [{ exp: String(start + 300) }, 'claims'],
+    [{ role: 'service_role' }, 'role'],
+    [{ role: undefined }, 'role'],
+    [{ aud: 'other' }, 'audience'],
+    [{ aud: undefined }, 'audience'],
+    [{ aud: ['other'] }, 'audience'],
+    [{ iss: 'https://other.example/auth/v1' }, 'issuer'],
+    [{ iss: '' }, 'issuer'],
+    [{ iss: 7 }, 'issuer'],
+  ])('is not asked about with %j, which nobody’s is', async (change, reason) => {
+    const project = createProject();
+    expect(await project.verify({ ...whole, ...change })).toEqual({ kind: 'invalid', reason });
+    expect(project.asked).toEqual([]);
+  });
+
+  it.each<[Record<string, unknown>]>([[{ aud: ['other', 'authenticated'] }], [{ iss: undefined }]])(
+    'may have %j',
+    async (change) => {
+      expect(await createProject().verify({ ...whole, ...change })).toMatchObject({ kind: 'valid' });
+    },
+  );
+});
+
+it.each(['', 'a', 'a.b.c', '..', '€.€.€'])('is not asked about what is no token: %j', async (token) => {
+  const project = createProject();
+  expect(await project.verifyToken(token)).toMatchObject({ kind: 'invalid' });
+  expect(project.asked).toEqual([]);
+});
