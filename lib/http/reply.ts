@@ -9,7 +9,7 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?:
     | { readonly kind: 'json'; readonly value: unknown }
-    | { readonly kind: 'page'; readonly markup: Html; readonly policy?: string }
+    | { readonly kind: 'page'; readonly markup: Html; readonly policy: string }
     | { readonly kind: 'asset'; readonly text: string; readonly type: string };
   /** Whether `Accept` had a say in the answer. */
   readonly isNegotiated?: boolean;
@@ -24,12 +24,10 @@ export function json(status: number, value: unknown): Reply {
   return { status, body: { kind: 'json', value } };
 }
 
-export function page(status: number, markup: Html, policy?: string): Reply {
-  return { status, body: { kind: 'page', markup, ...(policy === undefined ? {} : { policy }) } };
+/** @param policy its Content-Security-Policy */
+export function page(status: number, markup: Html, policy: string): Reply {
+  return { status, body: { kind: 'page', markup, policy } };
 }
-
-/** Nothing may load, run, frame or be framed; a page that needs more says so. */
-export const strictPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const pageHeaders = {
   'X-Frame-Options': 'DENY',
@@ -56,7 +54,7 @@ export function sendReply(req: IncomingMessage, res: ServerResponse, reply: Repl
   const [type, text] = contentOf(body);
   if (type !== undefined) res.setHeader('Content-Type', type);
   if (body?.kind === 'page') {
-    res.setHeader('Content-Security-Policy', body.policy ?? strictPolicy);
+    res.setHeader('Content-Security-Policy', body.policy);
     for (const [name, value] of Object.entries(pageHeaders)) res.setHeader(name, value);
   }
   if (reply.status !== 204) res.setHeader('Content-Length', Buffer.byteLength(text));
