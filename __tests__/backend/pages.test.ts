@@ -21,7 +21,7 @@ function markupOf(reply: Reply): string {
 }
 
 function policyOf(reply: Reply): string {
-  return reply.body?.kind === 'page' ? (reply.body.policy) : '';
+  return reply.body?.kind === 'page' ? reply.body.policy : '';
 }
 
 /** The opening tag of the element with that id. */
