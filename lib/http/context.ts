@@ -17,6 +17,10 @@ export class MountedAdapter {
   readonly res: ServerResponse;
   /** The mount path, `''` at the root. */
   readonly prefix: string;
+  /** The adapter that the request passed after this one. */
+  following: MountedAdapter | undefined;
+  /** Whether a guard of this adapter has let the request pass. */
+  isGuarded = false;
   #session: Session | undefined;
   #resolution: Promise<Session | null> | undefined;
 
@@ -71,14 +75,11 @@ export class MountedAdapter {
   }
 }
 
-interface RequestContext {
-  readonly mounted: MountedAdapter[];
-  /** Set by the guards that let the request pass. */
-  readonly guarded: MountedAdapter[];
-}
-
-/** Out of everybody's reach: whatever somebody else put on `req` is never read, so never trusted. */
-const contexts = createSlot<IncomingMessage, RequestContext>();
+/**
+ * The first adapter that the request has passed; the others follow it. Out of everybody's reach: whatever somebody else put on
+ * `req` is never read, so never trusted.
+ */
+const contexts = createSlot<IncomingMessage, MountedAdapter>();
 
 /** Puts the adapter's lazy context on the request; the same one when the request comes by again. */
 export function attach(
@@ -87,16 +88,14 @@ export function attach(
   res: ServerResponse,
   prefix: string,
 ): MountedAdapter {
-  let context = contexts.get(req);
-  if (context === undefined) {
-    context = { mounted: [], guarded: [] };
-    contexts.set(req, context);
-  }
-  for (const known of context.mounted) {
+  let last: MountedAdapter | undefined;
+  for (let known = contexts.get(req); known !== undefined; known = known.following) {
     if (known.definition === definition && known.prefix === prefix) return known;
+    last = known;
   }
   const mounted = new MountedAdapter(definition, req, res, prefix);
-  context.mounted.push(mounted);
+  if (last === undefined) contexts.set(req, mounted);
+  else last.following = mounted;
   return mounted;
 }
 
@@ -111,18 +110,21 @@ function jarOf(res: ServerResponse): CookieJar {
   return jar;
 }
 
+/** The first adapter that this request has passed. */
+export function firstMounted(req: IncomingMessage): MountedAdapter | undefined {
+  return contexts.get(req);
+}
+
 /** The adapters that this request has passed, in mount order. */
 export function mountedOn(req: IncomingMessage): readonly MountedAdapter[] {
-  return contexts.get(req)?.mounted ?? [];
+  const passed: MountedAdapter[] = [];
+  for (let mounted = firstMounted(req); mounted !== undefined; mounted = mounted.following) passed.push(mounted);
+  return passed;
 }
 
 /** The adapter's context on this request; `undefined` where it has not been passed. */
 export function mountedAdapter(req: IncomingMessage, adapter: AdapterName): MountedAdapter | undefined {
   return mountedOn(req).find((mounted) => mounted.definition.adapter === adapter);
-}
-
-export function markGuarded(mounted: MountedAdapter): void {
-  contexts.get(mounted.req)?.guarded.push(mounted);
 }
 
 /**
@@ -141,7 +143,7 @@ export async function getSession(req: IncomingMessage): Promise<Session | null>;
  */
 export async function getSession<A extends AdapterName>(req: IncomingMessage, adapter: A): Promise<SessionOf<A> | null>;
 export async function getSession(req: IncomingMessage, adapter?: AdapterName): Promise<Session | null> {
-  const asked = mountedOn(req).filter((mounted) => adapter === undefined || mounted.definition.adapter === adapter);
+  const asked = mountedOn(req).filter((mounted) => isAskedFor(mounted, adapter));
   if (asked.length === 0) throw notMounted('getSession', adapter);
   for (const mounted of asked) {
     const session = await mounted.resolve();
@@ -167,9 +169,8 @@ export function currentSession(req: IncomingMessage): Session;
  */
 export function currentSession<A extends AdapterName>(req: IncomingMessage, adapter: A): SessionOf<A>;
 export function currentSession(req: IncomingMessage, adapter?: AdapterName): Session {
-  const guarded = contexts
-    .get(req)
-    ?.guarded.find((mounted) => adapter === undefined || mounted.definition.adapter === adapter);
+  let guarded = firstMounted(req);
+  while (guarded !== undefined && !(guarded.isGuarded && isAskedFor(guarded, adapter))) guarded = guarded.following;
   const session = guarded?.peek();
   if (session === undefined) {
     throw new ConfigurationError('currentSession', [
@@ -177,6 +178,10 @@ export function currentSession(req: IncomingMessage, adapter?: AdapterName): Ses
     ]);
   }
   return session;
+}
+
+function isAskedFor(mounted: MountedAdapter, adapter: AdapterName | undefined): boolean {
+  return adapter === undefined || mounted.definition.adapter === adapter;
 }
 
 export function notMounted(what: string, adapter: AdapterName | undefined): ConfigurationError {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { AdapterName, B2bSession, BackendSession, Session } from '../types.ts';
-import { markGuarded, mountedAdapter, mountedOn, notMounted } from './context.ts';
+import { firstMounted, mountedAdapter, notMounted } from './context.ts';
 import type { MountedAdapter } from './context.ts';
 import { Exchange } from './exchange.ts';
 import { keepPrivate } from './headers.ts';
@@ -139,7 +139,7 @@ async function decide(requirements: Requirements, mounted: MountedAdapter, next:
 }
 
 function pass(mounted: MountedAdapter, next: Next): void {
-  markGuarded(mounted);
+  mounted.isGuarded = true;
   keepPrivate(mounted.res);
   next();
 }
@@ -149,9 +149,9 @@ function pick(req: IncomingMessage, requirements: Requirements): MountedAdapter 
     requirements.adapter ??
     (requirements.organization !== undefined ? 'b2b' : requirements.aal !== undefined ? 'backend' : undefined);
   if (adapter !== undefined) return mountedAdapter(req, adapter) ?? notMounted('requireSession', adapter);
-  const [only, second] = mountedOn(req);
+  const only = firstMounted(req);
   if (only === undefined) return notMounted('requireSession', undefined);
-  if (second === undefined) return only;
+  if (only.following === undefined) return only;
   return new ConfigurationError('requireSession', [
     "both adapters are mounted, so say which one guards: requireSession({ adapter: 'b2b' }) or requireSession({ adapter: 'backend' })",
   ]);

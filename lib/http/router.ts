@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createPathMatcher } from '../core/path-matcher.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { ErrorBody } from '../types.ts';
-import { attach, markGuarded } from './context.ts';
+import { attach } from './context.ts';
 import type { MountedAdapter } from './context.ts';
 import { refuseCrossSite, refuseUnintended } from './cross-site.ts';
 import type { AdapterDefinition, OnError, OwnPath } from './definition.ts';
@@ -134,7 +134,7 @@ async function guardPage(mounted: MountedAdapter, next: Next): Promise<void> {
     }
     const session = known ?? (await mounted.resolve());
     if (session !== null) {
-      markGuarded(mounted);
+      mounted.isGuarded = true;
       keepPrivate(mounted.res);
       next();
       return;

@@ -31,12 +31,12 @@ interface Entry {
  */
 export function createVerifiedSessions(max: number, now: () => number): VerifiedSessions {
   const perGeneration = Math.max(1, Math.floor(max / 2));
-  let young = new Map<string, Entry>();
-  let old = new Map<string, Entry>();
+  let young = new Map<number, Entry>();
+  let old = new Map<number, Entry>();
 
-  const insert = (key: string, entry: Entry): void => {
+  const insert = (key: number, entry: Entry): void => {
     if (young.size >= perGeneration && !young.has(key)) {
-      old = max === 1 ? new Map<string, Entry>() : young;
+      old = max === 1 ? new Map<number, Entry>() : young;
       young = new Map();
     }
     young.set(key, entry);
@@ -72,14 +72,22 @@ export function createVerifiedSessions(max: number, now: () => number): Verified
   };
 }
 
+const samples = 32;
+
 /**
- * A few characters instead of a hash over kilobytes: the tail (a seal ends in its MAC) and two samples from the middle (where an
- * encoded session keeps the token's signature). A collision costs one verification, never an answer.
+ * Characters spread over the cookie and its last eight (a seal ends in its MAC) instead of a hash over kilobytes, as a number
+ * that fits a machine word (FNV-1a): a fifth of what slices and a longer key cost. A collision costs one verification, never an
+ * answer.
  */
-function fingerprint(cookie: string): string {
+function fingerprint(cookie: string): number {
   const { length } = cookie;
-  const third = (length / 3) | 0;
-  return cookie.slice(-43) + cookie.slice(third, third + 16) + cookie.slice(2 * third, 2 * third + 16);
+  const stride = Math.max(1, (length / samples) | 0);
+  let hash = 0x811c9dc5 ^ length;
+  for (let at = 0; at < length; at += stride) hash = Math.imul(hash ^ cookie.charCodeAt(at), 0x01000193);
+  for (let at = Math.max(0, length - 8); at < length; at += 1) {
+    hash = Math.imul(hash ^ cookie.charCodeAt(at), 0x01000193);
+  }
+  return hash >> 1;
 }
 
 /** A copy that does not keep the whole `Cookie` header alive, as a slice of it would. */
