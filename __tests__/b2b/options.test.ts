@@ -118,7 +118,7 @@ describe('problems', () => {
     const problems = problemsOf({ apiKey: 7, callBackPath: '/x', port: 'abc', sessionPath: '/login' });
     expect(problems).toHaveLength(6);
     for (const part of [
-      'clientId (env B2B_CLIENT_ID) is missing',
+      'clientId (env B2B_CLIENT_ID) is missing: the client id (client_…), under API Keys in the WorkOS dashboard',
       'apiKey (env B2B_API_KEY) must be a string',
       'callBackPath is not an option',
       'port (env B2B_API_PORT) must be a port number',

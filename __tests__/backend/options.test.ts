@@ -99,8 +99,8 @@ describe('options', () => {
     const options = { providers: ['GitHub'], colour: 'red', pages: { signIn: 'sign-in' } } as BackendAuthOptions;
     const problems = problemsOf(options);
     const text = problems.join('\n');
-    expect(text).toContain('url (env BAAS_URL or NEXT_PUBLIC_BAAS_URL) is missing');
-    expect(text).toMatch(/anonKey \(env BAAS_ANON_KEY or .*\) is missing/);
+    expect(text).toContain('url (env BAAS_URL or NEXT_PUBLIC_BAAS_URL) is missing: the URL of a Supabase project');
+    expect(text).toMatch(/anonKey \(env BAAS_ANON_KEY or .*\) is missing: the publishable key/);
     expect(text).toContain('colour is not an option');
     expect(text).toContain('providers.0');
     expect(text).toContain('pages.signIn');

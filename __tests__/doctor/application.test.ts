@@ -13,7 +13,9 @@ it('counts an empty variable as unset, as the adapters do', async () => {
 it('checks an adapter of which only half is set', async () => {
   const report = await examine({ B2B_CLIENT_ID: 'client_1' });
   expect(report.adapters).toEqual(['b2b']);
-  expect(lines(report, 'b2b.options')).toEqual(['problem: apiKey (env B2B_API_KEY) is missing']);
+  expect(lines(report, 'b2b.options')).toEqual([
+    'problem: apiKey (env B2B_API_KEY) is missing: an API key (sk_…), under API Keys in the WorkOS dashboard',
+  ]);
 });
 
 it('finds variables that only look like those that are read', async () => {

@@ -36,8 +36,11 @@ registerHooks({
 });`)}`;
 
 /** `npm start` without the build: a process of its own, with nothing of this one's environment that could matter. */
-export function startExampleProcess(environment: Readonly<Record<string, string>>): ExampleProcess {
-  const child = spawn(process.execPath, ['--import', resolveToSources, 'example-app/server.ts'], {
+export function startExampleProcess(
+  environment: Readonly<Record<string, string>>,
+  command: readonly string[] = ['example-app/server.ts'],
+): ExampleProcess {
+  const child = spawn(process.execPath, ['--import', resolveToSources, ...command], {
     cwd: root,
     env: { PATH: process.env['PATH'], ...environment },
   });

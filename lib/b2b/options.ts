@@ -73,8 +73,8 @@ const password = v.pipe(
 
 const schema = v.strictObject({
   ...sharedEntries,
-  clientId: text('the client id from the WorkOS dashboard'),
-  apiKey: text('the API key from the WorkOS dashboard'),
+  clientId: text('the client id (client_…), under API Keys in the WorkOS dashboard'),
+  apiKey: text('an API key (sk_…), under API Keys in the WorkOS dashboard'),
   cookiePassword: v.optional(
     v.union(
       [

@@ -39,7 +39,11 @@ const provider = v.pipe(
 );
 
 const absoluteUrl = (what: string) =>
-  v.pipe(v.string(`must be ${what}`), v.check(isHttpUrl, `must be ${what}, with http:// or https://`));
+  v.pipe(
+    v.string(`must be ${what}`),
+    v.check(isHttpUrl, `must be ${what}, with http:// or https://`),
+    v.description(what),
+  );
 
 const optionalText = v.optional(v.string('must be a string'));
 
@@ -53,14 +57,14 @@ const issuer = text('an issuer');
 export const backendSchema = v.strictObject({
   ...sharedEntries,
   url: v.pipe(
-    absoluteUrl('the URL of a Supabase project'),
+    absoluteUrl('the URL of a Supabase project (https://….supabase.co), from its API settings'),
     v.check(
       (value) => !isHttpUrl(value) || isPlainUrl(new URL(value)),
       'must not carry credentials, a query or a fragment',
     ),
     v.transform((value) => value.replace(/\/+$/, '')),
   ),
-  anonKey: text('the publishable (or anon) key from the project’s API settings'),
+  anonKey: text('the publishable key (sb_publishable_…, or the older anon key), from the project’s API settings'),
   callbackUrl: v.optional(absoluteUrl('an absolute URL')),
   loginPath: routePath(paths.loginPath),
   signupPath: routePath(paths.signupPath),

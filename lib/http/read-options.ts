@@ -3,7 +3,9 @@ import { ConfigurationError } from '../errors.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface OptionRules<Schema extends v.GenericSchema> {
+type OptionsSchema = v.GenericSchema & { readonly entries: Readonly<Record<string, v.GenericSchema>> };
+
+export interface OptionRules<Schema extends OptionsSchema> {
   /** The factory's name. */
   readonly name: string;
   readonly schema: Schema;
@@ -20,7 +22,7 @@ export interface OptionRules<Schema extends v.GenericSchema> {
  *
  * @throws {ConfigurationError} with every problem, each naming its option and environment variables
  */
-export function readOptions<Schema extends v.GenericSchema>(
+export function readOptions<Schema extends OptionsSchema>(
   input: unknown,
   rules: OptionRules<Schema>,
   environment: Environment = process.env,
@@ -36,7 +38,7 @@ export function readOptions<Schema extends v.GenericSchema>(
 
   const parsed = v.safeParse(rules.schema, given);
   const problems = [
-    ...(parsed.issues ?? []).map((issue) => describe(issue, rules.env)),
+    ...(parsed.issues ?? []).map((issue) => describe(issue, rules)),
     ...pathClashes(given, rules.paths),
     ...(rules.check?.(given, environment) ?? []),
   ];
@@ -44,13 +46,16 @@ export function readOptions<Schema extends v.GenericSchema>(
   return parsed.output;
 }
 
-function describe(issue: v.BaseIssue<unknown>, env: OptionRules<v.GenericSchema>['env']): string {
+function describe(issue: v.BaseIssue<unknown>, { schema, env }: OptionRules<OptionsSchema>): string {
   const path = v.getDotPath(issue) ?? '';
   const option = path.split('.')[0] ?? '';
   if (issue.type === 'strict_object' && issue.expected === 'never')
     return `${path} is not an option; check its spelling`;
-  const isMissing = issue.type === 'strict_object' && issue.received === 'undefined';
-  return `${nameOf(path, env[option])} ${isMissing ? 'is missing' : issue.message}`;
+  const name = nameOf(path, env[option]);
+  if (issue.type !== 'strict_object' || issue.received !== 'undefined') return `${name} ${issue.message}`;
+  const entry = schema.entries[path];
+  const what = entry === undefined ? undefined : v.getDescription(entry);
+  return what === undefined ? `${name} is missing` : `${name} is missing: ${what}`;
 }
 
 /** `apiKey (env B2B_API_KEY)`: both ways to mend it. */

@@ -53,7 +53,8 @@ export interface SharedAuthOptions {
 /** Seconds; what WorkOS' own SDKs use, and the most that browsers keep a cookie (RFC 6265bis §5.5). */
 const defaultCookieMaxAge = 400 * 24 * 60 * 60;
 
-export const text = (what: string) => v.pipe(v.string(`must be a string: ${what}`), v.nonEmpty(`is empty: ${what}`));
+export const text = (what: string) =>
+  v.pipe(v.string(`must be a string: ${what}`), v.nonEmpty(`is empty: ${what}`), v.description(what));
 
 /** A function option; its type is the caller's word, its being a function is checked. */
 export const callback = <T>(signature: string) =>

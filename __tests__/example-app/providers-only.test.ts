@@ -1,0 +1,55 @@
+import express from 'express';
+import { b2bAuth } from '../../lib/b2b/index.ts';
+import { backendAuth } from '../../lib/backend/index.ts';
+import { startExampleProcess } from '../support/example-app.ts';
+import type { ExampleProcess } from '../support/example-app.ts';
+import { serve } from '../support/servers.ts';
+import { createVisitor } from '../support/visitor.ts';
+
+let providers: ExampleProcess;
+afterEach(() => providers.stop());
+
+const start = (...args: readonly string[]): ExampleProcess =>
+  (providers = startExampleProcess({}, ['example-app/providers-only.ts', ...args]));
+
+/** What a shell would have in its environment after the printed lines were pasted into it. */
+function exported(output: string): Record<string, string> {
+  return Object.fromEntries(
+    [...output.matchAll(/^export (\w+)=(\S+)$/gm)].map(([, name = '', value = '']) => [name, value]),
+  );
+}
+
+it('prints settings with which an application of one’s own signs in against the stand-ins', async () => {
+  const app = express();
+  const server = await serve(app);
+  const before = { ...process.env };
+  try {
+    await start(String(server.port)).printed('# Supabase');
+    const variables = exported(providers.output());
+    Object.assign(process.env, variables);
+    app.use(b2bAuth());
+    app.use(backendAuth({ sessionPath: '/auth/me' }));
+
+    const visitor = createVisitor(`http://localhost:${server.port}`);
+    const hostedPageUrl = new URL((await visitor.get('/login')).location);
+    expect(hostedPageUrl.port).toBe(variables['B2B_API_PORT']);
+    expect(hostedPageUrl.searchParams.get('redirect_uri')).toBe(`http://localhost:${server.port}/callback`);
+    expect((await fetch(hostedPageUrl)).status).toBe(200);
+
+    const [, email, password] =
+      /sign in as (\S+) with (\S+)/.exec(providers.output().split('# Supabase')[1] ?? '') ?? [];
+    expect((await visitor.postJson('/auth/login', { email, password })).status).toBe(200);
+    expect((await visitor.getJson('/auth/me')).json.user.email).toBe(email);
+  } finally {
+    process.env = before;
+    await server.close();
+  }
+});
+
+it('ends cleanly, and says what is wrong with a port in one line', async () => {
+  await start().printed('# Supabase');
+  expect(exported(providers.output())).toMatchObject({ B2B_API_HTTPS: 'false' });
+  expect(await providers.stop()).toBe(0);
+  expect(await start('http').ended).toBe(1);
+  expect(providers.output()).toBe('PORT must be a number from 0 to 65535, not "http".\n');
+});
