@@ -56,7 +56,7 @@ async function* steps(options: DoctorOptions, adapters: readonly AdapterName[], 
   }
   if (adapters.length === 2) {
     yield found('note', 'adapter', 'Both adapters are configured, and both answer /auth/session by default', {
-      fix: "If you mount both, give one another path: b2bAuth({ sessionPath: '/auth/b2b-session' })",
+      fix: "If you mount both, name one of them: backendAuth({ sessionPath: '/auth/me' })",
     });
   }
   if (adapters.includes('b2b')) yield* checkB2b(context);
