@@ -2,7 +2,7 @@ import { displayName } from './people.ts';
 import type { StandInUser } from './people.ts';
 import { page } from './replies.ts';
 import type { Reply } from './replies.ts';
-import { style } from './style.ts';
+import { style } from '../style.ts';
 
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`);

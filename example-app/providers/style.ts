@@ -1,4 +1,4 @@
-/** The hosted pages' style sheet. */
+/** The style sheet of the stand-ins' hosted pages. */
 export const style = `
 :root {
   color-scheme: light dark;
