@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { WorkOS } from '@workos-inc/node';
-import type { AuthenticationResponse } from '@workos-inc/node';
+import type { AuthenticationResponse, WorkOS } from '@workos-inc/node';
 import { withDeadline } from '../core/deadline.ts';
 import type { B2bOptions } from './options.ts';
 
@@ -25,7 +24,7 @@ export interface ClientFacts {
 /** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */
 export interface Provider {
   createVerifier(): Promise<{ readonly codeVerifier: string; readonly codeChallenge: string }>;
-  authorizationUrl(request: AuthorizationRequest): string;
+  authorizationUrl(request: AuthorizationRequest): Promise<string>;
   exchangeCode(code: string, codeVerifier: string, client: ClientFacts): Promise<AuthenticationResponse>;
   selectOrganization(
     pendingAuthenticationToken: string,
@@ -37,7 +36,7 @@ export interface Provider {
     organizationId: string | undefined,
     signal: AbortSignal,
   ): Promise<AuthenticationResponse>;
-  logoutUrl(sessionId: string, returnTo: string): string;
+  logoutUrl(sessionId: string, returnTo: string): Promise<string>;
   readonly jwksUrl: string;
 }
 
@@ -54,17 +53,25 @@ export function createProvider(options: ProviderOptions): Provider {
     const signals = [init?.signal, deadlines.getStore()].filter((signal) => signal instanceof AbortSignal);
     return fetch(input, { ...init, signal: AbortSignal.any(signals) });
   };
-  const workos = new WorkOS({
-    apiKey,
-    clientId,
-    apiHostname,
-    https,
-    ...(port === undefined ? {} : { port }),
-    timeout: timeoutMs,
-    maxRetries: 0,
-    fetchFn: fetchWithin,
-  });
-  const { userManagement } = workos;
+  let opening: Promise<WorkOS> | undefined;
+
+  /** With the first sign-in, refresh or sign-out: an application that starts need not wait for the SDK to load. */
+  async function open(): Promise<WorkOS> {
+    const sdk = await import('@workos-inc/node');
+    return new sdk.WorkOS({
+      apiKey,
+      clientId,
+      apiHostname,
+      https,
+      ...(port === undefined ? {} : { port }),
+      timeout: timeoutMs,
+      maxRetries: 0,
+      fetchFn: fetchWithin,
+    });
+  }
+
+  const workos = (): Promise<WorkOS> => (opening ??= open());
+  const users = async (): Promise<WorkOS['userManagement']> => (await workos()).userManagement;
 
   function withinBudget<Result>(call: () => Promise<Result>): Promise<Result> {
     const outOfTime = (): Error => new Error(`WorkOS did not answer within ${timeoutMs} ms`);
@@ -72,29 +79,36 @@ export function createProvider(options: ProviderOptions): Provider {
   }
 
   return {
-    jwksUrl: userManagement.getJwksUrl(clientId),
-    createVerifier: () => workos.pkce.generate(),
-    authorizationUrl: (request) =>
-      userManagement.getAuthorizationUrl({ ...request, clientId, codeChallengeMethod: 'S256' }),
-    exchangeCode: (code, codeVerifier, client) =>
-      withinBudget(() => userManagement.authenticateWithCode({ clientId, code, codeVerifier, ...client })),
-    selectOrganization: (pendingAuthenticationToken, organizationId, client) =>
-      withinBudget(() =>
+    // https://workos.com/docs/reference/authkit/session-tokens/jwks
+    jwksUrl: `${https ? 'https' : 'http'}://${apiHostname}${port === undefined ? '' : `:${port}`}/sso/jwks/${clientId}`,
+    createVerifier: async () => (await workos()).pkce.generate(),
+    authorizationUrl: async (request) =>
+      (await users()).getAuthorizationUrl({ ...request, clientId, codeChallengeMethod: 'S256' }),
+    exchangeCode: async (code, codeVerifier, client) => {
+      const userManagement = await users();
+      return withinBudget(() => userManagement.authenticateWithCode({ clientId, code, codeVerifier, ...client }));
+    },
+    selectOrganization: async (pendingAuthenticationToken, organizationId, client) => {
+      const userManagement = await users();
+      return withinBudget(() =>
         userManagement.authenticateWithOrganizationSelection({
           clientId,
           pendingAuthenticationToken,
           organizationId,
           ...client,
         }),
-      ),
-    refresh: (refreshToken, organizationId, signal) =>
-      deadlines.run(signal, () =>
+      );
+    },
+    refresh: async (refreshToken, organizationId, signal) => {
+      const userManagement = await users();
+      return deadlines.run(signal, () =>
         userManagement.authenticateWithRefreshToken({
           clientId,
           refreshToken,
           ...(organizationId === undefined ? {} : { organizationId }),
         }),
-      ),
-    logoutUrl: (sessionId, returnTo) => userManagement.getLogoutUrl({ sessionId, returnTo }),
+      );
+    },
+    logoutUrl: async (sessionId, returnTo) => (await users()).getLogoutUrl({ sessionId, returnTo }),
   };
 }

@@ -1,4 +1,3 @@
-import { sealData } from 'iron-session';
 import { openSeal } from './open-seal.ts';
 
 /** Seals and opens values; the format is iron-session's `Fe26.2`, which WorkOS' own SDKs read and write. */
@@ -17,7 +16,11 @@ export interface Seal {
 export function createSeal(passwords: readonly [string, ...string[]]): Seal {
   const [newest] = passwords;
   return {
-    seal: (value, ttl = 0) => sealData(value, { password: { 1: newest }, ttl }),
+    async seal(value, ttl = 0) {
+      // Only who signs in or is renewed needs it; seals are opened without.
+      const { sealData } = await import('iron-session');
+      return sealData(value, { password: { 1: newest }, ttl });
+    },
     unseal(sealed) {
       // Sealing reads the system's clock, so opening does, too.
       const now = Date.now();

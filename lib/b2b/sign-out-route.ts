@@ -28,7 +28,7 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
       const ended = candidates.find(({ sessionId }) => sessionId !== undefined) ?? candidates[0];
       const home = returnUrl(exchange, parts.logoutReturnTo);
       const sessionId = ended?.sessionId;
-      const destination = sessionId === undefined ? home : provider.logoutUrl(sessionId, home);
+      const destination = sessionId === undefined ? home : await provider.logoutUrl(sessionId, home);
       if (ended !== undefined) {
         emit({
           type: 'signed_out',

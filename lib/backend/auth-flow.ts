@@ -1,4 +1,3 @@
-import { createServerClient } from '@supabase/ssr';
 import type { CookieOptions } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
 import { withDeadline } from '../core/deadline.ts';
@@ -43,19 +42,20 @@ export function createAuthFlows(
 ): RunAuthFlow {
   return (cookies, work) =>
     withDeadline(
-      (signal) => work(openFlow(connection, storageKey, sameSite, cookies, signal)),
+      async (signal) => work(await openFlow(connection, storageKey, sameSite, cookies, signal)),
       connection.timeoutMs,
       outOfTime,
     );
 }
 
-function openFlow(
+async function openFlow(
   connection: BackendConnection,
   storageKey: string,
   sameSite: CookieAttributes['sameSite'],
   cookies: RequestCookies,
   signal: AbortSignal,
-): AuthFlow {
+): Promise<AuthFlow> {
+  const ssr = await import('@supabase/ssr');
   const gateway = createGateway(connection.fetch, signal);
   const isVerifier = (name: string): boolean => name.startsWith(`${storageKey}-`) && name.endsWith('-code-verifier');
   const stored = new Map<string, string>();
@@ -64,7 +64,7 @@ function openFlow(
   const last = new Map<string, string | undefined>();
   const lastSet = new Map<string, string>();
 
-  const client = createServerClient(connection.url, connection.anonKey, {
+  const client = ssr.createServerClient(connection.url, connection.anonKey, {
     cookieOptions: { name: storageKey },
     global: { fetch: gateway.fetch },
     cookies: {

@@ -1,4 +1,3 @@
-import { createClient } from '@supabase/supabase-js';
 import type { SupabaseClient } from '@supabase/supabase-js';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
@@ -42,7 +41,10 @@ const tokenRefusals: ReadonlySet<string> = new Set([
 export function createBackendCalls(connection: BackendConnection): BackendCalls {
   const { timeoutMs, emit } = connection;
 
-  function open(signal: AbortSignal): { readonly auth: SupabaseClient['auth']; readonly gateway: Gateway } {
+  async function open(
+    signal: AbortSignal,
+  ): Promise<{ readonly auth: SupabaseClient['auth']; readonly gateway: Gateway }> {
+    const { createClient } = await import('@supabase/supabase-js');
     const gateway = createGateway(connection.fetch, signal);
     const { auth } = createClient(connection.url, connection.anonKey, {
       auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
@@ -60,7 +62,7 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
 
   return {
     async refresh(refreshToken, signal) {
-      const { auth, gateway } = open(signal);
+      const { auth, gateway } = await open(signal);
       const { data, error } = await auth.refreshSession({ refresh_token: refreshToken });
       const answer = gateway.answer();
       if (answer.kind === 'unanswered') return { kind: 'unanswered', cause: answer.cause };
@@ -74,7 +76,7 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
     accepts: (accessToken) =>
       withDeadline(
         async (signal) => {
-          const { auth, gateway } = open(signal);
+          const { auth, gateway } = await open(signal);
           const { error } = await auth.getUser(accessToken);
           if (error === null) return true;
           const answer = gateway.answer();
@@ -86,7 +88,7 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
       ),
 
     async revoke(accessToken, scope, signal) {
-      const { auth, gateway } = open(signal);
+      const { auth, gateway } = await open(signal);
       const { error } = await auth.admin.signOut(accessToken, scope);
       if (error === null) return;
       const answer = gateway.answer();

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { combineChunks, createChunks, createServerClient, isChunkLike, stringToBase64URL } from '@supabase/ssr';
+import type * as SupabaseSsr from '@supabase/ssr';
 import type { CookieOptions } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
 import { parseCookies } from '../core/cookie-codec.ts';
@@ -24,7 +24,10 @@ export interface UserClientParts {
   readonly sameSite: CookieAttributes['sameSite'];
 }
 
-type ClientFactory = (mounted: MountedAdapter, session: Session | null) => SupabaseClient;
+type ClientFactory = (mounted: MountedAdapter, session: Session | null) => Promise<SupabaseClient>;
+
+/** The SDK's own ways with cookies. */
+type Ssr = Pick<typeof SupabaseSsr, 'createChunks' | 'isChunkLike' | 'stringToBase64URL'>;
 
 /** Which adapter makes clients how, found by what its definition carries. */
 const factories = new WeakMap<object, ClientFactory>();
@@ -61,15 +64,21 @@ export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseC
 /** Seconds since the epoch, and so far away that the SDK never thinks of refreshing by itself. */
 const never = 32_503_680_000;
 
-function createUserClient(parts: UserClientParts, mounted: MountedAdapter, session: Session | null): SupabaseClient {
+async function createUserClient(
+  parts: UserClientParts,
+  mounted: MountedAdapter,
+  session: Session | null,
+): Promise<SupabaseClient> {
+  // With the first client: an application that starts need not wait for the SDK to load.
+  const ssr = await import('@supabase/ssr');
   const { connection, cookie, source } = parts;
   const cookies = parseCookies(mounted.req.headers.cookie);
   const content = session?.adapter === 'backend' ? source.contentOf(session) : undefined;
-  const jar = new Map(initialCookies(cookies, cookie.name, content));
+  const jar = new Map(initialCookies(ssr, cookies, cookie.name, content));
   const verifierAttributes = flowAttributes(parts.sameSite);
 
   // Its own type and supabase-js' are too deep for the compiler to compare; they are the same class.
-  const client: unknown = createServerClient(connection.url, connection.anonKey, {
+  const client: unknown = ssr.createServerClient(connection.url, connection.anonKey, {
     cookieOptions: { name: cookie.name },
     global: { fetch: connection.fetch },
     cookies: {
@@ -88,7 +97,7 @@ function createUserClient(parts: UserClientParts, mounted: MountedAdapter, sessi
 
   async function deliver(changes: readonly CookieWrite[]): Promise<void> {
     try {
-      const isSession = ({ name }: CookieWrite): boolean => isChunkLike(name, cookie.name);
+      const isSession = ({ name }: CookieWrite): boolean => ssr.isChunkLike(name, cookie.name);
       const others = changes.filter((change) => !isSession(change));
       mounted.writeCookies(others.map((change) => ({ ...change, attributes: verifierAttributes })));
       if (changes.some(isSession)) mounted.writeCookies(await sessionWrites());
@@ -99,7 +108,7 @@ function createUserClient(parts: UserClientParts, mounted: MountedAdapter, sessi
 
   /** The SDK's own change of the session (a new factor, an updated user, a sign-out), through the one writer of sessions. */
   async function sessionWrites(): Promise<readonly CookieWrite[]> {
-    const stored = await combineChunks(cookie.name, (name) => jar.get(name) ?? null);
+    const stored = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
     const [changed] = stored === null ? [] : cookie.read(new Map([[cookie.name, [stored]]]));
     if (changed !== undefined) return source.write(withOwnExpiry(changed.content), cookies);
     const { cookies: cleared } = await parts.resolver.signOut(mounted.req.headers.cookie);
@@ -109,6 +118,7 @@ function createUserClient(parts: UserClientParts, mounted: MountedAdapter, sessi
 
 /** What the SDK sees: the session as it was verified (or none), and everything that is not a session. */
 function initialCookies(
+  { createChunks, isChunkLike, stringToBase64URL }: Ssr,
   cookies: RequestCookies,
   name: string,
   content: StoredContent | undefined,

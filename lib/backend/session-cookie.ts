@@ -1,4 +1,3 @@
-import { createChunks, stringToBase64URL } from '@supabase/ssr';
 import { chunkNames, cookieBytes, sessionCandidates, peekCookie } from '../core/cookie-chunks.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import { AuthError } from '../errors.ts';
@@ -13,7 +12,7 @@ export interface SessionCookie {
   isPresent(cookies: RequestCookies): boolean;
   /** Every session that the cookies may hold, with the raw value it came from. */
   read(cookies: RequestCookies): readonly { readonly content: StoredContent; readonly cookie: string }[];
-  write(content: StoredContent, cookies: RequestCookies): readonly CookieWrite[];
+  write(content: StoredContent, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
   clear(cookies: RequestCookies): readonly CookieWrite[];
 }
 
@@ -48,7 +47,8 @@ export function createSessionCookie(name: string, attributes: Pick<CookieAttribu
       }
       return sessions;
     },
-    write(content, cookies) {
+    async write(content, cookies) {
+      const { createChunks, stringToBase64URL } = await import('@supabase/ssr');
       const chunks = createChunks(name, prefix + stringToBase64URL(JSON.stringify(content)));
       const written = new Set(chunks.map((chunk) => chunk.name));
       return [...remove(chunkNames(cookies, name).filter((present) => !written.has(present))), ...chunks];

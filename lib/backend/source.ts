@@ -47,11 +47,11 @@ export function createBackendSource({ cookie, tokens, refresh, emit }: BackendSo
     toStored: storedOf,
     serialize: (content) => JSON.stringify(content),
     deserialize: parseContentText,
-    write(content, cookies) {
-      const writes = cookie.write(content, cookies);
+    async write(content, cookies) {
+      const writes = await cookie.write(content, cookies);
       const bytes = cookieBytes(writes);
       if (bytes > largeSessionBytes) emit({ type: 'session_large', bytes });
-      return Promise.resolve(writes);
+      return writes;
     },
     clear: (cookies) => cookie.clear(cookies),
     contentOf: (session) => contents.get(session),

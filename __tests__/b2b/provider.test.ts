@@ -1,0 +1,17 @@
+import { WorkOS } from '@workos-inc/node';
+import { createProvider } from '../../lib/b2b/provider.ts';
+import { readB2bOptions } from '../../lib/b2b/options.ts';
+import type { B2bAuthOptions } from '../../lib/b2b/options.ts';
+
+const credentials = { clientId: 'client_01', apiKey: 'sk_test_1', cookiePassword: 'x'.repeat(32) };
+
+it.each<B2bAuthOptions>([
+  {},
+  { apiHostname: 'auth.example.com' },
+  { apiHostname: '127.0.0.1', port: 8080, https: false },
+])('looks for the keys where the SDK does, with %j', (given) => {
+  const options = readB2bOptions({ ...credentials, ...given }, {});
+  const { apiHostname, port, https } = options;
+  const sdk = new WorkOS({ ...credentials, apiHostname, https, ...(port === undefined ? {} : { port }) });
+  expect(createProvider(options).jwksUrl).toBe(sdk.userManagement.getJwksUrl(credentials.clientId));
+});
