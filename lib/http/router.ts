@@ -68,12 +68,17 @@ type Handle = (req: IncomingMessage, res: ServerResponse, next: Next) => void;
 function routerOf(definition: AdapterDefinition, handle: Handle): Router {
   const router: Router & { handle?: Handle } = express.Router();
   const handleLayers = router.handle;
-  router.handle = (req, res, next) =>
+  router.handle = (req, res, next) => {
+    if (router.stack.length === 0) {
+      handle(req, res, next);
+      return;
+    }
+    // Whatever the application has added to the router comes after the adapter.
     handle(req, res, (error) => {
-      // Whatever the application has added to the router comes after the adapter.
-      if ((error !== undefined && error !== null) || router.stack.length === 0) next(error);
+      if (error !== undefined && error !== null) next(error);
       else handleLayers?.call(router, req, res, next);
     });
+  };
   registerRouter(router, definition);
   return router;
 }
