@@ -17,9 +17,10 @@ export interface Sample {
   readonly ownLoad: number;
 }
 
-export interface Durations {
-  readonly warmUpMs: number;
-  readonly measureMs: number;
+/** One variant's server, warm and waiting. */
+export interface MeasuredServer {
+  sample(durationMs: number): Promise<Sample>;
+  stop(): void;
 }
 
 export const connections = 16;
@@ -69,20 +70,21 @@ export function ask<Answer>(child: ChildProcess, question: object | string): Pro
   });
 }
 
-/** A fresh server process for one variant, warmed up, measured and ended. */
-export async function measure(
+/** A fresh server process for one variant, warmed up. */
+export async function startMeasured(
   load: ChildProcess,
   variant: string,
   fixtures: Fixtures,
-  { warmUpMs, measureMs }: Durations,
-): Promise<Sample> {
+  warmUpMs: number,
+): Promise<MeasuredServer> {
   const server = startNode(0, './server.ts', [variant]);
-  try {
-    const ready = await ask<Ready>(server, fixtures);
-    const job: LoadJob = { ...ready, connections, durationMs: warmUpMs };
-    await ask<LoadResult>(load, job);
+  const failed = (cause: unknown): Error => {
+    server.kill('SIGKILL');
+    return new Error(`${variant} could not be measured: ${String(cause)}`, { cause });
+  };
+  const run = async (job: Omit<LoadJob, 'connections'>): Promise<Sample> => {
     const before = await ask<Usage>(server, 'usage');
-    const result = await ask<LoadResult>(load, { ...job, durationMs: measureMs });
+    const result = await ask<LoadResult>(load, { ...job, connections });
     const after = await ask<Usage>(server, 'usage');
     return {
       requests: result.requests / result.seconds,
@@ -91,10 +93,19 @@ export async function measure(
       p99: result.p99,
       ownLoad: result.ownLoad,
     };
-  } catch (cause) {
-    throw new Error(`${variant} could not be measured: ${String(cause)}`, { cause });
-  } finally {
-    server.kill('SIGKILL');
+  };
+  try {
+    const ready = await ask<Ready>(server, fixtures);
+    await run({ ...ready, durationMs: warmUpMs });
+    return {
+      sample: (durationMs) =>
+        run({ ...ready, durationMs }).catch((error: unknown) => {
+          throw failed(error);
+        }),
+      stop: () => void server.kill('SIGKILL'),
+    };
+  } catch (error) {
+    throw failed(error);
   }
 }
 

@@ -8,7 +8,10 @@ import type { Sample } from './measure.ts';
 import type { StepResults } from './steps.ts';
 
 export interface Run {
+  /** Of each generation. */
   readonly rounds: number;
+  /** Of server processes. */
+  readonly generations: number;
   readonly isQuick: boolean;
   /** By variant, one sample per round. */
   readonly samples: ReadonlyMap<string, readonly Sample[]>;
@@ -77,7 +80,7 @@ export function reportOf(run: Run): Report {
   return { markdown, shortfalls };
 }
 
-function introduction({ rounds, isQuick }: Run): string[] {
+function introduction({ rounds, generations, isQuick }: Run): string[] {
   const versions = [
     ['express', '../node_modules'],
     ['@workos-inc/node', 'node_modules'],
@@ -95,14 +98,14 @@ function introduction({ rounds, isQuick }: Run): string[] {
     '',
     `- Machine: ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${type()} ${release()}, Node ${process.version}.`,
     `- Versions: ${versions.join(', ')}.`,
-    `- ${rounds} rounds in shuffled order, each variant in a fresh process every time; ${connections} connections that each wait for their answer;`,
-    `  server and load generator ${isPinned ? 'on a core of their own each' : 'not pinned to cores'}. Ratios are taken within a round; medians, and the middle half.`,
+    `- ${generations * rounds} rounds in shuffled order, with fresh server processes after every ${rounds}; ${connections} connections that each wait for their`,
+    `  answer; server and load generator ${isPinned ? 'on a core of their own each' : 'not pinned to cores'}. Ratios are taken within a round; medians, and the middle half.`,
   ];
 }
 
 /** A generator that is busy all the time is what sets the pace. */
 function highestLoad({ samples }: Run): number {
-  return Math.max(...[...samples.values()].flat().map(({ ownLoad }) => ownLoad));
+  return Math.max(...[...samples.values()].map((of) => median(of.map(({ ownLoad }) => ownLoad))));
 }
 
 function versionOf(folder: string): string {
