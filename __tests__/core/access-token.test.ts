@@ -1,3 +1,4 @@
+import { generateKeyPairSync, sign as signBytes } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { JWTPayload } from 'jose';
 import { createKeySet } from '../../lib/core/key-set.ts';
@@ -96,6 +97,15 @@ describe('an access token', () => {
     expect(await verify(token)).toMatchObject({ kind: 'invalid' });
   });
 
+  it('is refused where its key is too short to be trusted, although it is published', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    keys = [{ ...publicKey.export({ format: 'jwk' }), alg: 'RS256', kid: 'short' }];
+    const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const signed = `${part({ alg: 'RS256', kid: 'short' })}.${part(whole)}`;
+    const signature = signBytes('sha256', Buffer.from(signed), privateKey).toString('base64url');
+    expect(await verify(`${signed}.${signature}`)).toEqual({ kind: 'invalid', reason: 'malformed' });
+  });
+
   it('is refused where nobody signed it', async () => {
     const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
     expect(await verify(`${part({ alg: 'none' })}.${part(whole)}.`)).toMatchObject({ kind: 'invalid' });
@@ -162,6 +172,8 @@ describe('a token that names a key which is not published', () => {
 
   it('is unverifiable where it does not say when it was issued', async () => {
     expect(await verify(sign(stranger, { sub: 'user_1', exp: start + 300 }))).toEqual(unverifiable);
+    const inWords = { ...whole, iat: String(start) } as unknown as JWTPayload;
+    expect(await verify(sign(stranger, inWords))).toEqual(unverifiable);
   });
 });
 

@@ -56,6 +56,7 @@ describe('safeHref', () => {
 
   it.each([
     'javascript:alert(1)',
+    'javascript:alert(1)//https://example.com',
     ' javascript:alert(1)',
     'java\nscript:alert(1)',
     'JAVASCRIPT:alert(1)',

@@ -40,6 +40,11 @@ const publish = (...keys: unknown[]) => {
 const reply = (status: number, body: string) => {
   answer = (_req, res) => res.writeHead(status).end(body);
 };
+/** A good key set of exactly so many bytes. */
+const documentOf = (bytes: number): string => {
+  const document = (padding: string) => JSON.stringify({ keys: [old.jwk], padding });
+  return document('x'.repeat(bytes - document('').length));
+};
 const breakOff: RequestListener = (req) => req.socket.destroy();
 
 beforeEach(async () => {
@@ -98,6 +103,18 @@ describe('cached keys', () => {
     finish();
     await expect(keySet.verify(sign(next, 'next'))).resolves.toBe('user_1');
     expect(fetches).toBe(2);
+  });
+
+  it('are not refetched before they are ten minutes old', async () => {
+    let asked = 0;
+    const keySet = startKeySet({ fetch: (...request) => ((asked += 1), fetch(...request)) });
+    const token = await sign(old, 'old');
+    expect(keySet.fetchedAt()).toBeUndefined();
+    await keySet.verify(token);
+    expect(keySet.fetchedAt()).toBe(time);
+    time += 10 * 60_000 - 1;
+    await keySet.verify(token);
+    expect(asked).toBe(1);
   });
 
   it('no longer verify what the issuer has withdrawn', async () => {
@@ -242,12 +259,27 @@ describe('while the endpoint is down', () => {
     ['a list', () => reply(200, '[]')],
     ['keys that are no list', () => reply(200, '{"keys":{}}')],
     ['a refused connection', () => (answer = breakOff)],
-    ['more than 256 KB', () => reply(200, JSON.stringify({ keys: [old.jwk], padding: 'x'.repeat(256 * 1024) }))],
+    ['more than 256 KB', () => reply(200, documentOf(256 * 1024 + 1))],
   ])('%s is an outage, never an invalid token', async (_name, breakEndpoint) => {
     const keySet = startKeySet();
     breakEndpoint();
     await expect(keySet.verify(sign(old, 'old'))).rejects.toMatchObject(unavailable(5));
     expect(fetches).toBe(1);
+  });
+
+  it.each<[string, string, () => void]>([
+    ['a 500', 'The JWKS endpoint answered 500', () => reply(500, JSON.stringify({ keys: [old.jwk] }))],
+    ['a list', 'The JWKS endpoint answered no key set', () => reply(200, '[]')],
+    ['a text', 'The JWKS endpoint answered no key set', () => reply(200, '"keys"')],
+    ['keys that are no list', 'The JWKS endpoint answered no key set', () => reply(200, '{"keys":"none"}')],
+    ['too much', 'The JWKS is larger than 262144 bytes', () => reply(200, documentOf(256 * 1024 + 1))],
+    ['nothing', 'The JWKS endpoint did not answer within 50 ms', () => (answer = () => undefined)],
+  ])('%s is reported as what it is: %s', async (_name, message, breakEndpoint) => {
+    const told: unknown[] = [];
+    const keySet = startKeySet({ timeoutMs: 50, onUnavailable: ({ cause }) => told.push(cause) });
+    breakEndpoint();
+    await expect(keySet.verify(sign(old, 'old'))).rejects.toMatchObject(unavailable(5));
+    expect(told).toEqual([expect.objectContaining({ message })]);
   });
 
   it.each<[string, RequestListener]>([
@@ -280,12 +312,14 @@ describe('a token without kid', () => {
     await expect(startKeySet().verify(sign(nameless, undefined))).resolves.toBe('user_1');
   });
 
-  it('is ambiguous where several fit, and the error offers them all', async () => {
+  it('is ambiguous where several fit, and the error offers them all without another fetch', async () => {
     publish(next.jwk, nameless.jwk);
     const token = await sign(nameless, undefined);
-    const ambiguity: unknown = await startKeySet()
-      .verify(token)
-      .catch((error: unknown) => error);
+    const keySet = startKeySet();
+    await keySet.isEmpty();
+    time += 60_000;
+    const ambiguity: unknown = await keySet.verify(token).catch((error: unknown) => error);
+    expect(fetches).toBe(1);
     expect(ambiguity).toBeInstanceOf(errors.JWKSMultipleMatchingKeys);
     const verified: boolean[] = [];
     for await (const key of ambiguity as errors.JWKSMultipleMatchingKeys) {
@@ -301,6 +335,26 @@ describe('a token without kid', () => {
 });
 
 describe('what the issuer publishes', () => {
+  it('is asked for as JSON', async () => {
+    let accept: string | undefined;
+    answer = (req, res) => {
+      accept = req.headers.accept;
+      res.end(JSON.stringify({ keys: [old.jwk] }));
+    };
+    await startKeySet().verify(sign(old, 'old'));
+    expect(accept).toBe('application/json');
+  });
+
+  it('may be as long as 256 KB', async () => {
+    reply(200, documentOf(256 * 1024));
+    await expect(startKeySet().verify(sign(old, 'old'))).resolves.toBe('user_1');
+  });
+
+  it('is nothing where no member can verify a signature', async () => {
+    publish({}, { kid: 'no type' }, { kty: 'AKP', alg: 'ML-DSA-44', pub: 'AAAA', priv: 'AAAA' });
+    await expect(startKeySet().isEmpty()).resolves.toBe(true);
+  });
+
   it('may be nothing, and the caller can tell', async () => {
     publish();
     const keySet = startKeySet();
@@ -335,6 +389,9 @@ describe('what the issuer publishes', () => {
 
   it('is the issuer’s fault where a key cannot be imported', async () => {
     publish({ ...next.jwk, x: 'AAAA' });
-    await expect(startKeySet().verify(sign(next, 'next'))).rejects.toMatchObject({ code: 'provider_unavailable' });
+    await expect(startKeySet().verify(sign(next, 'next'))).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      cause: expect.anything(),
+    });
   });
 });

@@ -38,6 +38,9 @@ describe('patternProblem', () => {
     ['dashboard', 'write "/dashboard"'],
     ['(.*)', 'write "/(.*)"'],
     ['https://example.com/dashboard', 'is a URL'],
+    ['h2c://example.com', 'is a URL'],
+    ['/to/http://example.com', 'an empty segment'],
+    [' dashboard ', 'write "/dashboard"'],
     ['/a(.*)/b', '"(.*)" before its end'],
     ['/a(.*)(.*)', '"(.*)" before its end'],
     ['/a?', 'optional part, write two patterns'],
@@ -227,6 +230,22 @@ describe('createPathMatcher', () => {
     expect(isMatchedBy('/dashboard', `/dashboard?${'%20/../'.repeat(2000)}`)).toBe(true);
   });
 
+  it('takes a slash at the end of a parameterised pattern for optional, and the text before it not', () => {
+    const isProtected = createPathMatcher(['/:team/members/']);
+    expect(['/a/members', '/a/members/', '/a', '/a/', '/a/member'].map(isProtected)).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('takes no part of a Greek word for the whole', () => {
+    const isProtected = createPathMatcher(['/οδος']);
+    expect([isProtected('/%CE%9F%CE%94%CE%9F%CE%A3'), isProtected('/%CE%BF%CE%B4%CE%BF')]).toEqual([true, false]);
+  });
+
   it('matches what any of its patterns matches, and nothing else', () => {
     const pattern = fc
       .array(fc.constantFrom('a', 'b', 'ab', ':x', 'a:x', ':x.b'), { minLength: 1, maxLength: 3 })
@@ -303,6 +322,7 @@ describe('isReachableUnder', () => {
     ['/app/x(.*)', '/app'],
     ['/app/(.*)', '/app/admin'],
     ['/app/admin', '/app/admin'],
+    ['/app/admin/x', '/app/admin'],
     ['/:a/:b(.*)', '/app/admin/x'],
     ['/café/x', '/caf%C3%A9'],
   ])('takes %s for reachable under %j', (pattern, mountPath) => {

@@ -254,6 +254,8 @@ describe('sanitizeReturnTo', () => {
       expect([value, sanitizeReturnTo(value, simple)]).toEqual([value, '/home']);
     }
     expect(sanitizeReturnTo('/a', simple)).toBe('/a');
+    // Too many readings to show them all.
+    expect(sanitizeReturnTo(`${'/%252e'.repeat(9)}/a`, simple)).toBe('/home');
     expect(sanitizeReturnTo('/Login', { ...simple, isOwnRoute: (path) => path === '/Login' })).toBe('/home');
   });
 

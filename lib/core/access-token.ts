@@ -44,7 +44,6 @@ export async function verifyAccessToken(token: string, keySet: KeySet, now: () =
     algorithms,
     clockTolerance: clockSkew,
     currentDate: new Date(now()),
-    requiredClaims: ['sub', 'exp'],
   };
   try {
     const { payload } = await jwtVerify(token, keySet.getKey, options);

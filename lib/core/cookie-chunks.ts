@@ -56,8 +56,7 @@ function chunkEnd(value: string, start: number, room: number, isEncoded: boolean
   if (!isEncoded) return Math.max(start, Math.min(value.length, start + room));
   let end = start;
   let left = room;
-  while (end < value.length) {
-    const character = String.fromCodePoint(value.codePointAt(end) ?? 0);
+  for (const character of value.slice(start)) {
     left -= percentEncode(character).length;
     if (left < 0) break;
     end += character.length;
@@ -95,7 +94,7 @@ function* allCandidates(cookies: RequestCookies, name: string): Generator<string
 
   yield* firstsAndLasts(chain);
   // Shortest first: a real session has few chunks, however many a stranger appended.
-  for (let length = 1; length < Math.min(chain.length, MAX_CANDIDATES); length += 1) {
+  for (let length = 1; length < chain.length; length += 1) {
     yield* firstsAndLasts(chain.slice(0, length));
   }
   for (let mixture = 0; mixture < MAX_CANDIDATES; mixture += 1) {
@@ -125,7 +124,7 @@ function distinctValues(cookies: RequestCookies, name: string): readonly string[
 
 /** A tossed cookie of a deeper path comes first, one that is merely newer comes last: keep both ends. */
 function firstAndLast(values: readonly string[], max: number): readonly string[] {
-  return values.length <= max ? values : [...values.slice(0, max / 2), ...values.slice(-max / 2)];
+  return [...values.slice(0, max / 2), ...values.slice(-max / 2)];
 }
 
 /**

@@ -36,7 +36,7 @@ export async function withDeadline<Result>(
 ): Promise<Result> {
   const deadline = createDeadline(timeoutMs);
   const expiry = new Promise<never>((_resolve, reject) => {
-    deadline.signal.addEventListener('abort', () => reject(onTimeout()), { once: true });
+    deadline.signal.addEventListener('abort', () => reject(onTimeout()));
   });
   try {
     return await Promise.race([start(deadline.signal), expiry]);

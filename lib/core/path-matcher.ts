@@ -83,11 +83,11 @@ function addPattern(root: PatternNode, text: string): void {
 }
 
 function addLiteral(root: PatternNode, path: string, isPrefix: boolean): void {
-  const bare = path === '/' ? path : path.replace(/\/$/, '');
+  const bare = path.replace(/\/$/, '');
   if (isPrefix) nodeAt(root, path).isPrefix = true;
   // Express reads `/dashboard` and `/dashboard/` as one path, so a pattern for either is one for both.
   nodeAt(root, bare).isPath = true;
-  if (bare !== '/') nodeAt(root, `${bare}/`).isPath = true;
+  nodeAt(root, `${bare}/`).isPath = true;
 }
 
 function nodeAt(root: PatternNode, start: string): PatternNode {

@@ -78,8 +78,7 @@ function remainderAfter(tokens: readonly Token[]): Token {
 function trimEnd(tokens: readonly Token[]): Token[] {
   const last = tokens.at(-1);
   if (last?.type !== 'text' || !last.value.endsWith('/')) return [...tokens];
-  const value = last.value.slice(0, -1);
-  return value === '' ? tokens.slice(0, -1) : [...tokens.slice(0, -1), { type: 'text', value }];
+  return [...tokens.slice(0, -1), { type: 'text', value: last.value.slice(0, -1) }];
 }
 
 function widen(token: Token): Token {

@@ -25,8 +25,7 @@ export function requestPath(target: string): string | undefined {
   if (start === undefined)
     return /^(?:\*?$|[?#])/.test(target) ? `/${target.slice(0, endOfPath(target, 0))}` : undefined;
   const end = endOfPath(target, start);
-  if (start === end) return '/';
-  return start === 0 && end === target.length ? target : target.slice(start, end);
+  return start === end ? '/' : target.slice(start, end);
 }
 
 /** Whether everybody reads this path alike, but for letter case and a trailing slash. */
@@ -53,7 +52,7 @@ export function pathReadings(path: string): ReadonlySet<string> | undefined {
       if (dots > MAX_DOT_SEGMENTS) return undefined;
       for (let kept = 0; kept <= dots; kept++) readings.add(join(resolveDots(solid, kept)));
       // The WHATWG parser counts an empty segment as one that `..` removes; POSIX paths do not.
-      if (dots > 0 && solid.length < segments.length - 1) readings.add(join(resolveDots(segments, 0)));
+      readings.add(join(resolveDots(segments, 0)));
     }
   }
   return readings;
@@ -64,12 +63,11 @@ export function pathReadings(path: string): ReadonlySet<string> | undefined {
  * `s` meet there; and `Σ` has two lower cases, chosen by what follows it.
  */
 export function foldCase(text: string): string {
-  return isAscii(text) ? text.toLowerCase() : text.toUpperCase().toLowerCase().replaceAll('ς', 'σ');
+  return text.toUpperCase().toLowerCase().replaceAll('ς', 'σ');
 }
 
 /** Decodes what can be decoded and keeps the rest: one bad escape must not hide the others. */
 export function decodeLeniently(text: string): string {
-  if (!text.includes('%')) return text;
   return tryDecode(text) ?? text.replaceAll(/(?:%[\da-f]{2})+/gi, (run) => tryDecode(run) ?? decodeAscii(run));
 }
 
@@ -92,8 +90,8 @@ function decodings(path: string): Set<string> {
   const once = decodeLeniently(raw);
   const texts = new Set([raw, once, decodeLeniently(once)]);
   // Node hands out the bytes of a target as Latin-1; a proxy that is handed them on may take them for UTF-8.
-  if (!isAscii(raw)) texts.add(Buffer.from(raw, 'latin1').toString('utf8'));
-  for (const text of [...texts]) if (!isAscii(text)) texts.add(composeLetters(text));
+  texts.add(Buffer.from(raw, 'latin1').toString('utf8'));
+  for (const text of [...texts]) texts.add(composeLetters(text));
   return texts;
 }
 
@@ -108,7 +106,7 @@ function tidy(text: string): string {
 
 /** `//host/path` is a host and a path to whoever resolves it as a reference (RFC 3986 §4.2). */
 function withoutAuthority(text: string): string {
-  return text.startsWith('//') ? text.replace(/^\/+[^/]*/, '') : text;
+  return text.replace(/^\/{2,}[^/]*/, '');
 }
 
 /**
@@ -143,8 +141,4 @@ function tryDecode(text: string): string | undefined {
 
 function decodeAscii(run: string): string {
   return run.replaceAll(/%[0-7][\da-f]/gi, (escape) => String.fromCharCode(parseInt(escape.slice(1), 16)));
-}
-
-function isAscii(text: string): boolean {
-  return /^[\0-\x7f]*$/.test(text);
 }

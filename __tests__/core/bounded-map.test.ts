@@ -1,0 +1,27 @@
+import { createBoundedMap } from '../../lib/core/bounded-map.ts';
+
+let time: number;
+const now = (): number => time;
+
+beforeEach(() => {
+  time = 1_000;
+});
+
+describe('a bounded map', () => {
+  it('forgets the entry that was used least recently once there are too many', () => {
+    const map = createBoundedMap<string>({ max: 2, ttlMs: 60_000, now });
+    map.set('a', '1').set('b', '2');
+    map.get('a');
+    map.set('c', '3');
+    expect([map.get('a'), map.get('b'), map.get('c')]).toEqual(['1', undefined, '3']);
+  });
+
+  it('holds an entry until its time is over by the given clock, and not longer', () => {
+    const map = createBoundedMap<string>({ max: 2, ttlMs: 60_000, now });
+    map.set('a', '1');
+    time += 60_000;
+    expect(map.get('a')).toBe('1');
+    time += 1;
+    expect(map.get('a')).toBeUndefined();
+  });
+});
