@@ -1,4 +1,5 @@
-import { createEmit } from '../../lib/session/events.ts';
+import createDebug from 'debug';
+import { createEmit, createExplain } from '../../lib/session/events.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 
 const event = { type: 'sign_in_failed', code: 'access_denied' } as const;
@@ -16,7 +17,23 @@ it('tells the listener what happened and in which adapter', () => {
 });
 
 it('needs no listener', () => {
-  expect(() => createEmit('backend', undefined, () => undefined)(event)).not.toThrow();
+  const explained: string[] = [];
+  createEmit('backend', undefined, (format, ...values) => void explained.push([format, ...values].join(' ')))(event);
+  expect(explained).toEqual(['%s sign_in_failed']);
+});
+
+it('explains to whoever asks for express-auth-adapters* in DEBUG, under the adapter’s name', () => {
+  const { log } = createDebug;
+  const lines: unknown[] = [];
+  createDebug.log = (...given: unknown[]) => void lines.push(given[0]);
+  createDebug.enable('express-auth-adapters*');
+  try {
+    createExplain('backend')('a decision');
+  } finally {
+    createDebug.disable();
+    createDebug.log = log;
+  }
+  expect(lines).toEqual([expect.stringMatching(/express-auth-adapters:backend.*a decision/)]);
 });
 
 it.each([

@@ -81,6 +81,10 @@ describe('networkKey', () => {
     '_hidden',
   ])('has no key for what is no address: %p', (address) => expect(networkKey(address)).toBeUndefined());
 
+  it.each(['x[::1]', '[::1]x', '[::1]:80x', '192.0.2.1:', 'x192.0.2.1:80'])('takes %s for no address', (text) => {
+    expect(networkKey(text)).toBeUndefined();
+  });
+
   it('never throws', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void networkKey(text)));
     fc.assert(fc.property(fc.stringMatching(/^[0-9a-f:.%[\]]{0,40}$/), (text) => void networkKey(text)));

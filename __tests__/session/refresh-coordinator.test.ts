@@ -1,5 +1,5 @@
 import { AuthError } from '../../lib/errors.ts';
-import { createRefreshCoordinator } from '../../lib/session/refresh-coordinator.ts';
+import { createRefreshCoordinator, refreshKey } from '../../lib/session/refresh-coordinator.ts';
 import type { SettledRefresh, SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
 import { createClock } from '../support/clock.ts';
 
@@ -105,6 +105,23 @@ describe('one process', () => {
     await coordinator.run('two', answering(renewed));
     coordinator.forget('one');
     expect([coordinator.knows('one'), coordinator.knows('two')]).toEqual([false, true]);
+  });
+
+  it('forgets tokens that reached the browser already, where it is told to', async () => {
+    const { coordinator, answering, calls } = setUp();
+    await coordinator.run('key', answering(renewed));
+    coordinator.confirmDelivery('key');
+    coordinator.forget('key');
+    expect(coordinator.knows('key')).toBe(false);
+    expect(await coordinator.run('key', answering(ended))).toEqual({ settled: ended, isNew: true });
+    expect(calls()).toBe(2);
+  });
+
+  it('names a token by its adapter and a digest, never by itself', () => {
+    const key = refreshKey('b2b', { refreshToken: 'a refresh token' });
+    expect(key).toMatch(/^b2b:[\w-]{43}$/);
+    expect(refreshKey('backend', { refreshToken: 'a refresh token' })).not.toBe(key);
+    expect(refreshKey('b2b', { refreshToken: 'another one' })).not.toBe(key);
   });
 
   it('shares a failure among those who wait, and remembers none of it', async () => {

@@ -103,7 +103,75 @@ describe('the time budget', () => {
   });
 });
 
+describe('a verified session', () => {
+  it('is known by its cookie for as long as its source says, and no longer than its token', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const source = createMemorySource(provider, clock);
+    const visitFor = async (validForMs: number) => {
+      const app = createMemoryApp({
+        clock,
+        provider,
+        source: {
+          verify: async (content) => {
+            const verdict = await source.verify(content);
+            return verdict.kind === 'live' ? { ...verdict, validUntil: clock.now() + validForMs } : verdict;
+          },
+        },
+      });
+      const header = createMemoryBrowser(provider.issue('ada')).header();
+      await visit(app, header);
+      return (atMs: number) => {
+        clock.advance(atMs);
+        return app.resolver.peek(header) !== undefined;
+      };
+    };
+    const isKnownBriefly = await visitFor(1_000);
+    expect([isKnownBriefly(999), isKnownBriefly(1)]).toEqual([true, false]);
+    const isKnownLong = await visitFor(2 * tokenLifetimeMs);
+    expect([isKnownLong(tokenLifetimeMs - 1), isKnownLong(1)]).toEqual([true, false]);
+  });
+
+  it('needs no second look where nobody else can end it', async () => {
+    const { app, resolver, clock, browser } = setUp();
+    await visit(app, browser.header());
+    clock.advance(tokenLifetimeMs - 1);
+    expect(resolver.peek(browser.header())).toBeDefined();
+    expect(resolver.peek(undefined)).toBeUndefined();
+  });
+
+  it('that the difference of clocks keeps alive is not renewed ahead of time where that is turned off', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const source = createMemorySource(provider, clock);
+    const app = createMemoryApp({
+      clock,
+      provider,
+      refreshWindow: 0,
+      source: {
+        verify: async (content) => {
+          const verdict = await source.verify({ ...content, expiresAt: content.expiresAt + 5_000 });
+          return verdict.kind === 'live'
+            ? { ...verdict, session: { ...verdict.session, expiresAt: content.expiresAt } }
+            : verdict;
+        },
+      },
+    });
+    const browser = createMemoryBrowser(provider.issue('ada'));
+    clock.advance(tokenLifetimeMs + 1);
+    const { session, later } = await visit(app, browser.header());
+    expect([session?.user.id, later]).toEqual(['ada', undefined]);
+  });
+});
+
 describe('an outage', () => {
+  it('of the signing keys is nobody’s sign-out', async () => {
+    const outage = new AuthError('provider_unavailable');
+    const { app, browser, eventTypes } = setUp({ source: { verify: () => Promise.reject(outage) } });
+    await expect(visit(app, browser.header())).rejects.toBe(outage);
+    expect(eventTypes()).toEqual([]);
+  });
+
   it('is told from a sign-out, costs no cookie, and is over when it is over', async () => {
     const { app, provider, clock, browser, eventTypes } = setUp();
     clock.advance(tokenLifetimeMs);
@@ -349,7 +417,10 @@ describe('the shared tombstones', () => {
     const browser = createMemoryBrowser(one.provider.issue('ada'));
     expect((await visit(one, browser.header())).session?.user.id).toBe('ada');
     await two.resolver.signOut(browser.header());
-    clock.advance(5_001);
+    clock.advance(5_000);
+    expect(one.resolver.peek(browser.header())).toBeDefined();
+    clock.advance(1);
+    expect(one.resolver.peek(browser.header())).toBeUndefined();
     expect((await visit(one, browser.header())).session).toBeNull();
     clock.advance(tokenLifetimeMs);
     expect((await visit(one, browser.header())).session).toBeNull();

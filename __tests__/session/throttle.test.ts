@@ -159,6 +159,15 @@ describe('attempts at once', () => {
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
   });
 
+  it('that end where the address is not known count as they would elsewhere', async () => {
+    for (let count = 0; count < 20; count += 1) {
+      await (await throttle.attempt('ada@example.com', undefined)).cancelled();
+      await (await throttle.attempt('ada@example.com', undefined)).succeeded();
+    }
+    for (let count = 0; count < 10; count += 1) await throttle.attempt('ada@example.com', undefined);
+    await expect(throttle.attempt('ada@example.com', undefined)).rejects.toMatchObject({ code: 'rate_limited' });
+  });
+
   it('that were cancelled count for nothing', async () => {
     for (let count = 0; count < 150; count += 1) {
       await (await throttle.attempt('ada@example.com', home)).cancelled();
@@ -194,6 +203,8 @@ describe('the memory it takes', () => {
     await limiter.count('d');
     expect((await limiter.count('a')).isOverLimit).toBe(true);
     expect((await limiter.count('b')).isOverLimit).toBe(false);
+    await limiter.count('e');
+    await limiter.count('f');
     expect(jest.getTimerCount()).toBe(3);
   });
 

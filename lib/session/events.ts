@@ -23,8 +23,7 @@ export function createEmit(adapter: AdapterName, onEvent: OnEvent | undefined, e
       explain('onEvent failed: %s', failure instanceof Error ? failure.message : typeof failure);
     };
     try {
-      const result = listen({ ...body, adapter });
-      if (typeof result === 'object' && result !== null) Promise.resolve(result).catch(quietly);
+      Promise.resolve(listen({ ...body, adapter })).catch(quietly);
     } catch (error) {
       quietly(error);
     }

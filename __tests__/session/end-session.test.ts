@@ -1,0 +1,157 @@
+import { AuthError } from '../../lib/errors.ts';
+import type { SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
+import { createClock } from '../support/clock.ts';
+import {
+  createMemoryApp,
+  createMemoryBrowser,
+  createMemoryProvider,
+  createMemorySource,
+  tokenLifetimeMs,
+  visit,
+} from '../support/memory-sessions.ts';
+import type { MemoryApp, MemoryAppSetup, MemoryBrowser } from '../support/memory-sessions.ts';
+
+interface World {
+  readonly app: MemoryApp;
+  readonly browser: MemoryBrowser;
+  readonly sessionId: string;
+}
+
+/** A visitor of an app whose source differs from the usual one. */
+function setUp(change: (source: ReturnType<typeof createMemorySource>) => MemoryAppSetup): World {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const app = createMemoryApp({ clock, provider, ...change(createMemorySource(provider, clock)) });
+  const content = provider.issue('ada');
+  return { app, browser: createMemoryBrowser(content), sessionId: content.sessionId };
+}
+
+const plain = (setup: MemoryAppSetup = {}): World => setUp(() => setup);
+
+const isSignedIn = async ({ app, browser }: World): Promise<boolean> =>
+  (await visit(app, browser.header())).session !== null;
+
+/** Notes what the shared coordinator is told and asked. */
+function recording(answer: (sessionId: string) => Promise<boolean> = () => Promise.resolve(false)) {
+  const told: [string, number][] = [];
+  const asked: string[] = [];
+  const shared: SharedCoordinator = {
+    coordinate: (_key, refresh) => refresh(),
+    endSession: async (sessionId, ttlMs) => void told.push([sessionId, ttlMs]),
+    isEnded: (sessionId) => {
+      asked.push(sessionId);
+      return answer(sessionId);
+    },
+  };
+  return { shared, told, asked };
+}
+
+describe('signing out', () => {
+  it('is why the next request with the same cookie is rejected', async () => {
+    const world = plain();
+    await world.app.resolver.signOut(world.browser.header());
+    expect(world.app.events).toEqual([]);
+    expect(await isSignedIn(world)).toBe(false);
+    expect(world.app.events).toEqual([{ type: 'session_rejected', reason: 'signed_out' }]);
+  });
+
+  it('is told to the other processes for as long as a token of the session may be valid', async () => {
+    const { shared, told } = recording();
+    const { app, browser, sessionId } = plain({ shared });
+    await app.resolver.signOut(browser.header());
+    expect(told).toEqual([[sessionId, tokenLifetimeMs + 25_000]]);
+  });
+
+  it('elsewhere is why a request is rejected here', async () => {
+    const world = plain(recording(() => Promise.resolve(true)));
+    expect(await isSignedIn(world)).toBe(false);
+    expect(world.app.events).toEqual([{ type: 'session_rejected', reason: 'signed_out' }]);
+  });
+
+  it('works without the others where they cannot be told or asked, and says so each time', async () => {
+    const down = () => Promise.reject(new Error('no Redis'));
+    const world = plain({ shared: { coordinate: (_key, refresh) => refresh(), endSession: down, isEnded: down } });
+    const unavailable = { type: 'coordinator_unavailable', operation: 'tombstone' };
+    expect(await isSignedIn(world)).toBe(true);
+    expect(world.app.events).toEqual([unavailable]);
+    await world.app.resolver.signOut(world.browser.header());
+    expect(world.app.events).toEqual([unavailable, unavailable]);
+    expect(await isSignedIn(world)).toBe(false);
+  });
+
+  it('reaches every cookie of the session, verified before or not', async () => {
+    const world = plain({ refreshWindow: 60 });
+    world.app.clock.advance(tokenLifetimeMs - 30_000);
+    const { later } = await visit(world.app, world.browser.header());
+    const elsewhere = createMemoryBrowser();
+    elsewhere.receive((await later)!);
+    await visit(world.app, elsewhere.header());
+    expect(world.app.resolver.peek(elsewhere.header())).toBeDefined();
+    await world.app.resolver.signOut(world.browser.header());
+    expect(world.app.resolver.peek(elsewhere.header())).toBeUndefined();
+    expect(await isSignedIn({ ...world, browser: elsewhere })).toBe(false);
+  });
+
+  it('of a session that the provider gave no id forgets that its cookie was verified, and tells nobody', async () => {
+    const { shared, told, asked } = recording();
+    const world = setUp((source) => ({
+      shared,
+      source: {
+        read: async (cookies) => {
+          const outcome = await source.read(cookies);
+          if (outcome.kind !== 'stored') return outcome;
+          return { ...outcome, candidates: outcome.candidates.map((one) => ({ ...one, sessionId: undefined })) };
+        },
+      },
+    }));
+    expect(await isSignedIn(world)).toBe(true);
+    expect(world.app.resolver.peek(world.browser.header())).toBeDefined();
+    await world.app.resolver.signOut(world.browser.header());
+    expect(world.app.resolver.peek(world.browser.header())).toBeUndefined();
+    expect([told, asked]).toEqual([[], []]);
+  });
+
+  it('counts for a sealed cookie whatever can be said of its token, as only we can have made it', async () => {
+    let isDown = true;
+    const world = setUp((source) => ({
+      source: {
+        verify: (content) => (isDown ? Promise.reject(new AuthError('provider_unavailable')) : source.verify(content)),
+      },
+    }));
+    await world.app.resolver.signOut(world.browser.header());
+    isDown = false;
+    expect(await isSignedIn(world)).toBe(false);
+  });
+
+  it('counts for an unsealed cookie whose token is genuine but expired', async () => {
+    const world = setUp(() => ({ source: { isSealed: false } }));
+    world.app.clock.advance(tokenLifetimeMs);
+    await world.app.resolver.signOut(world.browser.header());
+    expect(await isSignedIn(world)).toBe(false);
+    expect(world.app.provider.calls).toEqual([]);
+  });
+
+  it('counts for no unsealed cookie while nobody can tell whether its token is genuine', async () => {
+    let isDown = true;
+    const world = setUp((source) => ({
+      source: {
+        isSealed: false,
+        verify: (content) => (isDown ? Promise.reject(new AuthError('provider_unavailable')) : source.verify(content)),
+      },
+    }));
+    await world.app.resolver.signOut(world.browser.header());
+    isDown = false;
+    expect(await isSignedIn(world)).toBe(true);
+  });
+});
+
+describe('a session that is replaced', () => {
+  it('ends here alone: elsewhere its requests are on their way, too, and keep their cookies', async () => {
+    const { shared, told } = recording();
+    const world = plain({ shared });
+    await world.app.resolver.replace(world.browser.header(), 'another session');
+    expect(told).toEqual([]);
+    expect(await isSignedIn(world)).toBe(false);
+    expect(world.app.events).toEqual([]);
+  });
+});

@@ -1,0 +1,157 @@
+import { createClock } from '../support/clock.ts';
+import {
+  createMemoryApp,
+  createMemoryBrowser,
+  createMemoryProvider,
+  createMemorySource,
+  toCookie,
+  tokenLifetimeMs,
+  visit,
+} from '../support/memory-sessions.ts';
+import type { MemoryAppSetup } from '../support/memory-sessions.ts';
+
+const settled = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
+
+function setUp(change: (source: ReturnType<typeof createMemorySource>) => MemoryAppSetup = () => ({})) {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const source = createMemorySource(provider, clock);
+  const app = createMemoryApp({ clock, provider, ...change(source) });
+  const content = provider.issue('ada');
+  const browser = createMemoryBrowser(content);
+  clock.advance(tokenLifetimeMs);
+  return { app, clock, provider, content, browser, visitNow: () => visit(app, browser.header()) };
+}
+
+/** An app whose refresh answers only when the gate is opened. */
+function withGate() {
+  const gate = Promise.withResolvers<unknown>();
+  const clock = createClock();
+  const app = createMemoryApp({ clock, pause: (what) => (what === 'answer' ? gate.promise : settled()) });
+  const content = app.provider.issue('ada');
+  const browser = createMemoryBrowser(content);
+  clock.advance(tokenLifetimeMs);
+  return { app, clock, content, browser, open: () => gate.resolve(undefined) };
+}
+
+describe('a renewal', () => {
+  it('is told once, with whom it was for, however many requests waited for it', async () => {
+    const { app, content, visitNow } = setUp();
+    await Promise.all([visitNow(), visitNow(), visitNow()]);
+    await visitNow();
+    expect(app.events).toEqual([{ type: 'session_refreshed', userId: 'ada', sessionId: content.sessionId }]);
+  });
+
+  it('says nothing of a session id where the provider gave none', async () => {
+    const { app, visitNow } = setUp((source) => ({
+      source: { toStored: (content) => ({ ...source.toStored(content), sessionId: undefined }) },
+    }));
+    await visitNow();
+    expect(app.events).toStrictEqual([{ type: 'session_refreshed', userId: 'ada' }]);
+  });
+
+  it('that reached the browser is kept for stragglers, for 25 seconds', async () => {
+    const { app, clock, content, provider, browser, visitNow } = setUp();
+    browser.receive(await visitNow());
+    const straggler = createMemoryBrowser(content).header();
+    clock.advance(25_000);
+    expect((await visit(app, straggler)).session?.user.id).toBe('ada');
+    clock.advance(1);
+    expect((await visit(app, straggler)).session).toBeNull();
+    expect(provider.calls).toEqual([content.refreshToken, content.refreshToken]);
+  });
+
+  it('is followed through what was renewed since, over all the keys that led to it', async () => {
+    const { app, clock, content, provider, browser, visitNow } = setUp();
+    await visitNow();
+    clock.advance(tokenLifetimeMs);
+    // It has not reached the browser either; what it spent is known under both tokens.
+    browser.receive(await visitNow());
+    const oldest = createMemoryBrowser(content).header();
+    clock.advance(25_001);
+    expect((await visit(app, oldest)).session).toBeNull();
+    expect(provider.calls).toHaveLength(3);
+  });
+
+  it('is no renewal where its answer is nothing of ours', async () => {
+    const { app, browser, visitNow } = setUp(() => ({ source: { deserialize: () => undefined } }));
+    await expect(visitNow()).rejects.toMatchObject({ code: 'token_rejected' });
+    expect(app.events).toEqual([]);
+    expect(browser.cookie).toBeDefined();
+  });
+
+  it('that the provider did not answer says why to whoever looks, and not to the visitor', async () => {
+    const { app, provider, visitNow } = setUp();
+    provider.fault = 'outage';
+    await expect(visitNow()).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      retryAfter: 5,
+      cause: expect.objectContaining({ message: 'down' }),
+    });
+    expect(app.events).toEqual([{ type: 'refresh_failed', code: 'provider_unavailable' }]);
+  });
+
+  it('whose tokens can never be accepted is not repeated before the provider may have been mended', async () => {
+    const { clock, provider, visitNow } = setUp((source) => ({
+      source: {
+        verify: async (content) =>
+          content.refreshToken === 'refresh-1' ? source.verify(content) : { kind: 'invalid', reason: 'audience' },
+      },
+    }));
+    await expect(visitNow()).rejects.toMatchObject({ code: 'token_rejected' });
+    clock.advance(25_000);
+    await expect(visitNow()).rejects.toMatchObject({ code: 'token_rejected' });
+    expect(provider.calls).toHaveLength(1);
+    clock.advance(1);
+    expect((await visitNow()).session).toBeNull();
+    expect(provider.calls).toHaveLength(2);
+  });
+
+  it('follows no endless chain of answers that have all expired', async () => {
+    const { app, clock, content, provider } = setUp();
+    const holders = [content];
+    for (let hop = 0; hop < 4; hop += 1) {
+      const { cookies } = await visit(app, createMemoryBrowser(holders.at(-1)).header());
+      const browser = createMemoryBrowser();
+      browser.receive({ cookies });
+      holders.push(JSON.parse(Buffer.from(browser.cookie ?? '', 'base64url').toString()));
+      clock.advance(tokenLifetimeMs);
+    }
+    const callsSoFar = provider.calls.length;
+    await expect(visit(app, `memory=${toCookie(content)}`)).rejects.toMatchObject({ code: 'token_rejected' });
+    expect(provider.calls).toHaveLength(callsSoFar);
+    expect((await visit(app, `memory=${toCookie(holders[1]!)}`)).session?.user.id).toBe('ada');
+  });
+});
+
+describe('a sign-out while a renewal is under way', () => {
+  it('wins, and nothing of the renewal is left for later', async () => {
+    const { app, clock, browser, content, open } = withGate();
+    const waiting = visit(app, browser.header());
+    while (app.provider.calls.length === 0) await settled();
+    await app.resolver.signOut(browser.header());
+    open();
+    expect((await waiting).session).toBeNull();
+    expect(app.events).toEqual([{ type: 'session_rejected', reason: 'signed_out' }]);
+    clock.advance(2 * tokenLifetimeMs);
+    expect((await visit(app, browser.header())).session).toBeNull();
+    expect(new Set(app.provider.calls)).toEqual(new Set([content.refreshToken]));
+  });
+
+  it('wins under the id that the provider renews the session under, too', async () => {
+    const { app, visitNow, provider } = setUp((source) => ({
+      source: {
+        refresh: async (content) => {
+          const outcome = await source.refresh(content, new AbortController().signal);
+          return outcome.kind === 'renewed'
+            ? { kind: 'renewed', content: { ...outcome.content, sessionId: 'its next id' } }
+            : outcome;
+        },
+      },
+    }));
+    const next = { ...provider.issue('ada'), sessionId: 'its next id' };
+    await app.resolver.signOut(`memory=${toCookie(next)}`);
+    expect((await visitNow()).session).toBeNull();
+    expect(app.events).toEqual([{ type: 'session_rejected', reason: 'signed_out' }]);
+  });
+});
