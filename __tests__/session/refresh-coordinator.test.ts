@@ -9,9 +9,13 @@ const ended: SettledRefresh = { kind: 'ended', reason: 'invalid_grant' };
 function setUp({ shared, timeoutMs = 5_000 }: { shared?: SharedCoordinator; timeoutMs?: number } = {}) {
   const clock = createClock();
   const events: string[] = [];
+  const told: unknown[] = [];
   const coordinator = createRefreshCoordinator({
     now: clock.now,
-    emit: ({ type }) => void events.push(type),
+    emit: (event) => {
+      events.push(event.type);
+      told.push(event);
+    },
     timeoutMs,
     shared,
   });
@@ -20,7 +24,7 @@ function setUp({ shared, timeoutMs = 5_000 }: { shared?: SharedCoordinator; time
     calls += 1;
     return Promise.resolve(settled);
   };
-  return { clock, events, coordinator, answering, calls: () => calls };
+  return { clock, events, told, coordinator, answering, calls: () => calls };
 }
 
 const failing = (error: Error) => () => Promise.reject(error);
@@ -213,9 +217,9 @@ describe('several processes', () => {
 
   it('goes on alone where the coordinator fails, and says so', async () => {
     const shared = { ...passing, coordinate: () => Promise.reject(new Error('no Redis')) };
-    const { coordinator, answering, events } = setUp({ shared });
+    const { coordinator, answering, told } = setUp({ shared });
     expect(await coordinator.run('key', answering(renewed))).toEqual({ settled: renewed, isNew: true });
-    expect(events).toEqual(['coordinator_unavailable']);
+    expect(told).toEqual([{ type: 'coordinator_unavailable', operation: 'refresh' }]);
   });
 
   it("does not ask a provider again that another process found out of reach, nor call that the coordinator's failure", async () => {

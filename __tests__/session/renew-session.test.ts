@@ -138,6 +138,19 @@ describe('a sign-out while a renewal is under way', () => {
     expect(new Set(app.provider.calls)).toEqual(new Set([content.refreshToken]));
   });
 
+  it('is looked for among the others once before the token is spent, and once after', async () => {
+    const asked: string[] = [];
+    const { content, visitNow } = setUp(() => ({
+      shared: {
+        coordinate: (_key, refresh) => refresh(),
+        endSession: () => Promise.resolve(),
+        isEnded: async (sessionId) => asked.push(sessionId) > 2,
+      },
+    }));
+    expect((await visitNow()).session?.user.id).toBe('ada');
+    expect(asked).toEqual([content.sessionId, content.sessionId]);
+  });
+
   it('wins under the id that the provider renews the session under, too', async () => {
     const { app, visitNow, provider } = setUp((source) => ({
       source: {

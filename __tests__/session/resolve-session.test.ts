@@ -132,6 +132,15 @@ describe('a verified session', () => {
     expect([isKnownLong(tokenLifetimeMs - 1), isKnownLong(1)]).toEqual([true, false]);
   });
 
+  it('keeps its place, however many duplicates further back were verified since', async () => {
+    const { app, resolver, provider, browser } = setUp({ maxCachedSessions: 2 });
+    await visit(app, browser.header());
+    for (const user of ['grace', 'joan', 'mary']) {
+      await visit(app, `memory=rubbish; memory=${toCookie(provider.issue(user))}`);
+    }
+    expect(resolver.peek(browser.header())?.user.id).toBe('ada');
+  });
+
   it('needs no second look where nobody else can end it', async () => {
     const { app, resolver, clock, browser } = setUp();
     await visit(app, browser.header());

@@ -75,6 +75,22 @@ it('pushes nothing out by adding what it holds already', () => {
   expect(sessions.get('two')).toBeDefined();
 });
 
+it('gives no place to what has expired', () => {
+  const sessions = createVerifiedSessions(2, clock.now);
+  sessions.add('valid', verified());
+  for (const cookie of ['late', 'later', 'latest']) sessions.add(cookie, verified(0));
+  expect(sessions.get('valid')).toBeDefined();
+});
+
+it('takes back the place of what was found expired', () => {
+  const sessions = createVerifiedSessions(4, clock.now);
+  sessions.add('short', verified(1));
+  clock.advance(1);
+  expect(sessions.get('short')).toBeUndefined();
+  for (const cookie of ['one', 'two', 'three', 'four']) sessions.add(cookie, verified());
+  expect(sessions.get('one')).toBeDefined();
+});
+
 it('holds at least half of what it may, the newest', () => {
   const sessions = createVerifiedSessions(10, clock.now);
   for (let index = 0; index < 100; index += 1) sessions.add(`cookie-${index}`, verified());
