@@ -2,6 +2,8 @@ import { AuthError } from '../../lib/errors.ts';
 import type { B2bSignIn } from '../../lib/b2b/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { sendText } from '../support/hosts.ts';
+import { itAtRoot } from '../support/only.ts';
 import type { Visitor } from '../support/visitor.ts';
 
 let provider: SharedProvider;
@@ -285,38 +287,38 @@ describe('onSignIn', () => {
     const hooked = await startB2bApp({
       provider,
       options: { onSignIn },
-      after: (express) =>
-        void express.use((error: Error | undefined, _req: unknown, res: any, next: () => void) =>
-          error === undefined ? next() : res.status(500).send(`application: ${error.message}`),
-        ),
+      after: (host) => host.onError((error, _req, res) => sendText(res, `application: ${error.message}`, 500)),
     });
     await run(hooked, hooked.visitor());
     await hooked.close();
   }
 
-  it('runs once per sign-in, after verification and before any cookie, with session, request and returnTo', async () => {
-    const calls: B2bSignIn[] = [];
-    await withHook(
-      (signIn) => void calls.push(signIn),
-      async (hooked, visitor) => {
-        const callback = await callbackOf(visitor, '/login?returnTo=/a?b', hooked);
-        const cookie = visitor.cookieHeader();
-        await Promise.all([
-          visitor.get(callback),
-          hooked.visitor().get(callback, { headers: { cookie } }),
-          hooked.visitor().get(callback, { headers: { cookie } }),
-        ]);
-      },
-    );
-    expect(calls).toHaveLength(1);
-    const [{ session, req, returnTo }] = calls as [B2bSignIn];
-    expect(session).toMatchObject({ adapter: 'b2b', user: { email: demoUsers.personal.email } });
-    expect(session.claims.sub).toBe(demoUsers.personal.id);
-    expect(req.url).toContain('/callback?');
-    expect(returnTo).toBe('/a?b');
-  });
+  itAtRoot(
+    'runs once per sign-in, after verification and before any cookie, with session, request and returnTo',
+    async () => {
+      const calls: B2bSignIn[] = [];
+      await withHook(
+        (signIn) => void calls.push(signIn),
+        async (hooked, visitor) => {
+          const callback = await callbackOf(visitor, '/login?returnTo=/a?b', hooked);
+          const cookie = visitor.cookieHeader();
+          await Promise.all([
+            visitor.get(callback),
+            hooked.visitor().get(callback, { headers: { cookie } }),
+            hooked.visitor().get(callback, { headers: { cookie } }),
+          ]);
+        },
+      );
+      expect(calls).toHaveLength(1);
+      const [{ session, req, returnTo }] = calls as [B2bSignIn];
+      expect(session).toMatchObject({ adapter: 'b2b', user: { email: demoUsers.personal.email } });
+      expect(session.claims.sub).toBe(demoUsers.personal.id);
+      expect(req.url).toContain('/callback?');
+      expect(returnTo).toBe('/a?b');
+    },
+  );
 
-  it.each([
+  itAtRoot.each([
     ['/tenants/1?x#y', '/tenants/1?x#y'],
     ['https://evil.example/', '/a'],
     ['//evil.example', '/a'],

@@ -5,6 +5,7 @@ import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { ConfigurationError } from '../../lib/errors.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, B2bAppSetup, SharedProvider } from '../support/b2b-app.ts';
+import { itAtRoot } from '../support/only.ts';
 
 let provider: SharedProvider;
 let app: B2bApp;
@@ -301,7 +302,7 @@ describe('each option', () => {
     expect(new URL(out.location).searchParams.get('return_to')).toBe('https://app.example.com/');
   });
 
-  it('appBaseUrl with a path: once, whether it names the mount path or not', async () => {
+  itAtRoot('appBaseUrl with a path: once, whether it names the mount path or not', async () => {
     for (const [appBaseUrl, expected] of [
       ['https://example.com/app', 'https://example.com/app/callback'],
       ['https://example.com', 'https://example.com/app/callback'],

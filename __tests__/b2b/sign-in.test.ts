@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { unsealData } from 'iron-session';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { protocolAttributes } from '../support/variant.ts';
+import { itAtRoot } from '../support/only.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 let provider: SharedProvider;
@@ -48,7 +50,7 @@ describe('the flow cookie', () => {
     expect(start.setCookies).toHaveLength(1);
     const [pair, ...attributes] = (start.setCookies[0] ?? '').split('; ');
     expect(pair).toMatch(/^b2b-session-flow-[0-9a-f]{16}=Fe26\.2\*1\*/);
-    expect(attributes.sort()).toEqual(['HttpOnly', 'Max-Age=600', 'Path=/', 'SameSite=Lax']);
+    expect(attributes.sort()).toEqual(['HttpOnly', 'Max-Age=600', 'Path=/', 'SameSite=Lax', ...protocolAttributes]);
     expect(pair).not.toContain(parametersOf(start).get('state'));
   });
 
@@ -140,7 +142,7 @@ describe('several tabs', () => {
     expect(ends).toEqual([400, 400, '/2', '/3', '/4', '/5', '/6']);
   });
 
-  it('cannot fill the request headers, however long the places that they return to', async () => {
+  itAtRoot('cannot fill the request headers, however long the places that they return to', async () => {
     const visitor = app.visitor();
     for (let tab = 0; tab < 5; tab += 1) {
       await visitor.get(`/login?returnTo=/${String(tab).repeat(2047)}`);

@@ -5,6 +5,7 @@ import type { SupabaseClient } from '@supabase/supabase-js';
 import { getSession, getSupabaseClient } from '../../lib/backend/index.ts';
 import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { sendJson, sendText } from '../support/hosts.ts';
 
 let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
@@ -15,11 +16,11 @@ function withClient(
   path: string,
   work: (client: SupabaseClient) => Promise<unknown>,
 ): BackendAppSetup['after'] & object {
-  return (express) => {
-    express.get(path, (req, res, next) => {
+  return (host) => {
+    host.get(path, (req, res, next) => {
       getSupabaseClient(req)
         .then(work)
-        .then((result) => res.json({ result }), next);
+        .then((result) => sendJson(res, { result }), next);
     });
   };
 }
@@ -43,11 +44,11 @@ describe('getSupabaseClient', () => {
   it('is one per request, made on first need', async () => {
     let same: boolean | undefined;
     await start({
-      after: (express) =>
-        void express.get('/twice', (req, res, next) => {
+      after: (host) =>
+        host.get('/twice', (req, res, next) => {
           Promise.all([getSupabaseClient(req), getSupabaseClient(req)]).then(([one, other]) => {
             same = one === other;
-            res.json({});
+            sendJson(res, {});
           }, next);
         }),
     });
@@ -123,7 +124,7 @@ describe('getSupabaseClient', () => {
 
   it('is a clear error where no adapter was mounted', async () => {
     await start({
-      before: (express) => void express.get('/early', (req, _res, next) => void getSupabaseClient(req).catch(next)),
+      before: (host) => host.get('/early', (req, _res, next) => getSupabaseClient(req).catch(next)),
     });
     const answer = await app.visitor().getJson('/early');
     expect(answer.json.thrown).toContain('mount backendAuth() with app.use() before it');
@@ -137,12 +138,12 @@ describe('late writes', () => {
     process.on('unhandledRejection', note);
     let late: Promise<unknown> = Promise.resolve();
     await start({
-      after: (express) =>
-        void express.get('/late', (req, res) => {
+      after: (host) =>
+        host.get('/late', (req, res) => {
           res.on('finish', () => {
             late = getSupabaseClient(req).then((client) => client.auth.signOut({ scope: 'local' }));
           });
-          res.send('sent');
+          sendText(res, 'sent');
         }),
     });
     for (const value of ['base64-e30', 'base64-bnVsbA', 'x']) {
@@ -165,12 +166,12 @@ describe('late writes', () => {
     let session: unknown = 'not asked';
     let asked: Promise<unknown> = Promise.resolve();
     await start({
-      after: (express) =>
-        void express.get('/late', (req, res) => {
+      after: (host) =>
+        host.get('/late', (req, res) => {
           res.on('finish', () => {
             asked = getSession(req).then((found) => (session = found));
           });
-          res.send('sent');
+          sendText(res, 'sent');
         }),
     });
     const visitor = await app.signedIn({ ttl: -60 });

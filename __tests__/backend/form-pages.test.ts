@@ -1,12 +1,14 @@
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { sendText } from '../support/hosts.ts';
+import { itAtRoot } from '../support/only.ts';
 
 let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
 afterEach(() => app.close());
 
 describe('the pages', () => {
-  it('redirect to the application’s own where it has some, with returnTo', async () => {
+  itAtRoot('redirect to the application’s own where it has some, with returnTo', async () => {
     await start({ options: { pages: { signIn: '/sign-in?from=auth', signUp: '/join' } } });
     const visitor = app.visitor();
     const signIn = await visitor.get('/auth/login?returnTo=/account');
@@ -22,20 +24,23 @@ describe('the pages', () => {
     ]);
   });
 
-  it('of the application’s own stay open under a pattern that covers everything, in their own spelling only', async () => {
-    const pages = { signIn: '/sign-in?from=auth', signUp: '/join' };
-    const after: BackendAppSetup['after'] = (host) => host.use((req, res) => void res.send(`page ${req.path}`));
-    await start({ options: { protectedRoutes: '/(.*)', pages }, after });
-    const visitor = app.visitor();
-    for (const path of ['/sign-in?from=auth&returnTo=%2Faccount', '/join']) {
-      expect(await visitor.get(path)).toMatchObject({ status: 200, text: expect.stringMatching(/^page /) });
-    }
-    for (const path of ['/', '/sign-in/more', '/sign-in%2f', '/SIGN-IN', '/join;x', '/join//']) {
-      expect({ path, status: (await visitor.get(path)).status }).toEqual({ path, status: 307 });
-    }
-  });
+  itAtRoot(
+    'of the application’s own stay open under a pattern that covers everything, in their own spelling only',
+    async () => {
+      const pages = { signIn: '/sign-in?from=auth', signUp: '/join' };
+      const after: BackendAppSetup['after'] = (host) => host.use((req, res) => sendText(res, `page ${req.url}`));
+      await start({ options: { protectedRoutes: '/(.*)', pages }, after });
+      const visitor = app.visitor();
+      for (const path of ['/sign-in?from=auth&returnTo=%2Faccount', '/join']) {
+        expect(await visitor.get(path)).toMatchObject({ status: 200, text: expect.stringMatching(/^page /) });
+      }
+      for (const path of ['/', '/sign-in/more', '/sign-in%2f', '/SIGN-IN', '/join;x', '/join//']) {
+        expect({ path, status: (await visitor.get(path)).status }).toEqual({ path, status: 307 });
+      }
+    },
+  );
 
-  it('carry a button for each provider, below the mount path, and never a key', async () => {
+  itAtRoot('carry a button for each provider, below the mount path, and never a key', async () => {
     const providers = ['github', { name: 'custom:acme', label: 'ACME <3' }];
     await start({ prefix: '/app', options: { providers } });
     for (const path of ['/app/auth/login', '/app/auth/signup']) {

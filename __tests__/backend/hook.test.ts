@@ -1,13 +1,14 @@
 import { AuthError } from '../../lib/backend/index.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { itAtRoot } from '../support/only.ts';
 
 let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
 afterEach(() => app.close());
 
 describe('the hook', () => {
-  it('runs once, after verification and before any cookie, and may send elsewhere', async () => {
+  itAtRoot('runs once, after verification and before any cookie, and may send elsewhere', async () => {
     const seen: unknown[] = [];
     await start({
       options: {

@@ -1,5 +1,6 @@
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
+import { describeAtRoot } from '../support/only.ts';
 
 let app: BackendApp;
 beforeAll(async () => {
@@ -9,7 +10,7 @@ afterAll(() => app.close());
 
 const wrong = { email: ada.email, password: 'wrong' };
 
-describe('with pages of the application’s own', () => {
+describeAtRoot('with pages of the application’s own', () => {
   it('the way there keeps the query that they have, and adds where to go next', async () => {
     const plain = await app.visitor().get('/auth/login');
     expect([plain.status, plain.headers.location]).toEqual([302, '/welcome?from=auth']);

@@ -1,6 +1,7 @@
 import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { Fault } from '../support/supabase-stand-in/index.ts';
+import { until } from '../support/until.ts';
 
 let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
@@ -38,6 +39,8 @@ describe('an expired token', () => {
         expect([path, answer.status, answer.setCookies]).toEqual([path, 503, []]);
       }
       expect(visitor.cookieHeader()).toBe(before);
+      // A request that joins a refresh which is about to be given up shares its fate.
+      await until(() => app.eventTypes().includes('refresh_failed'));
       app.supabase.heal();
       app.clock.advance(10_000);
       expect((await visitor.getJson('/auth/session')).status).toBe(200);

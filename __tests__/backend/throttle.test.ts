@@ -1,5 +1,6 @@
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { itOnExpress, itWithoutProxy } from '../support/only.ts';
 import type { Answer } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -50,8 +51,8 @@ describe('failed sign-ins', () => {
     expect((await guess()).status).toBe(401);
   });
 
-  it('count per network, by the address that the application trusts', async () => {
-    await start({ before: (express) => void express.set('trust proxy', 1) });
+  itOnExpress('count per network, by the address that the application trusts', async () => {
+    await start({ before: ({ express }) => express.set('trust proxy', 1) });
     const from = (address: string) => ({ 'x-forwarded-for': address });
     await guessTimes(10, ada.email, from('203.0.113.7'));
     expect((await guess(ada.email, from('203.0.113.7'))).status).toBe(429);
@@ -60,7 +61,7 @@ describe('failed sign-ins', () => {
     expect((await guess(ada.email, from('2001:db8:1:2:ffff::9'))).status).toBe(429);
   });
 
-  it('warn once where a proxy is not trusted, and limit no network then', async () => {
+  itWithoutProxy('warn once where a proxy is not trusted, and limit no network then', async () => {
     await start();
     const headers = { 'x-forwarded-for': '203.0.113.7' };
     for (let index = 0; index < 110; index += 1) {

@@ -2,7 +2,9 @@ import http from 'node:http';
 import { getSession } from '../../lib/b2b/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { sendJson, sendText } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';
+import { itOnExpress } from '../support/only.ts';
 
 let provider: SharedProvider;
 let app: B2bApp | undefined;
@@ -15,32 +17,33 @@ afterEach(async () => {
 });
 afterAll(() => provider.close());
 
-it('a request that the application dispatches once more meets the same adapter and the same session', async () => {
-  app = await startB2bApp({
-    provider,
-    after: (host) =>
-      host.get('/alias', (req, res, next) => {
-        getSession(req).then((before) => {
-          req.url = '/again';
-          host.get('/again', (again, _res, done) => {
-            getSession(again).then((after) => res.json(before !== null && before === after), done);
-          });
-          (host as unknown as http.RequestListener & ((...all: unknown[]) => void))(req, res, next);
-        }, next);
-      }),
-  });
-  const visitor = await app.signedIn();
-  expect((await visitor.get('/alias')).text).toBe('true');
-});
+itOnExpress(
+  'a request that the application dispatches once more meets the same adapter and the same session',
+  async () => {
+    app = await startB2bApp({
+      provider,
+      after: (host) =>
+        host.get('/alias', (req, res, next) => {
+          getSession(req).then((before) => {
+            req.url = '/again';
+            host.get('/again', (again, _res, done) => {
+              getSession(again).then((after) => sendJson(res, before !== null && before === after), done);
+            });
+            host.listener(req, res, next);
+          }, next);
+        }),
+    });
+    const visitor = await app.signedIn();
+    expect((await visitor.get('/alias')).text).toBe('true');
+  },
+);
 
-it('a path that Express cannot decode is guarded like any other, whatever routes there are', async () => {
+itOnExpress('a path that Express cannot decode is guarded like any other, whatever routes there are', async () => {
   app = await startB2bApp({
     provider,
     options: { protectedRoutes: '/(.*)' },
-    before: (host) => {
-      host.param('id', (_req, _res, next) => next());
-    },
-    after: (host) => host.get('/:id', (_req, res) => void res.send('not for you')),
+    before: ({ express }) => express.param('id', (_req, _res, next) => next()),
+    after: (host) => host.get('/:id', (_req, res) => sendText(res, 'not for you')),
   });
   const { port } = app;
   const status = await new Promise((resolve, reject) => {

@@ -1,7 +1,10 @@
-import type express from 'express';
 import { getSession } from '../../lib/b2b/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { sendText } from '../support/hosts.ts';
+import { itOnExpress } from '../support/only.ts';
+import { protocolAttributes } from '../support/variant.ts';
+import { createVisitor } from '../support/visitor.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 let provider: SharedProvider;
@@ -14,7 +17,7 @@ beforeAll(async () => {
       root.get('/twice', async (req, res) => {
         await getSession(req);
         await getSession(req, 'b2b');
-        res.send('ok');
+        sendText(res, 'ok');
       });
     },
   });
@@ -46,20 +49,27 @@ const namesIn = ({ cookies }: Visitor): string[] => [...cookies.keys()].sort();
 const attributesOf = (line: string): string[] => line.split('; ').slice(1).sort();
 
 describe('attributes', () => {
-  it('are HttpOnly, SameSite=Lax, Path=/ and 400 days, without Secure on http', async () => {
+  it('are HttpOnly, SameSite=Lax, Path=/ and 400 days, and Secure only on https', async () => {
     const [line = ''] = (await signIn(app.visitor())).setCookies.filter((each) => each.startsWith('b2b-session='));
-    expect(attributesOf(line)).toEqual(['HttpOnly', `Max-Age=${400 * 86_400}`, 'Path=/', 'SameSite=Lax']);
+    expect(attributesOf(line)).toEqual([
+      'HttpOnly',
+      `Max-Age=${400 * 86_400}`,
+      'Path=/',
+      'SameSite=Lax',
+      ...protocolAttributes,
+    ]);
   });
 
-  it('include Secure where the public origin is https', async () => {
+  itOnExpress('include Secure where the public origin is https', async () => {
     const secure = await startB2bApp({
       provider,
-      before: (root: express.Express) => void root.set('trust proxy', true),
+      before: ({ express }) => express.set('trust proxy', true),
     });
     const https = { headers: { 'x-forwarded-proto': 'https' } };
-    const start = await secure.visitor().get('/login', https);
+    const visitor = createVisitor(`http://127.0.0.1:${secure.port}`);
+    const start = await visitor.get('/login', https);
     expect(start.setCookies.every((line) => line.includes('; Secure'))).toBe(true);
-    expect((await secure.visitor().get('/login')).setCookies.join()).not.toContain('Secure');
+    expect((await visitor.get('/login')).setCookies.join()).not.toContain('Secure');
     await secure.close();
   });
 

@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import http from 'node:http';
-import express from 'express';
+import type express from 'express';
 import { backendAuth } from '../../lib/backend/index.ts';
 import { b2bAuth } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { requireSession } from '../../lib/http/require-session.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { sendText } from '../support/hosts.ts';
+import type { Host } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';
+import { describeOnExpress, itOnExpress } from '../support/only.ts';
+import { createApplication } from '../support/application.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Answer } from '../support/visitor.ts';
 
@@ -37,14 +41,11 @@ function statusOf(port: number, path: string): Promise<number> {
 }
 
 /** What the first request gets, with the application's own way of showing an error. */
-async function firstAnswer(mount: (app: express.Express) => void, path = '/'): Promise<Answer> {
-  const app = express();
-  mount(app);
-  app.use((error: Error | undefined, _req: unknown, res: express.Response, next: () => void) => {
-    if (error === undefined) next();
-    else res.status(500).send(`${error.name}: ${error.message}`);
-  });
-  const server = await serve(app);
+async function firstAnswer(mount: (host: Host) => void, path = '/'): Promise<Answer> {
+  const { host, listener } = createApplication();
+  mount(host);
+  host.onError((error, _req, res) => sendText(res, `${error.name}: ${error.message}`, 500));
+  const server = await serve(listener);
   try {
     return await createVisitor(server.origin).get(path);
   } finally {
@@ -101,7 +102,7 @@ describe('a matcher that the mount can never see', () => {
     '%s under /app is an error that names it',
     async (pattern) => {
       const { status, text } = await firstAnswer(
-        (app) => app.use('/app', b2b({ protectedRoutes: ['/app/ok', pattern] })),
+        (host) => host.use('/app', b2b({ protectedRoutes: ['/app/ok', pattern] })),
         '/app/anything',
       );
       expect(status).toBe(500);
@@ -110,7 +111,7 @@ describe('a matcher that the mount can never see', () => {
   );
 
   it.each(['/app', '/app(.*)', '/(.*)', '/:section/x', '/app/:id'])('%s under /app is fine', async (pattern) => {
-    const { status } = await firstAnswer((app) => app.use('/app', b2b({ protectedRoutes: pattern })), '/app/login');
+    const { status } = await firstAnswer((host) => host.use('/app', b2b({ protectedRoutes: pattern })), '/app/login');
     expect(status).toBe(302);
   });
 });
@@ -128,31 +129,35 @@ describe('a matcher of everything', () => {
     await app.close();
   });
 
-  it.each(['b2b first', 'backend first'])('exempts the routes of the other adapter as well (%s)', async (order) => {
-    const routers = [
-      b2b({ protectedRoutes: '/(.*)', sessionPath: '/b2b/session' }),
-      backend({ protectedRoutes: '/(.*)' }),
-    ];
-    if (order === 'backend first') routers.reverse();
-    for (const [path, status] of [
-      ['/login', 302],
-      ['/auth/login', 200],
-      ['/b2b/session', 401],
-      ['/auth/session', 401],
-      ['/auth/pages.css', 200],
-    ] as const) {
-      const answer = await firstAnswer((app) => app.use(...(routers as [express.Router])), path);
-      expect([path, answer.status]).toEqual([path, status]);
-    }
-    const other = await firstAnswer((app) => app.use(...(routers as [express.Router])), '/x');
-    expect([303, 307]).toContain(other.status);
-  });
+  // Elsewhere an adapter sees another one only once a request has passed it.
+  itOnExpress.each(['b2b first', 'backend first'])(
+    'exempts the routes of the other adapter as well (%s)',
+    async (order) => {
+      const routers = [
+        b2b({ protectedRoutes: '/(.*)', sessionPath: '/b2b/session' }),
+        backend({ protectedRoutes: '/(.*)' }),
+      ];
+      if (order === 'backend first') routers.reverse();
+      for (const [path, status] of [
+        ['/login', 302],
+        ['/auth/login', 200],
+        ['/b2b/session', 401],
+        ['/auth/session', 401],
+        ['/auth/pages.css', 200],
+      ] as const) {
+        const answer = await firstAnswer((host) => host.use(...(routers as [express.Router])), path);
+        expect([path, answer.status]).toEqual([path, status]);
+      }
+      const other = await firstAnswer((host) => host.use(...(routers as [express.Router])), '/x');
+      expect([303, 307]).toContain(other.status);
+    },
+  );
 
-  it('exempts the other adapter’s routes also while the provider is out of reach', async () => {
+  itOnExpress('exempts the other adapter’s routes also while the provider is out of reach', async () => {
     const app = await startB2bApp({
       provider,
       options: { protectedRoutes: '/(.*)', sessionPath: '/b2b/session' },
-      after: (root) => void root.use(backend()),
+      after: (root) => root.use(backend()),
     });
     const visitor = await app.signedIn();
     provider.clock.advance(400_000);
@@ -163,18 +168,31 @@ describe('a matcher of everything', () => {
   });
 });
 
-describe('mounting', () => {
-  it.each<[string, (app: express.Express) => void]>([
-    ['two instances', (app) => app.use(b2b(), b2b({ cookieName: 'other' }))],
-    ['two instances under two prefixes', (app) => void app.use('/a', b2b()).use('/b', b2b({ cookieName: 'other' }))],
+// Elsewhere there is no stack to look through.
+describeOnExpress('mounting', () => {
+  it.each<[string, (host: Host) => void]>([
+    ['two instances', (host) => host.use(b2b(), b2b({ cookieName: 'other' }))],
     [
-      'one instance twice',
-      (app) => {
-        const router = b2b();
-        app.use(router, router);
+      'two instances under two prefixes',
+      (host) => {
+        host.use('/a', b2b());
+        host.use('/b', b2b({ cookieName: 'other' }));
       },
     ],
-    ['inside another router', (app) => app.use(b2b(), express.Router().use('/x', b2b()))],
+    [
+      'one instance twice',
+      (host) => {
+        const router = b2b();
+        host.use(router, router);
+      },
+    ],
+    [
+      'inside another router',
+      (host) => {
+        host.use(b2b());
+        host.below('/').use('/x', b2b());
+      },
+    ],
   ])('the same adapter twice is an error: %s', async (_name, mount) => {
     const { status, text } = await firstAnswer(mount, '/a/x');
     expect([status, text]).toEqual([500, expect.stringContaining('b2bAuth() is mounted twice')]);
@@ -185,22 +203,30 @@ describe('mounting', () => {
       [b2b(), backend()],
       [backend(), b2b()],
     ] as const) {
-      const { status, text } = await firstAnswer((app) => app.use(...routers));
+      const { status, text } = await firstAnswer((host) => host.use(...routers));
       expect(status).toBe(500);
       expect(text).toMatch(/ConfigurationError: .*sessionPath: .* both answer '\/auth\/session'/);
     }
   });
 
   it('two adapters whose paths differ is fine, and under different prefixes they do', async () => {
-    const named = await firstAnswer((app) => app.use(b2b({ sessionPath: '/b2b/session' }), backend()), '/b2b/session');
+    const named = await firstAnswer(
+      (host) => host.use(b2b({ sessionPath: '/b2b/session' }), backend()),
+      '/b2b/session',
+    );
     expect(named.status).toBe(401);
-    const apart = await firstAnswer((app) => void app.use('/org', b2b()).use(backend()), '/org/auth/session');
+    const apart = await firstAnswer((host) => {
+      host.use('/org', b2b());
+      host.use(backend());
+    }, '/org/auth/session');
     expect(apart.status).toBe(401);
   });
 
   it('both without a word which one guards is an error, and naming it is none', async () => {
-    const both = (guard: express.RequestHandler) => (app: express.Express) =>
-      void app.use(b2b({ sessionPath: '/b2b/session' }), backend()).get('/x', guard, (_req, res) => void res.send('x'));
+    const both = (guard: express.RequestHandler) => (host: Host) => {
+      host.use(b2b({ sessionPath: '/b2b/session' }), backend());
+      host.get('/x', guard, (_req, res) => sendText(res, 'x'));
+    };
     const { status, text } = await firstAnswer(both(requireSession()), '/x');
     expect([status, text]).toEqual([
       500,
@@ -278,11 +304,8 @@ it('resolves the session once per request, for everything in that request', asyn
   const app = await startB2bApp({
     provider,
     after: (root) =>
-      root.get(
-        '/dashboard/busy',
-        requireSession,
-        requireSession({ organization: true }),
-        (_req, res) => void res.send('ok'),
+      root.get('/dashboard/busy', requireSession, requireSession({ organization: true }), (_req, res) =>
+        sendText(res, 'ok'),
       ),
   });
   const visitor = await app.signedIn(demoUsers.oneOrganization);

@@ -3,6 +3,7 @@ import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { getSession, requireSession } from '../../lib/b2b/index.ts';
 import { startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { sendText } from '../support/hosts.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 let provider: SharedProvider;
@@ -12,9 +13,11 @@ beforeAll(async () => {
   app = await startB2bApp({
     provider,
     after: (root) => {
-      root.get('/page', requireSession, (_req, res) => void res.send('page'));
+      root.get('/page', requireSession, (_req, res) => sendText(res, 'page'));
       root.get('/page/cached', requireSession, (_req, res) => {
-        res.set('Cache-Control', 'private, max-age=60').vary('Accept-Language').send('page');
+        res.setHeader('Cache-Control', 'private, max-age=60');
+        res.appendHeader('Vary', 'Accept-Language');
+        sendText(res, 'page');
       });
       root.get('/page/stream', requireSession, (_req, res) => {
         res.writeHead(200, {
@@ -133,11 +136,10 @@ describe('onError', () => {
       provider,
       options: { onError } as B2bAuthOptions,
       after: (root) => {
-        root.use('/guarded', requireSession, (_req, res) => void res.send('secret'));
-        root.use((error: Error | undefined, _req: unknown, res: any, next: () => void) => {
+        root.use('/guarded', requireSession, (_req, res) => sendText(res, 'secret'));
+        root.onError((error, _req, res) => {
           failures.push(error);
-          if (error === undefined) next();
-          else res.status(error instanceof AuthError ? error.status : 500).send('application');
+          sendText(res, 'application', error instanceof AuthError ? error.status : 500);
         });
       },
     });
@@ -147,9 +149,9 @@ describe('onError', () => {
 
   it('takes over pages and JSON', async () => {
     await withOnError(
-      (error: AuthError, req: any, res: any) => res.status(error.status).send(`mine: ${error.code} ${req.path}`),
+      (error: AuthError, req: any, res: any) => sendText(res, `mine: ${error.code} ${req.url}`, error.status),
       async (visitor) => {
-        expect((await visitor.get('/callback?state=x')).text).toBe('mine: invalid_state /callback');
+        expect((await visitor.get('/callback?state=x')).text).toBe('mine: invalid_state /callback?state=x');
         expect((await visitor.getJson('/auth/session')).text).toBe('mine: unauthenticated /auth/session');
         expect((await visitor.getJson('/guarded')).text).toBe('mine: unauthenticated /');
         expect((await visitor.ask('/login', { method: 'PUT' })).text).toBe('mine: method_not_allowed /login');
@@ -159,7 +161,7 @@ describe('onError', () => {
 
   it('leaves the redirect of a guard to the guard', async () => {
     await withOnError(
-      (_error: AuthError, _req: unknown, res: any) => res.status(400).send('mine'),
+      (_error: AuthError, _req: unknown, res: any) => sendText(res, 'mine', 400),
       async (visitor) => {
         expect((await visitor.get('/guarded')).status).toBe(307);
         expect((await visitor.get('/dashboard')).status).toBe(307);

@@ -1,9 +1,12 @@
-import express from 'express';
+import type express from 'express';
 import { currentSession, getSession, requireSession } from '../../lib/b2b/index.ts';
 import type { RequireSessionOptions } from '../../lib/b2b/index.ts';
 import { AuthError, ConfigurationError } from '../../lib/errors.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { sendJson, sendText } from '../support/hosts.ts';
+import { createApplication } from '../support/application.ts';
+import type { Handler } from '../support/handler-list.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
@@ -23,8 +26,7 @@ beforeAll(async () => {
   app = await startB2bApp({
     provider,
     after: (root) => {
-      const hello: express.RequestHandler = (req, res) =>
-        void res.send(`hello ${currentSession(req).user.email ?? ''}`);
+      const hello: Handler = (req, res) => sendText(res, `hello ${currentSession(req).user.email ?? ''}`);
       root.get('/uncalled/one', requireSession, hello);
       root.use('/uncalled/all', requireSession, hello);
       root.use('/default', requireSession(), hello);
@@ -47,17 +49,16 @@ beforeAll(async () => {
         }),
         hello,
       );
-      root.get('/current/unguarded', (req, res) => void res.send(currentSession(req).user.id));
-      root.get('/current/b2b', requireSession, (req, res) => void res.send(currentSession(req, 'b2b').sessionId));
-      root.get('/current/backend', requireSession, (req, res) => void res.send(currentSession(req, 'backend').user.id));
+      root.get('/current/unguarded', (req, res) => sendText(res, currentSession(req).user.id));
+      root.get('/current/b2b', requireSession, (req, res) =>
+        sendText(res, String(currentSession(req, 'b2b').sessionId)),
+      );
+      root.get('/current/backend', requireSession, (req, res) => sendText(res, currentSession(req, 'backend').user.id));
       root.get('/dashboard/current', hello);
       root.get('/same', requireSession, requireSession({ organization: true }), async (req, res) => {
-        res.json(new Set([currentSession(req), await getSession(req), await getSession(req, 'b2b')]).size);
+        sendJson(res, new Set([currentSession(req), await getSession(req), await getSession(req, 'b2b')]).size);
       });
-      root.use((error: Error, _req: unknown, res: express.Response, next: () => void) => {
-        if (res.headersSent) next();
-        else res.status(500).send(`${error.name}: ${error.message}`);
-      });
+      root.onError((error, _req, res) => sendText(res, `${error.name}: ${error.message}`, 500));
     },
   });
   [personal, member] = [await app.signedIn(), await app.signedIn(demoUsers.oneOrganization)];
@@ -165,11 +166,11 @@ describe('what somebody else put on the request', () => {
     const forging = await startB2bApp({
       provider,
       before: (root) =>
-        void root.use((req, _res, next) => {
+        root.use((req, _res, next) => {
           Object.assign(req, {
             auth: forged,
             user: forged.user,
-            session: forged,
+            session: Object.assign(req.session ?? {}, forged),
             b2b: forged,
             getSession: () => forged,
           });
@@ -193,17 +194,14 @@ describe('without an adapter before it', () => {
   let bare: RunningServer;
   const ask = (path: string): Promise<Answer> => createVisitor(bare.origin).get(path);
   beforeAll(async () => {
-    const root = express();
-    const secret: express.RequestHandler = (_req, res) => void res.send('secret');
-    root.get('/guarded', requireSession(), secret);
-    root.get('/uncalled', requireSession, secret);
-    root.get('/session', async (req, res) => void res.json(await getSession(req)));
-    root.get('/current', (req, res) => void res.json(currentSession(req)));
-    root.use((error: Error, _req: unknown, res: express.Response, next: () => void) => {
-      if (res.headersSent) next();
-      else res.status(500).send(`${error.name}: ${error.message}`);
-    });
-    bare = await serve(root);
+    const { host, listener } = createApplication();
+    const secret: Handler = (_req, res) => sendText(res, 'secret');
+    host.get('/guarded', requireSession(), secret);
+    host.get('/uncalled', requireSession, secret);
+    host.get('/session', (req, res, next) => getSession(req).then((session) => sendJson(res, session), next));
+    host.get('/current', (req, res) => sendJson(res, currentSession(req)));
+    host.onError((error, _req, res) => sendText(res, `${error.name}: ${error.message}`, 500));
+    bare = await serve(listener);
   });
   afterAll(() => bare.close());
 

@@ -1,13 +1,13 @@
 import http from 'node:http';
-import type express from 'express';
 import { getSession } from '../../lib/http/context.ts';
 import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
+import type { Host } from '../support/hosts.ts';
 import { until } from '../support/until.ts';
 import { send } from '../support/visitor.ts';
 
 /** Handlers that do not wait for the session before they answer. */
-function addHandlers(app: express.Express): void {
+function addHandlers(app: Host): void {
   app.get('/head-first', (req, res, next) => {
     res.writeHead(200, { 'content-type': 'text/plain' });
     res.write('first ');
@@ -49,6 +49,8 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
     process.off('unhandledRejection', crash);
     await app.close();
   });
+
+  const socketUrl = (path: string): string => `http://127.0.0.1:${new URL(app.origin).port}${path}`;
 
   async function withExpiredToken() {
     const visitor = await app.signedIn();
@@ -102,7 +104,7 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
   it('gives the next request the tokens of a client that went away while the refresh ran, long after', async () => {
     const visitor = await withExpiredToken();
     const gate = app.gate();
-    const abandoned = http.get(`${app.origin}/api/me`, { agent: false, headers: { cookie: visitor.cookieHeader() } });
+    const abandoned = http.get(socketUrl('/api/me'), { agent: false, headers: { cookie: visitor.cookieHeader() } });
     abandoned.on('error', () => undefined);
     await gate.arrived();
     const closed = new Promise((resolve) => abandoned.once('close', resolve));
@@ -119,7 +121,7 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
   it('gives them to others while a response takes longer than any memo', async () => {
     const visitor = await withExpiredToken();
     const cookie = visitor.cookieHeader();
-    const endless = http.get(`${app.origin}/never`, { agent: false, headers: { cookie } });
+    const endless = http.get(socketUrl('/never'), { agent: false, headers: { cookie } });
     endless.on('error', () => undefined);
     await until(() => app.eventTypes().includes('session_refreshed'));
     app.clock.advance(60_000);

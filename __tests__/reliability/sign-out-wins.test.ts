@@ -2,6 +2,7 @@ import { demoUsers, startB2bApp } from '../support/b2b-app.ts';
 import type { B2bApp } from '../support/b2b-app.ts';
 import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
+import { sendJson } from '../support/hosts.ts';
 import { send } from '../support/visitor.ts';
 import { until } from '../support/until.ts';
 import type { Answer } from '../support/visitor.ts';
@@ -11,14 +12,14 @@ describe.each(adapters)('$name: a sign-out wins', ({ start }) => {
   let release: () => void = () => undefined;
   beforeAll(async () => {
     app = await start({
-      after: (express) => {
+      after: (host) => {
         // A handler that takes its time after the session is known.
-        express.get('/slow', (req, res, next) => {
+        host.get('/slow', (req, res, next) => {
           const { promise, resolve } = Promise.withResolvers<undefined>();
           release = () => resolve(undefined);
           import('../../lib/http/context.ts')
             .then(({ getSession }) => getSession(req))
-            .then((session) => promise.then(() => res.json({ user: session?.user ?? null })))
+            .then((session) => promise.then(() => sendJson(res, { user: session?.user ?? null })))
             .catch(next);
         });
       },

@@ -1,10 +1,10 @@
-import type express from 'express';
 import type { SharedAuthOptions } from '../../lib/http/shared-options.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { startBackendApp } from './backend-app.ts';
 import { startB2bApp, startProvider } from './b2b-app.ts';
 import type { SharedProvider } from './b2b-app.ts';
 import type { Clock } from './clock.ts';
+import type { Host } from './hosts.ts';
 import type { Visitor } from './visitor.ts';
 
 /** What both stand-ins know to break, and `html502`: a proxy's page. */
@@ -45,7 +45,7 @@ export interface AppUnderTest {
 
 export interface AppUnderTestSetup {
   readonly options?: SharedAuthOptions;
-  readonly after?: (app: express.Express) => void;
+  readonly after?: (host: Host) => unknown;
 }
 
 export interface AdapterUnderTest {

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import express from 'express';
 import { b2bAuth, getSession, requireSession } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import type { AuthEvent } from '../../lib/types.ts';
@@ -7,8 +6,11 @@ import { demoUsers, startWorkosStandIn } from '../../example-app/providers/worko
 import type { StandInUser, WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import { createClock } from './clock.ts';
 import type { Clock } from './clock.ts';
+import { sendJson, sendText } from './hosts.ts';
+import type { Host } from './hosts.ts';
 import { serve } from './servers.ts';
 import type { RunningServer } from './servers.ts';
+import { createApplication, publicOrigin, variantOptions } from './application.ts';
 import { createVisitor } from './visitor.ts';
 import type { Visitor } from './visitor.ts';
 
@@ -47,13 +49,13 @@ export interface B2bAppSetup {
   /** Where the adapter is mounted. */
   readonly prefix?: string;
   /** Before the adapter. */
-  readonly before?: (app: express.Express) => void;
+  readonly before?: (host: Host) => unknown;
   /** After the adapter and before the standard pages. */
-  readonly after?: (app: express.Express) => void;
+  readonly after?: (host: Host) => unknown;
 }
 
 /**
- * An Express app with the B2B adapter and a stand-in of its own. Pages: `/` is public, `/dashboard` is in `protectedRoutes`,
+ * An application with the B2B adapter and a stand-in of its own. Pages: `/` is public, `/dashboard` is in `protectedRoutes`,
  * `/api/me` stands behind `requireSession`, `/whoami` asks `getSession`.
  */
 export async function startB2bApp(setup: B2bAppSetup = {}): Promise<B2bApp> {
@@ -61,7 +63,7 @@ export async function startB2bApp(setup: B2bAppSetup = {}): Promise<B2bApp> {
   const { workos, clock } = provider;
   const cookiePassword = randomBytes(32).toString('base64');
   const events: AuthEvent[] = [];
-  const all: B2bAuthOptions = {
+  const all = variantOptions<B2bAuthOptions>({
     clientId: workos.clientId,
     apiKey: workos.apiKey,
     apiHostname: workos.hostname,
@@ -72,30 +74,29 @@ export async function startB2bApp(setup: B2bAppSetup = {}): Promise<B2bApp> {
     now: clock.now,
     onEvent: (event) => events.push(event),
     ...options,
-  };
-  const app = express();
-  before?.(app);
-  app.use(prefix, b2bAuth(all));
-  after?.(app);
-  app.get('/', (_req, res) => void res.send('home'));
-  app.get(/\/dashboard/, (_req, res) => void res.send('dashboard'));
-  app.all('/api/me', requireSession(), (req, res, next) => {
-    getSession(req).then((session) => res.json({ user: session?.user }), next);
   });
-  app.get('/whoami', (req, res, next) => {
-    getSession(req).then((session) => res.json({ user: session?.user ?? null }), next);
+  const { host, listener } = createApplication();
+  before?.(host);
+  host.use(prefix, b2bAuth(all));
+  after?.(host);
+  host.get('/', (_req, res) => sendText(res, 'home'));
+  host.get(/\/dashboard/, (_req, res) => sendText(res, 'dashboard'));
+  host.all('/api/me', requireSession(), (req, res, next) => {
+    getSession(req).then((session) => sendJson(res, { user: session?.user }), next);
   });
-  const server = await serve(app);
+  host.get('/whoami', (req, res, next) => {
+    getSession(req).then((session) => sendJson(res, { user: session?.user ?? null }), next);
+  });
+  const server = await serve(listener);
+  const origin = publicOrigin(server.origin);
   const callbackPath = `${prefix === '/' ? '' : prefix}${all.callbackPath ?? '/callback'}`;
-  workos.redirectUris.push(
-    server.origin + callbackPath,
-    server.origin.replace('127.0.0.1', 'localhost') + callbackPath,
-  );
-  workos.logoutReturnTos.push(`${server.origin}/`);
+  workos.redirectUris.push(origin + callbackPath, origin.replace('127.0.0.1', 'localhost') + callbackPath);
+  workos.logoutReturnTos.push(`${origin}/`);
 
-  const visitor = (): Visitor => createVisitor(server.origin);
+  const visitor = (): Visitor => createVisitor(origin);
   return {
     ...server,
+    origin,
     workos,
     clock,
     events,

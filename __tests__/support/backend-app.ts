@@ -1,13 +1,15 @@
-import express from 'express';
 import { backendAuth, getSession, getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { createClock } from './b2b-app.ts';
 import type { Clock } from './b2b-app.ts';
+import { sendJson, sendText } from './hosts.ts';
+import type { Host } from './hosts.ts';
 import { serve } from './servers.ts';
 import type { RunningServer } from './servers.ts';
 import { startSupabaseStandIn } from './supabase-stand-in/index.ts';
 import type { SessionOptions, SupabaseStandIn, SupabaseStandInOptions } from './supabase-stand-in/index.ts';
+import { createApplication, publicOrigin, variantOptions } from './application.ts';
 import { createVisitor } from './visitor.ts';
 import type { Answer, Visitor } from './visitor.ts';
 
@@ -30,13 +32,13 @@ export interface BackendAppSetup {
   readonly standIn?: SupabaseStandInOptions;
   readonly prefix?: string;
   /** Before the adapter. */
-  readonly before?: (app: express.Express) => void;
+  readonly before?: (host: Host) => unknown;
   /** After the adapter and before the standard pages. */
-  readonly after?: (app: express.Express) => void;
+  readonly after?: (host: Host) => unknown;
 }
 
 /**
- * An Express app with the backend adapter and a Supabase stand-in of its own. Pages: `/` is public, `/account` is in
+ * An application with the backend adapter and a Supabase stand-in of its own. Pages: `/` is public, `/account` is in
  * `protectedRoutes`, `/api/me` stands behind `requireSession`, `/whoami` asks `getSession`, `/notes` reads through
  * `getSupabaseClient`.
  */
@@ -46,44 +48,48 @@ export async function startBackendApp(setup: BackendAppSetup = {}): Promise<Back
   const supabase = await startSupabaseStandIn({ now: clock.now, autoconfirm: true, ...standIn });
   supabase.addUser(ada);
   const events: AuthEvent[] = [];
-  const app = express();
-  before?.(app);
+  const { host, listener } = createApplication();
+  before?.(host);
   const root = prefix === '/' ? '' : prefix;
-  app.use(
+  host.use(
     prefix,
-    backendAuth({
-      url: supabase.url,
-      anonKey: supabase.publishableKey,
-      protectedRoutes: [`${root}/account(.*)`],
-      now: clock.now,
-      onEvent: (event) => events.push(event),
-      ...options,
-    }),
+    backendAuth(
+      variantOptions<BackendAuthOptions>({
+        url: supabase.url,
+        anonKey: supabase.publishableKey,
+        protectedRoutes: [`${root}/account(.*)`],
+        now: clock.now,
+        onEvent: (event) => events.push(event),
+        ...options,
+      }),
+    ),
   );
-  after?.(app);
-  app.get('/', (_req, res) => void res.send('home'));
-  app.get(/\/account/, (_req, res) => void res.send('account'));
-  app.all('/api/me', requireSession(), (req, res, next) => {
-    getSession(req).then((session) => res.json({ user: session?.user }), next);
+  after?.(host);
+  host.get('/', (_req, res) => sendText(res, 'home'));
+  host.get(/\/account/, (_req, res) => sendText(res, 'account'));
+  host.all('/api/me', requireSession(), (req, res, next) => {
+    getSession(req).then((session) => sendJson(res, { user: session?.user }), next);
   });
-  app.get('/whoami', (req, res, next) => {
-    getSession(req).then((session) => res.json({ user: session?.user ?? null }), next);
+  host.get('/whoami', (req, res, next) => {
+    getSession(req).then((session) => sendJson(res, { user: session?.user ?? null }), next);
   });
-  app.get('/notes', (req, res, next) => {
+  host.get('/notes', (req, res, next) => {
     getSupabaseClient(req)
       .then((client) => client.from('notes').select())
-      .then(({ data, error }) => res.json({ data, error }))
+      .then(({ data, error }) => sendJson(res, { data, error }))
       .catch(next);
   });
-  app.use((error: unknown, _req: express.Request, res: express.Response, next: express.NextFunction) => {
+  host.onError((error, _req, res, next) => {
     if (res.headersSent) next(error);
-    else res.status(errorStatus(error)).json({ thrown: String(error) });
+    else sendJson(res, { thrown: String(error) }, errorStatus(error));
   });
-  const server = await serve(app);
-  const visitor = (): Visitor => createVisitor(server.origin);
+  const server = await serve(listener);
+  const origin = publicOrigin(server.origin);
+  const visitor = (): Visitor => createVisitor(origin);
 
   return {
     ...server,
+    origin,
     supabase,
     clock,
     events,

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type express from 'express';
 import { b2bAuth, getSession, requireSession } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
@@ -7,6 +6,9 @@ import { demoUsers, startProvider } from './b2b-app.ts';
 import type { SharedProvider } from './b2b-app.ts';
 import { startBackendApp } from './backend-app.ts';
 import type { BackendApp, BackendAppSetup } from './backend-app.ts';
+import { sendJson, sendText } from './hosts.ts';
+import type { Host } from './hosts.ts';
+import { variantOptions } from './application.ts';
 import type { Visitor } from './visitor.ts';
 
 export interface BothApp extends BackendApp {
@@ -21,14 +23,14 @@ export interface BothAppSetup extends BackendAppSetup {
 }
 
 /**
- * Both adapters in one Express app, each with its stand-in. The B2B session is read at `/b2b/session`; `/dashboard` is its
+ * Both adapters in one application, each with its stand-in. The B2B session is read at `/b2b/session`; `/dashboard` is its
  * protected path, `/account` the backend adapter's. `/guard/b2b` and `/guard/backend` stand behind `requireSession({ adapter })`.
  */
 export async function startBothApp({ b2b, before, after, ...setup }: BothAppSetup = {}): Promise<BothApp> {
   const provider: SharedProvider = await startProvider();
   const { workos, clock } = provider;
   const events: BackendApp['events'] = [];
-  const b2bOptions: B2bAuthOptions = {
+  const b2bOptions = variantOptions<B2bAuthOptions>({
     clientId: workos.clientId,
     apiKey: workos.apiKey,
     apiHostname: workos.hostname,
@@ -40,18 +42,18 @@ export async function startBothApp({ b2b, before, after, ...setup }: BothAppSetu
     now: clock.now,
     onEvent: (event) => events.push(event),
     ...b2b,
-  };
+  });
   const app = await startBackendApp({
     ...setup,
     options: { now: clock.now, onEvent: (event) => events.push(event), ...setup.options },
     standIn: { now: clock.now, ...setup.standIn },
-    before(express) {
-      before?.(express);
-      express.use(b2bAuth(b2bOptions));
+    before(host) {
+      before?.(host);
+      host.use(b2bAuth(b2bOptions));
     },
-    after(express) {
-      after?.(express);
-      addPages(express);
+    after(host) {
+      after?.(host);
+      addPages(host);
     },
   });
   workos.redirectUris.push(`${app.origin}/callback`);
@@ -76,13 +78,13 @@ export async function startBothApp({ b2b, before, after, ...setup }: BothAppSetu
   };
 }
 
-function addPages(app: express.Express): void {
-  app.get(/\/dashboard/, (_req, res) => void res.send('dashboard'));
+function addPages(host: Host): void {
+  host.get(/\/dashboard/, (_req, res) => sendText(res, 'dashboard'));
   for (const adapter of ['b2b', 'backend'] as const) {
-    app.all(`/guard/${adapter}`, requireSession({ adapter }), (req, res, next) => {
-      getSession(req, adapter).then((session) => res.json({ user: session?.user }), next);
+    host.all(`/guard/${adapter}`, requireSession({ adapter }), (req, res, next) => {
+      getSession(req, adapter).then((session) => sendJson(res, { user: session?.user }), next);
     });
   }
   // The standard page's guard names no adapter, as it need not with one.
-  app.all('/api/me', requireSession({ adapter: 'backend' }), (_req, res) => void res.json({}));
+  host.all('/api/me', requireSession({ adapter: 'backend' }), (_req, res) => sendJson(res, {}));
 }

@@ -6,74 +6,129 @@ import express from 'express';
 import express4 from 'express4';
 import session from 'express-session';
 import helmet from 'helmet';
+import { createHandlerList } from './handler-list.ts';
+import type { ErrorHandler, Handler, HandlerList, Next } from './handler-list.ts';
+import type { FrontName, HostName } from './variant.ts';
+import { frontCookie } from './visitor.ts';
 
-type Next = (error?: unknown) => void;
-/** What all four hosts have in common. */
-export type Handler = (req: any, res: any, next: Next) => void;
+/** The path exactly, as Express compares it by default, or anything that the expression matches. */
+export type Paths = string | readonly string[] | RegExp;
 
+/** An application, or the part of one below a path: Express' words, as far as every host can follow. */
 export interface Host {
-  use(handler: Handler): void;
-  useAt(path: string, handler: Handler): void;
-  readonly listener: http.RequestListener;
+  use(...handlers: readonly Handler[]): void;
+  use(path: string, ...handlers: readonly Handler[]): void;
+  get(paths: Paths, ...handlers: readonly Handler[]): void;
+  all(paths: Paths, ...handlers: readonly Handler[]): void;
+  onError(handler: ErrorHandler): void;
+  /** The Express application; throws on the other hosts, which have no settings. */
+  readonly express: express.Express;
+  /** A part of its own below a path. */
+  below(path: string): Host;
+  readonly listener: http.RequestListener & Handler;
 }
 
 /** Everything that a router can be put into. */
-export const hosts: Readonly<Record<string, () => Host>> = {
-  'Express 5': () => expressHost(express()),
-  'Express 4': () => expressHost(express4()),
-  Connect: () => {
-    const app = connect();
-    return {
-      use: (handler) => void app.use(handler),
-      useAt: (path, handler) => void app.use(path, handler),
-      listener: app,
-    };
-  },
-  'bare node:http': () => bareHost(),
+export const hosts: Readonly<Record<HostName, () => Host>> = {
+  'Express 5': () => expressHost(express(), () => express.Router()),
+  'Express 4': () => expressHost(express4(), () => express4.Router()),
+  Connect: () => plainHost(() => connect()),
+  'bare node:http': () => plainHost(createHandlerList),
 };
 
-function expressHost(app: express.Express): Host {
+function expressHost(app: express.Express, createRouter: () => express.Router, router: express.Router = app): Host {
   return {
-    use: (handler) => void app.use(handler),
-    useAt: (path, handler) => void app.use(path, handler),
-    listener: app,
+    use: (...layers: readonly unknown[]) => void router.use(...(layers as [Handler])),
+    get: (paths, ...handlers) => void router.get(paths as string, ...(handlers as [Handler])),
+    all: (paths, ...handlers) => void router.all(paths as string, ...(handlers as [Handler])),
+    // Express knows it by its four parameters.
+    onError: (handler) =>
+      void router.use((error: unknown, req: unknown, res: unknown, next: Next) => handler(error, req, res, next)),
+    express: app,
+    below(path) {
+      const part = createRouter();
+      router.use(path, part);
+      return expressHost(app, createRouter, part);
+    },
+    listener: router as unknown as Host['listener'],
   };
 }
 
-/** No framework at all: handlers one after the other. A mount path needs somebody who strips it, so there is only the root. */
-function bareHost(): Host {
-  const handlers: Handler[] = [];
+/** Neither methods nor exact paths are known here: whoever needs them asks the request. */
+function plainHost(create: () => HandlerList): Host {
+  const list = create();
+  const addRoute = (paths: Paths, handlers: readonly Handler[], isMine: (req: http.IncomingMessage) => boolean) =>
+    void list.use('/', (req, res, next) => {
+      if (isMine(req) && isAt(paths, req.url ?? '/')) runAll(handlers, req, res, next);
+      else next();
+    });
   return {
-    use: (handler) => void handlers.push(handler),
-    useAt: () => {
-      throw new Error('bare node:http has no mount paths');
+    use(first: string | Handler, ...rest: readonly Handler[]) {
+      const [path, handlers] = typeof first === 'string' ? [first, rest] : ['/', [first, ...rest]];
+      for (const handler of handlers) list.use(path, handler);
     },
-    listener: (req, res) => {
-      const run = (index: number, error?: unknown): void => {
-        const handler = handlers[index];
-        if (error !== undefined || handler === undefined) {
-          res.statusCode = error === undefined ? 404 : 500;
-          res.end(error instanceof Error ? error.message : '');
-          return;
-        }
-        handler(req, res, (failure) => run(index + 1, failure));
-      };
-      run(0);
+    get: (paths, ...handlers) => addRoute(paths, handlers, ({ method }) => method === 'GET' || method === 'HEAD'),
+    all: (paths, ...handlers) => addRoute(paths, handlers, () => true),
+    onError: (handler) =>
+      void list.use((error: unknown, req: unknown, res: unknown, next: Next) => handler(error, req, res, next)),
+    get express(): never {
+      throw new Error('This test needs Express: say so with itOnExpress or describeOnExpress');
     },
+    below(path) {
+      const part = plainHost(create);
+      list.use(path, part.listener);
+      return part;
+    },
+    listener: list,
   };
 }
+
+function isAt(paths: Paths, url: string): boolean {
+  const [path = '/'] = url.split('?', 1);
+  if (paths instanceof RegExp) return paths.test(path);
+  const wanted = path.toLowerCase().replace(/(?<=.)\/$/, '');
+  return [paths].flat().some((each) => each.toLowerCase() === wanted);
+}
+
+function runAll([handler, ...rest]: readonly Handler[], req: unknown, res: unknown, next: Next): void {
+  if (handler === undefined) {
+    next();
+    return;
+  }
+  try {
+    handler(req, res, (error) => (error === undefined ? runAll(rest, req, res, next) : next(error)));
+  } catch (error) {
+    next(error);
+  }
+}
+
+/** `res.send` for every host. */
+export function sendText(res: http.ServerResponse, text: string, status = 200): void {
+  res.statusCode = status;
+  res.setHeader('Content-Type', 'text/html; charset=utf-8');
+  res.end(text);
+}
+
+/** `res.json` for every host. */
+export function sendJson(res: http.ServerResponse, value: unknown, status = 200): void {
+  res.statusCode = status;
+  res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  res.end(JSON.stringify(value));
+}
+
+/** Body parsers and cookie-parser. */
+const parsers = (): Handler[] => [express.json(), express.urlencoded({ extended: true }), cookieParser()];
+/** Helmet, compression and express-session. */
+const hardening = (): Handler[] => [
+  helmet() as Handler,
+  compression() as Handler,
+  session({ name: frontCookie, secret: 'only for this test', resave: false, saveUninitialized: true }) as Handler,
+];
 
 /** What applications put in front. */
-export const fronts: Readonly<Record<string, () => Handler[]>> = {
-  'nothing in front': () => [],
-  'body parsers and cookie-parser in front': () => [
-    express.json(),
-    express.urlencoded({ extended: true }),
-    cookieParser(),
-  ],
-  'helmet, compression and express-session in front': () => [
-    helmet() as Handler,
-    compression() as Handler,
-    session({ secret: 'only for this test', resave: false, saveUninitialized: true }) as Handler,
-  ],
+export const fronts: Readonly<Record<FrontName, () => Handler[]>> = {
+  nothing: () => [],
+  parsers,
+  hardening,
+  everything: () => [...hardening(), ...parsers()],
 };

@@ -1,9 +1,17 @@
 import http from 'node:http';
+import { prefixMapping as mapping } from './variant.ts';
+
+/** What an express-session in front calls its cookie; it comes with every answer. */
+export const frontCookie = 'front.sid';
+/** What a compression in front adds to `Vary`. */
+const frontVary = /(?:^|, *)accept-encoding(?=,|$)/i;
 
 /** One answer as it came over the wire: redirects are not followed, cookies not hidden. */
 export interface Answer {
   readonly status: number;
+  /** Without what a compression in front adds to `Vary`. */
   readonly headers: http.IncomingHttpHeaders;
+  /** Without the cookie of an express-session in front. */
   readonly setCookies: readonly string[];
   readonly text: string;
   /** The parsed body; throws when it is no JSON. */
@@ -74,32 +82,55 @@ export function createVisitor(origin: string): Visitor {
   };
 }
 
-/** One request over a connection of its own. */
+/** One request over a connection of its own. Whoever asks for https meets a proxy that ends TLS and says so. */
 export function send(target: URL, { method = 'GET', headers = {}, body }: Ask): Promise<Answer> {
   return new Promise((resolve, reject) => {
+    const isProxied = target.protocol === 'https:';
+    const forwarded = {
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': headers['host'] ?? target.host,
+      'x-forwarded-for': '127.0.0.1',
+    };
     const req = http.request(
-      target,
-      { method, headers: { ...headers } as http.OutgoingHttpHeaders, agent: false },
+      toSent(target.href.replace('https:', 'http:')),
+      {
+        method,
+        headers: { ...(isProxied ? forwarded : {}), ...headers } as http.OutgoingHttpHeaders,
+        agent: false,
+      },
       (res) => {
         const chunks: Buffer[] = [];
         res.on('data', (chunk: Buffer) => chunks.push(chunk));
         res.on('error', reject);
         res.on('end', () => {
-          const text = Buffer.concat(chunks).toString();
+          const text = toAnswered(Buffer.concat(chunks).toString());
+          const headers = withoutFront(res.headers);
           resolve({
             status: res.statusCode ?? 0,
-            headers: res.headers,
-            setCookies: res.headers['set-cookie'] ?? [],
+            headers,
+            setCookies: (res.headers['set-cookie'] ?? []).filter((line) => !line.startsWith(`${frontCookie}=`)),
             text,
             get json() {
               return JSON.parse(text);
             },
-            location: res.headers.location === undefined ? '' : new URL(res.headers.location, target).href,
+            location: headers.location === undefined ? '' : new URL(headers.location, target).href,
           });
         });
       },
     );
     req.on('error', reject);
-    req.end(body);
+    req.end(body === undefined ? undefined : toSent(body));
   });
+}
+
+const toSent = mapping?.sent ?? String;
+const toAnswered = mapping?.answered ?? String;
+
+function withoutFront({ vary = '', location, ...headers }: http.IncomingHttpHeaders): http.IncomingHttpHeaders {
+  const own = vary.replace(frontVary, '').replace(/^, */, '');
+  return {
+    ...headers,
+    ...(own === '' ? {} : { vary: own }),
+    ...(location === undefined ? {} : { location: mapping?.location(location) ?? location }),
+  };
 }

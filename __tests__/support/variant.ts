@@ -1,0 +1,43 @@
+import { createPrefixMapping } from './prefix.ts';
+
+export const hostNames = ['Express 5', 'Express 4', 'Connect', 'bare node:http'] as const;
+export type HostName = (typeof hostNames)[number];
+
+export const frontNames = ['nothing', 'parsers', 'hardening', 'everything'] as const;
+export type FrontName = (typeof frontNames)[number];
+
+/** What the applications of the HTTP suites are built on: Express 5 with nothing in front, unless tools/variants.js says otherwise. */
+export interface Variant {
+  readonly host: HostName;
+  readonly front: FrontName;
+  /** Where the whole application lives, `''` for the root. */
+  readonly prefix: string;
+  /** Whether a proxy that ends TLS stands in front, and `trust proxy` is set. */
+  readonly isProxied: boolean;
+  /** Whether verified sessions are cached. */
+  readonly isCached: boolean;
+}
+
+const { env } = process;
+
+export const variant: Variant = {
+  host: oneOf(hostNames, env['TEST_HOST'] ?? 'Express 5'),
+  front: oneOf(frontNames, env['TEST_FRONT'] ?? 'nothing'),
+  prefix: env['TEST_PREFIX'] ?? '',
+  isProxied: env['TEST_PROXY'] === 'on',
+  isCached: env['TEST_CACHE'] !== 'off',
+};
+
+export const isExpress = variant.host.startsWith('Express');
+
+export const prefixMapping = variant.prefix === '' ? undefined : createPrefixMapping(variant.prefix);
+
+/** What a cookie has besides its own attributes where the visitor sees https. */
+export const protocolAttributes: readonly string[] = variant.isProxied ? ['Secure'] : [];
+export const privateCookie = variant.isProxied ? /; HttpOnly; Secure; SameSite=Lax$/ : /; HttpOnly; SameSite=Lax$/;
+
+function oneOf<Name extends string>(known: readonly Name[], name: string): Name {
+  const found = known.find((each) => each === name);
+  if (found === undefined) throw new Error(`'${name}' is none of: ${known.join(', ')}`);
+  return found;
+}

@@ -1,0 +1,72 @@
+// The HTTP suites on everything that carries the adapters, beside what `npm test` runs them on: Express 5 at the root, nothing in
+// front, sessions cached. A covering set: every host, every front, every Node, the prefix, the proxy and the cache at least once.
+// Usage: npm run test:variants [-- <part of a name>]
+import { spawnSync } from 'node:child_process';
+
+/** Everything that `__tests__/support/application.ts` builds an application for. */
+const http = ['b2b', 'backend', 'http', 'reliability', 'hostile'];
+
+const variants = [
+  { name: 'cache off', node: '24', cache: 'off' },
+  { name: 'Express 4, everything in front', node: '22', host: 'Express 4', front: 'everything' },
+  { name: 'Connect, parsers in front', node: '26', host: 'Connect', front: 'parsers' },
+  { name: 'bare node:http, hardening in front', node: '24', host: 'bare node:http', front: 'hardening' },
+  { name: 'Express 5 below a prefix, behind a proxy', node: '26', prefix: '/below', proxy: 'on', front: 'hardening' },
+  { name: 'Connect below a prefix, cache off', node: '22', host: 'Connect', prefix: '/below', cache: 'off' },
+  { name: 'Express 4 behind a proxy, parsers in front', node: '24', host: 'Express 4', proxy: 'on', front: 'parsers' },
+];
+
+// Long, or without an application of their own: the path matcher, the property tests, what makes its own servers.
+const always = [
+  'hostile/path-matcher-servers',
+  'hostile/raw-requests',
+  'hostile/return-to-flow',
+  'http/request',
+  'http/body',
+];
+const others = [
+  'http/adapter-router',
+  'http/error-page',
+  'backend/gateway',
+  'backend/pages',
+  'backend/lite',
+  'b2b/open-seal',
+];
+// These mount below prefixes of their own, or speak of the origin's root without a visitor.
+const belowPrefix = ['http/mounting'];
+
+const wanted = process.argv[2] ?? '';
+let failed = 0;
+for (const { name, node, host, front, prefix, proxy, cache } of variants.filter((each) => each.name.includes(wanted))) {
+  console.log(`\n--- ${name}, on Node ${node}`);
+  const left = [...always, ...others, ...(prefix === undefined ? [] : belowPrefix)];
+  const { status } = spawnSync(
+    node === '24' ? process.execPath : `tools/node_modules/node${node}/bin/node`,
+    [
+      '--experimental-vm-modules',
+      '--disable-warning=ExperimentalWarning',
+      'node_modules/jest/bin/jest.js',
+      ...http.map((suite) => `__tests__/${suite}/`),
+      ...left.flatMap((file) => ['--testPathIgnorePatterns', `/__tests__/${file}\\.test`]),
+    ],
+    {
+      stdio: 'inherit',
+      env: {
+        ...process.env,
+        ...environment({
+          TEST_HOST: host,
+          TEST_FRONT: front,
+          TEST_PREFIX: prefix,
+          TEST_PROXY: proxy,
+          TEST_CACHE: cache,
+        }),
+      },
+    },
+  );
+  if (status !== 0) failed += 1;
+}
+process.exitCode = failed === 0 ? 0 : 1;
+
+function environment(settings) {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+}
