@@ -1,0 +1,57 @@
+import type { ServerResponse } from 'node:http';
+import { keepPrivate, varyOn } from '../../lib/http/headers.ts';
+import { serve } from '../support/servers.ts';
+
+async function answerOf(prepare: (res: ServerResponse) => void): Promise<Headers> {
+  const server = await serve((_req, res) => {
+    prepare(res);
+    res.end();
+  });
+  const { headers } = await fetch(server.origin);
+  await server.close();
+  return headers;
+}
+
+describe('Vary', () => {
+  it.each<[string, string | string[], string]>([
+    ['stays and is added to', 'Accept', 'Accept, Cookie'],
+    ['stays where it comes in several lines', ['Accept', 'Origin'], 'Accept, Origin, Cookie'],
+    ['is not added to where the field is there', 'Accept,Cookie', 'Accept,Cookie'],
+    ['is not added to where the field is there in other letters', 'Accept , cOOKIE', 'Accept , cOOKIE'],
+    ['is not added to where it is a star', '*', '*'],
+    ['is added to where the field is only a part of another', 'X-Cookie', 'X-Cookie, Cookie'],
+  ])('%s', async (_what, present, expected) => {
+    const headers = await answerOf((res) => {
+      res.setHeader('Vary', present);
+      varyOn(res, 'Cookie');
+    });
+    expect(headers.get('vary')).toBe(expected);
+  });
+
+  it('is set where there is none', async () => {
+    expect((await answerOf((res) => varyOn(res, 'Cookie'))).get('vary')).toBe('Cookie');
+  });
+});
+
+describe('a page that depends on the session', () => {
+  it('is kept out of caches and differs by cookie', async () => {
+    const headers = await answerOf(keepPrivate);
+    expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['private, no-store', 'Cookie']);
+  });
+
+  it('may say itself how long it is kept', async () => {
+    const headers = await answerOf((res) => {
+      res.setHeader('Cache-Control', 'private, max-age=60');
+      keepPrivate(res);
+    });
+    expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['private, max-age=60', 'Cookie']);
+  });
+
+  it('goes out as it is where its head is out already', async () => {
+    const headers = await answerOf((res) => {
+      res.flushHeaders();
+      keepPrivate(res);
+    });
+    expect([headers.get('cache-control'), headers.get('vary')]).toEqual([null, null]);
+  });
+});

@@ -1,0 +1,109 @@
+import * as v from 'valibot';
+import { readOptions } from '../../lib/http/read-options.ts';
+import type { OptionRules } from '../../lib/http/read-options.ts';
+
+const schema = v.strictObject({
+  apiKey: v.pipe(v.string('must be a string'), v.nonEmpty('is empty'), v.description('the key of the provider')),
+  region: v.optional(v.string('must be a string'), 'eu'),
+  secret: v.optional(v.string('must be a string')),
+  loginPath: v.optional(v.string('must be a path'), '/login'),
+  logoutPath: v.optional(v.string('must be a path'), '/logout'),
+  plain: v.optional(v.strictObject({ size: v.number('must be a number') })),
+  bare: v.optional(v.custom<object>(() => true)),
+});
+
+const rules: OptionRules<typeof schema> = {
+  name: 'someAuth',
+  schema,
+  env: { apiKey: ['SOME_KEY', 'OLD_KEY'], region: ['SOME_REGION'] },
+  paths: { loginPath: '/login', logoutPath: '/logout' },
+};
+
+const read = (input: unknown, environment: Record<string, string | undefined> = {}) =>
+  readOptions(input, rules, environment);
+
+function problemsOf(input: unknown, environment: Record<string, string | undefined> = {}, check?: () => string[]) {
+  try {
+    readOptions(input, { ...rules, ...(check && { check }) }, environment);
+    return [];
+  } catch (error) {
+    return (error as { problems: readonly string[] }).problems;
+  }
+}
+
+describe('options', () => {
+  it('are what was given, completed by their defaults', () => {
+    expect(read({ apiKey: 'k', region: 'us' })).toEqual({
+      apiKey: 'k',
+      region: 'us',
+      loginPath: '/login',
+      logoutPath: '/logout',
+    });
+  });
+
+  it('come from the environment where they are not given, by the first name that is set and not empty', () => {
+    expect(read(undefined, { SOME_KEY: 'new', OLD_KEY: 'old' }).apiKey).toBe('new');
+    expect(read({}, { SOME_KEY: '', OLD_KEY: 'old' }).apiKey).toBe('old');
+    expect(read({ apiKey: undefined, region: undefined }, { OLD_KEY: 'old', SOME_REGION: '' })).toMatchObject({
+      apiKey: 'old',
+      region: 'eu',
+    });
+    expect(read({ apiKey: 'given' }, { SOME_KEY: 'new' }).apiKey).toBe('given');
+  });
+
+  it.each([[null], ['k'], [7], [[]], [() => undefined]])('cannot be %p', (input) => {
+    expect(problemsOf(input, { SOME_KEY: 'k' })).toEqual(['options must be an object']);
+  });
+});
+
+describe('a problem', () => {
+  it('of a missing option names the variables that would do, and says what it is', () => {
+    expect(problemsOf({})).toEqual(['apiKey (env SOME_KEY or OLD_KEY) is missing: the key of the provider']);
+  });
+
+  it('of a missing option that nothing describes is that it is missing', () => {
+    const plain = { ...rules, schema: v.strictObject({ token: v.string('must be a string') }), env: {}, paths: {} };
+    expect(() => readOptions({}, plain, {})).toThrow(/token is missing(?!:)/);
+  });
+
+  it('of a value names its option, also inside another one', () => {
+    expect(problemsOf({ apiKey: '', secret: 7, plain: { size: 'x' } })).toEqual([
+      'apiKey (env SOME_KEY or OLD_KEY) is empty',
+      'secret must be a string',
+      'plain.size must be a number',
+    ]);
+  });
+
+  it('of an unknown option is its spelling', () => {
+    expect(problemsOf({ apiKey: 'k', apikey: 'k', plain: { size: 1, sise: 2 } })).toEqual([
+      'plain.sise is not an option; check its spelling',
+      'apikey is not an option; check its spelling',
+    ]);
+  });
+
+  it('of two routes on one path names both, whatever the letters, defaults included', () => {
+    expect(problemsOf({ apiKey: 'k', loginPath: '/Auth', logoutPath: '/auth' })).toEqual([
+      "logoutPath and loginPath are both '/auth'; give each route a path of its own",
+    ]);
+    expect(problemsOf({ apiKey: 'k', loginPath: '/logout' })).toEqual([
+      "logoutPath and loginPath are both '/logout'; give each route a path of its own",
+    ]);
+    expect(problemsOf({ apiKey: 'k', loginPath: 7, logoutPath: 7 })).toEqual([
+      'loginPath must be a path',
+      'logoutPath must be a path',
+    ]);
+  });
+
+  it('that only several options show is told with the others', () => {
+    expect(problemsOf({ secret: 7 }, {}, () => ['secret and region do not fit'])).toEqual([
+      expect.stringContaining('apiKey'),
+      'secret must be a string',
+      'secret and region do not fit',
+    ]);
+    expect(problemsOf({ apiKey: 'k' }, {}, () => ['too early'])).toEqual(['too early']);
+  });
+
+  it('is told by the name of the factory', () => {
+    expect(() => read({})).toThrow(/^someAuth/);
+  });
+});
