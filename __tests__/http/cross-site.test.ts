@@ -1,10 +1,13 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import { Socket } from 'node:net';
 import { refuseCrossSite, refuseUnintended } from '../../lib/http/cross-site.ts';
 
 const own = 'https://app.example';
 const trusted = 'https://www.example';
 
-const request = (headers: IncomingHttpHeaders): IncomingMessage => ({ headers }) as IncomingMessage;
+const request = (headers: IncomingHttpHeaders): IncomingMessage =>
+  Object.assign(new IncomingMessage(new Socket()), { headers });
 
 function codeOf(refuse: typeof refuseCrossSite, headers: IncomingHttpHeaders): string {
   try {
