@@ -8,6 +8,8 @@ const { status } = spawnSync(
     '--disable-warning=ExperimentalWarning',
     'node_modules/jest/bin/jest.js',
     '--testTimeout=3600000',
+    // One by one they take half an hour.
+    '--maxWorkers=2',
     '__tests__/core/return-to',
     '__tests__/hostile',
   ],
