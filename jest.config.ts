@@ -4,6 +4,8 @@ const config: Config = {
   testEnvironment: 'node',
   // A busy machine is no failure; what hangs still ends.
   testTimeout: 30_000,
+  // One worker less than there are cores would leave half of a small machine idle.
+  maxWorkers: '100%',
   testMatch: ['<rootDir>/__tests__/**/*.test.ts'],
   // These need Chromium, Redis or a packed tarball; `.ci/run` installs what they need and runs them.
   testPathIgnorePatterns: ['/node_modules/', '/__tests__/browser/', '/__tests__/scale/', '/__tests__/package/'],
