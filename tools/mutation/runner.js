@@ -25,8 +25,8 @@ class WarmRunner {
   }
 
   capabilities() {
-    // Modules that were imported stay imported.
-    return { reloadEnvironment: false };
+    // Modules that were imported stay imported; but nothing that is alive only while they load is asked for (`ignoreStatic`).
+    return { reloadEnvironment: true };
   }
 
   async init() {
