@@ -37,6 +37,7 @@ describe('parseCookies', () => {
     expect(parseCookies('b="; c=""; e="x').get('b')).toEqual(['"']);
     expect(parseCookies('b="; c=""; e="x').get('c')).toEqual(['']);
     expect(parseCookies('b="; c=""; e="x').get('e')).toEqual(['"x']);
+    expect(parseCookies('f=x"; g="').get('f')).toEqual(['x"']);
   });
 
   it('skips what has no name or no equals sign', () => {
@@ -149,6 +150,7 @@ describe('serializeCookie', () => {
   it('leaves a seal and base64url as they are', () => {
     const seal = 'Fe26.2*1*0a1b*AZaz09-_*_-x*1700000000000*ff*Zz~2';
     expect(serializeCookie({ name: 's', value: seal }, attributes)).toContain(`s=${seal};`);
+    expect(serializeCookie({ name: 's', value: 'a/b+c=d:e' }, attributes)).toContain('s=a/b+c=d:e;');
   });
 
   it('survives the round trip whatever the value', () => {
