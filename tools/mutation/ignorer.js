@@ -6,7 +6,8 @@ const errorText = 'the prose of an error';
 
 const messages = {
   shouldIgnore(path) {
-    if (path.isCallExpression() && nameOf(path.node.callee) === 'explain') return debugText;
+    const call = path.isExpressionStatement() ? path.node.expression : path.node;
+    if (call.type === 'CallExpression' && nameOf(call.callee) === 'explain') return debugText;
     if (path.isStringLiteral() || path.isTemplateLiteral())
       if (path.parentPath.isNewExpression() && /^(?:Type|Range)?Error$|^DOMException$/.test(nameOf(path.parent.callee)))
         return errorText;
