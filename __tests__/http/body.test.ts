@@ -1,6 +1,7 @@
 import express from 'express';
 import { AuthError } from '../../lib/errors.ts';
 import { readFields } from '../../lib/http/body.ts';
+import { rawRequest, sendEndless, sendRaw } from '../support/raw-socket.ts';
 import { serve } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Answer } from '../support/visitor.ts';
@@ -76,14 +77,37 @@ it.each(['gzip', 'deflate', 'br'])('inflates nothing (%s)', async (encoding) => 
 });
 
 it.each([
-  [json, '{"a":'],
-  [json, '[]'],
-  [json, '"text"'],
-  [form, `${'a=1&'.repeat(101)}a=1`],
-])('refuses what is malformed as %s: %j', async (type, body) => {
-  const answer = await read(body, { 'content-type': type });
-  expect(answer.status).toBeGreaterThanOrEqual(400);
-  expect(answer.status).toBeLessThan(500);
+  [json, '{"a":', 'invalid_request'],
+  [json, '[]', 'invalid_request'],
+  [json, '"text"', 'invalid_request'],
+  [form, `${'a=1&'.repeat(101)}a=1`, 'payload_too_large'],
+])('refuses what is malformed as %s: %j (%s)', async (type, body, code) => {
+  expect((await read(body, { 'content-type': type })).json).toBe(code);
+});
+
+it('takes a POST that announces no body for one without fields', async () => {
+  const server = await serve((req, res) => {
+    readFields(req, res).then(
+      (fields) => res.end(JSON.stringify([...fields])),
+      (error: unknown) => res.end(String(error)),
+    );
+  });
+  const { body } = await sendRaw(server.port, rawRequest('POST', '/', ['Connection: close']));
+  await server.close();
+  expect(body).toContain('[]');
+});
+
+it('refuses a body that never ends as soon as it is too large', async () => {
+  const head = rawRequest('POST', '/', [`Content-Type: ${json}`, 'Transfer-Encoding: chunked']);
+  const server = await serve((req, res) => {
+    readFields(req, res).catch((error: unknown) => {
+      const { status, code } = error as AuthError;
+      res.writeHead(status, { 'content-length': code.length, connection: 'close' }).end(code);
+    });
+  });
+  const { status, body } = await sendEndless(server.port, head, `1000\r\n${' '.repeat(4096)}\r\n`);
+  await server.close();
+  expect([status, body]).toEqual([413, 'payload_too_large']);
 });
 
 describe('the size', () => {

@@ -60,3 +60,7 @@ it.each([
   expect(markup).toContain(header);
   expect(policy).toContain("; img-src 'self'; ");
 });
+
+it('takes images of its own site alone where the logo is no address', () => {
+  expect(pageFor('forbidden', { logo: 'logo.svg/' }).policy).toContain("; img-src 'self'; ");
+});
