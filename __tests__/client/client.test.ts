@@ -76,6 +76,17 @@ describe('the typed B2B client', () => {
     ]);
   });
 
+  it('knows an answer of each route by what it must hold', async () => {
+    const client = createB2bClient({ baseUrl: origin });
+    expect(await Promise.all([client.login(), client.signup(), client.logout()])).toEqual(
+      Array.from({ length: 3 }, () => ({ data: { redirectTo: '/' }, error: null })),
+    );
+    answer = json(200, { ok: true });
+    for (const result of await Promise.all([client.login(), client.signup(), client.logout(), client.session()])) {
+      expect(result.error?.code).toBe('unexpected_response');
+    }
+  });
+
   it.each([
     ['/', '/login'],
     ['/app', '/app/login'],
@@ -114,6 +125,23 @@ describe('the typed B2B client', () => {
 });
 
 describe('the typed backend client', () => {
+  it('knows an answer of each route by what it must hold', async () => {
+    const client = createBackendClient({ baseUrl: origin });
+    const credentials = { body: { email: 'ada@example.com', password: 'p' } };
+    const redirects = [
+      client.login(credentials),
+      client.signup(credentials),
+      client.oauth({ query: { provider: 'x' } }),
+    ];
+    expect(await Promise.all([...redirects, client.logout()])).toEqual(
+      Array.from({ length: 4 }, () => ({ data: { redirectTo: '/' }, error: null })),
+    );
+    answer = json(200, { user: { id: 'u' } });
+    expect((await client.session()).data).toEqual({ user: { id: 'u' } });
+    answer = json(200, { message: 'Sent.' });
+    expect((await client.resend({ body: { email: 'ada@example.com' } })).data).toEqual({ message: 'Sent.' });
+  });
+
   it('posts e-mail and password as JSON', async () => {
     const client = createBackendClient({ baseUrl: origin });
     await client.login({ body: { email: 'ada@example.com', password: 'pä', returnTo: '/x' } });
@@ -204,14 +232,18 @@ describe('whatever goes wrong', () => {
   });
 
   it('is a network error when nobody listens or the URL is none', async () => {
-    expect((await call('http://127.0.0.1:1')).error).toMatchObject({ status: 0, code: 'network_error' });
+    expect((await call('http://127.0.0.1:1')).error).toEqual({
+      status: 0,
+      code: 'network_error',
+      message: 'The server could not be reached. Please try again.',
+    });
     expect((await call('http://')).error).toMatchObject({ status: 0, code: 'network_error' });
   });
 
   it('is aborted when the caller gave up, before or during the call', async () => {
     const client = createBackendClient({ baseUrl: origin });
     const before = await client.session({ signal: AbortSignal.abort() });
-    expect(before.error).toMatchObject({ status: 0, code: 'aborted' });
+    expect(before.error).toEqual({ status: 0, code: 'aborted', message: 'The request was given up.' });
     const controller = new AbortController();
     answer = () => controller.abort();
     const during = await client.session({ signal: controller.signal });
