@@ -110,6 +110,29 @@ it('refuses a body that never ends as soon as it is too large', async () => {
   expect([status, body]).toEqual([413, 'payload_too_large']);
 });
 
+it.each<[string, string, Record<string, string>, express.Handler[]]>([
+  ['malformed', '{"a":', { 'content-type': json }, []],
+  ['malformed and read by the application', '{"a":', { 'content-type': json }, [express.text({ type: () => true })]],
+  ['encoded', 'x', { 'content-type': json, 'content-encoding': 'gzip' }, []],
+  ['made of too many fields', 'a=1&'.repeat(102), { 'content-type': form }, []],
+])('keeps for the log what was wrong with a body that is %s', async (_what, body, headers, before) => {
+  const failures: unknown[] = [];
+  const app = express();
+  for (const handler of before) app.use(handler);
+  app.use((req, res) => {
+    readFields(req, res).catch((error: unknown) => {
+      failures.push(error);
+      res.end();
+    });
+  });
+  const server = await serve(app);
+  await createVisitor(server.origin).post('/', { headers, body });
+  await server.close();
+  expect(failures).toEqual([
+    expect.objectContaining({ cause: expect.objectContaining({ stack: expect.any(String) }) }),
+  ]);
+});
+
 describe('the size', () => {
   const headers = { 'content-type': json };
   const bodyOf = (bytes: number) => JSON.stringify({ a: 'x'.repeat(bytes - 8) });

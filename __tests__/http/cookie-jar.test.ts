@@ -30,6 +30,7 @@ describe('a response', () => {
       jar.write([{ name: 'a', value: '3' }], attributes);
       jar.write([{ name: 'b', value: '4', attributes: { path: '/login' } }], attributes);
       jar.write([{ name: 'b', value: '5' }], { ...attributes, domain: 'example.com' });
+      jar.write([{ name: 'b', value: '6' }], { ...attributes, domain: 'example.org' });
       res.end();
     });
     expect(headers.getSetCookie()).toEqual([
@@ -37,6 +38,7 @@ describe('a response', () => {
       line('a=3'),
       line('b=4', '/login'),
       'b=5; Max-Age=60; Domain=example.com; Path=/; HttpOnly; SameSite=Lax',
+      'b=6; Max-Age=60; Domain=example.org; Path=/; HttpOnly; SameSite=Lax',
     ]);
   });
 

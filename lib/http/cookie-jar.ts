@@ -33,7 +33,6 @@ export function createCookieJar(res: ServerResponse): CookieJar {
   const pending = new Map<string, Pending>();
   const parcels: Parcel[] = [];
   let isListening = false;
-  let isFinished = false;
 
   // At the head, not before: a handler may replace the header, and what carries our cookie must never be cached.
   const flush = (): void => {
@@ -49,12 +48,11 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     isListening = true;
     onHeaders(res, flush);
     res.once('finish', () => {
-      isFinished = true;
       for (const { onDelivered } of parcels) onDelivered?.();
     });
     res.once('close', () => {
       // A stream that broke off after its head may well have brought the cookies.
-      if (isFinished || res.headersSent) return;
+      if (res.headersSent) return;
       for (const { names, onLost } of parcels) onLost?.(names);
     });
   }

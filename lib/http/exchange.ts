@@ -60,7 +60,7 @@ export class Exchange {
     const base = appBaseUrl.replace(/\/+$/, '');
     const { prefix } = this.#mounted;
     // A base URL may name the mount path already.
-    return new URL(base).pathname.endsWith(prefix) && prefix !== '' ? base + path : base + prefix + path;
+    return new URL(base).pathname.endsWith(prefix) ? base + path : base + prefix + path;
   }
 
   /** Where to go after signing in or out, made safe; `/` for whatever is not a path of this origin. */

@@ -174,8 +174,7 @@ export function refuse(exchange: Exchange, error: unknown, next: Next, isJsonOnl
     }
     // It may well be async, whatever its type says; its rejection must not end the process.
     const takeOver: (...parameters: Parameters<OnError>) => unknown = definition.onError;
-    const result = takeOver(error, req, res, next);
-    if (typeof result === 'object' && result !== null) Promise.resolve(result).catch(next);
+    Promise.resolve(takeOver(error, req, res, next)).catch(next);
   } catch (failure) {
     next(failure);
   }
