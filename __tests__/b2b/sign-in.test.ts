@@ -162,6 +162,7 @@ describe('parameters that travel on to the provider', () => {
     ['login_hint', 'jürgen@example.com'],
     ['organization_id', 'org_01JC4XJ2M7Q8T3WZ5R9VKB6NDE'],
     ['domain_hint', 'instruments.example'],
+    ['domain_hint', 'lab-1.instruments.co.example'],
     ['invitation_token', 'Z1uX3RbwcIl5fIGJJJCXXisdI'],
     ['provider', 'GoogleOAuth'],
     ['screen_hint', 'sign-up'],
@@ -178,10 +179,17 @@ describe('parameters that travel on to the provider', () => {
     ['organization_id', 'org_'],
     ['organization_id', 'user_01JC4XJ2M7Q8T3WZ5R9VKB6NDE'],
     ['organization_id', 'org_1&client_id=other'],
+    ['organization_id', 'xorg_1'],
+    ['organization_id', `org_${'1'.repeat(65)}`],
     ['domain_hint', 'localhost'],
     ['domain_hint', 'a/../b.example'],
+    ['domain_hint', 'b.example/x'],
+    ['domain_hint', `${'a'.repeat(250)}.example`],
     ['invitation_token', '<script>'],
+    ['invitation_token', 'abc<'],
+    ['invitation_token', '<abc'],
     ['screen_hint', 'sign-out'],
+    ['screen_hint', 'sign-up.'],
   ])('but not a malformed %s=%j', async (name, value) => {
     const start = await app.visitor().get(`/login?${new URLSearchParams({ [name]: value }).toString()}`);
     expect(start.status).toBe(302);
@@ -217,6 +225,14 @@ describe('parameters that travel on to the provider', () => {
     expect(parameters.get('response_type')).toBe('code');
     expect(parameters.get('provider')).toBe('authkit');
   });
+
+  it.each(['G00gle', '-GoogleOAuth', 'GoogleOAuth-', 'X', 'a'.repeat(41)])(
+    'but not a malformed provider=%j: authkit is asked',
+    async (name) => {
+      const parameters = parametersOf(await app.visitor().get(`/login?provider=${name}`));
+      expect([parameters.get('provider'), parameters.get('screen_hint')]).toEqual(['authkit', 'sign-in']);
+    },
+  );
 
   it('send screen_hint with the provider authkit only', async () => {
     const start = await app.visitor().get('/signup?provider=GitHubOAuth&screen_hint=sign-up');
