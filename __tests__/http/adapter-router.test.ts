@@ -61,6 +61,20 @@ describe.each([
     expect(await get(appWith('/app'), '/app/added')).toEqual({ status: 200, text: "added under '/app'" });
   });
 
+  it('hands what is wrong with the adapter to the application, and the request to nobody', async () => {
+    const router = b2bAuth(options);
+    router.get('/added', (_req, res) => void res.send('never'));
+    const app = host();
+    app.use('/app', router);
+    const onError: express.ErrorRequestHandler = (error: Error, _req, res, next) => {
+      if (res.headersSent) next(error);
+      else res.status(500).send(error.message);
+    };
+    app.use(onError);
+    const { status, text } = await get(app, '/app/added');
+    expect([status, text]).toEqual([500, expect.stringContaining("'/dashboard(.*)' can never match")]);
+  });
+
   it('hands their errors to the application', async () => {
     expect(await get(appWith(), '/broken')).toEqual({ status: 500, text: 'from a handler' });
   });
