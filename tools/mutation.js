@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 const rooms = {
   core: { suites: ['core'], least: 95 },
   session: { suites: ['session', 'reliability', 'scale'], least: 95 },
-  http: { suites: ['http', 'hostile', 'hosts', 'reliability', 'testing'], least: 95 },
+  http: { suites: ['http', 'hostile', 'hosts', 'reliability', 'testing', 'b2b', 'backend'], least: 95 },
   b2b: { suites: ['b2b', 'hostile', 'hosts', 'reliability', 'testing'], least: 90 },
   backend: { suites: ['backend', 'hostile', 'hosts', 'reliability', 'testing'], least: 90 },
   client: { suites: ['client'], least: 90 },
