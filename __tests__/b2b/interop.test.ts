@@ -23,10 +23,14 @@ const { oneOrganization } = demoUsers;
 const [{ id: organizationId }] = oneOrganization.organizations;
 const newPassword = (): string => randomBytes(32).toString('base64');
 
-/** The status and the session id that our app makes of a cookie. */
-async function read(sealed: string, on = app): Promise<{ status: number; email?: string; sessionId?: string }> {
+/** What our app makes of a cookie. */
+async function read(
+  sealed: string,
+  on = app,
+): Promise<{ status: number; email?: string; sessionId?: string; organizationId?: string }> {
   const answer = await on.visitor().get('/auth/session', { headers: { cookie: `b2b-session=${sealed}` } });
-  return { status: answer.status, email: answer.json.user?.email, sessionId: answer.json.sessionId };
+  const { user, sessionId, organizationId } = answer.json;
+  return { status: answer.status, email: user?.email, sessionId, organizationId };
 }
 
 describe('our cookie in an app on WorkOS’ own SDK', () => {
@@ -73,6 +77,7 @@ describe('our cookie in an app on WorkOS’ own SDK', () => {
       status: 200,
       email: oneOrganization.email,
       sessionId,
+      organizationId,
     });
   });
 
@@ -168,13 +173,35 @@ describe('a session that WorkOS’ SDK sealed', () => {
     const user = { ...session.user, id: demoUsers.personal.id, email: demoUsers.personal.email };
     const sealed = await sealData({ ...session, user }, { password: app.cookiePassword, ttl: 0 });
     expect((await read(sealed)).status).toBe(401);
+    expect(app.events.at(-1)).toEqual({ adapter: 'b2b', type: 'session_rejected', reason: 'subject' });
   });
 
   it('for another client is no session', async () => {
     const session = await app.workos.issueSession({ user: oneOrganization, claims: { client_id: 'client_other' } });
     expect((await read(await sealData(session, { password: app.cookiePassword, ttl: 0 }))).status).toBe(401);
+    expect(app.events.at(-1)).toEqual({ adapter: 'b2b', type: 'session_rejected', reason: 'client_id' });
     const without = await app.workos.issueSession({ user: oneOrganization, claims: { client_id: undefined } });
     expect((await read(await sealData(without, { password: app.cookiePassword, ttl: 0 }))).status).toBe(200);
+  });
+
+  it.each(['https://elsewhere.example', undefined])(
+    'from the issuer %s is no session where issuers are listed',
+    async (iss) => {
+      const strict = await startB2bApp({ provider, options: { issuer: 'https://auth.example.com' } });
+      const session = await strict.workos.issueSession({ user: oneOrganization, claims: { iss } });
+      const sealed = await sealData(session, { password: strict.cookiePassword, ttl: 0 });
+      expect((await read(sealed, strict)).status).toBe(401);
+      expect(strict.events.at(-1)).toEqual({ adapter: 'b2b', type: 'session_rejected', reason: 'issuer' });
+      await strict.close();
+    },
+  );
+
+  it('whose organization is no text is a personal one', async () => {
+    for (const organization of ['', 7, null]) {
+      const session = await app.workos.issueSession({ user: oneOrganization, claims: { org_id: organization } });
+      const answer = await read(await sealData(session, { password: app.cookiePassword, ttl: 0 }));
+      expect([answer.status, answer.organizationId]).toEqual([200, undefined]);
+    }
   });
 
   it.each(['none', 'HS256'])('with a token signed by %s is no session', async (alg) => {

@@ -65,6 +65,8 @@ it('takes the organization that the query names, without a chooser', async () =>
 it('takes the option’s organization, unless the query says otherwise', async () => {
   const other = await startB2bApp({ provider, options: { organizationId: instruments.id } });
   const [one, two] = [other.visitor(), other.visitor()];
+  const asked = new URL((await other.visitor().get('/login')).location).searchParams;
+  expect(asked.get('organization_id')).toBe(instruments.id);
   await comeBack(one, { on: other });
   expect(await organizationOf(one)).toBe(instruments.id);
   await comeBack(two, { path: `/login?organization_id=${lighthouse.id}`, on: other });
