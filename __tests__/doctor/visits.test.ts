@@ -146,6 +146,6 @@ async function reportOf({ env, answers, ...options }: Visit): Promise<string> {
 
 /** The words matter: they are all that somebody has whose sign-in does not work. */
 it.each(Object.entries(visits))('says of %s what is written down for it', async (name, visit) => {
-  const written = new URL(`reports/${name.replaceAll(/[ ,]+/g, '-')}.txt`, import.meta.url);
+  const written = new URL(`visits/${name.replaceAll(/[ ,]+/g, '-')}.txt`, import.meta.url);
   expect(await reportOf(visit)).toBe(readFileSync(written, 'utf8'));
 });
