@@ -152,7 +152,8 @@ export const errorTable = {
   },
   provider_unavailable: {
     status: 503,
-    message: 'The sign-in service cannot be reached right now. You are still signed in; please try again in a moment.',
+    message:
+      'The sign-in service cannot be reached right now. If you are signed in, you stay so. Please try again in a moment.',
     when: 'The provider does not answer in time, or answers with an outage; the session is kept.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -232,20 +232,29 @@ describe('a refusal at the provider', () => {
     expect(visitor.cookies.has('b2b-session')).toBe(false);
   });
 
-  it.each([{ token: 'refuse' }, { jwks: 'refuse' }] as const)(
-    'that is an outage (%j) passes: a reload signs in, and spends the code once',
+  it.each([{ token: 'refuse' }, { token: 'html502' }, { jwks: 'refuse' }] as const)(
+    'that is an outage (%j) passes: a reload starts over with a new code, and the old one is not sent again',
     async (outage) => {
       const fresh = await startB2bApp({ provider });
       const visitor = fresh.visitor();
-      const callback = await callbackOf(visitor, '/login?returnTo=/dashboard', fresh);
+      const { twoOrganizations: user } = demoUsers;
+      const { id: organization } = user.organizations[1];
+      const start = await visitor.get(`/login?returnTo=/dashboard&organization_id=${organization}`);
+      const callback = (await app.workos.authorize(start.location, { user })).href;
       app.workos.switches.outage = { ...outage };
       expect((await visitor.get(callback)).status).toBe(503);
       app.workos.switches.outage = {};
       provider.clock.advance(60_000);
       app.workos.clearRequests();
       const again = await visitor.get(callback);
-      expect([again.status, again.headers.location]).toEqual([303, '/dashboard']);
-      expect(exchanges()).toBe('token' in outage ? 1 : 0);
+      expect(again.status).toBe(303);
+      expect(new URL(again.location).searchParams.get('organization_id')).toBe(organization);
+      expect(exchanges()).toBe(0);
+      // The new flow took the place of the old one.
+      expect([...visitor.cookies.keys()].filter((name) => name.startsWith('b2b-session-flow-'))).toHaveLength(1);
+      const next = await app.workos.authorize(again.location, { user });
+      expect((await visitor.get(next.href)).headers.location).toBe('/dashboard');
+      expect((await visitor.getJson('/auth/session')).json).toMatchObject({ organizationId: organization });
       await fresh.close();
     },
   );

@@ -180,13 +180,27 @@ describe('the callback', () => {
     expect(own).toContain('code=');
   });
 
-  it('keeps the flow when the backend is out of reach, so that a reload works', async () => {
+  it('starts over on a reload when the backend was out of reach, and never sends the code again', async () => {
     await start({ options: { timeoutMs: 1_000 } });
     const visitor = app.visitor();
     const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
     app.supabase.fail('pkce', 503, 1);
     expect((await visitor.get(callback)).status).toBe(503);
-    expect((await visitor.get(callback)).headers.location).toBe('/account');
+    expect((await visitor.get(callback)).headers.location).toBe('/auth/login?returnTo=%2Faccount');
+    expect(app.supabase.requests.filter(({ endpoint }) => endpoint === 'pkce')).toHaveLength(1);
+    expect([...visitor.cookies.keys()]).toEqual([]);
+  });
+
+  it('leaves the other tabs’ flows when it starts over', async () => {
+    await start({ options: { timeoutMs: 1_000 } });
+    const visitor = app.visitor();
+    const other = await authorize(visitor, '/auth/login?provider=github&returnTo=/other');
+    const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
+    app.supabase.fail('pkce', 503, 1);
+    expect((await visitor.get(callback)).status).toBe(503);
+    // Whose code it was, nobody can tell.
+    expect((await visitor.get(callback)).headers.location).toBe('/auth/login');
+    expect((await visitor.get(other)).headers.location).toBe('/other');
   });
 
   it('tells a cancelled sign-in so, and never shows the provider’s words', async () => {

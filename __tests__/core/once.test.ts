@@ -36,18 +36,6 @@ describe('work that runs once per key', () => {
     await expect(once('a', fail)).rejects.toThrow('failure 1');
   });
 
-  it('runs again after a failure that is not final', async () => {
-    const once = createOnce<number>({
-      ttlMs: 60_000,
-      max: 10,
-      now,
-      isFinal: (failure) => failure instanceof Error && failure.message === 'failure 2',
-    });
-    await expect(once('a', fail)).rejects.toThrow('failure 1');
-    await expect(once('a', fail)).rejects.toThrow('failure 2');
-    await expect(once('a', fail)).rejects.toThrow('failure 2');
-  });
-
   it('remembers no more keys than it may', async () => {
     const once = createOnce<number>({ ttlMs: 60_000, max: 1, now });
     await once('a', succeed);

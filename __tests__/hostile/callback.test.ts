@@ -10,6 +10,8 @@ interface Side {
   readonly cookie: string;
   /** Starts a sign-in in this browser and goes through the provider's page; resolves to the callback's URL. */
   readonly walk: (visitor: Visitor, returnTo?: string) => Promise<URL>;
+  /** Goes on from a callback that started over, as far as the next one. */
+  readonly resume: (visitor: Visitor, startedOver: Answer) => Promise<URL>;
   /** The codes that the token endpoint was asked about, in order. */
   readonly codesAsked: () => (string | undefined)[];
   readonly failToken: () => void;
@@ -30,6 +32,7 @@ const b2b: Side = {
     const start = await visitor.get(`/login?returnTo=${encodeURIComponent(returnTo)}`);
     return app.workos.authorize(start.location, { user: demoUsers.personal });
   },
+  resume: (_visitor, { headers }) => app.workos.authorize(headers.location ?? '', { user: demoUsers.personal }),
   codesAsked: () =>
     app.workos.requests
       .filter(({ grantType }) => grantType === 'authorization_code')
@@ -47,6 +50,11 @@ const backend: Side = {
   cookie: 'sb-127-auth-token',
   async walk(visitor, returnTo = '/') {
     const start = await visitor.get(`/auth/login?provider=github&returnTo=${encodeURIComponent(returnTo)}`);
+    return new URL(await app.supabase.authorize(start.location, { approve: true }));
+  },
+  async resume(visitor, { headers }) {
+    expect(headers.location).toBe('/auth/login?returnTo=%2Faccount');
+    const start = await visitor.get(`${headers.location ?? ''}&provider=github`);
     return new URL(await app.supabase.authorize(start.location, { approve: true }));
   },
   codesAsked: () =>
@@ -160,14 +168,22 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     expect(await isSignedIn(side, visitor)).toBe(false);
   });
 
-  it('survives an outage of the token endpoint: the same callback works afterwards, and the code was spent once', async () => {
+  it('survives an outage of the token endpoint: a reload starts over, and the code is not sent again', async () => {
     const visitor = app.visitor();
-    const callback = await side.walk(visitor);
+    const callback = await side.walk(visitor, '/account');
+    const before = visitor.cookieHeader();
     side.failToken();
     const failed = await visitor.get(callback.href);
     side.heal();
     expect([failed.status, failed.headers['retry-after'] !== undefined]).toEqual([503, true]);
-    expect((await visitor.get(callback.href)).status).toBe(303);
+    // Not even where the answer got lost, and with it the cookie that says so.
+    expect((await app.visitor().get(callback.href, { headers: { cookie: before } })).status).toBe(503);
+    const startedOver = await visitor.get(callback.href);
+    expect(startedOver.status).toBe(303);
+    expect(timesAsked(side, callback)).toBe(1);
+    const fresh = await side.resume(visitor, startedOver);
+    const signedIn = await visitor.get(fresh.href);
+    expect([signedIn.status, signedIn.headers.location]).toEqual([303, '/account']);
     expect(await isSignedIn(side, visitor)).toBe(true);
   });
 

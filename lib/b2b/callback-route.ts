@@ -43,10 +43,7 @@ const codeMemoryMs = 600_000;
 /** `/callback`: exchanges the code, checks what it got, stores the session. */
 export function callbackRoute(parts: CallbackParts): AuthRoute {
   const { flows, source, resolver, emit } = parts;
-  const memory = { ttlMs: codeMemoryMs, max: 10_000, now: parts.now, isFinal };
-  const once = createOnce<Outcome>(memory);
-  // Apart from what follows it: where only the keys were out of reach, a reload need not spend the code again.
-  const exchangeOnce = createOnce<Authentication>(memory);
+  const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now });
 
   async function get(exchange: Exchange): Promise<Reply> {
     const { query, cookies } = exchange;
@@ -56,11 +53,21 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     try {
       return await withFlow(exchange, query, flow);
     } catch (error) {
-      // This flow is over, unless a reload may well succeed; the flows of other tabs are not.
-      if (isFinal(error) || query.has('error')) exchange.writeCookies(flows.finish(flow.state));
+      // This flow is over; the flows of other tabs are not.
+      const canStartOver = isOutage(error) && !query.has('error');
+      exchange.writeCookies(
+        canStartOver ? await flows.start({ ...flow, isSpent: true }, exchange.cookies) : flows.finish(flow.state),
+      );
       if (error instanceof AuthError) emit({ type: 'sign_in_failed', code: error.code });
       throw error;
     }
+  }
+
+  /** A reload after an outage: nobody knows what became of the code, and it must not be used again (RFC 6749 §4.1.2). */
+  async function startOver(exchange: Exchange, { state, returnTo, organizationId }: Flow): Promise<Reply> {
+    exchange.writeCookies(flows.finish(state));
+    const query = new URLSearchParams(organizationId === undefined ? {} : { organization_id: organizationId });
+    return redirect(303, await startFlow(parts, exchange, { screen: 'sign-in', query, returnTo }));
   }
 
   /** Nothing that this browser started: it never reaches the token endpoint. */
@@ -87,6 +94,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   async function withFlow(exchange: Exchange, query: URLSearchParams, flow: Flow): Promise<Reply> {
     const error = query.get('error');
     if (error !== null) throw callbackError(error);
+    if (flow.isSpent === true) return startOver(exchange, flow);
     const { selection } = flow;
     const chosen = chosenOrganization(selection, query.get('organization_id'));
     if (selection?.organizations !== undefined && chosen === undefined) {
@@ -95,7 +103,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     const code = query.get('code') ?? '';
     if (chosen === undefined && code === '') throw new AuthError('invalid_request');
     const key = keyOf(flow.state, code, chosen ?? '');
-    const outcome = await once(key, () => complete(exchange, flow, key, () => grant(exchange, flow, code, chosen)));
+    const outcome = await once(key, () => complete(exchange, flow, () => grant(exchange, flow, code, chosen)));
 
     if (outcome.kind === 'selection') {
       const { pendingAuthenticationToken, organizations } = outcome;
@@ -128,10 +136,9 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   async function complete(
     exchange: Exchange,
     flow: Flow,
-    key: string,
     work: () => Promise<AuthenticationResponse>,
   ): Promise<Outcome> {
-    const answer = await exchangeOnce(key, () => authenticate(work, flow.organizationId, clientFacts(exchange)));
+    const answer = await authenticate(work, flow.organizationId, clientFacts(exchange));
     if (answer.kind === 'selection') return answer;
     const content = contentOf(answer.response, undefined, Math.floor(parts.now() / 1000));
     const session = await verified(content);
@@ -199,9 +206,8 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   return { path: parts.callbackPath, option: 'callbackPath', hasGetEffects: true, get };
 }
 
-/** An outage passes; the same request may succeed later. */
-function isFinal(failure: unknown): boolean {
-  return !(failure instanceof AuthError && failure.code === 'provider_unavailable');
+function isOutage(failure: unknown): boolean {
+  return failure instanceof AuthError && failure.code === 'provider_unavailable';
 }
 
 /** Never the code itself: it would rest in memory for minutes. */

@@ -15,6 +15,8 @@ const schema = v.object({
   organizationId: v.optional(v.string()),
   /** Set when the flow was started because a callback came without state: the next such callback is an error. */
   isRestart: v.optional(v.boolean()),
+  /** Set when the token endpoint was asked and did not answer: the code is spent, and the next callback starts over. */
+  isSpent: v.optional(v.boolean()),
   /** Set while the visitor chooses among several organizations. */
   selection: v.optional(
     v.object({

@@ -9,6 +9,7 @@ import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { Emit } from '../session/events.ts';
 import type { RunAuthFlow } from './auth-flow.ts';
+import { flowMaxAge } from './flow-state.ts';
 import type { FlowState, PendingFlow } from './flow-state.ts';
 import { noticePage } from './pages/index.ts';
 import { callbackError, codeOf } from './provider-errors.ts';
@@ -18,7 +19,6 @@ import type { Views } from './views.ts';
 
 export interface CallbackParts {
   readonly path: string;
-  readonly storageKey: string;
   readonly views: Views;
   readonly runFlow: RunAuthFlow;
   readonly flows: FlowState;
@@ -38,8 +38,8 @@ interface Outcome {
   readonly writes: readonly CookieWrite[];
 }
 
-/** A reload or a doubled click arrives within this time of the first; milliseconds. */
-const codeMemoryMs = 60_000;
+/** A code dies with its verifier, and for as long it is spent at most once here, whatever it came to; milliseconds. */
+const codeMemoryMs = flowMaxAge * 1000;
 
 /** What GoTrue says of a code that belongs to another verifier; the code itself stays good. */
 const isForeignVerifier = (code: string | undefined): boolean => code === 'bad_code_verifier';
@@ -47,9 +47,7 @@ const isForeignVerifier = (code: string | undefined): boolean => code === 'bad_c
 /** `/auth/callback`: exchanges the code that the backend sent along for a session. */
 export function callbackRoute(parts: CallbackParts): AuthRoute {
   const { views, runFlow, flows, signIn, emit } = parts;
-  const isFinal = (failure: unknown): boolean =>
-    !(failure instanceof AuthError && failure.code === 'provider_unavailable');
-  const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now, isFinal });
+  const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now });
 
   async function get(exchange: Exchange): Promise<Reply> {
     const { query } = exchange;
@@ -72,16 +70,29 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   async function withCode(exchange: Exchange, code: string): Promise<Reply> {
     const { cookies } = exchange;
     const pending = flows.pending(cookies);
-    const verifiers = verifiersIn(exchange);
+    const verifiers = flows.verifierNames(cookies).flatMap((name) => cookies.get(name) ?? []);
     if (verifiers.length === 0) return stray(exchange, 'pkce_code_verifier_not_found', []);
+    if (pending.some(({ spentCode }) => spentCode === fingerprint(code))) return startOver(exchange, pending);
     try {
       const { signedIn, writes } = await once(keyOf(code, verifiers), () => complete(exchange, code, pending));
       await signIn.store(exchange, signedIn, writes);
       return redirect(303, signedIn.redirectTo);
     } catch (error) {
-      if (!(error instanceof AuthError) || error.code !== 'code_rejected') throw error;
+      if (!(error instanceof AuthError)) throw error;
+      const [newest] = pending;
+      if (error.code === 'provider_unavailable' && newest !== undefined) {
+        exchange.writeCookies([flows.spend(newest, fingerprint(code))]);
+      }
+      if (error.code !== 'code_rejected') throw error;
       return stray(exchange, codeOf(error.cause), pending, error);
     }
+  }
+
+  /** A reload after an outage: nobody knows what became of the code, and it must not be used again (RFC 6749 §4.1.2). */
+  function startOver(exchange: Exchange, [flow, ...others]: readonly PendingFlow[]): Reply {
+    if (flow === undefined || others.length > 0) return redirect(303, exchange.signInUrl('/'));
+    exchange.writeCookies(flows.drop(flow.id, exchange.cookies));
+    return redirect(303, exchange.signInUrl(exchange.returnTo(flow.returnTo)));
   }
 
   async function complete(exchange: Exchange, code: string, pending: readonly PendingFlow[]): Promise<Outcome> {
@@ -110,13 +121,6 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     }
   }
 
-  /** Every verifier of this browser; a code is worth something only to whoever holds one of them. */
-  function verifiersIn({ cookies }: Exchange): string[] {
-    return [...cookies].flatMap(([name, values]) =>
-      name.startsWith(`${parts.storageKey}-`) && name.endsWith('-code-verifier') ? values : [],
-    );
-  }
-
   /** A code that cannot be exchanged: replayed, too old, or from a mail that was opened elsewhere. */
   async function stray(
     exchange: Exchange,
@@ -127,7 +131,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     const [flow, ...others] = pending;
     const returnTo = exchange.returnTo(others.length === 0 ? flow?.returnTo : undefined);
     // With several flows under way there is no telling whose code it was; they end by themselves.
-    if (flow !== undefined && others.length === 0) exchange.writeCookies(flows.drop(flow.id));
+    if (flow !== undefined && others.length === 0) exchange.writeCookies(flows.drop(flow.id, exchange.cookies));
     if (await isSignedIn(exchange)) return redirect(303, returnTo);
     // Only a mail's link is ever opened in another browser, and by then it has confirmed the address.
     const isMail =
@@ -156,6 +160,11 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   }
 
   return { path: parts.path, option: 'callbackPath', hasGetEffects: true, get };
+}
+
+/** What a cookie may say of a code. */
+function fingerprint(code: string): string {
+  return createHash('sha256').update(code).digest('base64url').slice(0, 16);
 }
 
 /** Never the code itself: it would rest in memory. */

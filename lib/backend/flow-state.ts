@@ -10,6 +10,8 @@ export interface PendingFlow {
   readonly kind: FlowKind;
   /** As the cookie says, which anybody may have written: to be sanitised before use. */
   readonly returnTo: string;
+  /** The fingerprint of a code that was sent to the backend and got no answer: it must not be sent again. */
+  readonly spentCode?: string | undefined;
 }
 
 export interface FlowState {
@@ -21,10 +23,14 @@ export interface FlowState {
    * @param alive the flows whose verifiers remain
    */
   remember(flow: PendingFlow, alive: ReadonlySet<string>, cookies: RequestCookies): readonly CookieWrite[];
+  /** Remembers with a flow that a code was sent and got no answer. */
+  spend(flow: PendingFlow, spentCode: string): CookieWrite;
   /** Deletes what was remembered. */
   forget(flowId: string): CookieWrite;
-  /** Deletes the verifier as well, where the SDK has not. */
-  drop(flowId: string): readonly CookieWrite[];
+  /** Every verifier of this browser; a code is worth something only to whoever holds one of them. */
+  verifierNames(cookies: RequestCookies): readonly string[];
+  /** Deletes the only flow there is, and every verifier, where the SDK has not. */
+  drop(flowId: string, cookies: RequestCookies): readonly CookieWrite[];
 }
 
 /** Seconds; verifiers live as long. */
@@ -48,6 +54,9 @@ export function createFlowState(storageKey: string, sameSite: CookieAttributes['
       .map((name) => name.slice(prefix.length, -suffix.length))
       .filter(isFlowId);
 
+  const verifierNames = (cookies: RequestCookies): string[] =>
+    [...cookies.keys()].filter((name) => name.startsWith(`${storageKey}-`) && name.endsWith('-code-verifier'));
+
   return {
     pending: (cookies) =>
       verifierIds(storageKey, cookies)
@@ -63,8 +72,17 @@ export function createFlowState(storageKey: string, sameSite: CookieAttributes['
       const stale = selectStale(sizes, maxStateBytes - encodeCookieValue(value).length);
       return [...stale.map(forget), { name: nameOf(flow.id), value, attributes }];
     },
+    spend: ({ id, kind, returnTo }, spentCode) => ({
+      name: nameOf(id),
+      value: `${kind}~${spentCode}:${returnTo}`,
+      attributes,
+    }),
     forget,
-    drop: (id) => [{ name: `${prefix}${id}-code-verifier`, value: undefined, attributes }, forget(id)],
+    verifierNames,
+    drop: (id, cookies) => [
+      ...verifierNames(cookies).map((name) => ({ name, value: undefined, attributes })),
+      forget(id),
+    ],
   };
 }
 
@@ -105,7 +123,9 @@ function isFlowId(text: string): boolean {
   return /^[A-Za-z0-9_-]{8,64}$/.test(text);
 }
 
-function parse(value = ''): { readonly kind: FlowKind; readonly returnTo: string } {
-  const kind = value.startsWith('mail:') ? 'mail' : 'oauth';
-  return { kind, returnTo: value.slice(value.indexOf(':') + 1) };
+/** `kind:returnTo` or `kind~spentCode:returnTo`. */
+function parse(value = ''): Omit<PendingFlow, 'id'> {
+  const end = value.indexOf(':');
+  const [kind, spentCode] = value.slice(0, Math.max(0, end)).split('~');
+  return { kind: kind === 'mail' ? 'mail' : 'oauth', returnTo: value.slice(end + 1), spentCode };
 }

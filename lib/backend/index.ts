@@ -97,7 +97,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
         (exchange) => isOAuthStart(settings, exchange),
       ),
       signUpRoute(forms),
-      callbackRoute({ path: settings.callbackPath, storageKey: cookieName, views, runFlow, flows, signIn, emit, now }),
+      callbackRoute({ path: settings.callbackPath, views, runFlow, flows, signIn, emit, now }),
       signOutRoute({
         path: settings.logoutPath,
         scope: settings.signOutScope,

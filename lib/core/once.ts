@@ -4,24 +4,19 @@ import { LRUCache } from 'lru-cache';
  * Runs a piece of work at most once per key; everybody who asks within its memory shares the one outcome, failures included.
  *
  * @param ttlMs how long an outcome is remembered, in milliseconds
- * @param isFinal whether a failure is remembered too; default: every one
  */
 export function createOnce<Result>(parts: {
   readonly ttlMs: number;
   readonly max: number;
   readonly now: () => number;
-  readonly isFinal?: (failure: unknown) => boolean;
 }): (key: string, work: () => Promise<Result>) => Promise<Result> {
-  const { ttlMs, max, now, isFinal = () => true } = parts;
+  const { ttlMs, max, now } = parts;
   const outcomes = new LRUCache<string, Promise<Result>>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now } });
   return (key, work) => {
     const known = outcomes.get(key);
     if (known !== undefined) return known;
     const outcome = work();
     outcomes.set(key, outcome);
-    outcome.catch((failure: unknown) => {
-      if (!isFinal(failure)) outcomes.delete(key);
-    });
     return outcome;
   };
 }
