@@ -37,7 +37,16 @@ export const overExpress: readonly Case[] = [
 ];
 
 export const peers: readonly Case[] = [
-  { title: 'express-session, in memory', variant: 'sessions.expressSession', over: 'bare.withoutCookie' },
+  {
+    title: 'express-session, in memory, the same session',
+    variant: 'sessions.expressSession',
+    over: 'bare.withoutCookie',
+  },
+  {
+    title: 'express-session, in memory, only a user id',
+    variant: 'sessions.expressSessionUserId',
+    over: 'bare.withoutCookie',
+  },
   { title: 'iron-session, without any token', variant: 'sessions.ironSession', over: 'bare.b2bCookie' },
   { title: 'express-openid-connect, requiresAuth', variant: 'oidc.requiresAuthGuard', over: 'bare.withoutCookie' },
   { title: '@auth/express, getSession', variant: 'authjs.getAuthSession', over: 'bare.withoutCookie' },
@@ -65,6 +74,11 @@ export const overPeers: readonly Case[] = [
     variant: 'ours.b2bSignedIn',
     over: 'sessions.expressSession',
     atLeast: 2,
+  },
+  {
+    title: 'signed in, B2B: times express-session with only a user id',
+    variant: 'ours.b2bSignedIn',
+    over: 'sessions.expressSessionUserId',
   },
   {
     title: 'signed in, backend: times getClaims',

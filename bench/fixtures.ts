@@ -15,6 +15,8 @@ export interface Fixtures {
   readonly password: string;
   readonly anonKey: string;
   readonly userId: string;
+  /** What the seals hold: tokens and user as WorkOS hands them out. */
+  readonly b2bContent: object;
   /** `b2b-session=…`, an iron seal as WorkOS' SDKs write it. */
   readonly b2bCookie: string;
   /** The same session sealed anew for each visitor. */
@@ -73,6 +75,7 @@ export async function startFixtures(visitors: number): Promise<RunningFixtures> 
       password,
       anonKey: `sb_publishable_${randomBytes(16).toString('hex')}`,
       userId,
+      b2bContent: session,
       b2bCookie,
       b2bCookies,
       paddedCookies: Object.fromEntries(cookieSizes.map((kilobytes) => [kilobytes, padded(b2bCookie, kilobytes)])),

@@ -4,11 +4,12 @@ import session from 'express-session';
 import { getIronSession } from 'iron-session';
 import { express } from './express.js';
 
-export function expressSession({ userId }) {
+/** Signed in by a first request, which keeps `content` on the server; every further one reads it by its id. */
+function signedIn(content) {
   const app = express();
   app.use(session({ secret: randomBytes(32).toString('base64'), resave: false, saveUninitialized: false }));
   app.get('/sign-in', (req, res) => {
-    req.session.user = { id: userId };
+    Object.assign(req.session, content);
     res.send('ok');
   });
   app.get('/', (req, res) => {
@@ -17,6 +18,11 @@ export function expressSession({ userId }) {
   });
   return { app, signInPath: '/sign-in' };
 }
+
+/** The same session as WorkOS' cookie holds: whoever is to refresh tokens has to keep them. */
+export const expressSession = ({ b2bContent }) => signedIn(b2bContent);
+/** Nothing but who it is: no tokens, nothing to refresh or verify. */
+export const expressSessionUserId = ({ userId }) => signedIn({ user: { id: userId } });
 
 /** The same session as WorkOS' cookie holds; unsealed, without verifying its token. */
 export function ironSession({ password, b2bCookie }) {
