@@ -5,6 +5,7 @@ import type * as CookieCodec from '../lib/core/cookie-codec.ts';
 import type * as PathMatcher from '../lib/core/path-matcher.ts';
 import type * as KeySets from '../lib/core/key-set.ts';
 import type * as AccessTokens from '../lib/core/access-token.ts';
+import type * as TokenParts from '../lib/core/token-parts.ts';
 import type * as VerifiedSessions from '../lib/session/verified-sessions.ts';
 import type * as OpenSeal from '../lib/b2b/open-seal.ts';
 import type * as Seals from '../lib/b2b/seal.ts';
@@ -36,7 +37,8 @@ async function built<Module>(path: string): Promise<Module> {
 const { findCookie, parseCookies } = await built<typeof CookieCodec>('core/cookie-codec.js');
 const { createPathMatcher } = await built<typeof PathMatcher>('core/path-matcher.js');
 const { createKeySet } = await built<typeof KeySets>('core/key-set.js');
-const { verifyAccessToken, peekClaims } = await built<typeof AccessTokens>('core/access-token.js');
+const { verifyAccessToken } = await built<typeof AccessTokens>('core/access-token.js');
+const { peekClaims } = await built<typeof TokenParts>('core/token-parts.js');
 const { createVerifiedSessions } = await built<typeof VerifiedSessions>('session/verified-sessions.js');
 const { openSeal } = await built<typeof OpenSeal>('b2b/open-seal.js');
 const { createSeal } = await built<typeof Seals>('b2b/seal.js');

@@ -1,6 +1,7 @@
 import type { AuthenticationResponse } from '@workos-inc/node';
 import * as v from 'valibot';
-import { peekClaims, tokenLifetimeMs } from '../core/access-token.ts';
+import { tokenLifetimeMs } from '../core/access-token.ts';
+import { peekClaims } from '../core/token-parts.ts';
 import { AuthError } from '../errors.ts';
 import type { StoredSession } from '../session/session-source.ts';
 

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
-import { peekClaims, tokenLifetimeMs } from '../core/access-token.ts';
+import { tokenLifetimeMs } from '../core/access-token.ts';
+import { peekClaims } from '../core/token-parts.ts';
 import type { StoredSession } from '../session/session-source.ts';
 
 const token = v.pipe(v.string(), v.nonEmpty());

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { decodeProtectedHeader } from 'jose/decode/protected_header';
-import { clockSkew, peekClaims, verifyAccessToken } from '../core/access-token.ts';
+import { judgeClaims, verifyAccessToken } from '../core/access-token.ts';
 import type { TokenVerdict } from '../core/access-token.ts';
 import type { KeySet } from '../core/key-set.ts';
+import { peekClaims, peekHeader } from '../core/token-parts.ts';
 import type { AccessTokenClaims } from '../types.ts';
 
 export interface TokenVerifierParts {
@@ -66,47 +66,31 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
   }
 
   async function verifyShared(token: string): Promise<TimedVerdict> {
-    const claims = peekClaims(token);
-    if (!isComplete(claims)) return { kind: 'invalid', reason: 'claims' };
-    const reason = claimProblem(claims, issuers);
-    if (reason !== undefined) return { kind: 'invalid', reason };
-    const seconds = now() / 1000;
-    if (typeof claims['nbf'] === 'number' && claims['nbf'] > seconds + clockSkew)
-      return { kind: 'invalid', reason: 'nbf' };
-    if (claims.exp <= seconds - clockSkew) return { kind: 'expired' };
+    const verdict = accepted(judgeClaims(peekClaims(token), now()));
+    if (verdict.kind !== 'valid') return verdict;
     const { answer, validUntil } = askOnce(token);
-    return (await answer) ? { kind: 'valid', claims, validUntil } : { kind: 'invalid', reason: 'refused' };
+    return (await answer) ? { ...verdict, validUntil } : { kind: 'invalid', reason: 'refused' };
+  }
+
+  /** What makes a correctly signed token no user's: keys and service accounts are signed alike. */
+  function accepted(verdict: TokenVerdict): TokenVerdict {
+    const reason = verdict.kind === 'valid' ? claimProblem(verdict.claims, issuers) : undefined;
+    return reason === undefined ? verdict : { kind: 'invalid', reason };
   }
 
   return {
     async verify(token) {
-      if (isSharedSecret(token)) return verifyShared(token);
-      const verdict = await verifyAccessToken(token, keySet, now);
-      if (verdict.kind !== 'valid') return verdict;
-      const reason = claimProblem(verdict.claims, issuers);
-      return reason === undefined ? verdict : { kind: 'invalid', reason };
+      // A project that signs with a shared secret publishes no key for it, and this process must not know it.
+      if (peekHeader(token)['alg'] === 'HS256') return verifyShared(token);
+      return accepted(await verifyAccessToken(token, keySet, now));
     },
   };
 }
 
-/** A project that signs with a shared secret publishes no key for it, and this process must not know it. */
-function isSharedSecret(token: string): boolean {
-  try {
-    return decodeProtectedHeader(token).alg === 'HS256';
-  } catch {
-    return false;
-  }
-}
-
-/** What makes a correctly signed token no user's: keys and service accounts are signed alike. */
 function claimProblem(claims: AccessTokenClaims, issuers: readonly string[]): string | undefined {
   const { role, aud, iss } = claims;
   if (role !== 'authenticated') return 'role';
   if (!(Array.isArray(aud) ? aud : [aud]).includes('authenticated')) return 'audience';
   if (iss !== undefined && !(typeof iss === 'string' && issuers.includes(iss))) return 'issuer';
   return undefined;
-}
-
-function isComplete(claims: Readonly<Record<string, unknown>>): claims is AccessTokenClaims {
-  return typeof claims['sub'] === 'string' && claims['sub'] !== '' && typeof claims['exp'] === 'number';
 }

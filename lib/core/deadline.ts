@@ -11,15 +11,31 @@ export interface Deadline {
  * A time budget for everything that one piece of work calls. Its timer does not keep the process alive.
  *
  * @param now milliseconds from any fixed point
+ * @param onTimeout called when the time is up, before the signal aborts
  */
-export function createDeadline(timeoutMs: number, now: () => number = () => performance.now()): Deadline {
+export function createDeadline(
+  timeoutMs: number,
+  now: () => number = () => performance.now(),
+  onTimeout?: () => void,
+): Deadline {
   const endsAt = now() + timeoutMs;
-  const controller = new AbortController();
+  /** Made on demand: most work is done before anybody asks for it, and it costs more than the timer. */
+  let controller: AbortController | undefined;
+  let isOver = false;
+  const abort = (): void => controller?.abort(new DOMException('The time budget is used up', 'TimeoutError'));
   const timer = setTimeout(() => {
-    controller.abort(new DOMException('The time budget is used up', 'TimeoutError'));
+    isOver = true;
+    onTimeout?.();
+    abort();
   }, timeoutMs).unref();
   return {
-    signal: controller.signal,
+    get signal() {
+      if (controller === undefined) {
+        controller = new AbortController();
+        if (isOver) abort();
+      }
+      return controller.signal;
+    },
     remainingMs: () => Math.max(0, endsAt - now()),
     clear: () => clearTimeout(timer),
   };
@@ -29,17 +45,27 @@ export function createDeadline(timeoutMs: number, now: () => number = () => perf
  * Settles like the started work, or rejects with `onTimeout()` at the deadline, even where the work ignores its signal.
  * Whatever the work does after that is swallowed.
  */
-export async function withDeadline<Result>(
+export function withDeadline<Result>(
   start: (signal: AbortSignal) => Promise<Result>,
   timeoutMs: number,
   onTimeout: () => Error,
 ): Promise<Result> {
-  const deadline = createDeadline(timeoutMs);
+  return raceDeadline(({ signal }) => start(signal), timeoutMs, onTimeout);
+}
+
+/** The same for work that seldom needs the signal. */
+export async function raceDeadline<Result>(
+  start: (deadline: Deadline) => Promise<Result>,
+  timeoutMs: number,
+  onTimeout: () => Error,
+): Promise<Result> {
+  let expire = (): void => undefined;
   const expiry = new Promise<never>((_resolve, reject) => {
-    deadline.signal.addEventListener('abort', () => reject(onTimeout()));
+    expire = () => reject(onTimeout());
   });
+  const deadline = createDeadline(timeoutMs, undefined, () => expire());
   try {
-    return await Promise.race([start(deadline.signal), expiry]);
+    return await Promise.race([start(deadline), expiry]);
   } finally {
     deadline.clear();
   }

@@ -1,5 +1,4 @@
-import { createLocalJWKSet } from 'jose/jwks/local';
-import type { JWK } from 'jose';
+import type { createLocalJWKSet, JWK } from 'jose';
 
 /** A fetched JSON Web Key Set (RFC 7517 §5), reduced to what may verify a signature. */
 export interface JwksDocument {
@@ -22,6 +21,8 @@ export async function fetchJwks(url: URL, fetch: typeof globalThis.fetch, signal
     throw new Error(`The JWKS endpoint answered ${response.status}`);
   }
   const keys = verificationKeys(JSON.parse(await readText(response)));
+  // With the first keys: a start does not wait for it.
+  const { createLocalJWKSet } = await import('jose/jwks/local');
   return { getKey: createLocalJWKSet({ keys: [...keys] }), isEmpty: keys.length === 0 };
 }
 

@@ -1,9 +1,12 @@
-import * as errors from 'jose/errors';
-import type { CryptoKey, FlattenedJWSInput, JWSHeaderParameters } from 'jose';
+import type { CryptoKey, JWSHeaderParameters } from 'jose';
 import { AuthError } from '../errors.ts';
 import { withDeadline } from './deadline.ts';
+import { joseCode } from './jose-code.ts';
 import { fetchJwks } from './jwks-document.ts';
 import type { JwksDocument } from './jwks-document.ts';
+import { createSignatureCheck } from './signature.ts';
+import type { SignatureCheck } from './signature.ts';
+import type { TokenParts } from './token-parts.ts';
 
 export interface KeySetOptions {
   /** The issuer's `jwks_uri`. */
@@ -25,14 +28,20 @@ export interface KeySetOptions {
 
 export interface KeySet {
   /**
-   * The key that a token's header names, for jose's `jwtVerify`.
+   * The key that a token's header names, also for jose's `jwtVerify`.
    *
-   * @throws {errors.JWKSNoMatchingKey} the issuer, asked within the cool-down, publishes no such key: the token is invalid
-   * @throws {errors.JWKSMultipleMatchingKeys} the token names no `kid` and several keys fit; the error iterates over them
-   * @throws {errors.JOSENotSupported} the token's `alg` is no asymmetric signature
+   * @throws `ERR_JWKS_NO_MATCHING_KEY` the issuer, asked within the cool-down, publishes no such key: the token is invalid
+   * @throws `ERR_JWKS_MULTIPLE_MATCHING_KEYS` the token names no `kid` and several keys fit; the error iterates over them
+   * @throws `ERR_JOSE_NOT_SUPPORTED` the token's `alg` is no asymmetric signature
    * @throws {AuthError} `provider_unavailable`: only the issuer could tell, and it cannot be reached
    */
-  readonly getKey: (protectedHeader: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey>;
+  readonly getKey: (protectedHeader: JWSHeaderParameters) => Promise<CryptoKey>;
+  /**
+   * Whether the key that a token's header names has signed it; `undefined` where only jose can tell.
+   *
+   * @throws like `getKey`
+   */
+  readonly checkSignature: (parts: TokenParts) => Promise<boolean | undefined>;
   /**
    * Whether the issuer publishes no key at all, as a project does that signs with a shared secret.
    *
@@ -133,18 +142,28 @@ export function createKeySet(options: KeySetOptions): KeySet {
     return held;
   }
 
+  async function getKey(protectedHeader: JWSHeaderParameters): Promise<CryptoKey> {
+    const known = await current();
+    try {
+      return await known.getKey(protectedHeader);
+    } catch (error) {
+      if (joseCode(error) !== 'ERR_JWKS_NO_MATCHING_KEY') throw asOutcome(error);
+    }
+    const fresh = await newest();
+    return fresh.getKey(protectedHeader).catch((error: unknown) => {
+      throw asOutcome(error);
+    });
+  }
+
+  const checks = new WeakMap<CryptoKey, SignatureCheck>();
+
   return {
-    async getKey(protectedHeader, token) {
-      const known = await current();
-      try {
-        return await known.getKey(protectedHeader, token);
-      } catch (error) {
-        if (!(error instanceof errors.JWKSNoMatchingKey)) throw asOutcome(error);
-      }
-      const { getKey } = await newest();
-      return getKey(protectedHeader, token).catch((error: unknown) => {
-        throw asOutcome(error);
-      });
+    getKey,
+    async checkSignature(parts) {
+      const key = await getKey(parts.header);
+      const check = checks.get(key) ?? createSignatureCheck(key);
+      checks.set(key, check);
+      return check(parts);
     },
     async isEmpty() {
       return (await current()).isEmpty;
@@ -153,11 +172,14 @@ export function createKeySet(options: KeySetOptions): KeySet {
   };
 }
 
+const aboutToken: readonly unknown[] = [
+  'ERR_JWKS_NO_MATCHING_KEY',
+  'ERR_JWKS_MULTIPLE_MATCHING_KEYS',
+  'ERR_JOSE_NOT_SUPPORTED',
+];
+
 /** What speaks of the token stays as it is; a published key that cannot be imported is the issuer's fault. */
 function asOutcome(error: unknown): unknown {
-  const isAboutToken =
-    error instanceof errors.JWKSNoMatchingKey ||
-    error instanceof errors.JWKSMultipleMatchingKeys ||
-    error instanceof errors.JOSENotSupported;
+  const isAboutToken = aboutToken.includes(joseCode(error));
   return isAboutToken ? error : new AuthError('provider_unavailable', { cause: error });
 }

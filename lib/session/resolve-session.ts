@@ -1,7 +1,8 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { parseCookies } from '../core/cookie-codec.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
-import { withDeadline } from '../core/deadline.ts';
+import { raceDeadline } from '../core/deadline.ts';
+import type { Deadline } from '../core/deadline.ts';
 import { deepFreeze } from '../core/deep-freeze.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
@@ -144,7 +145,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     cookies: RequestCookies,
     read: Exclude<ReadOutcome<Content>, { kind: 'none' }>,
     isHeadSent: () => boolean,
-    signal: AbortSignal,
+    deadline: Deadline,
   ): Promise<Resolution> {
     let reason = read.kind === 'unreadable' ? read.reason : 'unknown';
     const outages: unknown[] = [];
@@ -171,7 +172,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     }
     for (const candidate of renewable) {
       // Out of time: nobody waits for what further candidates would cost.
-      signal.throwIfAborted();
+      deadline.signal.throwIfAborted();
       try {
         const renewal = await renew(candidate, isHeadSent);
         if (renewal.kind === 'renewed') return await renewedResolution(renewal, cookies);
@@ -193,7 +194,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     const cookies = parseCookies(cookieHeader);
     const read = await source.read(cookies);
     if (read.kind === 'none') return nobody;
-    return withDeadline((signal) => judge(cookieHeader, cookies, read, isHeadSent, signal), timeoutMs, outOfTime);
+    return raceDeadline((deadline) => judge(cookieHeader, cookies, read, isHeadSent, deadline), timeoutMs, outOfTime);
   }
 
   return {
