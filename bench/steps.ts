@@ -1,16 +1,15 @@
 /** The cost of each step that requests share, and the memory of cached sessions: a process of its own, run with `--expose-gc`. */
 import { randomBytes } from 'node:crypto';
 import { unsealData } from 'iron-session';
-import type * as CookieCodec from '../lib/core/cookie-codec.ts';
-import type * as PathMatcher from '../lib/core/path-matcher.ts';
-import type * as KeySets from '../lib/core/key-set.ts';
-import type * as AccessTokens from '../lib/core/access-token.ts';
-import type * as TokenParts from '../lib/core/token-parts.ts';
-import type * as VerifiedSessions from '../lib/session/verified-sessions.ts';
-import type * as OpenSeal from '../lib/b2b/open-seal.ts';
-import type * as Seals from '../lib/b2b/seal.ts';
+import { findCookie, parseCookies } from '../lib/core/cookie-codec.ts';
+import { createPathMatcher } from '../lib/core/path-matcher.ts';
+import { createKeySet } from '../lib/core/key-set.ts';
+import { verifyAccessToken } from '../lib/core/access-token.ts';
+import { peekClaims } from '../lib/core/token-parts.ts';
+import { createVerifiedSessions } from '../lib/session/verified-sessions.ts';
+import { openSeal } from '../lib/b2b/open-seal.ts';
+import { createSeal } from '../lib/b2b/seal.ts';
 import type { Fixtures } from './fixtures.ts';
-import { libRoot } from './lib.ts';
 import { median } from './measure.ts';
 
 export interface Step {
@@ -28,20 +27,6 @@ export interface StepResults {
   readonly steps: readonly Step[];
   readonly memory: readonly Memory[];
 }
-
-/** A module of the built package. */
-async function built<Module>(path: string): Promise<Module> {
-  return (await import(new URL(path, libRoot).href)) as Module;
-}
-
-const { findCookie, parseCookies } = await built<typeof CookieCodec>('core/cookie-codec.js');
-const { createPathMatcher } = await built<typeof PathMatcher>('core/path-matcher.js');
-const { createKeySet } = await built<typeof KeySets>('core/key-set.js');
-const { verifyAccessToken } = await built<typeof AccessTokens>('core/access-token.js');
-const { peekClaims } = await built<typeof TokenParts>('core/token-parts.js');
-const { createVerifiedSessions } = await built<typeof VerifiedSessions>('session/verified-sessions.js');
-const { openSeal } = await built<typeof OpenSeal>('b2b/open-seal.js');
-const { createSeal } = await built<typeof Seals>('b2b/seal.js');
 
 interface Opened {
   readonly accessToken: string;

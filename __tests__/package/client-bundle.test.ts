@@ -13,7 +13,7 @@ import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
 
 const run = promisify(execFile);
-const esbuild = join(process.cwd(), 'tools/node_modules/.bin/esbuild');
+const esbuild = join(process.cwd(), 'node_modules/.bin/esbuild');
 
 /** What a bundler makes of an application's entry, minified. */
 async function bundle(source: string): Promise<string> {

@@ -103,6 +103,21 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
     expect(await inDirectory(directory, 'application.mjs', application)).toBe('401 /login?returnTo=%2Fprivate');
   });
 
+  it('is one implementation, whichever entry it is taken from, by import and by require', async () => {
+    const shared = `
+      const names = ['AuthError', 'ConfigurationError', 'currentSession', 'getSession', 'requireSession'];
+      console.log(names.every((name) => all[name] === b2b[name] && all[name] === backend[name]));
+      try { redis.createRedisCoordinator({}); } catch (error) { console.log(error instanceof all.ConfigurationError); }`;
+    const imports = ['all', 'b2b', 'backend', 'redis'].map((name) => [
+      name,
+      `express-auth-adapters${name === 'all' ? '' : `/${name}`}`,
+    ]);
+    const imported = imports.map(([name, entry]) => `import * as ${String(name)} from '${String(entry)}';`).join('');
+    const required = imports.map(([name, entry]) => `const ${String(name)} = require('${String(entry)}');`).join('');
+    expect(await inDirectory(directory, 'shared.mjs', imported + shared)).toBe('true\ntrue');
+    expect(await inDirectory(directory, 'shared.cjs', required + shared)).toBe('true\ntrue');
+  });
+
   it('brings the doctor, who says what is missing', async () => {
     const doctor = run('npx', ['--no-install', 'express-auth-adapters', 'doctor', '--json'], {
       cwd: directory,
