@@ -20,6 +20,16 @@ describe('createDeadline', () => {
     expect(deadline.signal.reason).toMatchObject({ name: 'TimeoutError' });
   });
 
+  it('has one signal, which is aborted already where nobody asked for it in time', () => {
+    const early = createDeadline(1000);
+    const late = createDeadline(1000);
+    const signal = early.signal;
+    jest.advanceTimersByTime(1000);
+    expect(early.signal).toBe(signal);
+    expect([signal.aborted, late.signal.aborted]).toEqual([true, true]);
+    expect(late.signal.reason).toMatchObject({ name: 'TimeoutError' });
+  });
+
   it('measures by the clock it is given', () => {
     let now = 50;
     const deadline = createDeadline(1000, () => now);

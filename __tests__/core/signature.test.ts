@@ -5,9 +5,9 @@ import { createLocalJWKSet, importJWK, jwtVerify } from 'jose';
 import type { CryptoKey, JWK } from 'jose';
 import { clockSkew, verifyAccessToken } from '../../lib/core/access-token.ts';
 import { createKeySet } from '../../lib/core/key-set.ts';
-import { createSignatureCheck } from '../../lib/core/signature.ts';
+import { createSignatureCheck, isPlainlySigned } from '../../lib/core/signature.ts';
 import type { SignatureCheck } from '../../lib/core/signature.ts';
-import { takeApart } from '../../lib/core/token-parts.ts';
+import { peekHeader, takeApart } from '../../lib/core/token-parts.ts';
 
 interface Signer {
   readonly alg: 'RS256' | 'ES256';
@@ -152,6 +152,34 @@ it('agrees with jose about every token, whoever signed it and however it was dam
   expect([...seen.keys()].sort()).toEqual(['expired', 'invalid', 'unverifiable', 'valid']);
 }, 60_000);
 
+it.each([
+  [true, { alg: 'RS256', kid: 'a' }],
+  [true, { alg: 'ES256', kid: '' }],
+  [true, { alg: 'ES256', typ: 'JWT', jku: 'https://evil.example/' }],
+  [false, {}],
+  [false, { alg: 'none' }],
+  [false, { alg: 'HS256', kid: 'a' }],
+  [false, { alg: 'RS384', kid: 'a' }],
+  [false, { alg: 'es256', kid: 'a' }],
+  [false, { alg: ['ES256'], kid: 'a' }],
+  [false, { alg: 'ES256', kid: 1 }],
+  [false, { alg: 'ES256', kid: null }],
+  [false, { alg: 'ES256', kid: 'a', crit: ['exp'] }],
+  [false, { alg: 'RS256', kid: 'a', b64: true }],
+])('calls plain: %p for the header %j', (expected, withHeader) => {
+  expect(isPlainlySigned({ header: withHeader, claims: {}, signed: '', signature: Buffer.alloc(0) })).toBe(expected);
+});
+
+it.each([
+  ['', {}],
+  ['garbage', {}],
+  ['e30', {}],
+  [`${Buffer.from('{"alg":"HS256"}').toString('base64url')}.a.b`, { alg: 'HS256' }],
+  [`${Buffer.from('["alg"]').toString('base64url')}.a.b`, {}],
+])('reads the header of %j without trust', (token, expected) => {
+  expect(peekHeader(token)).toEqual(expected);
+});
+
 describe('a signature', () => {
   const signedText = (nonce: number) => `e30.${encode({ nonce })}`;
   const checkOf = async ({ jwk, alg }: Signer): Promise<SignatureCheck> =>
@@ -245,6 +273,7 @@ describe('a token in its compact form', () => {
     ['e30.e30.', 'no signature'],
     ['e30=.e30.AA', 'padding'],
     ['e30.e30.A/', 'plain base64'],
+    ['bnVsbA.e30.AA', 'a header that is nothing'],
     ['W10.e30.AA', 'a header that is a list'],
     ['e30.bnVsbA.AA', 'claims that are nothing'],
     [`e30.${Buffer.from([0x7b, 0xff, 0x7d]).toString('base64url')}.AA`, 'bytes that are no UTF-8'],

@@ -64,13 +64,11 @@ async function verifyInPlace(token: string, keySet: KeySet, now: number): Promis
 }
 
 /** Every other form that a token may lawfully have, and every reason to refuse one. */
-async function verifyByJose(token: string, key: CryptoKey | KeySet['getKey'], now: number): Promise<TokenVerdict> {
+async function verifyByJose(token: string, getKey: KeySet['getKey'], now: number): Promise<TokenVerdict> {
   // With the first such token: importing it takes as long as everything else here.
   const { jwtVerify } = await import('jose/jwt/verify');
   const options: JWTVerifyOptions = { algorithms, clockTolerance: clockSkew, currentDate: new Date(now) };
-  const { payload } = await (typeof key === 'function'
-    ? jwtVerify(token, key, options)
-    : jwtVerify(token, key, options));
+  const { payload } = await jwtVerify(token, getKey, options);
   return judgeClaims(payload, now);
 }
 
@@ -78,7 +76,7 @@ async function verifyByJose(token: string, key: CryptoKey | KeySet['getKey'], no
 async function verifyWithEach(token: string, keys: AsyncIterable<CryptoKey>, now: number): Promise<TokenVerdict> {
   for await (const key of keys) {
     try {
-      return await verifyByJose(token, key, now);
+      return await verifyByJose(token, () => Promise.resolve(key), now);
     } catch (error) {
       if (joseCode(error) !== 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED') return verdictOf(error);
     }
@@ -93,13 +91,13 @@ export function judgeClaims(claims: Readonly<Record<string, unknown>>, now: numb
   const { sub, exp, nbf, iat } = claims;
   const seconds = Math.floor(now / 1000);
   if (typeof exp !== 'number' || !isDate(nbf) || !isDate(iat)) return malformed;
-  if (typeof nbf === 'number' && nbf > seconds + clockSkew) return { kind: 'invalid', reason: 'nbf' };
+  if ((nbf ?? 0) > seconds + clockSkew) return { kind: 'invalid', reason: 'nbf' };
   if (exp <= seconds - clockSkew) return { kind: 'expired' };
   if (typeof sub !== 'string' || sub === '') return malformed;
   return { kind: 'valid', claims: claims as AccessTokenClaims };
 }
 
-function isDate(value: unknown): boolean {
+function isDate(value: unknown): value is number | undefined {
   return value === undefined || typeof value === 'number';
 }
 

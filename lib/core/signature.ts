@@ -28,12 +28,12 @@ export function isPlainlySigned({ header }: TokenParts): boolean {
  */
 export function createSignatureCheck(key: CryptoKey): SignatureCheck {
   const publicKey = KeyObject.from(key);
-  const { modulusLength } = publicKey.asymmetricKeyDetails ?? {};
-  if (modulusLength !== undefined && modulusLength < leastRsaBits) return () => undefined;
+  const { modulusLength = leastRsaBits } = publicKey.asymmetricKeyDetails ?? {};
+  if (modulusLength < leastRsaBits) return () => undefined;
   const isEs256 = publicKey.asymmetricKeyType === 'ec';
   return ({ signed, signature }) => {
     if (isEs256 && signature.length !== 2 * es256Half) return false;
-    return verify('sha256', Buffer.from(signed, 'latin1'), publicKey, isEs256 ? toDer(signature) : signature);
+    return verify('sha256', Buffer.from(signed), publicKey, isEs256 ? toDer(signature) : signature);
   };
 }
 
@@ -47,10 +47,9 @@ function toDer(signature: Buffer): Buffer {
   return Buffer.concat([Buffer.of(0x30, body.length), body]);
 }
 
-/** Unsigned, so with a zero in front where the first bit is set, and with no other zeros. */
+/** Unsigned, so with a zero in front where the first bit is set, and with no other zeros but the last. */
 function integer(half: Buffer): Buffer {
-  const first = half.findIndex((byte) => byte !== 0);
-  const digits = half.subarray(first === -1 ? es256Half - 1 : first);
-  const padding = (digits[0] ?? 0) >= 0x80 ? [0] : [];
+  const digits = half.subarray(half.findIndex((byte) => byte !== 0));
+  const padding = digits.readUInt8() >= 0x80 ? [0] : [];
   return Buffer.concat([Buffer.of(0x02, padding.length + digits.length, ...padding), digits]);
 }

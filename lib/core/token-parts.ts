@@ -12,10 +12,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** `undefined` for what is not written exactly so: what to make of it is left to jose. */
 export function takeApart(token: string): TokenParts | undefined {
-  const [, encodedHeader = '', encodedClaims = '', signature = ''] = compactForm.exec(token) ?? [];
+  const [, encodedHeader, encodedClaims, signature] = compactForm.exec(token) ?? [];
   const header = parseObject(encodedHeader);
   const claims = parseObject(encodedClaims);
-  if (header === undefined || claims === undefined) return undefined;
+  if (header === undefined || claims === undefined || signature === undefined) return undefined;
   return {
     header,
     claims,
@@ -26,15 +26,15 @@ export function takeApart(token: string): TokenParts | undefined {
 
 /** What a token says of itself, without trust: for session ids and lifetimes, never for access. */
 export function peekClaims(token: string): Readonly<Record<string, unknown>> {
-  return parseObject(token.split('.')[1] ?? '') ?? {};
+  return parseObject(token.split('.')[1]) ?? {};
 }
 
 /** The same of how it was signed. */
 export function peekHeader(token: string): Readonly<Record<string, unknown>> {
-  return parseObject(token.split('.', 1)[0] ?? '') ?? {};
+  return parseObject(token.split('.')[0]) ?? {};
 }
 
-function parseObject(encoded: string): Record<string, unknown> | undefined {
+function parseObject(encoded = ''): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(utf8.decode(Buffer.from(encoded, 'base64url')));
     return isObject(value) ? value : undefined;
