@@ -1,4 +1,5 @@
 import { cookieBytes } from '../core/cookie-chunks.ts';
+import { isRecord } from '../core/is-record.ts';
 import type { Emit } from '../session/events.ts';
 import type { RefreshOutcome, SessionSource, Verdict } from '../session/session-source.ts';
 import type { AccessTokenClaims, BackendSession, BackendUser } from '../types.ts';
@@ -78,8 +79,4 @@ function userOf(claims: AccessTokenClaims): BackendUser {
 
 function recordOf(value: AccessTokenClaims[string]): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import type { createLocalJWKSet, JWK } from 'jose';
+import { isRecord } from './is-record.ts';
 
 /** A fetched JSON Web Key Set (RFC 7517 §5), reduced to what may verify a signature. */
 export interface JwksDocument {
@@ -43,20 +44,16 @@ async function readText(response: Response): Promise<string> {
  * anybody, and so are private keys.
  */
 function verificationKeys(document: unknown): readonly JWK[] {
-  if (!isObject(document) || !Array.isArray(document['keys'])) throw new Error('The JWKS endpoint answered no key set');
+  if (!isRecord(document) || !Array.isArray(document['keys'])) throw new Error('The JWKS endpoint answered no key set');
   return document['keys'].filter(isPublicKey);
 }
 
 function isPublicKey(member: unknown): member is JWK {
   return (
-    isObject(member) &&
+    isRecord(member) &&
     typeof member['kty'] === 'string' &&
     member['kty'] !== 'oct' &&
     !(typeof member['alg'] === 'string' && member['alg'].startsWith('HS')) &&
     !['d', 'priv'].some((secret) => secret in member)
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

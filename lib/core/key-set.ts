@@ -161,8 +161,11 @@ export function createKeySet(options: KeySetOptions): KeySet {
     getKey,
     async checkSignature(parts) {
       const key = await getKey(parts.header);
-      const check = checks.get(key) ?? createSignatureCheck(key);
-      checks.set(key, check);
+      let check = checks.get(key);
+      if (check === undefined) {
+        check = createSignatureCheck(key);
+        checks.set(key, check);
+      }
       return check(parts);
     },
     async isEmpty() {

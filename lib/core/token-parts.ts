@@ -1,3 +1,5 @@
+import { isRecord } from './is-record.ts';
+
 /** A JWT in its compact form (RFC 7515 §7.1), taken apart and not believed. */
 export interface TokenParts {
   readonly header: Readonly<Record<string, unknown>>;
@@ -34,15 +36,11 @@ export function peekHeader(token: string): Readonly<Record<string, unknown>> {
   return parseObject(token.split('.')[0]) ?? {};
 }
 
-function parseObject(encoded = ''): Record<string, unknown> | undefined {
+function parseObject(encoded = ''): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(utf8.decode(Buffer.from(encoded, 'base64url')));
-    return isObject(value) ? value : undefined;
+    return isRecord(value) ? value : undefined;
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
