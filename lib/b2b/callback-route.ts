@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { AuthenticationResponse } from '@workos-inc/node';
 import { createOnce } from '../core/once.ts';
 import { AuthError } from '../errors.ts';
@@ -102,8 +101,8 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     }
     const code = query.get('code') ?? '';
     if (chosen === undefined && code === '') throw new AuthError('invalid_request');
-    const key = keyOf(flow.state, code, chosen ?? '');
-    const outcome = await once(key, () => complete(exchange, flow, () => grant(exchange, flow, code, chosen)));
+    const secrets = [flow.state, code, chosen ?? ''];
+    const outcome = await once(secrets, () => complete(exchange, flow, () => grant(exchange, flow, code, chosen)));
 
     if (outcome.kind === 'selection') {
       const { pendingAuthenticationToken, organizations } = outcome;
@@ -208,11 +207,6 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
 
 function isOutage(failure: unknown): boolean {
   return failure instanceof AuthError && failure.code === 'provider_unavailable';
-}
-
-/** Never the code itself: it would rest in memory for minutes. */
-function keyOf(...parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
 function clientFacts({ req }: Exchange): ClientFacts {

@@ -74,7 +74,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     if (verifiers.length === 0) return stray(exchange, 'pkce_code_verifier_not_found', []);
     if (pending.some(({ spentCode }) => spentCode === fingerprint(code))) return startOver(exchange, pending);
     try {
-      const { signedIn, writes } = await once(keyOf(code, verifiers), () => complete(exchange, code, pending));
+      const { signedIn, writes } = await once([code, ...verifiers], () => complete(exchange, code, pending));
       await signIn.store(exchange, signedIn, writes);
       return redirect(303, signedIn.redirectTo);
     } catch (error) {
@@ -165,11 +165,4 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
 /** What a cookie may say of a code. */
 function fingerprint(code: string): string {
   return createHash('sha256').update(code).digest('base64url').slice(0, 16);
-}
-
-/** Never the code itself: it would rest in memory. */
-function keyOf(code: string, verifiers: readonly string[]): string {
-  return createHash('sha256')
-    .update(JSON.stringify([code, ...verifiers]))
-    .digest('base64url');
 }

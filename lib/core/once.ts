@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
 /**
- * Runs a piece of work at most once per key; everybody who asks within its memory shares the one outcome, failures included.
+ * Runs a piece of work at most once per key, which is made of the secrets it takes; everybody who asks within its memory shares the one outcome, failures included.
  *
  * @param ttlMs how long an outcome is remembered, in milliseconds
  */
@@ -9,10 +10,12 @@ export function createOnce<Result>(parts: {
   readonly ttlMs: number;
   readonly max: number;
   readonly now: () => number;
-}): (key: string, work: () => Promise<Result>) => Promise<Result> {
+}): (secrets: readonly string[], work: () => Promise<Result>) => Promise<Result> {
   const { ttlMs, max, now } = parts;
   const outcomes = new LRUCache<string, Promise<Result>>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now } });
-  return (key, work) => {
+  return (secrets, work) => {
+    // Never the codes themselves: they would rest in memory for minutes.
+    const key = createHash('sha256').update(JSON.stringify(secrets)).digest('base64url');
     const known = outcomes.get(key);
     if (known !== undefined) return known;
     const outcome = work();
