@@ -18,27 +18,47 @@ export function createDeadline(
   now: () => number = () => performance.now(),
   onTimeout?: () => void,
 ): Deadline {
-  const endsAt = now() + timeoutMs;
+  return new TimeBudget(timeoutMs, now, onTimeout);
+}
+
+/** A class, as an object literal with a getter costs a microsecond. */
+class TimeBudget implements Deadline {
+  readonly #endsAt: number;
+  readonly #now: () => number;
+  readonly #timer: NodeJS.Timeout;
   /** Made on demand: most work is done before anybody asks for it, and it costs more than the timer. */
-  let controller: AbortController | undefined;
-  let isOver = false;
-  const abort = (): void => controller?.abort(new DOMException('The time budget is used up', 'TimeoutError'));
-  const timer = setTimeout(() => {
-    isOver = true;
-    onTimeout?.();
-    abort();
-  }, timeoutMs).unref();
-  return {
-    get signal() {
-      if (controller === undefined) {
-        controller = new AbortController();
-        if (isOver) abort();
-      }
-      return controller.signal;
-    },
-    remainingMs: () => Math.max(0, endsAt - now()),
-    clear: () => clearTimeout(timer),
-  };
+  #controller: AbortController | undefined;
+  #isOver = false;
+
+  constructor(timeoutMs: number, now: () => number, onTimeout: (() => void) | undefined) {
+    this.#endsAt = now() + timeoutMs;
+    this.#now = now;
+    this.#timer = setTimeout(() => {
+      this.#isOver = true;
+      onTimeout?.();
+      this.#abort();
+    }, timeoutMs).unref();
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#isOver) this.#abort();
+    }
+    return this.#controller.signal;
+  }
+
+  remainingMs(): number {
+    return Math.max(0, this.#endsAt - this.#now());
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #abort(): void {
+    this.#controller?.abort(new DOMException('The time budget is used up', 'TimeoutError'));
+  }
 }
 
 /**
@@ -54,19 +74,20 @@ export function withDeadline<Result>(
 }
 
 /** The same for work that seldom needs the signal. */
-export async function raceDeadline<Result>(
+export function raceDeadline<Result>(
   start: (deadline: Deadline) => Promise<Result>,
   timeoutMs: number,
   onTimeout: () => Error,
 ): Promise<Result> {
-  let expire = (): void => undefined;
-  const expiry = new Promise<never>((_resolve, reject) => {
-    expire = () => reject(onTimeout());
+  return new Promise((resolve, reject) => {
+    const deadline = createDeadline(timeoutMs, undefined, () => reject(onTimeout()));
+    const settle =
+      <Value>(how: (value: Value) => void): ((value: Value) => void) =>
+      (value) => {
+        deadline.clear();
+        how(value);
+      };
+    const started = async (): Promise<Result> => start(deadline);
+    started().then(settle(resolve), settle(reject));
   });
-  const deadline = createDeadline(timeoutMs, undefined, () => expire());
-  try {
-    return await Promise.race([start(deadline), expiry]);
-  } finally {
-    deadline.clear();
-  }
 }

@@ -117,14 +117,19 @@ function guard(requirements: Requirements, req: IncomingMessage, next: Next): vo
     pass(mounted, next);
     return;
   }
-  void decide(requirements, mounted, next);
+  void decide(requirements, mounted, known, next);
 }
 
-async function decide(requirements: Requirements, mounted: MountedAdapter, next: Next): Promise<void> {
+async function decide(
+  requirements: Requirements,
+  mounted: MountedAdapter,
+  known: Session | undefined,
+  next: Next,
+): Promise<void> {
   const exchange = new Exchange(mounted);
   let isAllowed: boolean;
   try {
-    const session = mounted.peek() ?? (await mounted.resolve());
+    const session = known ?? (await mounted.resolve());
     if (session === null) {
       challenge(exchange, next);
       return;
