@@ -1,11 +1,11 @@
 /** The cost of each step that requests share, and the memory of cached sessions: a process of its own, run with `--expose-gc`. */
 import { randomBytes } from 'node:crypto';
 import { unsealData } from 'iron-session';
-import { findCookie, parseCookies } from '../lib/core/cookie-codec.ts';
+import { createCookieFinder, parseCookies } from '../lib/core/cookie-codec.ts';
 import { createPathMatcher } from '../lib/core/path-matcher.ts';
 import { createKeySet } from '../lib/core/key-set.ts';
 import { verifyAccessToken } from '../lib/core/access-token.ts';
-import { peekClaims } from '../lib/core/token-parts.ts';
+import { peekClaims, readToken } from '../lib/core/token.ts';
 import { createVerifiedSessions } from '../lib/session/verified-sessions.ts';
 import { openSeal } from '../lib/b2b/open-seal.ts';
 import { createSeal } from '../lib/b2b/seal.ts';
@@ -48,8 +48,9 @@ async function run(fixtures: Fixtures, batchMs: number, sizes: readonly number[]
   verified.add(seal, sessionLike(content as Opened));
   const matchers = [5, 50, 500].map((count) => [count, createPathMatcher(patterns(count))] as const);
 
+  const findSession = createCookieFinder('b2b-session');
   const titled: readonly (readonly [string, () => unknown])[] = [
-    ['find the session in a 4 KB Cookie header', () => findCookie(header, 'b2b-session')],
+    ['find the session in a 4 KB Cookie header', () => findSession(header)],
     ['look up a verified session', () => verified.get(seal)],
     ...matchers.map(
       ([count, isProtected]) =>
@@ -60,8 +61,8 @@ async function run(fixtures: Fixtures, batchMs: number, sizes: readonly number[]
     ['the same by iron-session', () => unsealData(seal, { password: { 1: password }, ttl: 0 })],
     ['seal it again', () => sealer.seal(content)],
     ['read a token without trust', () => peekClaims(accessToken)],
-    ['verify an RS256 token', () => verifyAccessToken(accessToken, workosKeys, Date.now)],
-    ['verify an ES256 token', () => verifyAccessToken(supabaseToken, supabaseKeys, Date.now)],
+    ['verify an RS256 token', () => verifyAccessToken(readToken(accessToken), workosKeys, Date.now)],
+    ['verify an ES256 token', () => verifyAccessToken(readToken(supabaseToken), supabaseKeys, Date.now)],
   ];
   const steps: Step[] = [];
   for (const [title, step] of titled) steps.push({ title, cost: await costOf(step, batchMs) });

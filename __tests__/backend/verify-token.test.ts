@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { createKeySet } from '../../lib/core/key-set.ts';
+import { readToken } from '../../lib/core/token.ts';
 import { createTokenVerifier } from '../../lib/backend/verify-token.ts';
 
 const issuer = 'https://project.example/auth/v1';
@@ -28,8 +29,8 @@ function createProject(word: () => Promise<boolean> = () => Promise.resolve(true
     asked,
     now,
     pass: (by: number) => (seconds += by),
-    verify: async (claims: Record<string, unknown>) => tokens.verify(await sign(claims)),
-    verifyToken: (token: string) => tokens.verify(token),
+    verify: async (claims: Record<string, unknown>) => tokens.verify(readToken(await sign(claims))),
+    verifyToken: (token: string) => tokens.verify(readToken(token)),
   };
 }
 

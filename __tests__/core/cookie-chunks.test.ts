@@ -3,7 +3,7 @@ import {
   chunkCookie,
   chunkNames,
   cookieBytes,
-  peekCookie,
+  createChunksFinder,
   sessionCandidates,
   writeChunks,
 } from '../../lib/core/cookie-chunks.ts';
@@ -123,7 +123,9 @@ describe('sessionCandidates', () => {
   });
 });
 
-describe('peekCookie', () => {
+describe('createChunksFinder', () => {
+  const peekCookie = (header: string, name: string): string | undefined => createChunksFinder(name)(header);
+
   it('finds the whole cookie, else the chunks of it joined, as they were sent', () => {
     expect(peekCookie('a=1; s=whole; s.0=b', 's')).toBe('whole');
     expect(peekCookie('s.1=b; a=1; s.0=a%20; s.2=c', 's')).toBe('a%20bc');

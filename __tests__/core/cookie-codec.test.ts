@@ -1,7 +1,9 @@
 import { parseSetCookie } from 'cookie';
 import fc from 'fast-check';
-import { encodeCookieValue, findCookie, parseCookies, serializeCookie } from '../../lib/core/cookie-codec.ts';
+import { createCookieFinder, encodeCookieValue, parseCookies, serializeCookie } from '../../lib/core/cookie-codec.ts';
 import type { CookieAttributes } from '../../lib/core/cookie-codec.ts';
+
+const findCookie = (header: string, name: string): string | undefined => createCookieFinder(name)(header);
 
 const attributes: CookieAttributes = { path: '/', sameSite: 'lax', secure: true, httpOnly: true, maxAge: 3600 };
 const cookieName = fc.stringMatching(/^[A-Za-z0-9_.-]{1,20}$/);
@@ -66,7 +68,7 @@ describe('parseCookies', () => {
   });
 });
 
-describe('findCookie', () => {
+describe('createCookieFinder', () => {
   it('finds the first cookie of exactly that name', () => {
     expect(findCookie('a=1; session=one; session=two', 'session')).toBe('one');
     expect(findCookie('session=one', 'session')).toBe('one');

@@ -1,5 +1,5 @@
 import { chunkNames } from '../../lib/core/cookie-chunks.ts';
-import { findCookie } from '../../lib/core/cookie-codec.ts';
+import { createCookieFinder } from '../../lib/core/cookie-codec.ts';
 import type { CookieWrite } from '../../lib/core/cookie-codec.ts';
 import { createSessions } from '../../lib/session/create-sessions.ts';
 import type { SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
@@ -96,7 +96,7 @@ export function createMemorySource(
   return {
     adapter: 'b2b',
     isSealed: true,
-    peek: (header) => findCookie(header, cookieName),
+    peek: createCookieFinder(cookieName),
     async read(cookies) {
       const values = cookies.get(cookieName) ?? [];
       if (values.length === 0) return { kind: 'none' };

@@ -1,7 +1,7 @@
 import type { AuthenticationResponse } from '@workos-inc/node';
 import * as v from 'valibot';
 import { tokenLifetimeMs } from '../core/access-token.ts';
-import { peekClaims } from '../core/token-parts.ts';
+import { readToken } from '../core/token.ts';
 import { AuthError } from '../errors.ts';
 import type { StoredSession } from '../session/session-source.ts';
 
@@ -54,12 +54,13 @@ export function contentOf(
 }
 
 export function storedOf(content: SealedContent): StoredSession<SealedContent> {
-  const claims = peekClaims(content.accessToken);
-  const { sid } = claims;
+  const token = readToken(content.accessToken);
+  const { sid } = token.claims;
   return {
     content,
     refreshToken: content.refreshToken,
     sessionId: typeof sid === 'string' && sid !== '' ? sid : undefined,
-    tokenLifetimeMs: tokenLifetimeMs(claims),
+    tokenLifetimeMs: tokenLifetimeMs(token.claims),
+    token,
   };
 }

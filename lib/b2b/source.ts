@@ -5,10 +5,11 @@ import {
   cookieBytes,
   sessionCandidates,
   writeChunks,
-  peekCookie,
+  createChunksFinder,
 } from '../core/cookie-chunks.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import type { KeySet } from '../core/key-set.ts';
+import { readToken } from '../core/token.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
 import type { Candidate, ReadOutcome, SessionSource, Verdict } from '../session/session-source.ts';
@@ -54,12 +55,12 @@ export function createB2bSource(parts: B2bSourceParts): B2bSource {
     return bytes;
   }
 
-  async function verify(content: SealedContent): Promise<Verdict> {
+  async function verify(content: SealedContent, token = readToken(content.accessToken)): Promise<Verdict> {
     const { signedInAt } = content;
     const validUntil =
       sessionMaxAge === undefined || signedInAt === undefined ? undefined : (signedInAt + sessionMaxAge) * 1000;
     if (validUntil !== undefined && validUntil <= now()) return { kind: 'invalid', reason: 'session_max_age' };
-    const verdict = await verifyAccessToken(content.accessToken, keySet, now);
+    const verdict = await verifyAccessToken(token, keySet, now);
     if (verdict.kind !== 'valid') return verdict;
     const { claims } = verdict;
     if (claims.sub !== content.user.id) return { kind: 'invalid', reason: 'subject' };
@@ -87,7 +88,7 @@ export function createB2bSource(parts: B2bSourceParts): B2bSource {
   return {
     adapter: 'b2b',
     isSealed: true,
-    peek: (cookieHeader) => peekCookie(cookieHeader, cookieName),
+    peek: createChunksFinder(cookieName),
     read,
     verify,
     async refresh(content, signal) {
@@ -124,12 +125,11 @@ export function createB2bSource(parts: B2bSourceParts): B2bSource {
 function sessionOf(content: SealedContent, claims: B2bSession['claims']): B2bSession {
   const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = content.user;
   const { impersonator } = content;
-  const { sessionId } = storedOf(content);
-  const { org_id: organizationId } = claims;
+  const { sid: sessionId, org_id: organizationId } = claims;
   return {
     adapter: 'b2b',
     user: { id, email, firstName, lastName, profilePictureUrl },
-    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(typeof sessionId === 'string' && sessionId !== '' ? { sessionId } : {}),
     ...(typeof organizationId === 'string' && organizationId !== '' ? { organizationId } : {}),
     ...(impersonator === undefined
       ? {}

@@ -14,7 +14,7 @@ import type { StoredContent } from './content.ts';
 import { flowAttributes } from './flow-state.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { BackendSource } from './source.ts';
-import { peekClaims } from '../core/token-parts.ts';
+import { peekClaims } from '../core/token.ts';
 
 export interface UserClientParts {
   readonly connection: Pick<BackendConnection, 'url' | 'anonKey' | 'fetch'>;

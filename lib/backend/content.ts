@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { tokenLifetimeMs } from '../core/access-token.ts';
-import { peekClaims } from '../core/token-parts.ts';
+import { readToken } from '../core/token.ts';
 import type { StoredSession } from '../session/session-source.ts';
 
 const token = v.pipe(v.string(), v.nonEmpty());
@@ -33,12 +33,13 @@ export function parseContentText(text: string): StoredContent | undefined {
 }
 
 export function storedOf(content: StoredContent): StoredSession<StoredContent> {
-  const claims = peekClaims(content.access_token);
-  const { session_id: sessionId } = claims;
+  const accessToken = readToken(content.access_token);
+  const { session_id: sessionId } = accessToken.claims;
   return {
     content,
     refreshToken: content.refresh_token,
     sessionId: typeof sessionId === 'string' && sessionId !== '' ? sessionId : undefined,
-    tokenLifetimeMs: tokenLifetimeMs(claims),
+    tokenLifetimeMs: tokenLifetimeMs(accessToken.claims),
+    token: accessToken,
   };
 }

@@ -1,4 +1,4 @@
-import { peekClaims } from '../core/token-parts.ts';
+import { peekClaims } from '../core/token.ts';
 
 /** What may not be given as `anonKey`, by its kind. */
 export type RefusedKeyKind =

@@ -1,4 +1,4 @@
-import { chunkNames, cookieBytes, sessionCandidates, peekCookie } from '../core/cookie-chunks.ts';
+import { chunkNames, cookieBytes, createChunksFinder, sessionCandidates } from '../core/cookie-chunks.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import { AuthError } from '../errors.ts';
 import { parseContentText } from './content.ts';
@@ -35,7 +35,7 @@ export function createSessionCookie(name: string, attributes: Pick<CookieAttribu
 
   return {
     name,
-    peek: (cookieHeader) => peekCookie(cookieHeader, name),
+    peek: createChunksFinder(name),
     isPresent: (cookies) => chunkNames(cookies, name).length > 0,
     read(cookies) {
       const sessions: { content: StoredContent; cookie: string }[] = [];

@@ -1,5 +1,7 @@
 import { cookieBytes } from '../core/cookie-chunks.ts';
 import { isRecord } from '../core/is-record.ts';
+import { createSlot } from '../core/slot.ts';
+import { readToken } from '../core/token.ts';
 import type { Emit } from '../session/events.ts';
 import type { RefreshOutcome, SessionSource, Verdict } from '../session/session-source.ts';
 import type { AccessTokenClaims, BackendSession, BackendUser } from '../types.ts';
@@ -23,10 +25,10 @@ export interface BackendSourceParts {
 
 /** Supabase sessions in the cookies of @supabase/ssr. */
 export function createBackendSource({ cookie, tokens, refresh, emit }: BackendSourceParts): BackendSource {
-  const contents = new WeakMap<BackendSession, StoredContent>();
+  const contents = createSlot<BackendSession, StoredContent>();
 
-  async function verify(content: StoredContent): Promise<Verdict> {
-    const verdict = await tokens.verify(content.access_token);
+  async function verify(content: StoredContent, token = readToken(content.access_token)): Promise<Verdict> {
+    const verdict = await tokens.verify(token);
     if (verdict.kind !== 'valid') return verdict;
     const session = sessionOf(content.access_token, verdict.claims);
     contents.set(session, content);

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { judgeClaims, verifyAccessToken } from '../core/access-token.ts';
 import type { TokenVerdict } from '../core/access-token.ts';
 import type { KeySet } from '../core/key-set.ts';
-import { peekClaims, peekHeader } from '../core/token-parts.ts';
+import type { Token } from '../core/token.ts';
 import type { AccessTokenClaims } from '../types.ts';
 
 export interface TokenVerifierParts {
@@ -29,7 +29,7 @@ export type TimedVerdict =
     };
 
 export interface TokenVerifier {
-  verify(token: string): Promise<TimedVerdict>;
+  verify(token: Token): Promise<TimedVerdict>;
 }
 
 interface Question {
@@ -65,10 +65,10 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
     return question;
   }
 
-  async function verifyShared(token: string): Promise<TimedVerdict> {
-    const verdict = accepted(judgeClaims(peekClaims(token), now()));
+  async function verifyShared({ text, claims }: Token): Promise<TimedVerdict> {
+    const verdict = accepted(judgeClaims(claims, now()));
     if (verdict.kind !== 'valid') return verdict;
-    const { answer, validUntil } = askOnce(token);
+    const { answer, validUntil } = askOnce(text);
     return (await answer) ? { ...verdict, validUntil } : { kind: 'invalid', reason: 'refused' };
   }
 
@@ -81,7 +81,7 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
   return {
     async verify(token) {
       // A project that signs with a shared secret publishes no key for it, and this process must not know it.
-      if (peekHeader(token)['alg'] === 'HS256') return verifyShared(token);
+      if (token.header['alg'] === 'HS256') return verifyShared(token);
       return accepted(await verifyAccessToken(token, keySet, now));
     },
   };

@@ -4,7 +4,7 @@ import type { AccessTokenClaims } from '../types.ts';
 import { joseCode } from './jose-code.ts';
 import type { KeySet } from './key-set.ts';
 import { isPlainlySigned } from './signature.ts';
-import { peekClaims, takeApart } from './token-parts.ts';
+import type { Token } from './token.ts';
 
 export type TokenVerdict =
   | { readonly kind: 'valid'; readonly claims: AccessTokenClaims }
@@ -38,13 +38,13 @@ const algorithms = [
  * @param now milliseconds since the epoch
  * @throws {AuthError} `provider_unavailable` when only the issuer could tell and it cannot be reached
  */
-export async function verifyAccessToken(token: string, keySet: KeySet, now: () => number): Promise<TokenVerdict> {
+export async function verifyAccessToken(token: Token, keySet: KeySet, now: () => number): Promise<TokenVerdict> {
   try {
-    return (await verifyInPlace(token, keySet, now())) ?? (await verifyByJose(token, keySet.getKey, now()));
+    return (await verifyInPlace(token, keySet, now())) ?? (await verifyByJose(token.text, keySet.getKey, now()));
   } catch (error) {
     const code = joseCode(error);
     if (code === 'ERR_JWKS_MULTIPLE_MATCHING_KEYS') {
-      return verifyWithEach(token, error as AsyncIterable<CryptoKey>, now());
+      return verifyWithEach(token.text, error as AsyncIterable<CryptoKey>, now());
     }
     if (code === 'ERR_JWKS_NO_MATCHING_KEY') {
       if (!mayBeNewerThanKeys(token, keySet)) return { kind: 'unverifiable' };
@@ -55,12 +55,12 @@ export async function verifyAccessToken(token: string, keySet: KeySet, now: () =
 }
 
 /** The usual token, at half of what jose takes for it; `undefined` where jose has to say. */
-async function verifyInPlace(token: string, keySet: KeySet, now: number): Promise<TokenVerdict | undefined> {
-  const parts = takeApart(token);
-  if (parts === undefined || !isPlainlySigned(parts)) return undefined;
-  const isSigned = await keySet.checkSignature(parts);
+async function verifyInPlace(token: Token, keySet: KeySet, now: number): Promise<TokenVerdict | undefined> {
+  const { header, claims, signed } = token;
+  if (signed === undefined || !isPlainlySigned(header)) return undefined;
+  const isSigned = await keySet.checkSignature(header, signed);
   if (isSigned === undefined) return undefined;
-  return isSigned ? judgeClaims(parts.claims, now) : { kind: 'invalid', reason: 'signature' };
+  return isSigned ? judgeClaims(claims, now) : { kind: 'invalid', reason: 'signature' };
 }
 
 /** Every other form that a token may lawfully have, and every reason to refuse one. */
@@ -105,9 +105,8 @@ function isDate(value: unknown): value is number | undefined {
  * Right after a rotation a token may name a key that was published since the keys were fetched. It is not invalid; it has to
  * wait until the cool-down lets them be fetched again.
  */
-function mayBeNewerThanKeys(token: string, keySet: KeySet): boolean {
+function mayBeNewerThanKeys({ claims: { iat } }: Token, keySet: KeySet): boolean {
   const fetchedAt = keySet.fetchedAt();
-  const { iat } = peekClaims(token);
   return fetchedAt !== undefined && typeof iat === 'number' && (iat + clockSkew) * 1000 >= fetchedAt;
 }
 

@@ -1,12 +1,12 @@
 import {
   encodeCookieValue,
-  findCookie,
+  createCookieFinder,
   MAX_COOKIE_AGE,
   needsEncoding,
   percentEncode,
   serializeCookie,
 } from './cookie-codec.ts';
-import type { CookieAttributes, CookieWrite, RequestCookies } from './cookie-codec.ts';
+import type { CookieAttributes, CookieFinder, CookieWrite, RequestCookies } from './cookie-codec.ts';
 
 export interface ChunkOptions {
   /** Bytes of one cookie with name, value and attributes; what every user agent takes (RFC 6265 §6.1). Default 4,096. */
@@ -131,15 +131,22 @@ function firstAndLast(values: readonly string[], max: number): readonly string[]
  * The raw value of the first cookie of this name, its chunks joined, without a full parse: for a cache of what was verified
  * before. `undefined` when there is none.
  */
-export function peekCookie(header: string, name: string): string | undefined {
-  const whole = findCookie(header, name);
-  if (whole !== undefined) return whole;
-  const chunks: string[] = [];
-  for (;;) {
-    const chunk = findCookie(header, `${name}.${chunks.length}`);
-    if (chunk === undefined) return chunks.length === 0 ? undefined : chunks.join('');
-    chunks.push(chunk);
-  }
+export function createChunksFinder(name: string): CookieFinder {
+  const findWhole = createCookieFinder(name);
+  const findFirst = createCookieFinder(`${name}.0`);
+  return (header) => {
+    const whole = findWhole(header);
+    if (whole !== undefined) return whole;
+    const chunks: string[] = [];
+    for (
+      let chunk = findFirst(header);
+      chunk !== undefined;
+      chunk = createCookieFinder(`${name}.${chunks.length}`)(header)
+    ) {
+      chunks.push(chunk);
+    }
+    return chunks.length === 0 ? undefined : chunks.join('');
+  };
 }
 
 /** Every name present that belongs to the cookie: itself and its chunks, contiguous or stray. */

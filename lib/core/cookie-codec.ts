@@ -48,18 +48,24 @@ export function parseCookies(header: string | undefined): RequestCookies {
   return cookies;
 }
 
+/** Finds one cookie in a `Cookie` header. */
+export type CookieFinder = (header: string) => string | undefined;
+
 /**
  * The raw value of the first cookie with exactly this name, without parsing the rest: neither decoded nor unquoted, so
  * good as a cache key, never as a session. Names are compared as browsers write them, without blanks before the `=`.
  */
-export function findCookie(header: string, name: string): string | undefined {
-  const start = `${name}=`;
-  for (let at = header.indexOf(start); at !== -1; at = header.indexOf(start, at + start.length)) {
-    if (!startsPair(header, at)) continue;
-    const end = header.indexOf(';', at);
-    return trimmedSlice(header, at + start.length, end === -1 ? header.length : end);
-  }
-  return undefined;
+export function createCookieFinder(name: string): CookieFinder {
+  // From its characters, in one piece: a string that is put together is taken for two until somebody reads it.
+  const start = Buffer.from(`${name}=`).toString();
+  return (header) => {
+    for (let at = header.indexOf(start); at !== -1; at = header.indexOf(start, at + start.length)) {
+      if (!startsPair(header, at)) continue;
+      const end = header.indexOf(';', at);
+      return trimmedSlice(header, at + start.length, end === -1 ? header.length : end);
+    }
+    return undefined;
+  };
 }
 
 /**

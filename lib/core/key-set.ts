@@ -6,7 +6,7 @@ import { fetchJwks } from './jwks-document.ts';
 import type { JwksDocument } from './jwks-document.ts';
 import { createSignatureCheck } from './signature.ts';
 import type { SignatureCheck } from './signature.ts';
-import type { TokenParts } from './token-parts.ts';
+import type { SignedText, Token } from './token.ts';
 
 export interface KeySetOptions {
   /** The issuer's `jwks_uri`. */
@@ -37,11 +37,15 @@ export interface KeySet {
    */
   readonly getKey: (protectedHeader: JWSHeaderParameters) => Promise<CryptoKey>;
   /**
-   * Whether the key that a token's header names has signed it; `undefined` where only jose can tell.
+   * Whether the key that a token's header names has signed it; `undefined` where only jose can tell. Answers at once by a key
+   * that has checked before.
    *
    * @throws like `getKey`
    */
-  readonly checkSignature: (parts: TokenParts) => Promise<boolean | undefined>;
+  readonly checkSignature: (
+    header: Token['header'],
+    signed: SignedText,
+  ) => boolean | undefined | Promise<boolean | undefined>;
   /**
    * Whether the issuer publishes no key at all, as a project does that signs with a shared secret.
    *
@@ -54,6 +58,14 @@ export interface KeySet {
 
 interface Held extends JwksDocument {
   readonly fetchedAt: number;
+  /** Of the keys that were used, by what tokens name them with. */
+  readonly checks: Map<string, SignatureCheck>;
+}
+
+interface Found {
+  readonly key: CryptoKey;
+  /** The keys that it is one of. */
+  readonly keys: Held;
 }
 
 interface Failure {
@@ -84,7 +96,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
         () => new Error(`The JWKS endpoint did not answer within ${timeoutMs} ms`),
       );
       failure = undefined;
-      held = { ...document, fetchedAt: now() };
+      held = { ...document, fetchedAt: now(), checks: new Map() };
       return held;
     } catch (cause) {
       failure = { at: now(), cause };
@@ -136,37 +148,49 @@ export function createKeySet(options: KeySetOptions): KeySet {
   /** Keys at once where there are any. */
   async function current(): Promise<Held> {
     if (!held) return newest();
-    if (hasElapsed(held.fetchedAt, maxAgeMs) && mayFetch()) {
-      refetch().catch(() => undefined); // Reported by `onUnavailable`; the stale keys serve.
-    }
+    renewAged(held);
     return held;
   }
 
-  async function getKey(protectedHeader: JWSHeaderParameters): Promise<CryptoKey> {
+  function renewAged({ fetchedAt }: Held): void {
+    if (!hasElapsed(fetchedAt, maxAgeMs) || !mayFetch()) return;
+    refetch().catch(() => undefined); // Reported by `onUnavailable`; the stale keys serve.
+  }
+
+  async function findKey(header: JWSHeaderParameters): Promise<Found> {
     const known = await current();
     try {
-      return await known.getKey(protectedHeader);
+      return { key: await known.getKey(header), keys: known };
     } catch (error) {
       if (joseCode(error) !== 'ERR_JWKS_NO_MATCHING_KEY') throw asOutcome(error);
     }
     const fresh = await newest();
-    return fresh.getKey(protectedHeader).catch((error: unknown) => {
+    try {
+      return { key: await fresh.getKey(header), keys: fresh };
+    } catch (error) {
       throw asOutcome(error);
-    });
+    }
   }
 
-  const checks = new WeakMap<CryptoKey, SignatureCheck>();
+  async function checkByNewKey(
+    header: Token['header'],
+    name: string,
+    signed: SignedText,
+  ): Promise<boolean | undefined> {
+    const { key, keys } = await findKey(header);
+    const check = createSignatureCheck(key);
+    keys.checks.set(name, check);
+    return check(signed);
+  }
 
   return {
-    getKey,
-    async checkSignature(parts) {
-      const key = await getKey(parts.header);
-      let check = checks.get(key);
-      if (check === undefined) {
-        check = createSignatureCheck(key);
-        checks.set(key, check);
-      }
-      return check(parts);
+    getKey: async (header) => (await findKey(header)).key,
+    checkSignature(header, signed) {
+      const name = JSON.stringify([header['alg'], header['kid']]);
+      const known = held?.checks.get(name);
+      if (held === undefined || known === undefined) return checkByNewKey(header, name, signed);
+      renewAged(held);
+      return known(signed);
     },
     async isEmpty() {
       return (await current()).isEmpty;

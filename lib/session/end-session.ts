@@ -47,10 +47,10 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
   }
 
   /** An unsealed cookie can name anybody's session: only a token that the provider signed may leave a tombstone. */
-  async function isAuthentic(content: Content): Promise<boolean> {
+  async function isAuthentic({ content, token }: Candidate<Content>): Promise<boolean> {
     if (source.isSealed) return true;
     try {
-      const { kind } = await source.verify(content);
+      const { kind } = await source.verify(content, token);
       return kind === 'live' || kind === 'expired';
     } catch {
       return false;
@@ -58,10 +58,10 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
   }
 
   async function end(candidate: Candidate<Content>, ending: Ending): Promise<void> {
-    const { sessionId, content, cookie, tokenLifetimeMs: lifetimeMs } = candidate;
+    const { sessionId, cookie, tokenLifetimeMs: lifetimeMs } = candidate;
     verified.delete(cookie);
     coordinator.forget(refreshKey(source.adapter, candidate));
-    if (sessionId === undefined || !(await isAuthentic(content))) return;
+    if (sessionId === undefined || !(await isAuthentic(candidate))) return;
     const ttlMs = tombstoneMs(lifetimeMs);
     ended.end(sessionId, ending, ttlMs);
     if (ending === 'replaced') return;

@@ -24,7 +24,7 @@ export interface RenewalParts<Content> {
   readonly source: SessionSource<Content>;
   readonly coordinator: RefreshCoordinator;
   readonly endingOf: (sessionId: string | undefined) => Promise<Ending | undefined>;
-  readonly verify: (content: Content) => Promise<Verdict>;
+  readonly verify: (stored: StoredSession<Content>) => Promise<Verdict>;
   readonly emit: Emit;
 }
 
@@ -77,7 +77,7 @@ export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Conten
         keys.forEach((spent) => coordinator.forget(spent));
         return { kind: 'ended', reason: ending };
       }
-      const verdict = await verify(renewed);
+      const verdict = await verify(next);
       if (verdict.kind === 'live') {
         if (isNew) emit({ type: 'session_refreshed', userId: verdict.session.user.id, ...subject(next) });
         return { kind: 'renewed', session: verdict.session, content: renewed, sessionId: next.sessionId, keys };

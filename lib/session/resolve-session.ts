@@ -14,7 +14,7 @@ import { refreshKey } from './refresh-coordinator.ts';
 import type { RefreshCoordinator, SharedCoordinator } from './refresh-coordinator.ts';
 import { createRenew } from './renew-session.ts';
 import type { Renewed } from './renew-session.ts';
-import type { Candidate, ReadOutcome, SessionSource, Verdict } from './session-source.ts';
+import type { Candidate, ReadOutcome, SessionSource, StoredSession, Verdict } from './session-source.ts';
 import type { VerifiedSessions } from './verified-sessions.ts';
 
 /** What a request's cookies came to, and which cookies the response should carry. */
@@ -80,8 +80,8 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     return refreshWindowMs > 0 && session.expiresAt - now() < refreshWindowMs;
   }
 
-  async function verify(content: Content): Promise<Verdict> {
-    const verdict = await source.verify(content);
+  async function verify({ content, token }: StoredSession<Content>): Promise<Verdict> {
+    const verdict = await source.verify(content, token);
     // One session object serves many requests: what one handler writes to it must not show up in another's.
     if (verdict.kind === 'live') deepFreeze(verdict.session);
     return verdict;
@@ -157,7 +157,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
         continue;
       }
       try {
-        const verdict = await verify(candidate.content);
+        const verdict = await verify(candidate);
         if (verdict.kind === 'live') {
           remember(cookieHeader, candidate, verdict);
           return await aheadOfTime(candidate, verdict.session, cookies, isHeadSent);

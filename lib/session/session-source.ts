@@ -1,4 +1,5 @@
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import type { Token } from '../core/token.ts';
 import type { AdapterName, Session } from '../types.ts';
 
 /** What a cookie held, opened but not yet trusted. `Content` is the adapter's own. */
@@ -9,6 +10,8 @@ export interface StoredSession<Content> {
   readonly sessionId: string | undefined;
   /** How long the provider makes its access tokens live (`exp - iat`), in milliseconds. */
   readonly tokenLifetimeMs: number;
+  /** The access token of `content`, where reading it is worth doing once. */
+  readonly token?: Token;
 }
 
 /** A stored session together with the raw cookie value it came from. */
@@ -59,7 +62,8 @@ export interface SessionSource<Content> {
   peek(cookieHeader: string): string | undefined;
   /** Opens the session, trying every candidate among duplicates and chunks. Never throws. */
   read(cookies: RequestCookies): ReadOutcome<Content> | Promise<ReadOutcome<Content>>;
-  verify(content: Content): Promise<Verdict>;
+  /** @param token the same as `StoredSession.token`, where it is at hand */
+  verify(content: Content, token?: Token): Promise<Verdict>;
   /** One call to the provider within `signal`'s deadline. Throws AuthError `provider_unavailable` or `provider_refused`. */
   refresh(content: Content, signal: AbortSignal): Promise<RefreshOutcome<Content>>;
   /** The stored form of freshly issued tokens. */
