@@ -5,6 +5,12 @@ import type { Fixtures } from './fixtures.ts';
 import type { LoadJob, LoadResult } from './load.ts';
 import type { Ready, Usage } from './server.ts';
 
+/** What two servers did in the same second. */
+export interface Round {
+  readonly variant: Sample;
+  readonly over: Sample;
+}
+
 export interface Sample {
   /** Per second. */
   readonly requests: number;
@@ -18,15 +24,16 @@ export interface Sample {
 }
 
 /** One variant's server, warm and waiting. */
-export interface MeasuredServer {
-  sample(durationMs: number): Promise<Sample>;
+interface MeasuredServer {
+  sample(): Promise<Sample>;
   stop(): void;
 }
 
 export const connections = 16;
-/** After so many requests nothing gets faster any more. */
-const warmUpRequests = 15_000;
-const mostWarmUps = 10;
+/** Short, so that a pair is measured within a second; a process that idles for longer starts to give back its memory. */
+const sampleMs = 400;
+/** After so many requests, and so many milliseconds in which a fast server has its code compiled, nothing gets faster any more. */
+const warmUp = { requests: 10_000, ms: 2500 } as const;
 
 /** Server on one core and load on another, where the system can do that. */
 export const isPinned = canPin();
@@ -74,12 +81,7 @@ export function ask<Answer>(child: ChildProcess, question: object | string): Pro
 }
 
 /** A fresh server process for one variant, warmed up. */
-export async function startMeasured(
-  load: ChildProcess,
-  variant: string,
-  fixtures: Fixtures,
-  warmUpMs: number,
-): Promise<MeasuredServer> {
+async function startMeasured(load: ChildProcess, variant: string, fixtures: Fixtures): Promise<MeasuredServer> {
   const server = startNode(0, './server.ts', [variant]);
   const failed = (cause: unknown): Error => {
     server.kill('SIGKILL');
@@ -99,14 +101,13 @@ export async function startMeasured(
   };
   try {
     const ready = await ask<Ready>(server, fixtures);
-    // By requests, not by time: what is slow would otherwise be measured before it has been compiled.
     let served = 0;
-    for (let turn = 0; turn < mostWarmUps && served < warmUpRequests; turn += 1) {
-      served += (await run({ ...ready, durationMs: warmUpMs })).requests * (warmUpMs / 1000);
+    for (let spent = 0; served < warmUp.requests || spent < warmUp.ms; spent += sampleMs) {
+      served += (await run({ ...ready, durationMs: sampleMs })).requests * (sampleMs / 1000);
     }
     return {
-      sample: (durationMs) =>
-        run({ ...ready, durationMs }).catch((error: unknown) => {
+      sample: () =>
+        run({ ...ready, durationMs: sampleMs }).catch((error: unknown) => {
           throw failed(error);
         }),
       stop: () => void server.kill('SIGKILL'),
@@ -114,6 +115,37 @@ export async function startMeasured(
   } catch (error) {
     throw failed(error);
   }
+}
+
+/** Two fresh servers side by side, in turn: what the machine does from minute to minute happens to both. */
+export async function measurePair(
+  load: ChildProcess,
+  pair: { readonly variant: string; readonly over: string },
+  fixtures: Fixtures,
+  rounds: number,
+): Promise<Round[]> {
+  const variant = await startMeasured(load, pair.variant, fixtures);
+  try {
+    const over = await startMeasured(load, pair.over, fixtures);
+    try {
+      const measured: Round[] = [];
+      while (measured.length < rounds) {
+        measured.push({ variant: await variant.sample(), over: await over.sample() });
+        measured.push(await inReverse(variant, over));
+      }
+      return measured.slice(0, rounds);
+    } finally {
+      over.stop();
+    }
+  } finally {
+    variant.stop();
+  }
+}
+
+/** Whoever goes second may meet other caches than who goes first. */
+async function inReverse(variant: MeasuredServer, over: MeasuredServer): Promise<Round> {
+  const second = await over.sample();
+  return { over: second, variant: await variant.sample() };
 }
 
 export function median(values: readonly number[]): number {

@@ -4,17 +4,16 @@ import { control, controlRange, cookieSizes, overExpress, overPeers, patterns, p
 import type { Case } from './cases.ts';
 import type { ImportResult } from './imports.ts';
 import { connections, isPinned, median, quartiles } from './measure.ts';
-import type { Sample } from './measure.ts';
+import type { Round, Sample } from './measure.ts';
 import type { StepResults } from './steps.ts';
 
 export interface Run {
-  /** Of each generation. */
+  /** Of each pair of processes. */
   readonly rounds: number;
-  /** Of server processes. */
+  /** How many pairs of processes each case got. */
   readonly generations: number;
   readonly isQuick: boolean;
-  /** By variant, one sample per round. */
-  readonly samples: ReadonlyMap<string, readonly Sample[]>;
+  readonly measured: ReadonlyMap<Case, readonly Round[]>;
   readonly imports: readonly ImportResult[];
   readonly steps: StepResults | undefined;
 }
@@ -38,16 +37,25 @@ export function reportOf(run: Run): Report {
     const { atLeast } = each;
     return [
       each.title,
-      perSecond(run, each.variant),
+      requestsOf(run, each, 'variant'),
+      requestsOf(run, each, 'over'),
       `${ratio.toFixed(digits)} (${quartiles(ratios)
         .map((value) => value.toFixed(digits))
         .join('–')})`,
       median(ratiosOf(run, each, ({ cpu }) => 1 / cpu)).toFixed(digits),
-      cpuOf(run, each.variant),
+      middleOf(run, each, ({ variant }) => variant.cpu).toFixed(1),
       atLeast === undefined ? '' : judge(each.title, ratio >= atLeast, `≥ ${atLeast}`),
     ];
   };
-  const columns = ['', 'requests/s', 'ratio (middle half)', 'ratio by CPU time', 'CPU µs/request', 'wanted'];
+  const columns = [
+    '',
+    'requests/s',
+    'the other',
+    'ratio (middle half)',
+    'ratio by CPU time',
+    'CPU µs/request',
+    'wanted',
+  ];
   const section = (title: string, cases: readonly Case[], digits?: number): string[] => {
     const rows = cases.map((each) => ratioRow(each, digits)).filter((row) => row !== undefined);
     return rows.length === 0 ? [] : [`## ${title}`, '', ...table(columns, rows), ''];
@@ -98,14 +106,18 @@ function introduction({ rounds, generations, isQuick }: Run): string[] {
     '',
     `- Machine: ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${type()} ${release()}, Node ${process.version}.`,
     `- Versions: ${versions.join(', ')}.`,
-    `- ${generations * rounds} rounds in shuffled order, with fresh server processes after every ${rounds}; ${connections} connections that each wait for their`,
-    `  answer; server and load generator ${isPinned ? 'on a core of their own each' : 'not pinned to cores'}. Ratios are taken within a round; medians, and the middle half.`,
+    `- Each ratio by itself: two fresh server processes that are asked in turn, ${rounds} times each; ${generations * rounds} rounds over ${generations} such pairs, in shuffled`,
+    `  order. ${connections} connections that each wait for their answer; server and load generator ${isPinned ? 'on a core of their own each' : 'not pinned to cores'}; the generator never`,
+    '  sleeps. Ratios are taken within a round; medians, and the middle half.',
   ];
 }
 
 /** A generator that is busy all the time is what sets the pace. */
-function highestLoad({ samples }: Run): number {
-  return Math.max(...[...samples.values()].map((of) => median(of.map(({ ownLoad }) => ownLoad))));
+function highestLoad({ measured }: Run): number {
+  const loads = [...measured.values()].map((rounds) =>
+    median(rounds.flatMap(({ variant, over }) => [variant.ownLoad, over.ownLoad])),
+  );
+  return Math.max(...loads);
 }
 
 function versionOf(folder: string): string {
@@ -117,41 +129,37 @@ function versionOf(folder: string): string {
   }
 }
 
-function ratiosOf({ samples }: Run, { variant, over }: Case, of: (sample: Sample) => number): number[] {
-  const bases = samples.get(over) ?? [];
-  return (samples.get(variant) ?? []).flatMap((sample, round) => {
-    const base = bases[round];
-    return base === undefined ? [] : [of(sample) / of(base)];
-  });
+function ratiosOf({ measured }: Run, each: Case, of: (sample: Sample) => number): number[] {
+  return (measured.get(each) ?? []).map(({ variant, over }) => of(variant) / of(over));
 }
 
-function perSecond({ samples }: Run, variant: string): string {
-  return median((samples.get(variant) ?? []).map(({ requests }) => requests)).toFixed(0);
+function middleOf({ measured }: Run, each: Case, of: (round: Round) => number): number {
+  return median((measured.get(each) ?? []).map(of));
 }
 
-function cpuOf({ samples }: Run, variant: string): string {
-  return median((samples.get(variant) ?? []).map(({ cpu }) => cpu)).toFixed(1);
+function requestsOf(run: Run, each: Case, side: keyof Round): string {
+  return middleOf(run, each, (round) => round[side].requests).toFixed(0);
 }
 
 type Judge = (title: string, isGood: boolean, wanted: string) => string;
 
 function tailSection(run: Run, judge: Judge): string[] {
-  const of = (variant: string, pick: (sample: Sample) => number): string =>
-    `${median((run.samples.get(variant) ?? []).map(pick)).toFixed(2)} ms`;
-  const ratio = median(ratiosOf(run, { title: '', ...tail }, ({ p99 }) => p99));
+  const ratio = median(ratiosOf(run, tail.of, ({ p99 }) => p99));
   if (Number.isNaN(ratio)) return [];
-  const title = 'p99, signed in, B2B';
+  const of = (side: keyof Round, which: 'p50' | 'p99'): string =>
+    `${middleOf(run, tail.of, (round) => round[side][which]).toFixed(2)} ms`;
+  const title = `p99, ${tail.of.title}`;
   return [
     `## Latency at ${connections} connections`,
     '',
     ...table(
       ['', 'p50', 'p99', 'p99 as a multiple', 'wanted'],
       [
-        ['bare Express', of(tail.over, ({ p50 }) => p50), of(tail.over, ({ p99 }) => p99), '', ''],
+        ['bare Express', of('over', 'p50'), of('over', 'p99'), '', ''],
         [
           title,
-          of(tail.variant, ({ p50 }) => p50),
-          of(tail.variant, ({ p99 }) => p99),
+          of('variant', 'p50'),
+          of('variant', 'p99'),
           ratio.toFixed(2),
           judge(title, ratio <= tail.atMost, `≤ ${tail.atMost}`),
         ],

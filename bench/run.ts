@@ -1,18 +1,19 @@
 /**
- * `npm run bench`: this package and its peers, side by side.
+ * `npm run bench`: this package and its peers, pair by pair.
  *
  * --quick        few short rounds, for development; the table is printed only
  * --check        exits with 1 when a ratio falls short or the control voids the run
- * --only <text>  variants whose names contain it, and what they are compared with
- * --rounds <n>   for each generation of server processes; default 12
+ * --only <text>  cases one of whose variants contains it, and the control
+ * --rounds <n>   for each pair of server processes; default 3
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { control, cookieSizes, overExpress, overPeers, patterns, peers } from './cases.ts';
+import type { Case } from './cases.ts';
 import { startFixtures } from './fixtures.ts';
 import { measureImports } from './imports.ts';
-import { ask, shuffled, startMeasured, startNode } from './measure.ts';
-import type { MeasuredServer, Sample } from './measure.ts';
+import { ask, measurePair, shuffled, startNode } from './measure.ts';
+import type { Round } from './measure.ts';
 import { reportOf } from './report.ts';
 import type { StepResults } from './steps.ts';
 
@@ -25,49 +26,35 @@ const { values: options } = parseArgs({
   },
 });
 const isQuick = options.quick;
-const rounds = Number(options.rounds ?? (isQuick ? 3 : 12));
+const isWhole = options.only === '';
+const rounds = Number(options.rounds ?? (isQuick ? 4 : 3));
 /** Two processes of one program differ for as long as they live, so that a run takes several of each. */
-const generations = isQuick ? 1 : 3;
-const warmUpMs = 1200;
-/** Short, so that what is compared is measured within seconds, whatever else the machine does from minute to minute. */
-const sampleMs = 400;
+const generations = isQuick ? 1 : 5;
 
-const cases = [control, patterns, ...overExpress, ...peers, ...overPeers, ...cookieSizes];
-const chosen = cases.filter(({ variant }) => variant.includes(options.only));
-const variants = [...new Set([control, ...chosen].flatMap(({ variant, over }) => [over, variant]))];
+const cases = [control, ...overExpress, ...peers, ...overPeers, patterns, ...cookieSizes];
+const chosen = cases.filter(
+  (each) => each === control || each.variant.includes(options.only) || each.over.includes(options.only),
+);
 
 const provider = await startFixtures(isQuick ? 500 : 4000);
 const { fixtures } = provider;
 const load = startNode(1, './load.ts', []);
-const samples = new Map<string, Sample[]>(variants.map((variant) => [variant, []]));
-const servers = new Map<string, MeasuredServer>();
+const measured = new Map<Case, Round[]>(chosen.map((each) => [each, []]));
 const tell = (what: string): void => void process.stderr.write(`\r\u001b[K${what}`);
-const stopServers = (): void => {
-  for (const server of servers.values()) server.stop();
-  servers.clear();
-};
 try {
   for (let generation = 1; generation <= generations; generation += 1) {
-    for (const variant of variants) {
-      tell(`generation ${generation} of ${generations}: ${variant} warms up`);
-      servers.set(variant, await startMeasured(load, variant, fixtures, warmUpMs));
+    for (const each of shuffled(chosen, Math.random)) {
+      tell(`generation ${generation} of ${generations}: ${each.title}`);
+      measured.get(each)?.push(...(await measurePair(load, each, fixtures, rounds)));
     }
-    for (let round = 1; round <= rounds; round += 1) {
-      tell(`generation ${generation} of ${generations}: round ${round} of ${rounds}`);
-      for (const [variant, server] of shuffled([...servers], Math.random)) {
-        samples.get(variant)?.push(await server.sample(sampleMs));
-      }
-    }
-    stopServers();
   }
   tell('imports, steps, memory');
-  const isWhole = options.only === '';
   const { markdown, shortfalls } = reportOf({
     rounds,
     generations,
     isQuick,
-    samples,
-    imports: isWhole ? measureImports(Math.max(9, rounds)) : [],
+    measured,
+    imports: isWhole ? measureImports(isQuick ? 9 : 36) : [],
     steps: isWhole ? await measureSteps() : undefined,
   });
   tell('');
@@ -76,7 +63,6 @@ try {
   for (const shortfall of shortfalls) console.error(`Falls short: ${shortfall}`);
   if (options.check && shortfalls.length > 0) process.exitCode = 1;
 } finally {
-  stopServers();
   load.kill();
   provider.close();
 }
