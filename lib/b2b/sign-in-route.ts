@@ -88,7 +88,7 @@ function passedOnParameters(query: URLSearchParams, screen: Screen): PassedOn {
   };
   const provider = take('provider', /^[A-Za-z]{2,40}$/) ?? 'authkit';
   const asked = take('screen_hint', /^sign-(?:in|up)$/);
-  const loginHint = take('login_hint', /^[^\s\p{Cc}]{1,320}$/u);
+  const loginHint = take('login_hint', /^[^\s\0-\x1f\x7f-\x9f]{1,320}$/u);
   const organizationId = take('organization_id', /^org_[A-Za-z0-9]{1,64}$/);
   const domainHint = take('domain_hint', /^(?=.{1,253}$)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i);
   const invitationToken = take('invitation_token', /^[A-Za-z0-9_-]{1,256}$/);

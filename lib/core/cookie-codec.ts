@@ -107,7 +107,7 @@ export function needsEncoding(value: string): boolean {
 
 /** `encodeURIComponent` throws on a lone surrogate; UTF-8 has no form for one, so it becomes U+FFFD. */
 export function percentEncode(value: string): string {
-  return encodeURIComponent(value.replace(/\p{Surrogate}/gu, '\uFFFD'));
+  return encodeURIComponent(value.replace(/[\ud800-\udfff]/gu, '\uFFFD'));
 }
 
 /** Whether only blanks lie between `at` and the `;` (or the beginning) before it. */

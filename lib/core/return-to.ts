@@ -36,11 +36,11 @@ function rebuild(value: string): string | undefined {
 
 function isRootRelative(value: string): boolean {
   // The WHATWG parser drops tabs and newlines wherever they stand, and turns backslashes in a path into slashes.
-  return /^\/(?!\/)/.test(value) && !/[\0-\x1f\x7f-\x9f]|\p{Surrogate}/u.test(value) && !pathOf(value).includes('\\');
+  return /^\/(?!\/)/.test(value) && !/[\0-\x1f\x7f-\x9f\ud800-\udfff]/u.test(value) && !pathOf(value).includes('\\');
 }
 
 function staysHere(text: string): boolean {
-  return [text, resolve(text)].every((path) => path !== undefined && !/^\/[\s\p{Cc}]*[/\\]/u.test(path));
+  return [text, resolve(text)].every((path) => path !== undefined && !/^\/[\s\0-\x1f\x7f-\x9f]*[/\\]/.test(path));
 }
 
 /** What follows the origin once the WHATWG parser has read the value, as a browser would; nothing if the origin is another. */
