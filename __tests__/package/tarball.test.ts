@@ -107,15 +107,33 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
     const shared = `
       const names = ['AuthError', 'ConfigurationError', 'currentSession', 'getSession', 'requireSession'];
       console.log(names.every((name) => all[name] === b2b[name] && all[name] === backend[name]));
-      try { redis.createRedisCoordinator({}); } catch (error) { console.log(error instanceof all.ConfigurationError); }`;
-    const imports = ['all', 'b2b', 'backend', 'redis'].map((name) => [
+      const isOurs = (error) => console.log(error instanceof all.ConfigurationError);
+      try { redis.createRedisCoordinator({}); } catch (error) { isOurs(error); }
+      process.env.NODE_ENV = 'production';
+      try { testing.createB2bTestKit({}); } catch (error) { isOurs(error); }`;
+    const imports = ['all', 'b2b', 'backend', 'redis', 'testing'].map((name) => [
       name,
       `express-auth-adapters${name === 'all' ? '' : `/${name}`}`,
     ]);
     const imported = imports.map(([name, entry]) => `import * as ${String(name)} from '${String(entry)}';`).join('');
     const required = imports.map(([name, entry]) => `const ${String(name)} = require('${String(entry)}');`).join('');
-    expect(await inDirectory(directory, 'shared.mjs', imported + shared)).toBe('true\ntrue');
-    expect(await inDirectory(directory, 'shared.cjs', required + shared)).toBe('true\ntrue');
+    expect(await inDirectory(directory, 'shared.mjs', imported + shared)).toBe('true\ntrue\ntrue');
+    expect(await inDirectory(directory, 'shared.cjs', required + shared)).toBe('true\ntrue\ntrue');
+  });
+
+  it('pins what it has bundled, with its licences, and shows its sources to a debugger', async () => {
+    const installed = join(directory, 'node_modules/express-auth-adapters');
+    const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
+    const pinned = Object.entries<string>(dependencies).filter(([, version]) => /^\d/.test(version));
+    expect(pinned.map(([name]) => name)).toContain('valibot');
+    const licences = await readFile(join(installed, 'dist/licenses.txt'), 'utf8');
+    for (const [name, version] of pinned) expect(licences).toContain(`${name} ${version}\n`);
+    const failing = `
+      import { b2bAuth } from 'express-auth-adapters/b2b';
+      try { b2bAuth({ clientId: 1 }); } catch (error) { console.log(error.stack); }`;
+    await writeFile(join(directory, 'failing.mjs'), failing);
+    const { stdout } = await run(process.execPath, ['--enable-source-maps', 'failing.mjs'], { cwd: directory });
+    expect(stdout).toContain('lib/http/read-options.ts:');
   });
 
   it('brings the doctor, who says what is missing', async () => {

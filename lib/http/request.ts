@@ -1,4 +1,4 @@
-import accepts from 'accepts';
+import Negotiator from 'negotiator';
 import type { IncomingMessage } from 'node:http';
 import { AuthError } from '../errors.ts';
 
@@ -92,7 +92,7 @@ export function prefersJson(req: IncomingMessage): boolean {
   const { accept } = req.headers;
   if (accept !== undefined && /application\/(?:json|\*)/i.test(accept)) {
     // A list of types that are served: for a bare wildcard the first one would win.
-    if (accepts(req).type(['html', 'json']) === 'json') return true;
+    if (new Negotiator(req).mediaType(['text/html', 'application/json']) === 'application/json') return true;
   }
   if (req.method === 'POST' && isJson(req)) return true;
   const mode = header(req, 'sec-fetch-mode');
