@@ -40,7 +40,9 @@ const algorithms = [
  */
 export async function verifyAccessToken(token: Token, keySet: KeySet, now: () => number): Promise<TokenVerdict> {
   try {
-    return (await verifyInPlace(token, keySet, now())) ?? (await verifyByJose(token.text, keySet.getKey, now()));
+    const isSigned = await checkInPlace(token, keySet);
+    if (isSigned === undefined) return await verifyByJose(token.text, keySet.getKey, now());
+    return isSigned ? judgeClaims(token.claims, now()) : { kind: 'invalid', reason: 'signature' };
   } catch (error) {
     const code = joseCode(error);
     if (code === 'ERR_JWKS_MULTIPLE_MATCHING_KEYS') {
@@ -54,13 +56,9 @@ export async function verifyAccessToken(token: Token, keySet: KeySet, now: () =>
   }
 }
 
-/** The usual token, at half of what jose takes for it; `undefined` where jose has to say. */
-async function verifyInPlace(token: Token, keySet: KeySet, now: number): Promise<TokenVerdict | undefined> {
-  const { header, claims, signed } = token;
-  if (signed === undefined || !isPlainlySigned(header)) return undefined;
-  const isSigned = await keySet.checkSignature(header, signed);
-  if (isSigned === undefined) return undefined;
-  return isSigned ? judgeClaims(claims, now) : { kind: 'invalid', reason: 'signature' };
+/** Of the usual token, at half of what jose takes for it; `undefined` where jose has to say. */
+function checkInPlace({ header, signed }: Token, keySet: KeySet): ReturnType<KeySet['checkSignature']> {
+  return signed !== undefined && isPlainlySigned(header) ? keySet.checkSignature(header, signed) : undefined;
 }
 
 /** Every other form that a token may lawfully have, and every reason to refuse one. */

@@ -70,8 +70,14 @@ function chunkEnd(value: string, start: number, room: number, isEncoded: boolean
  * first of each and the last of each come before mixtures (a user agent sends each path's cookies in one order); shorter
  * chains are tried too, as the last chunks may be a leftover of a longer session.
  */
-export function* sessionCandidates(cookies: RequestCookies, name: string): Generator<string, void, undefined> {
-  // No set: that would hash kilobytes, 3 microseconds for nothing where there is one candidate.
+export function sessionCandidates(cookies: RequestCookies, name: string): Iterable<string> {
+  const plain = cookies.get(name);
+  const isAlone = plain?.length === 1 && plain[0] !== '' && !cookies.has(`${name}.0`);
+  return isAlone ? plain : distinctCandidates(cookies, name);
+}
+
+function* distinctCandidates(cookies: RequestCookies, name: string): Generator<string, void, undefined> {
+  // No set: that would hash kilobytes, 3 microseconds for nothing where there are few candidates.
   const seen: string[] = [];
   for (const candidate of allCandidates(cookies, name)) {
     if (seen.includes(candidate)) continue;
