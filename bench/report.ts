@@ -11,7 +11,7 @@ export interface Run {
   /** Of each pair of processes. */
   readonly rounds: number;
   /** How many pairs of processes each case got. */
-  readonly generations: number;
+  readonly pairs: { readonly usual: number; readonly tight: number };
   readonly isQuick: boolean;
   readonly measured: ReadonlyMap<Case, readonly Round[]>;
   readonly imports: readonly ImportResult[];
@@ -88,7 +88,7 @@ export function reportOf(run: Run): Report {
   return { markdown, shortfalls };
 }
 
-function introduction({ rounds, generations, isQuick }: Run): string[] {
+function introduction({ rounds, pairs, isQuick }: Run): string[] {
   const versions = [
     ['express', '../node_modules'],
     ['@workos-inc/node', 'node_modules'],
@@ -106,8 +106,9 @@ function introduction({ rounds, generations, isQuick }: Run): string[] {
     '',
     `- Machine: ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${type()} ${release()}, Node ${process.version}.`,
     `- Versions: ${versions.join(', ')}.`,
-    `- Each ratio by itself: two fresh server processes that are asked in turn, ${rounds} times each; ${generations * rounds} rounds over ${generations} such pairs, in shuffled`,
-    `  order. ${connections} connections that each wait for their answer; server and load generator ${isPinned ? 'on a core of their own each' : 'not pinned to cores'}; the generator never`,
+    `- Each ratio by itself: two fresh server processes that are asked in turn, ${rounds} times each; ${pairs.usual} such pairs, ${pairs.tight} where a few`,
+    '  percent decide (the control, bare Express against warm requests, the patterns), in shuffled order.',
+    `- ${connections} connections that each wait for their answer; server and load generator ${isPinned ? 'on a core of their own each' : 'not pinned to cores'}; the generator never`,
     '  sleeps. Ratios are taken within a round; medians, and the middle half.',
   ];
 }

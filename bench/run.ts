@@ -28,8 +28,9 @@ const { values: options } = parseArgs({
 const isQuick = options.quick;
 const isWhole = options.only === '';
 const rounds = Number(options.rounds ?? (isQuick ? 4 : 3));
-/** Two processes of one program differ for as long as they live, so that a run takes several of each. */
-const generations = isQuick ? 1 : 5;
+/** How many pairs of processes; each round of shuffled cases has one of each, or several of a tight one. */
+const generations = isQuick ? 1 : 3;
+const pairsOfTight = isQuick ? 1 : 4;
 
 const cases = [control, ...overExpress, ...peers, ...overPeers, patterns, ...cookieSizes];
 const chosen = cases.filter(
@@ -43,7 +44,10 @@ const measured = new Map<Case, Round[]>(chosen.map((each) => [each, []]));
 const tell = (what: string): void => void process.stderr.write(`\r\u001b[K${what}`);
 try {
   for (let generation = 1; generation <= generations; generation += 1) {
-    for (const each of shuffled(chosen, Math.random)) {
+    const turns = chosen.flatMap((each) =>
+      Array.from({ length: each.isTight === true ? pairsOfTight : 1 }, () => each),
+    );
+    for (const each of shuffled(turns, Math.random)) {
       tell(`generation ${generation} of ${generations}: ${each.title}`);
       measured.get(each)?.push(...(await measurePair(load, each, fixtures, rounds)));
     }
@@ -51,7 +55,7 @@ try {
   tell('imports, steps, memory');
   const { markdown, shortfalls } = reportOf({
     rounds,
-    generations,
+    pairs: { usual: generations, tight: generations * pairsOfTight },
     isQuick,
     measured,
     imports: isWhole ? measureImports(isQuick ? 9 : 36) : [],
