@@ -58,6 +58,13 @@ describe('sessionCandidates', () => {
     expect(candidates('s=bad; s.1=b; s=good; s.0=a')).toEqual(['bad', 'good', 'ab', 'a']);
   });
 
+  it('offers one value of the name before the chunks beside it, and nothing where it is empty', () => {
+    expect(candidates('s=whole')).toEqual(['whole']);
+    expect(candidates('s=whole; s.0=a; s.1=b')).toEqual(['whole', 'ab', 'a']);
+    expect(candidates('s=whole; s.1=stray')).toEqual(['whole']);
+    expect(candidates('s=')).toEqual([]);
+  });
+
   it('ends the chain at a hole and ignores strays', () => {
     expect(candidates('s.0=a; s.1=b; s.3=d; s.99=z; s.00=q; s.01=q; s.1e0=q; s.=q; s.0.0=q; xs.2=q')).toEqual([
       'ab',
