@@ -139,16 +139,15 @@ function firstAndLast(values: readonly string[], max: number): readonly string[]
  */
 export function createChunksFinder(name: string): CookieFinder {
   const findWhole = createCookieFinder(name);
-  const findFirst = createCookieFinder(`${name}.0`);
+  /** No more than a `Cookie` header can hold. */
+  const finders: CookieFinder[] = [];
+  const findChunk = (header: string, index: number): string | undefined =>
+    (finders[index] ??= createCookieFinder(`${name}.${index}`))(header);
   return (header) => {
     const whole = findWhole(header);
     if (whole !== undefined) return whole;
     const chunks: string[] = [];
-    for (
-      let chunk = findFirst(header);
-      chunk !== undefined;
-      chunk = createCookieFinder(`${name}.${chunks.length}`)(header)
-    ) {
+    for (let chunk = findChunk(header, 0); chunk !== undefined; chunk = findChunk(header, chunks.length)) {
       chunks.push(chunk);
     }
     return chunks.length === 0 ? undefined : chunks.join('');
