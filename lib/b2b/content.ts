@@ -55,12 +55,15 @@ export function contentOf(
 
 export function storedOf(content: SealedContent): StoredSession<SealedContent> {
   const token = readToken(content.accessToken);
-  const { sid } = token.claims;
   return {
     content,
     refreshToken: content.refreshToken,
-    sessionId: typeof sid === 'string' && sid !== '' ? sid : undefined,
+    sessionId: sessionIdOf(token.claims),
     tokenLifetimeMs: tokenLifetimeMs(token.claims),
     token,
   };
+}
+
+export function sessionIdOf({ sid }: Readonly<Record<string, unknown>>): string | undefined {
+  return typeof sid === 'string' && sid !== '' ? sid : undefined;
 }

@@ -14,7 +14,7 @@ import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
 import type { Candidate, ReadOutcome, SessionSource, Verdict } from '../session/session-source.ts';
 import type { B2bSession } from '../types.ts';
-import { contentOf, parseContent, storedOf } from './content.ts';
+import { contentOf, parseContent, sessionIdOf, storedOf } from './content.ts';
 import type { SealedContent } from './content.ts';
 import { classifyFailure, isEnding, refreshError } from './provider-errors.ts';
 import type { Provider } from './provider.ts';
@@ -125,11 +125,12 @@ export function createB2bSource(parts: B2bSourceParts): B2bSource {
 function sessionOf(content: SealedContent, claims: B2bSession['claims']): B2bSession {
   const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = content.user;
   const { impersonator } = content;
-  const { sid: sessionId, org_id: organizationId } = claims;
+  const sessionId = sessionIdOf(claims);
+  const { org_id: organizationId } = claims;
   return {
     adapter: 'b2b',
     user: { id, email, firstName, lastName, profilePictureUrl },
-    ...(typeof sessionId === 'string' && sessionId !== '' ? { sessionId } : {}),
+    ...(sessionId === undefined ? {} : { sessionId }),
     ...(typeof organizationId === 'string' && organizationId !== '' ? { organizationId } : {}),
     ...(impersonator === undefined
       ? {}
