@@ -14,7 +14,7 @@ import type { StoredContent } from './content.ts';
 import { flowAttributes } from './flow-state.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { BackendSource } from './source.ts';
-import { peekClaims } from '../core/token.ts';
+import { readToken } from '../core/token.ts';
 
 export interface UserClientParts {
   readonly connection: Pick<BackendConnection, 'url' | 'anonKey' | 'fetch'>;
@@ -134,6 +134,6 @@ function initialCookies(
 }
 
 function withOwnExpiry(content: StoredContent): StoredContent {
-  const { exp } = peekClaims(content.access_token);
+  const { exp } = readToken(content.access_token).claims;
   return typeof exp === 'number' ? { ...content, expires_at: exp } : content;
 }

@@ -1,4 +1,4 @@
-import { peekClaims } from '../core/token.ts';
+import { readToken } from '../core/token.ts';
 
 /** What may not be given as `anonKey`, by its kind. */
 export type RefusedKeyKind =
@@ -33,7 +33,7 @@ function kindOf(key: string, projectUrl: string, now: number): RefusedKeyKind | 
   if (key.startsWith('sbp_')) return 'a personal access token';
   if (key.startsWith('sb_')) return 'a key of an unknown kind';
   if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(key)) return 'not a Supabase key';
-  return refusedJwtKind(peekClaims(key), projectUrl, now);
+  return refusedJwtKind(readToken(key).claims, projectUrl, now);
 }
 
 function refusedJwtKind(

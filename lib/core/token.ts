@@ -21,6 +21,7 @@ const compactForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const nothing: Readonly<Record<string, unknown>> = Object.freeze({});
 
+/** What a token says of itself: without trust, for session ids and lifetimes, never for access. */
 export function readToken(text: string): Token {
   const [encodedHeader, encodedClaims] = text.split('.', 2);
   const header = parseObject(encodedHeader);
@@ -28,11 +29,6 @@ export function readToken(text: string): Token {
   const isReadable = header !== undefined && claims !== undefined;
   const signed = isReadable && compactForm.test(text) ? takeApart(text) : undefined;
   return { text, header: header ?? nothing, claims: claims ?? nothing, signed };
-}
-
-/** What a token says of itself, without trust: for session ids and lifetimes, never for access. */
-export function peekClaims(token: string): Readonly<Record<string, unknown>> {
-  return parseObject(token.split('.', 2)[1]) ?? nothing;
 }
 
 function takeApart(token: string): SignedText {
