@@ -19,12 +19,14 @@ export interface Sample {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Of the load generator, as a share of one core. */
+  /** The share of its time in which the load generator had answers to deal with. */
   readonly ownLoad: number;
 }
 
-/** One variant's server, warm and waiting. */
+/** One variant's server, up and waiting. */
 interface MeasuredServer {
+  /** Whether it was asked for long enough to be measured. */
+  isWarm(): boolean;
   sample(): Promise<Sample>;
   stop(): void;
 }
@@ -83,7 +85,7 @@ export function ask<Answer>(child: ChildProcess, question: object | string): Pro
   });
 }
 
-/** A fresh server process for one variant, warmed up. */
+/** A fresh server process for one variant. */
 async function startMeasured(load: ChildProcess, variant: string, fixtures: Fixtures): Promise<MeasuredServer> {
   const server = startNode(0, './server.ts', [variant]);
   const failed = (cause: unknown): Error => {
@@ -104,15 +106,19 @@ async function startMeasured(load: ChildProcess, variant: string, fixtures: Fixt
   };
   try {
     const ready = await ask<Ready>(server, fixtures);
+    const startedAt = performance.now();
     let served = 0;
-    for (let spent = 0; served < warmUp.requests || spent < warmUp.ms; spent += sampleMs) {
-      served += (await run({ ...ready, durationMs: sampleMs })).requests * (sampleMs / 1000);
-    }
     return {
-      sample: () =>
-        run({ ...ready, durationMs: sampleMs }).catch((error: unknown) => {
+      isWarm: () => served >= warmUp.requests && performance.now() - startedAt >= warmUp.ms,
+      sample: async () => {
+        try {
+          const sample = await run({ ...ready, durationMs: sampleMs });
+          served += sample.requests * (sampleMs / 1000);
+          return sample;
+        } catch (error) {
           throw failed(error);
-        }),
+        }
+      },
       stop: () => void server.kill('SIGKILL'),
     };
   } catch (error) {
@@ -131,6 +137,8 @@ export async function measurePair(
   try {
     const over = await startMeasured(load, pair.over, fixtures);
     try {
+      // In turn from the beginning: whoever waited for the other to get warm would be cold again.
+      while (!variant.isWarm() || !over.isWarm()) await inReverse(variant, over);
       const measured: Round[] = [];
       while (measured.length < rounds) {
         measured.push({ variant: await variant.sample(), over: await over.sample() });
