@@ -70,11 +70,16 @@ async function run(job: LoadJob): Promise<LoadResult> {
       socket.on('connect', send);
     });
 
-  await Promise.all(
-    Array.from({ length: job.connections }, () => drive(connect({ port: job.port, host: '127.0.0.1', noDelay: true }))),
-  );
+  try {
+    await Promise.all(
+      Array.from({ length: job.connections }, () =>
+        drive(connect({ port: job.port, host: '127.0.0.1', noDelay: true })),
+      ),
+    );
+  } finally {
+    isRunning = false;
+  }
   const seconds = (performance.now() - start) / 1000;
-  isRunning = false;
   latencies.sort((a, b) => a - b);
   return {
     requests: latencies.length,
