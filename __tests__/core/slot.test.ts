@@ -4,25 +4,24 @@ describe('a slot', () => {
   it('keeps one value for each owner', () => {
     const slot = createSlot<object, string>();
     const [one, other] = [{}, {}];
-    slot.set(one, 'first');
-    slot.set(other, 'second');
-    slot.set(one, 'third');
-    expect([slot.get(one), slot.get(other), slot.get({})]).toEqual(['third', 'second', undefined]);
+    slot.add(one, 'first');
+    slot.add(other, 'second');
+    expect([slot.get(one), slot.get(other), slot.get({})]).toEqual(['first', 'second', undefined]);
   });
 
   it('is independent of every other slot', () => {
     const [one, other] = [createSlot<object, string>(), createSlot<object, string>()];
     const owner = {};
-    one.set(owner, 'a');
+    one.add(owner, 'a');
     expect(other.get(owner)).toBeUndefined();
-    other.set(owner, 'b');
+    other.add(owner, 'b');
     expect(one.get(owner)).toBe('a');
   });
 
   it('can be neither seen nor forged from outside', () => {
     const slot = createSlot<object, string>();
     const owner = {};
-    slot.set(owner, 'secret');
+    slot.add(owner, 'secret');
     expect(Reflect.ownKeys(owner)).toEqual([]);
     expect(JSON.stringify({ ...owner })).toBe('{}');
     expect(slot.get({ '#value': 'forged', value: 'forged' })).toBeUndefined();
@@ -30,11 +29,11 @@ describe('a slot', () => {
     expect(slot.get(structuredClone(owner))).toBeUndefined();
   });
 
-  it('tells an empty value from none by overwriting it', () => {
+  it('takes no second value for the same owner', () => {
     const slot = createSlot<object, string | undefined>();
     const owner = {};
-    slot.set(owner, undefined);
-    slot.set(owner, 'a');
-    expect(slot.get(owner)).toBe('a');
+    slot.add(owner, undefined);
+    expect(() => slot.add(owner, 'a')).toThrow(TypeError);
+    expect(slot.get(owner)).toBeUndefined();
   });
 });

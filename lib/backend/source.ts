@@ -31,7 +31,7 @@ export function createBackendSource({ cookie, tokens, refresh, emit }: BackendSo
     const verdict = await tokens.verify(token);
     if (verdict.kind !== 'valid') return verdict;
     const session = sessionOf(content.access_token, verdict.claims);
-    contents.set(session, content);
+    contents.add(session, content);
     const { validUntil } = verdict;
     return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
   }

@@ -94,7 +94,7 @@ export function attach(
     last = known;
   }
   const mounted = new MountedAdapter(definition, req, res, prefix);
-  if (last === undefined) contexts.set(req, mounted);
+  if (last === undefined) contexts.add(req, mounted);
   else last.following = mounted;
   return mounted;
 }
@@ -105,7 +105,7 @@ function jarOf(res: ServerResponse): CookieJar {
   let jar = jars.get(res);
   if (jar === undefined) {
     jar = createCookieJar(res);
-    jars.set(res, jar);
+    jars.add(res, jar);
   }
   return jar;
 }
