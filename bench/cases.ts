@@ -1,4 +1,5 @@
 /** What is measured, and what it must come to. */
+import { cookieKilobytes } from './fixtures.ts';
 
 /** The throughput of one variant as a multiple of another's. */
 export interface Case {
@@ -132,8 +133,8 @@ export const patterns: Case = {
   isTight: true,
 };
 
-export const cookieSizes: readonly Case[] = [1, 2, 4, 8, 12].map((kilobytes) => ({
-  title: `${kilobytes} KB`,
+export const cookieSizes: readonly Case[] = cookieKilobytes.map((kilobytes) => ({
+  title: kilobytes === 1 ? '1.2 KB, the smallest session' : `${kilobytes} KB`,
   variant: `ours.b2bPadded${kilobytes}`,
   over: `bare.padded${kilobytes}`,
 }));

@@ -34,7 +34,8 @@ async function start(fixtures: Fixtures): Promise<Ready> {
   const variants = (await import(`./variants/${file}.js`)) as VariantModule;
   const variant = await variants[name]?.(fixtures);
   if (variant === undefined) throw new Error(`There is no variant ${file}.${name}`);
-  const server = createServer(variant.app);
+  // Twice of what Node lets in by default, which is less than 16 KB of cookies.
+  const server = createServer({ maxHeaderSize: 32 * 1024 }, variant.app);
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

@@ -19,3 +19,4 @@ export const padded2 = padded(2);
 export const padded4 = padded(4);
 export const padded8 = padded(8);
 export const padded12 = padded(12);
+export const padded16 = padded(16);

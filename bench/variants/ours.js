@@ -63,6 +63,7 @@ export const b2bPadded2 = padded(2);
 export const b2bPadded4 = padded(4);
 export const b2bPadded8 = padded(8);
 export const b2bPadded12 = padded(12);
+export const b2bPadded16 = padded(16);
 
 const backend = (options) => async (fixtures) =>
   guarded(await backendAuth({ ...backendOptions(fixtures), ...options }), [fixtures.backendCookie]);
