@@ -7,8 +7,14 @@ const config: Config = {
   // One worker less than there are cores would leave half of a small machine idle.
   maxWorkers: '100%',
   testMatch: ['<rootDir>/__tests__/**/*.test.ts'],
-  // These need Chromium, Redis or a packed tarball; `.ci/run` installs what they need and runs them.
-  testPathIgnorePatterns: ['/node_modules/', '/__tests__/browser/', '/__tests__/scale/', '/__tests__/package/'],
+  // These need Chromium, Redis, a packed tarball or servers that others wrote; `.ci/run` runs them.
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    '/__tests__/browser/',
+    '/__tests__/scale/',
+    '/__tests__/package/',
+    '/__tests__/real/',
+  ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^express-auth-adapters$': '<rootDir>/lib/index.ts',

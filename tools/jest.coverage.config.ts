@@ -13,6 +13,7 @@ const notHere = [
   '/node_modules/',
   '/__tests__/browser/',
   '/__tests__/package/',
+  '/__tests__/real/',
   ...(hasRedis ? [] : ['/__tests__/scale/']),
 ];
 

@@ -1,0 +1,31 @@
+// The suites against servers that others wrote; docs/testing-this-package.md says how to start these.
+// Usage: npm run test:real [-- <arguments for jest>]
+import { spawnSync } from 'node:child_process';
+
+/** What each part of the suites needs; without it, its tests are skipped. */
+const needs = {
+  'GoTrue, as it is configured': ['GOTRUE_URL', 'GOTRUE_JWT_SECRET'],
+  'GoTrue, in further configurations': ['GOTRUE_BIN', 'GOTRUE_DATABASE_URL'],
+  'WorkOS emulator': ['WORKOS_EMULATOR_URL'],
+};
+for (const [server, variables] of Object.entries(needs)) {
+  const missing = variables.filter((name) => !process.env[name]);
+  if (missing.length > 0) console.log(`Skipped: ${server} (not set: ${missing.join(', ')})`);
+}
+
+const { status } = spawnSync(
+  process.execPath,
+  [
+    '--experimental-vm-modules',
+    '--disable-warning=ExperimentalWarning',
+    'node_modules/jest/bin/jest.js',
+    '--testPathIgnorePatterns=/node_modules/',
+    '--testMatch=**/__tests__/real/**/*.test.ts',
+    '--testTimeout=90000',
+    // The servers know the suites' own mail sink, proxy and OAuth provider by fixed ports.
+    '--runInBand',
+    ...process.argv.slice(2),
+  ],
+  { stdio: 'inherit' },
+);
+process.exitCode = status ?? 1;
