@@ -70,7 +70,12 @@ export const errorTable = {
   forbidden: {
     status: 403,
     message: 'You are signed in, but this is not open to you. Ask for access, or sign in with another account.',
-    when: 'A guard’s organization, assurance level or check is not satisfied.',
+    when: 'A guard’s organization or check is not satisfied.',
+  },
+  second_factor_required: {
+    status: 403,
+    message: 'This needs your second factor. Sign in with it, then try again.',
+    when: 'A guard asks for `aal2`, and the session was signed in without a second factor.',
   },
   cross_site_request: {
     status: 403,

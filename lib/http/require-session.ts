@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import { AuthError, ConfigurationError } from '../errors.ts';
+import type { AuthErrorCode } from '../errors.ts';
 import type { AdapterName, B2bSession, BackendSession, Session } from '../types.ts';
 import { firstMounted, mountedAdapter, notMounted } from './context.ts';
 import type { MountedAdapter } from './context.ts';
@@ -134,7 +135,9 @@ async function decide(
       challenge(exchange, next);
       return;
     }
-    isAllowed = satisfies(session, requirements) && (await (requirements.check?.(session, mounted.req) ?? true));
+    const shortfall = shortfallOf(session, requirements);
+    if (shortfall !== undefined) throw new AuthError(shortfall);
+    isAllowed = await (requirements.check?.(session, mounted.req) ?? true);
   } catch (error) {
     refuse(exchange, error, next);
     return;
@@ -162,12 +165,13 @@ function pick(req: IncomingMessage, requirements: Requirements): MountedAdapter 
   ]);
 }
 
-function satisfies(session: Session, { organization, aal }: Requirements): boolean {
+/** What keeps a session out, apart from `check`. */
+function shortfallOf(session: Session, { organization, aal }: Requirements): AuthErrorCode | undefined {
   if (organization !== undefined) {
     const own = session.adapter === 'b2b' ? session.organizationId : undefined;
-    if (own === undefined || (organization !== true && organization !== own)) return false;
+    if (own === undefined || (organization !== true && organization !== own)) return 'forbidden';
   }
-  return aal === undefined || session.claims['aal'] === aal;
+  return aal === undefined || session.claims['aal'] === aal ? undefined : 'second_factor_required';
 }
 
 function challenge(exchange: Exchange, next: Next): void {
