@@ -34,6 +34,9 @@ it('passes a good answer on as it is', async () => {
 it.each([
   ['{"error_code":"weak_password","code":422,"msg":"Too weak"}', 'weak_password', 'Too weak'],
   ['{"code":"weak_password","message":"Too weak"}', 'weak_password', 'Too weak'],
+  ['{"error":"invalid_client","error_description":"Not yours"}', 'invalid_client', undefined],
+  ['{"error":"invalid_grant"}', 'invalid_grant', undefined],
+  ['{"error":"requested path is invalid"}', undefined, undefined],
   ['{"error_code":"first","code":"second","message":"one","msg":"two"}', 'first', 'one'],
   ['{"code":422,"msg":7}', undefined, undefined],
   ['["code"]', undefined, undefined],

@@ -123,6 +123,8 @@ describe('the answer to a refresh', () => {
     'user_banned',
     'user_not_found',
     'validation_failed',
+    'invalid_grant',
+    'invalid_client',
   ])('%s ends the session', (code) => {
     expect(endingOf(answered(400, code))).toBe(code);
     expect(endingOf(answered(499, code))).toBe(code);

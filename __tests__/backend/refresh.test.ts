@@ -23,6 +23,19 @@ describe('an expired token', () => {
     expect(app.supabase.calls('refresh')).toBe(1);
   });
 
+  it('ends the session where the refresh token is another application’s, which the backend says in OAuth’s words', async () => {
+    await start();
+    const foreign = await app.supabase.issueSession(ada.email, {
+      claims: { client_id: 'client_of_another_application' },
+    });
+    const own = await app.supabase.issueSession(ada.email, { ttl: -60 });
+    const visitor = app.visitor();
+    setSession(visitor, { ...own, refresh_token: foreign.refresh_token });
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
+    expect(visitor.cookies.size).toBe(0);
+    expect(app.events).toContainEqual(expect.objectContaining({ type: 'session_ended', reason: 'invalid_client' }));
+  });
+
   it.each<Fault>([401, 403, 404, 408, 429, 500, 503, 'html502', 'refuse', 'reset', 'hang'])(
     'costs nobody the session when the backend answers %s',
     async (fault) => {

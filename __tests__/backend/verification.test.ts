@@ -66,6 +66,21 @@ describe('verification', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
+  it.each([
+    ['a live token', {}],
+    ['an expired token', { ttl: -60 }],
+  ])(
+    'refuses %s that was issued to another application’s OAuth client, and asks the project nothing',
+    async (_what, session) => {
+      await start();
+      const visitor = await app.signedIn({ ...session, claims: { client_id: 'client_of_another_application' } });
+      expect((await visitor.getJson('/auth/session')).status).toBe(401);
+      expect(visitor.cookies.size).toBe(0);
+      expect(app.events.at(-1)).toMatchObject({ type: 'session_rejected', reason: 'client' });
+      expect([app.supabase.calls('refresh'), app.supabase.calls('user')]).toEqual([0, 0]);
+    },
+  );
+
   it('refuses what somebody else signed, or nobody', async () => {
     await start();
     const session = await app.supabase.issueSession(ada.email);

@@ -63,9 +63,15 @@ function readError(
   if (response.ok) return { code: undefined, message: undefined, retryAfter };
   const body = parseObject(text);
   // API version 2024-01-01 says `code`; before it, `code` was the status and the code was `error_code`.
-  const code = [body['error_code'], body['code']].find((value) => typeof value === 'string');
+  const code =
+    [body['error_code'], body['code']].find((value) => typeof value === 'string') ?? oauthCode(body['error']);
   const message = [body['message'], body['msg']].find((value) => typeof value === 'string');
   return { code, message, retryAfter };
+}
+
+/** What GoTrue's OAuth server says of a grant (RFC 6749 §5.2). Other texts in `error` are a gateway's and no codes. */
+function oauthCode(error: unknown): string | undefined {
+  return error === 'invalid_grant' || error === 'invalid_client' ? error : undefined;
 }
 
 function isJson(text: string): boolean {

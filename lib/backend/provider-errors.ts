@@ -54,6 +54,8 @@ const endings: ReadonlySet<string> = new Set([
   'user_banned',
   'user_not_found',
   'validation_failed',
+  'invalid_grant',
+  'invalid_client',
 ]);
 
 /** Seconds until it makes sense to ask a backend again that is out of reach. */

@@ -66,31 +66,33 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
   }
 
   async function verifyShared({ text, claims }: Token): Promise<TimedVerdict> {
-    const verdict = accepted(judgeClaims(claims, now()));
+    const verdict = judgeClaims(claims, now());
     if (verdict.kind !== 'valid') return verdict;
     const { answer, validUntil } = askOnce(text);
     return (await answer) ? { ...verdict, validUntil } : { kind: 'invalid', reason: 'refused' };
   }
 
-  /** What makes a correctly signed token no user's: keys and service accounts are signed alike. */
-  function accepted(verdict: TokenVerdict): TokenVerdict {
-    const reason = verdict.kind === 'valid' ? claimProblem(verdict.claims, issuers) : undefined;
-    return reason === undefined ? verdict : { kind: 'invalid', reason };
-  }
-
   return {
     async verify(token) {
+      if (token.signed === undefined) return { kind: 'invalid', reason: 'malformed' };
+      // What speaks against a token needs no proof, and an expired one must not be renewed either.
+      const reason = claimProblem(token.claims, issuers);
+      if (reason !== undefined) return { kind: 'invalid', reason };
       // A project that signs with a shared secret publishes no key for it, and this process must not know it.
       if (token.header['alg'] === 'HS256') return verifyShared(token);
-      return accepted(await verifyAccessToken(token, keySet, now));
+      return verifyAccessToken(token, keySet, now);
     },
   };
 }
 
-function claimProblem(claims: AccessTokenClaims, issuers: readonly string[]): string | undefined {
-  const { role, aud, iss } = claims;
+/** What makes a correctly signed token no user's: keys, service accounts and other applications' tokens are signed alike. */
+function claimProblem(claims: Token['claims'], issuers: readonly string[]): string | undefined {
+  const { role, aud, iss, client_id: client } = claims;
   if (role !== 'authenticated') return 'role';
   if (!(Array.isArray(aud) ? aud : [aud]).includes('authenticated')) return 'audience';
+  // Only the project's OAuth server writes it, into the tokens of other applications. They speak for a user to whom no
+  // session was given here.
+  if (client !== undefined && client !== null) return 'client';
   if (iss !== undefined && !(typeof iss === 'string' && issuers.includes(iss))) return 'issuer';
   return undefined;
 }

@@ -15,11 +15,22 @@ export class GoTrueError extends Error {
   }
 }
 
+/** A refusal as GoTrue's OAuth 2.1 server words it (RFC 6749 §5.2): no code and no message of GoTrue's own. */
+export class OAuthServerError extends Error {
+  readonly code: string;
+
+  constructor(code: string, description: string) {
+    super(description);
+    this.code = code;
+  }
+}
+
 /**
  * GoTrue has two shapes of error. A client that names API version 2024-01-01 gets `{ code: string, message }` and the
  * version echoed; anybody else `{ code: number, error_code, msg }`.
  */
-export function errorReply(error: GoTrueError, requestedVersion: string | undefined): Reply {
+export function errorReply(error: GoTrueError | OAuthServerError, requestedVersion: string | undefined): Reply {
+  if (error instanceof OAuthServerError) return json(400, { error: error.code, error_description: error.message });
   const headers = { 'x-sb-error-code': error.code };
   return requestedVersion !== undefined && requestedVersion >= '2024-01-01'
     ? json(

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JWTPayload } from 'jose';
 import { walkConsent } from './browser.ts';
-import { GoTrueError, errorReply } from './errors.ts';
+import { GoTrueError, OAuthServerError, errorReply } from './errors.ts';
 import { breakConnection, createFaults, faultReply } from './faults.ts';
 import { createFlows } from './flows.ts';
 import { json, readRequest } from './http.ts';
@@ -80,7 +80,8 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     try {
       return await route.handle(request);
     } catch (error) {
-      const known = error instanceof GoTrueError ? error : new GoTrueError(500, 'unexpected_failure', String(error));
+      const isKnown = error instanceof GoTrueError || error instanceof OAuthServerError;
+      const known = isKnown ? error : new GoTrueError(500, 'unexpected_failure', String(error));
       return errorReply(known, request.headers['x-supabase-api-version']?.toString());
     }
   }

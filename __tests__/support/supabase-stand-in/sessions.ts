@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { JWTPayload } from 'jose';
-import { GoTrueError } from './errors.ts';
+import { GoTrueError, OAuthServerError } from './errors.ts';
 import type { SigningKeys } from './keys.ts';
 import { appMetadataOf, userJson } from './users.ts';
 import type { Users } from './users.ts';
@@ -35,6 +35,8 @@ export interface SessionParts {
 export function createSessions({ keys, users, switches, issuer, now }: SessionParts) {
   const owners = new Map<string, string>();
   const tokens = new Map<string, RefreshToken>();
+  /** Sessions that the project's OAuth 2.1 server issued to another application. */
+  const clientSessions = new Set<string>();
 
   async function toJson(user: User, refresh: RefreshToken, options: SessionOptions = {}): Promise<SessionJson> {
     const iat = Math.floor(now() / 1000);
@@ -86,6 +88,7 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
     issue(user: User, options: SessionOptions = {}): Promise<SessionJson> {
       const sessionId = randomUUID();
       owners.set(sessionId, user.id);
+      if (options.claims?.['client_id'] !== undefined) clientSessions.add(sessionId);
       user.lastSignInAt = users.isoNow();
       return toJson(user, addToken(sessionId, user.id), options);
     },
@@ -97,6 +100,10 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       const user = used && users.get(used.userId);
       if (!used || !user) {
         throw new GoTrueError(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found');
+      }
+      // 400 {"error":"invalid_client","error_description":"Client authentication required for OAuth session"}
+      if (clientSessions.has(used.sessionId)) {
+        throw new OAuthServerError('invalid_client', 'Client authentication required for OAuth session');
       }
       if (user.banned) throw new GoTrueError(400, 'user_banned', 'Invalid Refresh Token: User Banned');
       if (used.revoked) {
