@@ -2,11 +2,18 @@ import { AuthError } from '../../lib/errors.ts';
 import { createRefreshCoordinator, refreshKey } from '../../lib/session/refresh-coordinator.ts';
 import type { SettledRefresh, SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
 import { createClock } from '../support/clock.ts';
+import { until } from '../support/until.ts';
 
 const renewed: SettledRefresh = { kind: 'renewed', text: 'new tokens' };
 const ended: SettledRefresh = { kind: 'ended', reason: 'invalid_grant' };
 
-function setUp({ shared, timeoutMs = 5_000 }: { shared?: SharedCoordinator; timeoutMs?: number } = {}) {
+interface SetUp {
+  readonly shared?: SharedCoordinator;
+  readonly timeoutMs?: number;
+  readonly callLifeMs?: number;
+}
+
+function setUp({ shared, timeoutMs = 5_000, callLifeMs = 25_000 }: SetUp = {}) {
   const clock = createClock();
   const events: string[] = [];
   const told: unknown[] = [];
@@ -17,6 +24,7 @@ function setUp({ shared, timeoutMs = 5_000 }: { shared?: SharedCoordinator; time
       told.push(event);
     },
     timeoutMs,
+    callLifeMs,
     shared,
   });
   let calls = 0;
@@ -167,8 +175,30 @@ describe('one process', () => {
     expect(coordinator.isResting('key')).toBe(false);
   });
 
-  it('gives up at the deadline, and keeps an answer that comes after it', async () => {
-    const { coordinator, answering, calls } = setUp({ timeoutMs: 20 });
+  it('is told that an answer is slow, and still gets it', async () => {
+    const { coordinator, events, answering, calls } = setUp({ timeoutMs: 20 });
+    const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
+    const first = coordinator.run('key', () => promise);
+    await until(() => events.length > 0);
+    expect([events, coordinator.isResting('key'), coordinator.knows('key')]).toEqual([['refresh_failed'], true, true]);
+    const joined = coordinator.run('key', answering(ended));
+    resolve(renewed);
+    expect([(await first).settled, (await joined).settled]).toEqual([renewed, renewed]);
+    expect([calls(), events, coordinator.isResting('key')]).toEqual([0, ['refresh_failed'], false]);
+  });
+
+  it('tells a slow failure once', async () => {
+    const { coordinator, events } = setUp({ timeoutMs: 20 });
+    const { promise, reject } = Promise.withResolvers<SettledRefresh>();
+    const first = coordinator.run('key', () => promise);
+    await until(() => events.length > 0);
+    reject(new AuthError('provider_unavailable'));
+    await expect(first).rejects.toThrow(AuthError);
+    expect(events).toEqual(['refresh_failed']);
+  });
+
+  it('gives up when the call has lived long enough, and keeps an answer that comes after it', async () => {
+    const { coordinator, answering, calls } = setUp({ timeoutMs: 10, callLifeMs: 20 });
     const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
     let signal: AbortSignal | undefined;
     const refresh = (given: AbortSignal) => {
@@ -176,7 +206,7 @@ describe('one process', () => {
       return promise;
     };
     await expect(coordinator.run('key', refresh)).rejects.toMatchObject({ code: 'provider_unavailable' });
-    expect(signal?.aborted).toBe(true);
+    expect([signal?.aborted, coordinator.knows('key')]).toEqual([true, false]);
     resolve(renewed);
     await new Promise((done) => setImmediate(done));
     expect((await coordinator.run('key', answering(ended))).settled).toEqual(renewed);
@@ -184,7 +214,7 @@ describe('one process', () => {
   });
 
   it('takes an answer that comes late over the refusal of a second try with the token that it spent', async () => {
-    const { coordinator } = setUp({ timeoutMs: 20 });
+    const { coordinator } = setUp({ timeoutMs: 10, callLifeMs: 20 });
     const first = Promise.withResolvers<SettledRefresh>();
     const second = Promise.withResolvers<SettledRefresh>();
     await coordinator.run('key', () => first.promise).catch(() => undefined);
@@ -251,7 +281,7 @@ describe('several processes', () => {
       coordinate: (_key, _refresh, signal) =>
         new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('too late')))),
     };
-    const { coordinator, answering, calls } = setUp({ shared, timeoutMs: 20 });
+    const { coordinator, answering, calls } = setUp({ shared, timeoutMs: 10, callLifeMs: 20 });
     await expect(coordinator.run('key', answering(renewed))).rejects.toMatchObject({ code: 'provider_unavailable' });
     expect(calls()).toBe(0);
   });

@@ -80,9 +80,7 @@ const b2b: AdapterUnderTest = {
         const outage = times === undefined ? given : { fault: given, calls: times };
         workos.switches.outage[endpoint === 'refresh' ? 'token' : 'jwks'] = outage;
       },
-      heal() {
-        workos.switches.outage = {};
-      },
+      heal: () => workos.heal(),
       setReplayGrace(isOn) {
         workos.switches.replayGrace = isOn;
       },

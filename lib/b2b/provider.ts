@@ -64,7 +64,7 @@ export function createProvider(options: ProviderOptions): Provider {
       apiHostname,
       https,
       ...(port === undefined ? {} : { port }),
-      timeout: timeoutMs,
+      // No `timeout` of the SDK's own: a refresh may take longer than a request waits for it, and every call has its signal.
       maxRetries: 0,
       fetchFn: fetchWithin,
     });

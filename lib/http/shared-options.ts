@@ -28,7 +28,10 @@ export interface SharedAuthOptions {
   readonly trustedOrigins?: readonly string[];
   /** Where the built-in pages' stylesheet is served. Default `/auth/pages.css`. */
   readonly stylesheetPath?: string;
-  /** The budget for all tries of one call to the provider, in milliseconds. Default 5,000. */
+  /**
+   * How long a request waits for the provider, in milliseconds. Default 5,000. A refresh goes on for up to 25 seconds; its
+   * answer is kept for the next request.
+   */
   readonly timeoutMs?: number;
   /** Stands in for the global `fetch` in every call to the provider, its keys included: for a proxy, for tracing, for tests. */
   readonly fetch?: typeof globalThis.fetch;
@@ -151,10 +154,7 @@ export const sharedEntries = {
   ),
   trustedOrigins: v.optional(v.array(origin, 'must be a list of origins'), []),
   stylesheetPath: routePath('/auth/pages.css'),
-  timeoutMs: v.optional(
-    wholeNumber('the budget in milliseconds for all tries of one call to the provider', 100, 30_000),
-    5_000,
-  ),
+  timeoutMs: v.optional(wholeNumber('how long a request waits for the provider, in milliseconds', 100, 30_000), 5_000),
   fetch: v.optional(callback<typeof globalThis.fetch>('(input, init) => Promise<Response>'), () => globalFetch),
   refreshWindow: v.optional(
     wholeNumber('seconds before expiry in which a token is renewed ahead of time', 0, 3_600),

@@ -24,7 +24,8 @@ const endedTtlMs = 10 * 60_000;
 /** Long enough for everybody who waits to look once more. */
 const failureTtlMs = 1_000;
 const firstPollMs = 20;
-const maxPollMs = 100;
+const steadyPollMs = 100;
+const maxPollMs = 1_000;
 
 interface RefreshKeys {
   readonly answer: string;
@@ -107,7 +108,7 @@ export function createCoordinator(parts: CoordinatorParts): SharedCoordinator {
       const keys = keysOf(key);
       const attempt = createToken();
       let awaited = attempt;
-      for (let pollMs = firstPollMs; ; pollMs = Math.min(pollMs * 1.5, maxPollMs)) {
+      for (let pollMs = firstPollMs; ; pollMs = nextPollMs(pollMs)) {
         signal.throwIfAborted();
         const claimed = await claim(keys, attempt, awaited);
         if (claimed.kind === 'answered') {
@@ -134,6 +135,11 @@ export function createCoordinator(parts: CoordinatorParts): SharedCoordinator {
   function tombstoneOf(sessionId: string): string {
     return `${keyPrefix}:{${hash(sessionId)}}:ended`;
   }
+}
+
+/** From 100 ms on about a twentieth of the time waited so far: a slow refresh costs few commands, and little extra time. */
+function nextPollMs(pollMs: number): number {
+  return Math.min(pollMs * (pollMs < steadyPollMs ? 1.5 : 1.05), maxPollMs);
 }
 
 function hash(text: string): string {

@@ -18,7 +18,7 @@ export interface SharedCoordinator {
    * that rejects is the coordinator's own failure, and the caller goes on alone.
    *
    * @param key names the refresh token without revealing it
-   * @param signal the caller's time budget
+   * @param signal aborts when an answer is no longer waited for, long after the requests that asked have been answered
    */
   coordinate(key: string, refresh: () => Promise<SettledRefresh>, signal: AbortSignal): Promise<SettledRefresh>;
   /** Leaves a tombstone for a signed-out session, for so many milliseconds. */
@@ -34,9 +34,10 @@ export interface CoordinatedRefresh {
 
 export interface RefreshCoordinator {
   /**
-   * One refresh per token, however many requests wait for it.
+   * One refresh per token, however many requests ask for it. A slow call goes on after its first caller stopped waiting, and
+   * later callers join it: its answer counts whenever it comes, because the token is spent.
    *
-   * @throws {AuthError} `provider_unavailable` at the latest when the time budget is spent
+   * @throws {AuthError} `provider_unavailable` at the latest after 25 seconds; how long to wait for it is the caller's decision
    */
   run(key: string, refresh: (signal: AbortSignal) => Promise<SettledRefresh>): Promise<CoordinatedRefresh>;
   /** Whether asking for the token's answer starts nothing: it is at hand, or on its way. */
@@ -51,6 +52,8 @@ export interface RefreshCoordinator {
 
 type RenewedRefresh = Extract<SettledRefresh, { kind: 'renewed' }>;
 
+/** Long enough for a slow answer, and short enough to send the same token again within a replay window of 30 seconds. */
+const defaultCallLifeMs = 25_000;
 /** Requests that were sent with the old cookie arrive this long after the answer. */
 const renewedMemoMs = 25_000;
 /** A spent token stays spent; remembering it spares the provider a call per request of a client that keeps its cookie. */
@@ -64,10 +67,13 @@ const maxUndelivered = 10_000;
 export function createRefreshCoordinator(parts: {
   readonly now: () => number;
   readonly emit: Emit;
+  /** After this time without an answer a refresh counts as failed until its answer comes. */
   readonly timeoutMs: number;
+  readonly callLifeMs?: number;
   readonly shared: SharedCoordinator | undefined;
 }): RefreshCoordinator {
   const { now, emit, timeoutMs, shared } = parts;
+  const callLifeMs = Math.max(parts.callLifeMs ?? defaultCallLifeMs, timeoutMs);
   const running = new Map<string, Promise<CoordinatedRefresh>>();
   const memo = createBoundedMap<SettledRefresh>({ max: maxMemo, ttlMs: renewedMemoMs, now });
   // Until a response has carried the new tokens out, the browser holds nothing but a spent one and will come back with it. Apart
@@ -77,6 +83,7 @@ export function createRefreshCoordinator(parts: {
 
   /** What counts from now on: an answer that came late beats the refusal of a second try with the token that it spent. */
   function keep(key: string, settled: SettledRefresh): SettledRefresh {
+    resting.delete(key);
     if (settled.kind === 'renewed') {
       undelivered.set(key, settled);
       return settled;
@@ -111,19 +118,26 @@ export function createRefreshCoordinator(parts: {
     key: string,
     refresh: (signal: AbortSignal) => Promise<SettledRefresh>,
   ): Promise<CoordinatedRefresh> {
+    let isReported = false;
+    const report = (error: AuthError): void => {
+      resting.set(key, true, { ttl: restMs(error) });
+      if (!isReported) emit({ type: 'refresh_failed', code: error.code });
+      isReported = true;
+    };
+    const slow = setTimeout(() => report(outOfTime()), timeoutMs).unref();
     // Kept in here and not after the deadline: whenever the answer comes, the old token is spent.
     const work = async (signal: AbortSignal): Promise<CoordinatedRefresh> => {
       const { settled, isNew } = await overAllProcesses(key, refresh, signal);
       return { settled: keep(key, settled), isNew };
     };
     try {
-      return await withDeadline(work, timeoutMs, outOfTime);
+      return await withDeadline(work, callLifeMs, outOfTime);
     } catch (cause) {
       const error = cause instanceof AuthError ? cause : outOfTime(cause);
-      resting.set(key, true, { ttl: restMs(error) });
-      emit({ type: 'refresh_failed', code: error.code });
+      report(error);
       throw error;
     } finally {
+      clearTimeout(slow);
       running.delete(key);
     }
   }

@@ -25,6 +25,7 @@ const covers = (target: FaultTarget, endpoint: Endpoint) =>
 
 export function createFaults() {
   let planned: Planned[] = [];
+  const hanging = new Set<ServerResponse>();
   const gates: { readonly target: FaultTarget; readonly pass: () => Promise<void> }[] = [];
 
   return {
@@ -33,8 +34,16 @@ export function createFaults() {
       planned.push({ target, fault, times });
     },
 
+    /** A gateway that comes back has lost the connections that hung. */
     heal(): void {
       planned = [];
+      for (const res of hanging) res.socket?.destroy();
+      hanging.clear();
+    },
+
+    hang(res: ServerResponse): void {
+      hanging.add(res);
+      res.once('close', () => hanging.delete(res));
     },
 
     next(endpoint: Endpoint): Fault | undefined {

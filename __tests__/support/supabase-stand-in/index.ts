@@ -94,6 +94,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     await faults.passGates(route.endpoint);
     const worksFirst = fault === undefined || fault === 'lost' || fault === 'reset';
     const reply = worksFirst ? await answer(route, request) : faultReply(fault);
+    if (fault === 'hang') faults.hang(res);
     if (breakConnection(fault, reply, res) || !reply) return;
     res.writeHead(reply.status, reply.headers).end(reply.body);
   }

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { createAuthenticate } from './authenticate.ts';
 import type { AuthorizationCode, PendingAuthentication } from './authenticate.ts';
 import { createAuthorize } from './authorize.ts';
@@ -74,6 +75,7 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
   const users = new Map<string, StandInUser>(people.map((user) => [user.id, user]));
   const switches: Switches = defaultSwitches();
   const log = createRequestLog();
+  const hanging = new Set<ServerResponse>();
   const keys = await createKeyRing();
   const sign = (claims: Claims) => keys.sign(claims);
   const codes = createOneTimeStore<AuthorizationCode>(now);
@@ -86,7 +88,7 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
     logout: (query: URLSearchParams) => logout(query, { sessions, logoutReturnTos }),
   };
 
-  const server = createWorkosServer({ routes, switches, log, now });
+  const server = createWorkosServer({ routes, switches, log, hanging, now });
   server.listen(port, host);
   await once(server, 'listening');
   const address = server.address();
@@ -115,6 +117,11 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
       return log.callsTo('jwks');
     },
     clearRequests: (): void => log.clear(),
+    /** Ends every fault, and the connections that hung: a gateway that comes back has lost them. */
+    heal(): void {
+      switches.outage = {};
+      for (const res of hanging) res.socket?.destroy();
+    },
     /** Resolves once `count` calls to the endpoint have come in. */
     arrived: (endpoint: Endpoint, count = 1): Promise<void> => log.arrived(endpoint, count),
 

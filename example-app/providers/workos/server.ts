@@ -27,6 +27,8 @@ export interface ServerContext {
   readonly routes: Routes;
   readonly switches: Switches;
   readonly log: RequestLog;
+  /** The requests that are never answered. */
+  readonly hanging: Set<ServerResponse>;
   readonly now: () => number;
 }
 
@@ -34,7 +36,7 @@ export interface ServerContext {
 const base = 'http://stand-in';
 
 /** WorkOS' four endpoints, behind the log, the gate and the faults. */
-export function createWorkosServer({ routes, switches, log, now }: ServerContext): Server {
+export function createWorkosServer({ routes, switches, log, hanging, now }: ServerContext): Server {
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const { method = 'GET', url = '/' } = req;
     if (!URL.canParse(url, base)) {
@@ -58,6 +60,7 @@ export function createWorkosServer({ routes, switches, log, now }: ServerContext
     await holdBack(switches, endpoint);
     const reply = fault === null ? await work() : await failWith(fault, work, req, res);
     if (reply) write(res, reply, now());
+    else if (fault === 'hang') hanging.add(res.once('close', () => hanging.delete(res)));
   }
 
   return createServer((req, res) => {
