@@ -133,7 +133,7 @@ export type AuthEvent = EventBase &
     | { readonly type: 'sign_in_failed'; readonly code: string }
     /** Cookies that came too late: the response's headers were already sent. */
     | { readonly type: 'cookie_lost'; readonly names: readonly string[] }
-    /** A session cookie that cannot be opened or trusted was cleared. */
+    /** A session cookie that cannot be opened or trusted was cleared; with the reason `not_a_session` it was left for another app. */
     | { readonly type: 'session_rejected'; readonly reason: string }
     /** The session takes more than 8 KB of cookies; over 12 KB sign-in is refused. */
     | { readonly type: 'session_large'; readonly bytes: number }

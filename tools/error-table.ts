@@ -45,7 +45,7 @@ const events: EventRows = {
     fields: { names: "the cookies' names" },
   },
   session_rejected: {
-    when: 'A session cookie that cannot be opened or trusted was cleared.',
+    when: 'A session cookie that cannot be opened or trusted was cleared; one with the reason `not_a_session` was left for another app.',
     fields: { reason: 'why, such as `unreadable` or `subject`' },
   },
   session_large: {

@@ -159,13 +159,37 @@ describe('a session that WorkOS’ SDK sealed', () => {
     ['no user', { user: undefined }],
     ['a user without id', { user: { email: 'a@example.com' } }],
     ['nothing but garbage', { accessToken: 1, refreshToken: {}, user: [] }],
-  ])('with %s is no session, and its cookie is cleared', async (_name, change) => {
+  ])('with %s is no session, and its cookie stays for the application that sealed it', async (_name, change) => {
     const session = await app.workos.issueSession({ user: oneOrganization });
     const sealed = await sealData({ ...session, ...change }, { password: app.cookiePassword, ttl: 0 });
     const visitor = app.visitor();
     visitor.cookies.set('b2b-session', sealed);
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
-    expect(visitor.cookies.size).toBe(0);
+    expect(visitor.cookies.get('b2b-session')).toBe(sealed);
+    expect(app.events.at(-1)).toEqual({ adapter: 'b2b', type: 'session_rejected', reason: 'not_a_session' });
+  });
+
+  it('with null for everything optional is a session like one without, also after a refresh', async () => {
+    // authkit-nextjs' `saveSession` seals WorkOS' answer as it is.
+    const nulls = { impersonator: null, authenticationMethod: null, organizationId: null, oauthTokens: null };
+    const names = { firstName: null, lastName: null, profilePictureUrl: null, locale: null, externalId: null };
+    const session = await app.workos.issueSession({ user: demoUsers.personal });
+    const user = { ...session.user, ...names, metadata: null };
+    const visitor = app.visitor();
+    const sealed = await sealData({ ...session, ...nulls, user }, { password: app.cookiePassword, ttl: 0 });
+    visitor.cookies.set('b2b-session', sealed);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(demoUsers.personal.email);
+    provider.clock.advance(310_000);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(demoUsers.personal.email);
+    expect(visitor.cookies.get('b2b-session')).not.toBe(sealed);
+  });
+
+  it('with nulls beside the impersonator keeps the impersonator', async () => {
+    const impersonator = { email: 'staff@example.com', reason: null };
+    const session = await app.workos.issueSession({ user: demoUsers.personal });
+    const content = { ...session, impersonator, authenticationMethod: null };
+    const sealed = await sealData(content, { password: app.cookiePassword, ttl: 0 });
+    expect((await read(sealed)).status).toBe(200);
   });
 
   it('for another user than its token names is no session', async () => {

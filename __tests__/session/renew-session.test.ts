@@ -91,20 +91,23 @@ describe('a renewal', () => {
     expect(app.events).toEqual([{ type: 'refresh_failed', code: 'provider_unavailable' }]);
   });
 
-  it('whose tokens can never be accepted is not repeated before the provider may have been mended', async () => {
+  it('whose tokens cannot be accepted keeps them, and goes on with them once they have expired', async () => {
     const { clock, provider, visitNow } = setUp((source) => ({
       source: {
-        verify: async (content) =>
-          content.refreshToken === 'refresh-1' ? source.verify(content) : { kind: 'invalid', reason: 'audience' },
+        async verify(content) {
+          const verdict = await source.verify(content);
+          const isRefused = content.refreshToken === 'refresh-2' && verdict.kind === 'live';
+          return isRefused ? { kind: 'invalid', reason: 'audience' } : verdict;
+        },
       },
     }));
     await expect(visitNow()).rejects.toMatchObject({ code: 'token_rejected' });
-    clock.advance(25_000);
+    clock.advance(tokenLifetimeMs - 1);
     await expect(visitNow()).rejects.toMatchObject({ code: 'token_rejected' });
-    expect(provider.calls).toHaveLength(1);
+    expect(provider.calls).toEqual(['refresh-1']);
     clock.advance(1);
-    expect((await visitNow()).session).toBeNull();
-    expect(provider.calls).toHaveLength(2);
+    expect((await visitNow()).session?.user.id).toBe('ada');
+    expect(provider.calls).toEqual(['refresh-1', 'refresh-2']);
   });
 
   it('follows no endless chain of answers that have all expired', async () => {

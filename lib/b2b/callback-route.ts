@@ -139,7 +139,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   ): Promise<Outcome> {
     const answer = await authenticate(work, flow.organizationId, clientFacts(exchange));
     if (answer.kind === 'selection') return answer;
-    const content = contentOf(answer.response, undefined, Math.floor(parts.now() / 1000));
+    const content = contentOf(answer.response, Math.floor(parts.now() / 1000));
     const session = await verified(content);
     await refuseSignedOut(flow, session.sessionId);
     await source.refuseTooLarge(content);

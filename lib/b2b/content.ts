@@ -6,6 +6,8 @@ import { AuthError } from '../errors.ts';
 import type { StoredSession } from '../session/session-source.ts';
 
 const optionalText = v.nullish(v.string());
+/** Null means absent: WorkOS answers `"organization_id": null`, and SDKs that seal the whole answer seal it, too. */
+const orAbsent = <Entry extends v.GenericSchema>(entry: Entry) => v.nullish(entry, () => undefined);
 
 /** Exactly what WorkOS' SDKs keep in their session cookie; what others add is dropped. */
 const schema = v.object({
@@ -18,11 +20,11 @@ const schema = v.object({
     lastName: optionalText,
     profilePictureUrl: optionalText,
   }),
-  impersonator: v.optional(v.object({ email: v.string(), reason: v.nullish(v.string()) })),
-  authenticationMethod: v.optional(v.string()),
-  organizationId: v.optional(v.string()),
+  impersonator: orAbsent(v.object({ email: v.string(), reason: optionalText })),
+  authenticationMethod: orAbsent(v.string()),
+  organizationId: orAbsent(v.string()),
   /** Seconds since the epoch; our own, for `sessionMaxAge`. Lost where another SDK seals the session again. */
-  signedInAt: v.optional(v.number()),
+  signedInAt: orAbsent(v.number()),
 });
 
 export type SealedContent = v.InferOutput<typeof schema>;
@@ -33,23 +35,33 @@ export function parseContent(value: unknown): SealedContent | undefined {
   return parsed.success ? parsed.output : undefined;
 }
 
-/** @throws {AuthError} `token_rejected` when the provider's answer lacks a token or a user */
-export function contentOf(
-  response: AuthenticationResponse,
-  former?: SealedContent,
-  signedInAt?: number,
-): SealedContent {
-  const content = parseContent({
-    accessToken: response.accessToken,
-    refreshToken: response.refreshToken,
-    user: response.user,
-    impersonator: response.impersonator ?? former?.impersonator,
-    // Refreshing is no authentication: the method stays the one that the visitor used.
-    authenticationMethod: former?.authenticationMethod ?? response.authenticationMethod,
-    organizationId: response.organizationId,
-    signedInAt: former?.signedInAt ?? signedInAt,
-  });
+/** @throws {AuthError} `token_rejected` when the answer to a sign-in lacks a token or a user */
+export function contentOf(response: AuthenticationResponse, signedInAt: number): SealedContent {
+  const content = parseContent({ ...response, signedInAt });
   if (content === undefined) throw new AuthError('token_rejected');
+  return content;
+}
+
+/**
+ * The session after a refresh. The old refresh token is spent, so whatever the answer lacks, its tokens are kept; what cannot be
+ * used of the rest stays as it was.
+ *
+ * @throws {AuthError} `token_rejected` when the answer carries no token at all
+ */
+export function renewedContent(response: AuthenticationResponse, former: SealedContent): SealedContent {
+  const { accessToken, refreshToken, user, organizationId } = response;
+  const impersonator = response.impersonator ?? former.impersonator;
+  // Refreshing is no authentication: the method stays the one that the visitor used.
+  const authenticationMethod = former.authenticationMethod ?? response.authenticationMethod;
+  const tokens = [accessToken, refreshToken].filter((token) => typeof token === 'string' && token !== '');
+  const content =
+    parseContent({ ...former, accessToken, refreshToken, user, organizationId, impersonator, authenticationMethod }) ??
+    parseContent({
+      ...former,
+      accessToken: accessToken || former.accessToken,
+      refreshToken: refreshToken || former.refreshToken,
+    });
+  if (tokens.length === 0 || content === undefined) throw new AuthError('token_rejected');
   return content;
 }
 

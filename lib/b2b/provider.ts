@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AuthenticationResponse, WorkOS } from '@workos-inc/node';
 import { withDeadline } from '../core/deadline.ts';
+import { isRecord } from '../core/is-record.ts';
 import type { B2bOptions } from './options.ts';
 
 export interface AuthorizationRequest {
@@ -49,9 +50,9 @@ export function createProvider(options: ProviderOptions): Provider {
   const { clientId, apiKey, apiHostname, port, https, timeoutMs, fetch } = options;
   // The SDK takes no signal per call, but it fetches through a function of ours.
   const deadlines = new AsyncLocalStorage<AbortSignal>();
-  const fetchWithin: typeof fetch = (input, init) => {
+  const fetchWithin: typeof fetch = async (input, init) => {
     const signals = [init?.signal, deadlines.getStore()].filter((signal) => signal instanceof AbortSignal);
-    return fetch(input, { ...init, signal: AbortSignal.any(signals) });
+    return withUser(await fetch(input, { ...init, signal: AbortSignal.any(signals) }));
   };
   let opening: Promise<WorkOS> | undefined;
 
@@ -111,4 +112,15 @@ export function createProvider(options: ProviderOptions): Provider {
     },
     logoutUrl: async (sessionId, returnTo) => (await users()).getLogoutUrl({ sessionId, returnTo }),
   };
+}
+
+/** The SDK throws where an answer has tokens and no user, and the tokens would be lost with it. */
+async function withUser(response: Response): Promise<Response> {
+  if (!response.ok) return response;
+  const answer: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
+  if (!isRecord(answer) || !('access_token' in answer) || isRecord(answer['user'])) return response;
+  return Response.json({ ...answer, user: {} });
 }

@@ -14,7 +14,7 @@ import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
 import type { Candidate, ReadOutcome, SessionSource, Verdict } from '../session/session-source.ts';
 import type { B2bSession } from '../types.ts';
-import { contentOf, parseContent, sessionIdOf, storedOf } from './content.ts';
+import { parseContent, renewedContent, sessionIdOf, storedOf } from './content.ts';
 import type { SealedContent } from './content.ts';
 import { classifyFailure, isEnding, refreshError } from './provider-errors.ts';
 import type { Provider } from './provider.ts';
@@ -78,11 +78,18 @@ export function createB2bSource(parts: B2bSourceParts): B2bSource {
   async function read(cookies: RequestCookies): Promise<ReadOutcome<SealedContent>> {
     if (chunkNames(cookies, cookieName).length === 0) return { kind: 'none' };
     const candidates: Candidate<SealedContent>[] = [];
+    let isOurs = false;
     for (const cookie of sessionCandidates(cookies, cookieName)) {
-      const content = parseContent(await seal.unseal(cookie));
+      const opened = await seal.unseal(cookie);
+      const content = parseContent(opened);
       if (content !== undefined) candidates.push({ ...storedOf(content), cookie });
+      else isOurs ||= opened !== undefined;
     }
-    return candidates.length === 0 ? { kind: 'unreadable', reason: 'unreadable' } : { kind: 'stored', candidates };
+    if (candidates.length > 0) return { kind: 'stored', candidates };
+    // Sealed with our password by another application that shares the cookie: deleting it would sign the visitor out there.
+    return isOurs
+      ? { kind: 'unreadable', reason: 'not_a_session', isKept: true }
+      : { kind: 'unreadable', reason: 'unreadable' };
   }
 
   return {
@@ -94,7 +101,7 @@ export function createB2bSource(parts: B2bSourceParts): B2bSource {
     async refresh(content, signal) {
       try {
         const response = await provider.refresh(content.refreshToken, content.organizationId, signal);
-        const renewed = contentOf(response, content);
+        const renewed = renewedContent(response, content);
         await measure(renewed);
         return { kind: 'renewed', content: renewed };
       } catch (error) {

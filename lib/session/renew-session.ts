@@ -82,9 +82,8 @@ export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Conten
         if (isNew) emit({ type: 'session_refreshed', userId: verdict.session.user.id, ...subject(next) });
         return { kind: 'renewed', session: verdict.session, content: renewed, sessionId: next.sessionId, keys };
       }
-      // Nobody will ever be given these tokens, so there is nothing to keep them for.
-      if (verdict.kind === 'invalid') coordinator.confirmDelivery(key);
-      // Fresh from the provider and still no good: say so loudly instead of asking again and again.
+      // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the
+      // old ones are spent: once they have expired, the next try renews them.
       if (isNew || verdict.kind !== 'expired') throw new AuthError('token_rejected');
       current = next;
     }

@@ -186,7 +186,8 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     if (outages.length > 0) throw outages[0];
     if (reason === 'replaced') return nobody;
     emit({ type: 'session_rejected', reason });
-    return { session: null, cookies: source.clear(cookies) };
+    const isKept = read.kind === 'unreadable' && read.isKept === true;
+    return isKept ? nobody : { session: null, cookies: source.clear(cookies) };
   }
 
   async function resolve(cookieHeader: string | undefined, isHeadSent: () => boolean): Promise<Resolution> {

@@ -22,7 +22,8 @@ export interface Candidate<Content> extends StoredSession<Content> {
 /** What reading the request's cookies came to; duplicates may hold several sessions, the first live one counts. */
 export type ReadOutcome<Content> =
   | { readonly kind: 'none' }
-  | { readonly kind: 'unreadable'; readonly reason: string }
+  /** `isKept`: nothing here can use it, yet it may be another application's, so it is not deleted. */
+  | { readonly kind: 'unreadable'; readonly reason: string; readonly isKept?: boolean }
   | { readonly kind: 'stored'; readonly candidates: readonly Candidate<Content>[] };
 
 /** What verification says; it throws AuthError `provider_unavailable` when keys are needed and out of reach. */

@@ -71,7 +71,7 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
       });
     }
     const chosen = organizationId ?? first?.id;
-    return success(await sessions.start({ user, organizationId: chosen, authenticationMethod }));
+    return success(await sessions.start({ user, organizationId: chosen, authenticationMethod }), switches);
   }
 
   async function selectOrganization(body: RequestBody): Promise<Reply> {
@@ -89,7 +89,7 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
     pending.take(token);
     return (
       errorInstead(user, authenticationMethod) ??
-      success(await sessions.start({ user, organizationId, authenticationMethod }))
+      success(await sessions.start({ user, organizationId, authenticationMethod }), switches)
     );
   }
 
@@ -102,7 +102,7 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
     const rotation = await sessions.rotate(refreshToken, isSet(organizationId) ? organizationId : undefined);
     switch (rotation.kind) {
       case 'rotated':
-        return success(rotation.pair);
+        return success(rotation.pair, switches);
       case 'not_a_member':
         return notAMember();
       case 'invalid_grant':
@@ -131,14 +131,19 @@ function matchesChallenge(challenge: string | undefined, verifier: unknown): boo
   return isSet(verifier) && createHash('sha256').update(verifier).digest('base64url') === challenge;
 }
 
-function success({ user, organizationId, accessToken, refreshToken, authenticationMethod }: TokenPair): Reply {
+function success(
+  { user, organizationId, accessToken, refreshToken, authenticationMethod }: TokenPair,
+  { extraAnswer }: Switches,
+): Reply {
   return json(200, {
     user: toWire(user),
-    ...(organizationId !== undefined && { organization_id: organizationId }),
+    // Not left out: `"organization_id":null` is what WorkOS' own emulator answers for a user without one.
+    organization_id: organizationId ?? null,
     access_token: accessToken,
     refresh_token: refreshToken,
     authentication_method: authenticationMethod,
     ...(user.impersonator && { impersonator: user.impersonator }),
+    ...extraAnswer,
   });
 }
 

@@ -39,6 +39,8 @@ export interface Switches {
   authenticateError: AuthenticateError | null;
   /** Further claims of every new access token. */
   extraClaims: Record<string, unknown>;
+  /** Further fields of every answer with tokens, or other values for its own. */
+  extraAnswer: Record<string, unknown>;
   /** What fails, by endpoint; `all` stands for those that are not named. */
   outage: Partial<Record<Endpoint | 'all', Outage>>;
   /** Awaited before a request is handled: the way to hold one back without sleeping. */
@@ -54,6 +56,7 @@ export function defaultSwitches(): Switches {
     hostedOrganizationChoice: false,
     authenticateError: null,
     extraClaims: {},
+    extraAnswer: {},
     outage: {},
     gate: {},
     delayMs: 0,
