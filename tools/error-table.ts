@@ -102,7 +102,8 @@ Every failure that a visitor can meet is an \`AuthError\` with one of these code
 \`\`\`
 
 Branch on \`code\`: codes stay, texts may improve. Where waiting helps, \`Retry-After\` says how many seconds. A message never holds a secret, a token or the
-provider's own words; those are in \`error.cause\`, for your logs. \`onError(error, req, res, next)\` takes the answer over.
+provider's own words; those are in \`error.cause\`, for your logs. \`onError(error, req, res, next)\` takes the answer over;
+its \`next\` always hands on an error, the refusal itself where it is given none: a refused request never goes on.
 
 ${table(['Code', 'Status', 'When', 'Message'], errorRows)}
 

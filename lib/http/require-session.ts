@@ -5,11 +5,14 @@ import type { AuthErrorCode } from '../errors.ts';
 import type { AdapterName, B2bSession, BackendSession, Session } from '../types.ts';
 import { firstMounted, mountedAdapter, notMounted } from './context.ts';
 import type { MountedAdapter } from './context.ts';
-import { Exchange } from './exchange.ts';
-import { keepPrivate } from './headers.ts';
-import { json, sendReply } from './reply.ts';
+import { errorBody } from './error-reply.ts';
+import type { Next } from './error-reply.ts';
+import type { Exchange } from './exchange.ts';
+import { challengeRedirect, guard } from './guard.ts';
+import type { GuardRules } from './guard.ts';
+import { json } from './reply.ts';
+import type { Reply } from './reply.ts';
 import { requestTarget } from './request.ts';
-import { challengeRedirect, errorBody, refuse } from './router.ts';
 
 interface Narrowing<S extends Session> {
   /** Lets the session pass or not; may be asynchronous. A refusal is a 403. */
@@ -35,8 +38,6 @@ export interface RequireAnySessionOptions extends Narrowing<Session> {
 }
 
 export type RequireSessionOptions = RequireB2bSessionOptions | RequireBackendSessionOptions | RequireAnySessionOptions;
-
-type Next = (error?: unknown) => void;
 
 /** The options as the guard reads them, whichever adapter they are typed for. */
 interface Requirements {
@@ -66,11 +67,13 @@ export function requireSession(
   next?: Next,
 ): RequestHandler | undefined {
   if (res !== undefined && next !== undefined) {
-    guard(anySession, first as IncomingMessage, next);
+    guardBy(undefined, { challenge }, first as IncomingMessage, next);
     return undefined;
   }
   const requirements = readRequirements(first);
-  return (req, _res, proceed) => guard(requirements, req, proceed);
+  const adapter = adapterOf(requirements);
+  const rules = { allows: allowedBy(requirements), challenge };
+  return (req, _res, proceed) => guardBy(adapter, rules, req, proceed);
 }
 
 const anySession: Requirements = { adapter: undefined, organization: undefined, aal: undefined, check: undefined };
@@ -106,56 +109,13 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-function guard(requirements: Requirements, req: IncomingMessage, next: Next): void {
-  const mounted = pick(req, requirements);
-  if (mounted instanceof ConfigurationError) {
-    next(mounted);
-    return;
-  }
-  const known = mounted.peek();
-  // The way of almost every request: a session seen before and nothing more to ask.
-  if (known !== undefined && requirements === anySession) {
-    pass(mounted, next);
-    return;
-  }
-  void decide(requirements, mounted, known, next);
+function guardBy(adapter: AdapterName | undefined, rules: GuardRules, req: IncomingMessage, next: Next): void {
+  const mounted = pick(req, adapter);
+  if (mounted instanceof ConfigurationError) next(mounted);
+  else guard(mounted, rules, next);
 }
 
-async function decide(
-  requirements: Requirements,
-  mounted: MountedAdapter,
-  known: Session | undefined,
-  next: Next,
-): Promise<void> {
-  const exchange = new Exchange(mounted);
-  let isAllowed: boolean;
-  try {
-    const session = known ?? (await mounted.resolve());
-    if (session === null) {
-      challenge(exchange, next);
-      return;
-    }
-    const shortfall = shortfallOf(session, requirements);
-    if (shortfall !== undefined) throw new AuthError(shortfall);
-    isAllowed = await (requirements.check?.(session, mounted.req) ?? true);
-  } catch (error) {
-    refuse(exchange, error, next);
-    return;
-  }
-  if (isAllowed) pass(mounted, next);
-  else refuse(exchange, new AuthError('forbidden'), next);
-}
-
-function pass(mounted: MountedAdapter, next: Next): void {
-  mounted.isGuarded = true;
-  keepPrivate(mounted.res);
-  next();
-}
-
-function pick(req: IncomingMessage, requirements: Requirements): MountedAdapter | ConfigurationError {
-  const adapter =
-    requirements.adapter ??
-    (requirements.organization !== undefined ? 'b2b' : requirements.aal !== undefined ? 'backend' : undefined);
+function pick(req: IncomingMessage, adapter: AdapterName | undefined): MountedAdapter | ConfigurationError {
   if (adapter !== undefined) return mountedAdapter(req, adapter) ?? notMounted('requireSession', adapter);
   const only = firstMounted(req);
   if (only === undefined) return notMounted('requireSession', undefined);
@@ -165,8 +125,27 @@ function pick(req: IncomingMessage, requirements: Requirements): MountedAdapter 
   ]);
 }
 
+/** The adapter that is named, or that alone knows the requirement. */
+function adapterOf({ adapter, organization, aal }: Requirements): AdapterName | undefined {
+  if (adapter !== undefined) return adapter;
+  return organization !== undefined ? 'b2b' : aal !== undefined ? 'backend' : undefined;
+}
+
+function allowedBy({ organization, aal, check }: Requirements): GuardRules['allows'] {
+  if (organization === undefined && aal === undefined && check === undefined) return undefined;
+  return (session, req) => {
+    const shortfall = shortfallOf(session, organization, aal);
+    if (shortfall !== undefined) throw new AuthError(shortfall);
+    return check === undefined || check(session, req);
+  };
+}
+
 /** What keeps a session out, apart from `check`. */
-function shortfallOf(session: Session, { organization, aal }: Requirements): AuthErrorCode | undefined {
+function shortfallOf(
+  session: Session,
+  organization: Requirements['organization'],
+  aal: Requirements['aal'],
+): AuthErrorCode | undefined {
   if (organization !== undefined) {
     const own = session.adapter === 'b2b' ? session.organizationId : undefined;
     if (own === undefined || (organization !== true && organization !== own)) return 'forbidden';
@@ -174,15 +153,12 @@ function shortfallOf(session: Session, { organization, aal }: Requirements): Aut
   return aal === undefined || session.claims['aal'] === aal ? undefined : 'second_factor_required';
 }
 
-function challenge(exchange: Exchange, next: Next): void {
-  const { req, res, definition } = exchange;
+/** @throws {AuthError} `unauthenticated`, where `onError` takes over what a JSON client is told */
+function challenge(exchange: Exchange): Reply {
+  const { req, definition } = exchange;
+  if (!exchange.wantsJson) return { ...challengeRedirect(exchange), isNegotiated: true };
   const error = new AuthError('unauthenticated');
-  if (definition.onError !== undefined && exchange.wantsJson) {
-    refuse(exchange, error, next);
-    return;
-  }
-  const reply = exchange.wantsJson
-    ? json(401, errorBody(error, exchange.signInUrl(exchange.returnTo(requestTarget(req)))))
-    : challengeRedirect(exchange);
-  sendReply(req, res, { ...reply, isNegotiated: true });
+  if (definition.onError !== undefined) throw error;
+  const body = errorBody(error, exchange.signInUrl(exchange.returnTo(requestTarget(req))));
+  return { ...json(401, body), isNegotiated: true };
 }

@@ -3,17 +3,17 @@ import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createPathMatcher } from '../core/path-matcher.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
-import type { ErrorBody } from '../types.ts';
 import { attach } from './context.ts';
 import type { MountedAdapter } from './context.ts';
 import { refuseCrossSite, refuseUnintended } from './cross-site.ts';
-import type { AdapterDefinition, OnError, OwnPath } from './definition.ts';
+import type { AdapterDefinition, OwnPath } from './definition.ts';
+import { refuse } from './error-reply.ts';
+import type { Next } from './error-reply.ts';
 import { Exchange } from './exchange.ts';
-import { keepPrivate } from './headers.ts';
+import { challengeRedirect, guard } from './guard.ts';
 import { comparablePath, isAuthRoute, mountProblems, registerRouter } from './mounts.ts';
-import { errorPage } from './pages/error-page.ts';
 import { stylesheet } from './pages/stylesheet.ts';
-import { json, redirect, sendReply } from './reply.ts';
+import { sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
 import { mountPath, pathOf, requestTarget } from './request.ts';
 
@@ -27,8 +27,6 @@ export interface AuthRoute extends OwnPath {
   /** Whether the route has no pages, so that every answer is JSON. */
   readonly isJsonOnly?: boolean;
 }
-
-type Next = (error?: unknown) => void;
 
 /**
  * The router that both adapters are: a lazy context for every request, the adapter's own routes, the protected paths. A request
@@ -54,7 +52,8 @@ export function createAuthRouter(parts: Omit<AdapterDefinition, 'ownPaths'>, own
     const path = pathOf(req.url ?? '/');
     const route = routeAt.get(path) ?? routeAt.get(comparablePath(path));
     if (route !== undefined) void serve(mounted, route, next);
-    else if (isProtected(requestTarget(req))) void guardPage(mounted, next);
+    else if (isProtected(requestTarget(req)) && !isForOther(mounted))
+      guard(mounted, { challenge: challengePage }, next);
     else next();
   });
 }
@@ -126,81 +125,16 @@ async function answer(exchange: Exchange, route: AuthRoute): Promise<Reply> {
   throw new AuthError('method_not_allowed', { allow });
 }
 
+/** Another adapter's own route below a broad pattern: signing in stays possible, even during an outage of this one's provider. */
+function isForOther(mounted: MountedAdapter): boolean {
+  return mounted.peek() === undefined && isAuthRoute(mounted.req, pathOf(requestTarget(mounted.req)));
+}
+
 /** `protectedRoutes` are pages: without a session the visitor is sent to sign in, whatever the client. */
-async function guardPage(mounted: MountedAdapter, next: Next): Promise<void> {
-  const exchange = new Exchange(mounted);
-  const { definition } = mounted;
-  try {
-    const known = mounted.peek();
-    // Another adapter's own routes below a broad pattern: nobody is locked out of signing in, not even by an outage.
-    if (known === undefined && isAuthRoute(exchange.req, pathOf(requestTarget(exchange.req)))) {
-      next();
-      return;
-    }
-    const session = known ?? (await mounted.resolve());
-    if (session !== null) {
-      mounted.isGuarded = true;
-      keepPrivate(mounted.res);
-      next();
-      return;
-    }
-    definition.explain('%s is protected, signed out: to sign-in', pathOf(requestTarget(exchange.req)));
-    sendReply(exchange.req, exchange.res, challengeRedirect(exchange));
-  } catch (error) {
-    refuse(exchange, error, next);
-  }
-}
-
-/** The redirect of a guard to the sign-in page, with the way back. */
-export function challengeRedirect(exchange: Exchange): Reply {
+function challengePage(exchange: Exchange): Reply {
   const { req, definition } = exchange;
-  const isForm = req.method !== 'GET' && req.method !== 'HEAD';
-  const target = exchange.returnTo(requestTarget(req));
-  return redirect(isForm ? definition.guardStatusForForms : 307, exchange.signInUrl(target));
-}
-
-/** Every failure ends here: an `AuthError` becomes an answer of its client's kind, anything else is the application's. */
-export function refuse(exchange: Exchange, error: unknown, next: Next, isJsonOnly = false): void {
-  const { req, res, definition } = exchange;
-  if (!(error instanceof AuthError)) {
-    next(error);
-    return;
-  }
-  definition.explain('%s %s: %s', req.method, pathOf(requestTarget(req)), error.code);
-  try {
-    if (definition.onError === undefined) {
-      sendReply(req, res, errorReply(exchange, error, isJsonOnly));
-      return;
-    }
-    // It may well be async, whatever its type says; its rejection must not end the process.
-    const takeOver: (...parameters: Parameters<OnError>) => unknown = definition.onError;
-    Promise.resolve(takeOver(error, req, res, next)).catch(next);
-  } catch (failure) {
-    next(failure);
-  }
-}
-
-export function errorReply(exchange: Exchange, error: AuthError, isJsonOnly = false): Reply {
-  const { definition } = exchange;
-  const headers: Record<string, string> = {};
-  if (error.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(error.retryAfter)));
-  if (error.allow !== undefined) headers['Allow'] = error.allow.join(', ');
-  const signInUrl = exchange.signInUrl('/');
-  const reply =
-    isJsonOnly || exchange.wantsJson
-      ? json(error.status, errorBody(error, error.status === 401 ? signInUrl : undefined))
-      : errorPage({
-          error,
-          signInUrl,
-          stylesheet: exchange.localPath(definition.stylesheetPath),
-          brand: definition.brand,
-        });
-  return { ...reply, headers, isNegotiated: !isJsonOnly };
-}
-
-export function errorBody(error: AuthError, redirectTo?: string): ErrorBody {
-  const { status, code, message } = error;
-  return { error: { status, code, message }, ...(redirectTo === undefined ? {} : { redirectTo }) };
+  definition.explain('%s is protected, signed out: to sign-in', pathOf(requestTarget(req)));
+  return challengeRedirect(exchange);
 }
 
 function stylesheetRoute(path: string): AuthRoute {

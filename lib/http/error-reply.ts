@@ -1,0 +1,85 @@
+import { isNativeError } from 'node:util/types';
+import { AuthError } from '../errors.ts';
+import type { ErrorBody } from '../types.ts';
+import type { OnError } from './definition.ts';
+import type { Exchange } from './exchange.ts';
+import { errorPage } from './pages/error-page.ts';
+import { json, sendReply } from './reply.ts';
+import type { Reply } from './reply.ts';
+import { pathOf, requestTarget } from './request.ts';
+
+export type Next = (error?: unknown) => void;
+
+/**
+ * Hands a request on from asynchronous code. What comes next may throw under bare `node:http`: it then ends as it does after
+ * synchronous code, as an uncaught exception, and neither rejects a promise of ours nor reaches one of our `catch` blocks.
+ */
+export function goOn(next: Next, error?: Error): void {
+  process.nextTick(() => {
+    if (error === undefined) next();
+    else next(error);
+  });
+}
+
+/** Every failure ends here: an `AuthError` becomes an answer of its client's kind, anything else goes to the application. */
+export function refuse(exchange: Exchange, error: unknown, next: Next, isJsonOnly = false): void {
+  const { req, res, definition } = exchange;
+  if (!(error instanceof AuthError)) {
+    goOn(next, isError(error) ? error : new Error('A value that is no Error was thrown', { cause: error }));
+    return;
+  }
+  definition.explain('%s %s: %s', req.method, pathOf(requestTarget(req)), error.code);
+  const fail = failOnce(error, next);
+  try {
+    if (definition.onError === undefined) {
+      sendReply(req, res, errorReply(exchange, error, isJsonOnly));
+      return;
+    }
+    // It may well be async, whatever its type says; its rejection must not end the process.
+    const takeOver: (...parameters: Parameters<OnError>) => unknown = definition.onError;
+    Promise.resolve(takeOver(error, req, res, fail)).catch(fail);
+  } catch (failure) {
+    fail(failure);
+  }
+}
+
+/**
+ * `next` for a request that was refused: it hands on an error, whatever it is called with, and once. Express takes `next()` for
+ * success, every falsy value, too, and `'route'` and `'router'` for the way around what is left.
+ */
+function failOnce(refusal: AuthError, next: Next): Next {
+  let isDone = false;
+  return (failure) => {
+    if (isDone) return;
+    isDone = true;
+    goOn(next, isError(failure) ? failure : refusal);
+  };
+}
+
+/** Also an error of another realm, such as a `vm` context. */
+function isError(value: unknown): value is Error {
+  return value instanceof Error || isNativeError(value);
+}
+
+export function errorReply(exchange: Exchange, error: AuthError, isJsonOnly = false): Reply {
+  const { definition } = exchange;
+  const headers: Record<string, string> = {};
+  if (error.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(error.retryAfter)));
+  if (error.allow !== undefined) headers['Allow'] = error.allow.join(', ');
+  const signInUrl = exchange.signInUrl('/');
+  const reply =
+    isJsonOnly || exchange.wantsJson
+      ? json(error.status, errorBody(error, error.status === 401 ? signInUrl : undefined))
+      : errorPage({
+          error,
+          signInUrl,
+          stylesheet: exchange.localPath(definition.stylesheetPath),
+          brand: definition.brand,
+        });
+  return { ...reply, headers, isNegotiated: !isJsonOnly };
+}
+
+export function errorBody(error: AuthError, redirectTo?: string): ErrorBody {
+  const { status, code, message } = error;
+  return { error: { status, code, message }, ...(redirectTo === undefined ? {} : { redirectTo }) };
+}
