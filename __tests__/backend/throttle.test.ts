@@ -36,6 +36,19 @@ describe('failed sign-ins', () => {
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(10);
   });
 
+  it('leave right ones beside them a short wait, not the whole window', async () => {
+    await start();
+    const gate = app.supabase.gate('password');
+    const signIns = Array.from({ length: 15 }, () => app.visitor().postJson('/auth/login', ada));
+    await gate.waitFor(10);
+    const refused = await Promise.race(signIns);
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '1']);
+    gate.open();
+    await Promise.all(signIns);
+    expect((await app.visitor().postJson('/auth/login', ada)).status).toBe(200);
+    expect(await guessTimes(10)).not.toContain(429);
+  });
+
   it('are forgotten after a success', async () => {
     await start();
     await guessTimes(9);

@@ -27,7 +27,7 @@ afterEach(() => {
 });
 
 async function fail(times: number, account = 'ada@example.com', address: string | undefined = home): Promise<void> {
-  for (let count = 0; count < times; count += 1) await throttle.attempt(account, address);
+  for (let count = 0; count < times; count += 1) (await throttle.attempt(account, address)).counted();
 }
 
 async function refusal(
@@ -121,12 +121,10 @@ describe('an account', () => {
 describe('folding an account', () => {
   /** Go's `strings.ToLower`, which GoTrue uses: one character for each character. */
   const lowerAsGo = (text: string): string =>
-    [...text]
-      .map((letter) => {
-        const lower = letter.toLowerCase();
-        return [...lower].length === 1 ? lower : ([...lower][0] ?? '');
-      })
-      .join('');
+    Array.from(text, (letter) => {
+      const lower = letter.toLowerCase();
+      return String.fromCodePoint(lower.codePointAt(0) ?? 0);
+    }).join('');
 
   it('gives one text to every two addresses that the backend takes for one: any letter', () => {
     const apart: string[] = [];
@@ -140,15 +138,8 @@ describe('folding an account', () => {
 
   it('gives one text to every two addresses that the backend takes for one: any text', () => {
     const unit = fc.constantFrom(
-      ...'iIİıσΣςßẞKſéÉeE.@ ',
-      '\u0307',
-      '\u0301',
-      '\u0323',
-      '\u212A',
-      '\u0345',
-      'Ǆ',
-      'ǅ',
-      'ﬁ',
+      ...['i', 'I', 'İ', 'ı', 'σ', 'Σ', 'ς', 'ß', 'ẞ', 'K', 'ſ', 'é', 'É', 'e', 'E', '.', '@', ' '],
+      ...['\u0307', '\u0301', '\u0323', '\u212A', '\u0345', 'Ǆ', 'ǅ', 'ﬁ'],
     );
     const texts = fc.oneof(
       fc.array(unit, { maxLength: 12 }).map((units) => units.join('')),
@@ -165,7 +156,8 @@ describe('folding an account', () => {
 
 describe('a network', () => {
   async function failOnMany(times: number, address: string): Promise<void> {
-    for (let count = 0; count < times; count += 1) await throttle.attempt(`user${count}@example.com`, address);
+    for (let count = 0; count < times; count += 1)
+      (await throttle.attempt(`user${count}@example.com`, address)).counted();
   }
 
   it('is closed after a hundred failures on whatever accounts', async () => {
@@ -221,6 +213,31 @@ describe('attempts at once', () => {
     await expect(throttle.attempt('ada@example.com', undefined)).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
+  it('say to come back in a second while they are under way, and in fifteen minutes once they have failed', async () => {
+    const answers = await Promise.allSettled(
+      Array.from({ length: 40 }, () => throttle.attempt('ada@example.com', home)),
+    );
+    const [reserved, refused] = [
+      answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : [])),
+      answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason.retryAfter] : [])),
+    ];
+    expect([reserved.length, new Set(refused)]).toEqual([10, new Set([1])]);
+    for (const attempt of reserved) attempt.counted();
+    expect((await refusal())?.retryAfter).toBe(15 * 60);
+  });
+
+  it('that were refused count for nothing, so there is room once the others were right or met an outage', async () => {
+    for (const end of ['succeeded', 'cancelled'] as const) {
+      const answers = await Promise.allSettled(
+        Array.from({ length: 40 }, () => throttle.attempt('ada@example.com', home)),
+      );
+      for (const answer of answers) if (answer.status === 'fulfilled') await answer.value[end]();
+      await fail(10);
+      expect((await refusal())?.retryAfter).toBe(15 * 60);
+      jest.advanceTimersByTime(windowMs);
+    }
+  });
+
   it('that were cancelled count for nothing', async () => {
     for (let count = 0; count < 150; count += 1) {
       await (await throttle.attempt('ada@example.com', home)).cancelled();
@@ -252,10 +269,10 @@ describe('the memory it takes', () => {
   it('is bounded: the key that was not asked for the longest goes', async () => {
     const limiter = createMemoryLimiter(limit, 3);
     for (const key of ['a', 'b', 'c']) await limiter.count(key);
-    expect((await limiter.count('a')).isOverLimit).toBe(true);
+    expect((await limiter.count('a')).excess).toBeGreaterThan(0);
     await limiter.count('d');
-    expect((await limiter.count('a')).isOverLimit).toBe(true);
-    expect((await limiter.count('b')).isOverLimit).toBe(false);
+    expect((await limiter.count('a')).excess).toBeGreaterThan(0);
+    expect((await limiter.count('b')).excess).toBeLessThanOrEqual(0);
     await limiter.count('e');
     await limiter.count('f');
     expect(jest.getTimerCount()).toBe(3);
@@ -275,6 +292,15 @@ describe('the memory it takes', () => {
     const limiter = createMemoryLimiter(limit, 3);
     await limiter.giveBack('a');
     expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('is not taken by attempts that count for nothing: made-up accounts push out none that is counted', async () => {
+    throttle = create({ maxKeys: 20 });
+    await fail(10);
+    for (let count = 0; count < 100; count += 1) {
+      await (await throttle.attempt(`u${count}@example.com`, home)).cancelled();
+    }
+    expect(await refusal()).toBeDefined();
   });
 
   it('is shared by no two throttles', async () => {

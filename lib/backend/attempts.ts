@@ -47,9 +47,11 @@ export function createAttempts(parts: {
       try {
         const result = await work();
         if (success === 'forgives') await attempt.succeeded();
+        else attempt.counted();
         return result;
       } catch (error) {
-        if (!(error instanceof AuthError && countedFailures.has(error.code))) await attempt.cancelled();
+        if (error instanceof AuthError && countedFailures.has(error.code)) attempt.counted();
+        else await attempt.cancelled();
         throw error;
       }
     },

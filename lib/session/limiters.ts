@@ -11,7 +11,8 @@ export interface Limit {
 
 /** One more was counted. */
 export interface Count {
-  readonly isOverLimit: boolean;
+  /** How many there are over the limit; below it, zero or less. */
+  readonly excess: number;
   /** Milliseconds until the window ends and counting starts anew. */
   readonly windowEndsInMs: number;
 }
@@ -43,18 +44,21 @@ export function createMemoryLimiter(limit: Limit, maxKeys: number): Limiter {
       return;
     }
   };
+  const reset = async (key: string): Promise<void> => {
+    keys.delete(key);
+    await limiter.reset(key);
+  };
   return {
     count: (key) => {
       touch(key);
       return limiter.count(key);
     },
     giveBack: async (key) => {
-      if (keys.has(key)) await limiter.giveBack(key);
+      if (!keys.has(key)) return;
+      // What counts for nothing takes no place: made-up accounts would push out those that are counted.
+      if ((await memory.reward(key)).consumedPoints <= 0) await reset(key);
     },
-    reset: async (key) => {
-      keys.delete(key);
-      await limiter.reset(key);
-    },
+    reset,
   };
 }
 
@@ -75,13 +79,16 @@ function optionsOf({ keyPrefix, points, windowSeconds }: Limit) {
 }
 
 function limiterOf(limiter: RateLimiterAbstract): Limiter {
+  const countOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
+    excess: consumedPoints - limiter.points,
+    windowEndsInMs: msBeforeNext,
+  });
   return {
     count: async (key) => {
       try {
-        const { msBeforeNext } = await limiter.consume(key);
-        return { isOverLimit: false, windowEndsInMs: msBeforeNext };
+        return countOf(await limiter.consume(key));
       } catch (reason) {
-        if (reason instanceof RateLimiterRes) return { isOverLimit: true, windowEndsInMs: reason.msBeforeNext };
+        if (reason instanceof RateLimiterRes) return countOf(reason);
         throw reason;
       }
     },

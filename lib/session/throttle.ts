@@ -28,23 +28,26 @@ export interface ThrottleParts {
   readonly now?: () => number;
 }
 
-/** An attempt that was let through. It has been counted already; whoever does nothing with it leaves it a failure. */
+/** An attempt that was let through. It is counted until its end is known, and one of these must be called then. */
 export interface ThrottledAttempt {
   /** The account's count starts anew; of the network's, this attempt is taken back. */
   succeeded(): Promise<void>;
   /** Neither right nor wrong, as when the backend was out of reach: it counts for nothing. */
   cancelled(): Promise<void>;
+  /** It stays counted. */
+  counted(): void;
 }
 
 export interface Throttle {
   /**
-   * Counts before any work is done, so that a hundred attempts at once do not slip through while none has failed yet.
+   * Counts before any work is done, so that a hundred attempts at once do not slip through while none has failed yet. What is
+   * refused is not counted: only failures and attempts under way are.
    *
    * The account is limited per network: from elsewhere its owner signs in undisturbed, however somebody else guesses.
    *
    * @param account the e-mail address, in any spelling; only its hash is kept
    * @param address the visitor's address; without one the account alone is limited
-   * @throws {AuthError} `rate_limited`, with the seconds until the window ends in `retryAfter`
+   * @throws {AuthError} `rate_limited`; `retryAfter` is the seconds until the window ends, or one while attempts are under way
    */
   attempt(account: string, address: string | undefined): Promise<ThrottledAttempt>;
 }
@@ -66,9 +69,9 @@ export function createThrottle(parts: ThrottleParts): Throttle {
     return { account: counterOf('account'), network: counterOf('network') };
   }
 
-  function refuse(scope: Scope, { windowEndsInMs }: Count): never {
+  function refuse(scope: Scope, waitMs: number): never {
     emit({ type: 'throttled', scope });
-    throw new AuthError('rate_limited', { retryAfter: Math.max(1, Math.ceil(windowEndsInMs / 1000)) });
+    throw new AuthError('rate_limited', { retryAfter: Math.max(1, Math.ceil(waitMs / 1000)) });
   }
 
   return {
@@ -77,12 +80,12 @@ export function createThrottle(parts: ThrottleParts): Throttle {
       const network = networkKey(address);
       // The network first: one that is used up adds no more accounts to what is remembered.
       const ofNetwork = network === undefined ? undefined : await counters.network(network);
-      if (ofNetwork?.isOverLimit === true) refuse('network', ofNetwork);
+      if (ofNetwork?.kind === 'refused') refuse('network', ofNetwork.waitMs);
       const ofAccount = await counters.account(accountKey(account, network));
-      if (ofAccount.isOverLimit) {
+      if (ofAccount.kind === 'refused') {
         // It reaches nobody's password, and behind one address there may be a whole office.
         await ofNetwork?.giveBack();
-        refuse('account', ofAccount);
+        refuse('account', ofAccount.waitMs);
       }
       return {
         succeeded: async () => {
@@ -90,6 +93,10 @@ export function createThrottle(parts: ThrottleParts): Throttle {
         },
         cancelled: async () => {
           await Promise.all([ofAccount.giveBack(), ofNetwork?.giveBack()]);
+        },
+        counted: () => {
+          ofAccount.keep();
+          ofNetwork?.keep();
         },
       };
     },
@@ -114,32 +121,55 @@ export function foldAccount(account: string): string {
   return withoutDots(foldCase(withoutDots(account.trim()).toLowerCase()));
 }
 
-interface Counted extends Count {
-  giveBack(): Promise<void>;
-  reset(): Promise<void>;
-}
+type Reservation =
+  | { readonly kind: 'refused'; readonly waitMs: number }
+  | { readonly kind: 'reserved'; keep(): void; giveBack(): Promise<void>; reset(): Promise<void> };
 
-type Counter = (key: string) => Promise<Counted>;
+type Counter = (key: string) => Promise<Reservation>;
 
 /** Counts in the store, and in memory while that is away; what was counted in one place is taken back there. */
 function createCounter(memory: Limiter, shared: Limiter | undefined, guard: StoreGuard, now: () => number): Counter {
-  const countedBy = (key: string, count: Count, run: (work: (limiter: Limiter) => Promise<void>) => Promise<void>) => {
-    const windowEndsAt = now() + count.windowEndsInMs;
-    return {
-      ...count,
-      // In the next window it was never counted: taking it back there would grant one more.
-      giveBack: () => (now() < windowEndsAt ? run((limiter) => limiter.giveBack(key)) : Promise.resolve()),
-      reset: () => run((limiter) => limiter.reset(key)),
-    };
+  /** How many of a key's count this process does not know the end of. */
+  const underWay = new Map<string, number>();
+  const settle = (key: string): void => {
+    const others = (underWay.get(key) ?? 1) - 1;
+    if (others === 0) underWay.delete(key);
+    else underWay.set(key, others);
   };
-  return async (key) => {
+
+  async function count(
+    key: string,
+  ): Promise<Count & { readonly run: (work: (limiter: Limiter) => Promise<void>) => Promise<void> }> {
     if (shared !== undefined) {
       const counted = await guard(() => shared.count(key));
-      if (counted !== undefined) {
-        return countedBy(key, counted, (work) => guard(() => work(shared)));
-      }
+      if (counted !== undefined) return { ...counted, run: (work) => guard(() => work(shared)) };
     }
-    return countedBy(key, await memory.count(key), (work) => work(memory));
+    return { ...(await memory.count(key)), run: (work) => work(memory) };
+  }
+
+  return async (key) => {
+    const unsettled = (underWay.get(key) ?? 0) + 1;
+    underWay.set(key, unsettled);
+    const { excess, windowEndsInMs, run } = await count(key);
+    const windowEndsAt = now() + windowEndsInMs;
+    const end = async (work: (limiter: Limiter) => Promise<void>): Promise<void> => {
+      settle(key);
+      await run(work);
+    };
+    const giveBack = (): Promise<void> =>
+      // In the next window it was never counted: taking it back there would grant one more.
+      end(async (limiter) => (now() < windowEndsAt ? limiter.giveBack(key) : undefined));
+    if (excess > 0) {
+      await giveBack();
+      // Once those under way have succeeded there is room.
+      return { kind: 'refused', waitMs: excess < unsettled ? 0 : windowEndsInMs };
+    }
+    return {
+      kind: 'reserved',
+      keep: () => settle(key),
+      giveBack,
+      reset: () => end((limiter) => limiter.reset(key)),
+    };
   };
 }
 
