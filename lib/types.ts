@@ -135,8 +135,10 @@ export type AuthEvent = EventBase &
     | { readonly type: 'cookie_lost'; readonly names: readonly string[] }
     /** A session cookie that cannot be opened or trusted was cleared; with the reason `not_a_session` it was left for another app. */
     | { readonly type: 'session_rejected'; readonly reason: string }
-    /** The session takes more than 8 KB of cookies; over 12 KB sign-in is refused. */
+    /** The session takes more than 8 KB of cookies. */
     | { readonly type: 'session_large'; readonly bytes: number }
+    /** The session takes more than 12 KB of cookies: it is not stored, and the person is signed out. */
+    | ({ readonly type: 'session_too_large'; readonly bytes: number } & EventSubject)
     /** Signing keys could not be fetched; cached ones serve meanwhile. */
     | { readonly type: 'keys_unavailable'; readonly stale: boolean }
     /** The shared coordinator is out of reach; this process coordinates for itself. */

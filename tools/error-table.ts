@@ -49,8 +49,12 @@ const events: EventRows = {
     fields: { reason: 'why, such as `unreadable` or `subject`' },
   },
   session_large: {
-    when: 'The session takes more than 8 KB of cookies. Over 12 KB sign-in is refused.',
+    when: 'The session takes more than 8 KB of cookies. Emitted once per sign-in and once per refresh.',
     fields: { bytes: 'bytes of the `Cookie` header' },
+  },
+  session_too_large: {
+    when: 'The session takes more than 12 KB of cookies, so it is not stored. A sign-in is refused; after a refresh the person is signed out.',
+    fields: { userId: '', sessionId: '', organizationId: '', bytes: 'bytes of the `Cookie` header that it would take' },
   },
   keys_unavailable: {
     when: "The provider's signing keys could not be fetched.",

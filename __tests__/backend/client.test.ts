@@ -122,6 +122,20 @@ describe('getSupabaseClient', () => {
     expect(stored.expires_at).toBe(Math.floor(app.clock.now() / 1000) + 3600);
   });
 
+  it('never stores a session that the next request could not carry, and says so once', async () => {
+    await start({ after: withClient('/renew', async (client) => (await client.auth.refreshSession()).error) });
+    const visitor = await app.signedIn();
+    app.supabase.setMetadata(ada.email, { bio: 'x'.repeat(4_000) });
+    expect((await visitor.getJson('/renew')).json).toEqual({ result: null });
+    expect(visitor.cookieHeader().length).toBeLessThan(12 * 1024);
+    expect((await visitor.getJson('/auth/session')).json.user.userMetadata.bio).toHaveLength(4_000);
+    app.supabase.setMetadata(ada.email, { bio: 'x'.repeat(9_000) });
+    expect((await visitor.getJson('/renew')).json).toEqual({ result: null });
+    expect(visitor.cookieHeader()).toBe('');
+    expect((await visitor.get('/')).status).toBe(200);
+    expect(app.eventTypes().slice(1)).toEqual(['session_large', 'session_too_large']);
+  });
+
   it('is a clear error where no adapter was mounted', async () => {
     await start({
       before: (host) => host.get('/early', (req, _res, next) => getSupabaseClient(req).catch(next)),

@@ -1,7 +1,11 @@
+import { createServerClient } from '@supabase/ssr';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 
 let app: BackendApp;
+/** What @supabase/ssr stored. */
+const decodeSession = (cookie: string): any =>
+  JSON.parse(Buffer.from(cookie.slice('base64-'.length), 'base64url').toString());
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
 afterEach(() => app.close());
 
@@ -20,13 +24,58 @@ describe('the cookie', () => {
     expect((await visitor.getJson('/auth/session')).json.user.userMetadata.bio).toHaveLength(800);
   });
 
-  it('over 8 KB raises an event', async () => {
-    const { answer } = await signInWith(2400);
+  it('over 8 KB raises one event per sign-in and one per refresh', async () => {
+    const { visitor, answer } = await signInWith(1900);
     expect(answer.status).toBe(200);
-    expect(app.eventTypes()).toContain('session_large');
+    expect(app.eventTypes()).toEqual(['session_large', 'signed_in']);
+    app.clock.advance(3_700_000);
+    const cookie = visitor.cookieHeader();
+    await Promise.all([1, 2, 3].map(() => app.visitor().get('/auth/session', { headers: { cookie } })));
+    expect(app.eventTypes().slice(2)).toEqual(['session_large', 'session_refreshed']);
   });
 
-  it.each([4_000, 8_000])('over 12 KB refuses the sign-in (%i bytes of metadata)', async (bytes) => {
+  it.each([2_400, 4_000])(
+    'over 12 KB is stored without what nothing here reads (%i bytes of metadata)',
+    async (bytes) => {
+      const { visitor, answer } = await signInWith(bytes);
+      expect(answer.status).toBe(200);
+      expect(visitor.cookieHeader().length).toBeLessThan(12 * 1024);
+      const [name] = app.cookieName.split('.');
+      const chunks = [...visitor.cookies].filter(([each]) => each.startsWith(`${name}.`)).map(([, value]) => value);
+      const stored = decodeSession(chunks.join(''));
+      expect(stored).toMatchObject({ access_token: expect.any(String), refresh_token: expect.any(String) });
+      expect(stored.user).toMatchObject({ id: expect.any(String), app_metadata: {}, user_metadata: {} });
+      expect(Object.keys(stored.user)).not.toContain('identities');
+      expect((await visitor.getJson('/auth/session')).json.user.userMetadata.bio).toHaveLength(bytes);
+      // @supabase/ssr beside it reads the same cookies.
+      const neighbor = createServerClient(app.supabase.url, app.supabase.publishableKey, {
+        cookieOptions: { name: app.cookieName },
+        cookies: {
+          getAll: () => [...visitor.cookies].map(([each, value]) => ({ name: each, value })),
+          setAll: () => undefined,
+        },
+      });
+      expect((await neighbor.auth.getUser()).data.user?.email).toBe(`big${bytes}@example.com`);
+    },
+  );
+
+  it.each([
+    ['keeps the provider’s tokens where there is room', 100, true],
+    ['drops the provider’s tokens before it refuses a sign-in', 12_000, false],
+  ])('%s', async (_, length, isKept) => {
+    const issue: typeof globalThis.fetch = async (input, init) => {
+      const answer = await fetch(input, init);
+      return new Request(input).url.includes('grant_type=password')
+        ? Response.json({ ...((await answer.json()) as object), provider_token: 'p'.repeat(length) })
+        : answer;
+    };
+    await start({ options: { fetch: issue } });
+    const visitor = await app.signedIn();
+    const stored = decodeSession(visitor.cookies.get(app.cookieName)!);
+    expect('provider_token' in stored).toBe(isKept);
+  });
+
+  it.each([7_000, 8_000])('over 12 KB refuses the sign-in (%i bytes of metadata)', async (bytes) => {
     const { visitor, answer } = await signInWith(bytes);
     expect([answer.status, answer.json.error.code]).toEqual([422, 'session_too_large']);
     expect(visitor.cookies.size).toBe(0);

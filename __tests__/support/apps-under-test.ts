@@ -1,11 +1,11 @@
 import type { SharedAuthOptions } from '../../lib/http/shared-options.ts';
 import type { AuthEvent } from '../../lib/types.ts';
-import { startBackendApp } from './backend-app.ts';
+import { ada, startBackendApp } from './backend-app.ts';
 import { startB2bApp, startProvider } from './b2b-app.ts';
 import type { SharedProvider } from './b2b-app.ts';
 import type { Clock } from './clock.ts';
 import type { Host } from './hosts.ts';
-import type { Visitor } from './visitor.ts';
+import type { Answer, Visitor } from './visitor.ts';
 
 /** What both stand-ins know to break, and `html502`: a proxy's page. */
 export const outages = ['refuse', 'hang', 'reset', 'html502', 401, 429, 500, 503] as const;
@@ -34,10 +34,14 @@ export interface AppUnderTest {
   setReplayGrace(isOn: boolean): void;
   /** Holds refreshes back from now on. */
   gate(): { readonly arrived: (count?: number) => Promise<unknown>; readonly open: () => void };
+  /** Makes the tokens that `signedIn`'s person gets from now on this much larger, as roles or metadata do. */
+  growTokens(bytes: number): void;
   /** Ends a session at the provider, as an administrator would. */
   revoke(visitor: Visitor): Promise<void>;
   rotateKeys(rotation: { readonly keepOld: boolean }): Promise<unknown>;
-  signOut(visitor: Visitor): Promise<unknown>;
+  signOut(visitor: Visitor): Promise<Answer>;
+  /** Goes through the sign-in once more, with whatever it comes to. */
+  signInAgain(visitor: Visitor): Promise<Answer>;
   /** Every call to the provider from now on meets a closed port. */
   stopProvider(): Promise<void>;
   close(): Promise<void>;
@@ -96,11 +100,19 @@ const b2b: AdapterUnderTest = {
           },
         };
       },
+      growTokens(bytes) {
+        workos.switches.extraClaims = bytes === 0 ? {} : { permissions: ['x'.repeat(bytes)] };
+      },
       async revoke(visitor) {
         workos.revokeSession((await visitor.getJson('/auth/session')).json.sessionId);
       },
       rotateKeys: ({ keepOld }) => workos.rotateKeys({ dropOld: !keepOld }),
       signOut: (visitor) => visitor.post('/logout'),
+      async signInAgain(visitor) {
+        const start = await visitor.get('/login');
+        const { pathname, search } = await workos.authorize(start.location, { user: demoUsers.personal });
+        return visitor.get(pathname + search);
+      },
       stopProvider: () => provider.close(),
       async close() {
         await app.close();
@@ -154,12 +166,14 @@ const backend: AdapterUnderTest = {
         const held = supabase.gate('refresh');
         return { arrived: (count = 1) => held.waitFor(count), open: () => held.open() };
       },
+      growTokens: (bytes) => supabase.setMetadata(ada.email, bytes === 0 ? {} : { bio: 'x'.repeat(bytes) }),
       revoke(visitor) {
         supabase.revokeSession(sessionIds.get(visitor) ?? '');
         return Promise.resolve();
       },
       rotateKeys: (rotation) => supabase.rotateKeys(rotation),
       signOut: (visitor) => visitor.postJson('/auth/logout'),
+      signInAgain: (visitor) => visitor.postJson('/auth/login', ada),
       stopProvider() {
         isStopped = true;
         return supabase.close();

@@ -126,6 +126,8 @@ export function createMemorySource(
       await pause('write');
       return [{ name: cookieName, value: toCookie(content) }];
     },
+    cookieBytes: (content) => toCookie(content).length,
+    slim: (content) => content,
     clear: (cookies): CookieWrite[] => chunkNames(cookies, cookieName).map((name) => ({ name, value: undefined })),
   };
 }

@@ -43,6 +43,7 @@ const meaningOf: Readonly<Record<AuthEvent['type'], string>> = {
   cookie_lost: 'A cookie came too late: the response was already on its way.',
   session_rejected: 'A session cookie could not be opened or trusted, so it was cleared.',
   session_large: 'The session takes more than 8 KB of cookies.',
+  session_too_large: 'The session takes more than 12 KB of cookies, so it was not stored.',
   keys_unavailable: 'The provider’s signing keys could not be fetched.',
   coordinator_unavailable: 'The shared coordinator is out of reach; this process coordinates for itself.',
   throttled: 'Too many failed attempts: further ones have to wait.',

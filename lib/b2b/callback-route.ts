@@ -8,6 +8,8 @@ import { header } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
 import type { Emit } from '../session/events.ts';
+import type { SessionSource } from '../session/session-source.ts';
+import type { SessionWriter } from '../session/session-writer.ts';
 import type { B2bSession } from '../types.ts';
 import { contentOf } from './content.ts';
 import type { SealedContent } from './content.ts';
@@ -22,10 +24,10 @@ import { callbackError, classifyFailure, signInError } from './provider-errors.t
 import type { ClientFacts } from './provider.ts';
 import { startFlow } from './sign-in-route.ts';
 import type { SignInParts } from './sign-in-route.ts';
-import type { B2bSource } from './source.ts';
 
 export interface CallbackParts extends SignInParts {
-  readonly source: B2bSource;
+  readonly source: SessionSource<SealedContent>;
+  readonly writer: SessionWriter<SealedContent>;
   readonly resolver: SessionResolver<SealedContent>;
   readonly onSignIn: OnB2bSignIn | undefined;
   readonly emit: Emit;
@@ -41,7 +43,7 @@ const codeMemoryMs = 600_000;
 
 /** `/callback`: exchanges the code, checks what it got, stores the session. */
 export function callbackRoute(parts: CallbackParts): AuthRoute {
-  const { flows, source, resolver, emit } = parts;
+  const { flows, source, writer, resolver, emit } = parts;
   const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now });
 
   async function get(exchange: Exchange): Promise<Reply> {
@@ -111,7 +113,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
       exchange.writeCookies(await flows.start(waiting, exchange.cookies));
       return choose(exchange, flow.state, organizations);
     }
-    const writes = await source.write(outcome.content, exchange.cookies);
+    const writes = await writer.write(outcome.content, exchange.cookies);
     const { sessionId } = source.toStored(outcome.content);
     await resolver.replace(exchange.req.headers.cookie, sessionId);
     await refuseSignedOut(flow, sessionId);
@@ -142,7 +144,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     const content = contentOf(answer.response, Math.floor(parts.now() / 1000));
     const session = await verified(content);
     await refuseSignedOut(flow, session.sessionId);
-    await source.refuseTooLarge(content);
+    await writer.refuseTooLarge(content, session.user.id);
     const returnTo = exchange.returnTo(flow.returnTo);
     const hook = await parts.onSignIn?.({ session, req: exchange.req, returnTo });
     const { sessionId, organizationId } = session;

@@ -7,6 +7,7 @@ import { json } from '../http/reply.ts';
 import { cookieAttributes } from '../http/shared-options.ts';
 import { createEmit, createExplain } from '../session/events.ts';
 import { createSessions } from '../session/create-sessions.ts';
+import { createSessionWriter } from '../session/session-writer.ts';
 import type { B2bSessionBody, Session } from '../types.ts';
 import { callbackRoute } from './callback-route.ts';
 import { createFlowCookies } from './flow-cookie.ts';
@@ -54,9 +55,9 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
     clientId,
     issuers: settings.issuer,
     sessionMaxAge: settings.sessionMaxAge,
-    emit,
     now,
   });
+  const writer = createSessionWriter(source, emit);
   const resolver = createSessions(source, { ...settings, emit });
   const flows = createFlowCookies({ cookieName, sameSite: cookieOptions.sameSite, seal, now });
   const signIn = { provider, flows, callbackPath: settings.callbackPath, organizationId: settings.organizationId, now };
@@ -83,7 +84,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
     [
       signInRoute(signIn, 'sign-in', settings.loginPath, 'loginPath'),
       signInRoute(signIn, 'sign-up', settings.signUpPath, 'signUpPath'),
-      callbackRoute({ ...signIn, source, resolver, onSignIn: settings.onSignIn, emit }),
+      callbackRoute({ ...signIn, source, writer, resolver, onSignIn: settings.onSignIn, emit }),
       signOutRoute({
         path: settings.logoutPath,
         logoutReturnTo: settings.logoutReturnTo,

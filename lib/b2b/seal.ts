@@ -32,3 +32,15 @@ export function createSeal(passwords: readonly [string, ...string[]]): Seal {
     },
   };
 }
+
+/** Characters of everything in a seal but its text: version, password id, salts, IV, MAC, separators and iron-session's version. */
+const sealOverhead = `Fe26.2*1*${'0'.repeat(64)}*${'0'.repeat(22)}***${'0'.repeat(64)}*${'0'.repeat(43)}~2`.length;
+const cipherBlock = 16;
+
+/** The length of a seal of `value` that never expires. */
+export function sealedLength(value: unknown): number {
+  const jsonBytes = Buffer.byteLength(JSON.stringify(value));
+  // PKCS#7 always pads: whole blocks get a further one.
+  const textBytes = (Math.floor(jsonBytes / cipherBlock) + 1) * cipherBlock;
+  return sealOverhead + Math.ceil((textBytes * 4) / 3);
+}

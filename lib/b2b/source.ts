@@ -11,13 +11,13 @@ import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cook
 import type { KeySet } from '../core/key-set.ts';
 import { readToken } from '../core/token.ts';
 import { AuthError } from '../errors.ts';
-import type { Emit } from '../session/events.ts';
 import type { Candidate, ReadOutcome, SessionSource, Verdict } from '../session/session-source.ts';
 import type { B2bSession } from '../types.ts';
 import { parseContent, renewedContent, sessionIdOf, storedOf } from './content.ts';
 import type { SealedContent } from './content.ts';
 import { classifyFailure, isEnding, refreshError } from './provider-errors.ts';
 import type { Provider } from './provider.ts';
+import { sealedLength } from './seal.ts';
 import type { Seal } from './seal.ts';
 
 export interface B2bSourceParts {
@@ -30,30 +30,13 @@ export interface B2bSourceParts {
   readonly issuers: readonly string[] | undefined;
   /** Seconds. */
   readonly sessionMaxAge: number | undefined;
-  readonly emit: Emit;
   readonly now: () => number;
 }
 
-/** Bytes of cookies from which the application is told, and over which sign-in is refused: Node ends requests at 16 KB. */
-const largeSessionBytes = 8 * 1024;
-const maxSessionBytes = 12 * 1024;
-
-export interface B2bSource extends SessionSource<SealedContent> {
-  /** @throws {AuthError} `session_too_large` when later requests could not carry the cookies */
-  refuseTooLarge(content: SealedContent): Promise<void>;
-}
-
 /** WorkOS sessions in a sealed cookie. */
-export function createB2bSource(parts: B2bSourceParts): B2bSource {
-  const { cookieName, seal, keySet, provider, clientId, issuers, sessionMaxAge, emit, now } = parts;
+export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedContent> {
+  const { cookieName, seal, keySet, provider, clientId, issuers, sessionMaxAge, now } = parts;
   const attributes: CookieAttributes = { ...parts.cookieOptions, secure: true };
-
-  /** Bytes of cookies that the session will take. Asked where tokens are new: once, however many responses carry them. */
-  async function measure(content: SealedContent): Promise<number> {
-    const bytes = cookieBytes(chunkCookie(cookieName, await seal.seal(content), { attributes }));
-    if (bytes > largeSessionBytes) emit({ type: 'session_large', bytes });
-    return bytes;
-  }
 
   async function verify(content: SealedContent, token = readToken(content.accessToken)): Promise<Verdict> {
     const { signedInAt } = content;
@@ -101,9 +84,7 @@ export function createB2bSource(parts: B2bSourceParts): B2bSource {
     async refresh(content, signal) {
       try {
         const response = await provider.refresh(content.refreshToken, content.organizationId, signal);
-        const renewed = renewedContent(response, content);
-        await measure(renewed);
-        return { kind: 'renewed', content: renewed };
+        return { kind: 'renewed', content: renewedContent(response, content) };
       } catch (error) {
         if (error instanceof AuthError) throw error;
         const failure = classifyFailure(error);
@@ -121,11 +102,11 @@ export function createB2bSource(parts: B2bSourceParts): B2bSource {
         return undefined;
       }
     },
+    cookieBytes: (content) => cookieBytes(chunkCookie(cookieName, 'x'.repeat(sealedLength(content)), { attributes })),
+    // It holds what WorkOS' SDKs keep, and nothing else.
+    slim: (content) => content,
     write: async (content, cookies) => writeChunks(cookieName, await seal.seal(content), cookies, { attributes }),
     clear: (cookies): CookieWrite[] => chunkNames(cookies, cookieName).map((name) => ({ name, value: undefined })),
-    async refuseTooLarge(content) {
-      if ((await measure(content)) > maxSessionBytes) throw new AuthError('session_too_large');
-    },
   };
 }
 

@@ -8,6 +8,7 @@ import { mountedAdapter, notMounted } from '../http/context.ts';
 import type { MountedAdapter } from '../http/context.ts';
 import { keepPrivate } from '../http/headers.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
+import type { SessionWriter } from '../session/session-writer.ts';
 import type { Session } from '../types.ts';
 import type { BackendConnection } from './calls.ts';
 import type { StoredContent } from './content.ts';
@@ -20,6 +21,7 @@ export interface UserClientParts {
   readonly connection: Pick<BackendConnection, 'url' | 'anonKey' | 'fetch'>;
   readonly cookie: SessionCookie;
   readonly source: BackendSource;
+  readonly writer: SessionWriter<StoredContent>;
   readonly resolver: SessionResolver<StoredContent>;
   readonly sameSite: CookieAttributes['sameSite'];
 }
@@ -71,11 +73,12 @@ async function createUserClient(
 ): Promise<SupabaseClient> {
   // With the first client: an application that starts need not wait for the SDK to load.
   const ssr = await import('@supabase/ssr');
-  const { connection, cookie, source } = parts;
+  const { connection, cookie, source, writer } = parts;
   const cookies = parseCookies(mounted.req.headers.cookie);
   const content = session?.adapter === 'backend' ? source.contentOf(session) : undefined;
   const jar = new Map(initialCookies(ssr, cookies, cookie.name, content));
   const verifierAttributes = flowAttributes(parts.sameSite);
+  let weighedToken = content?.access_token;
 
   // Its own type and supabase-js' are too deep for the compiler to compare; they are the same class.
   const client: unknown = ssr.createServerClient(connection.url, connection.anonKey, {
@@ -108,11 +111,15 @@ async function createUserClient(
 
   /** The SDK's own change of the session (a new factor, an updated user, a sign-out), through the one writer of sessions. */
   async function sessionWrites(): Promise<readonly CookieWrite[]> {
-    const stored = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
-    const [changed] = stored === null ? [] : cookie.read(new Map([[cookie.name, [stored]]]));
-    if (changed !== undefined) return source.write(withOwnExpiry(changed.content), cookies);
-    const { cookies: cleared } = await parts.resolver.signOut(mounted.req.headers.cookie);
-    return cleared;
+    const text = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
+    const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]]));
+    if (changed === undefined) return (await parts.resolver.signOut(mounted.req.headers.cookie)).cookies;
+    const stored = withOwnExpiry(changed.content);
+    if (stored.access_token !== weighedToken) {
+      weighedToken = stored.access_token;
+      await writer.fits(stored, session?.user.id);
+    }
+    return writer.write(stored, cookies);
   }
 }
 

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { tokenLifetimeMs } from '../core/access-token.ts';
+import { isRecord } from '../core/is-record.ts';
 import { readToken } from '../core/token.ts';
 import type { StoredSession } from '../session/session-source.ts';
 
@@ -42,4 +43,16 @@ export function storedOf(content: StoredContent): StoredSession<StoredContent> {
     tokenLifetimeMs: tokenLifetimeMs(accessToken.claims),
     token: accessToken,
   };
+}
+
+/**
+ * Without the provider's tokens, and with no more of `user` than its type and @supabase/ssr need: identities and metadata are in it a
+ * second time, as the access token carries them, too.
+ */
+export function slimContent(content: StoredContent): StoredContent {
+  const { user } = content;
+  const slim = { ...content, provider_token: undefined, provider_refresh_token: undefined };
+  if (!isRecord(user)) return slim;
+  const { id, aud, role, email, phone, created_at: createdAt } = user;
+  return { ...slim, user: { id, aud, role, email, phone, created_at: createdAt, app_metadata: {}, user_metadata: {} } };
 }

@@ -4,6 +4,7 @@ import { createAuthRouter } from '../http/router.ts';
 import { cookieAttributes } from '../http/shared-options.ts';
 import { createSessions } from '../session/create-sessions.ts';
 import { createEmit, createExplain } from '../session/events.ts';
+import { createSessionWriter } from '../session/session-writer.ts';
 import { createAttempts } from './attempts.ts';
 import { createAuthFlows } from './auth-flow.ts';
 import { callbackRoute } from './callback-route.ts';
@@ -58,15 +59,15 @@ export function backendAuth(options?: BackendAuthOptions): Router {
     cookie,
     tokens,
     refresh: (refreshToken, signal) => calls.refresh(refreshToken, signal),
-    emit,
   });
+  const writer = createSessionWriter(source, emit);
   const resolver = createSessions(source, { ...settings, emit });
-  registerClients({ connection, cookie, source, resolver, sameSite });
+  registerClients({ connection, cookie, source, writer, resolver, sameSite });
 
   const views = createViews(settings, mergeText(pages.text));
   const runFlow = createAuthFlows(connection, cookieName, sameSite);
   const flows = createFlowState(cookieName, sameSite);
-  const signIn = createSignIn({ source, resolver, calls, onSignIn: settings.onSignIn, emit, timeoutMs });
+  const signIn = createSignIn({ source, writer, resolver, calls, onSignIn: settings.onSignIn, emit, timeoutMs });
   const attempts = createAttempts({ ...settings, emit });
   const forms = { settings, views, runFlow, flows, signIn, attempts, emit };
   const oauth = { settings, runFlow, flows, emit };

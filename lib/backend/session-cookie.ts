@@ -1,6 +1,5 @@
-import { chunkNames, cookieBytes, createChunksFinder, sessionCandidates } from '../core/cookie-chunks.ts';
+import { chunkNames, createChunksFinder, sessionCandidates } from '../core/cookie-chunks.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
-import { AuthError } from '../errors.ts';
 import { parseContentText } from './content.ts';
 import type { StoredContent } from './content.ts';
 
@@ -19,10 +18,6 @@ export interface SessionCookie {
 const prefix = 'base64-';
 /** One session, and room for those that a sibling domain or an earlier configuration left behind. */
 const maxSessions = 4;
-
-/** Bytes from which the application is told, and over which sign-in is refused: Node ends requests at 16 KB of headers. */
-export const largeSessionBytes = 8 * 1024;
-const maxSessionBytes = 12 * 1024;
 
 export function createSessionCookie(name: string, attributes: Pick<CookieAttributes, 'domain'>): SessionCookie {
   const remove = (names: readonly string[]): CookieWrite[] => [
@@ -55,11 +50,6 @@ export function createSessionCookie(name: string, attributes: Pick<CookieAttribu
     },
     clear: (cookies) => remove(chunkNames(cookies, name)),
   };
-}
-
-/** @throws {AuthError} `session_too_large` when later requests could not carry the cookies */
-export function refuseTooLarge(writes: readonly CookieWrite[]): void {
-  if (cookieBytes(writes) > maxSessionBytes) throw new AuthError('session_too_large');
 }
 
 /** Older versions of @supabase/ssr, and `cookieEncoding: 'raw'`, leave the JSON as it is. */

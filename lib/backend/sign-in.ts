@@ -3,6 +3,7 @@ import { AuthError } from '../errors.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Emit } from '../session/events.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
+import type { SessionWriter } from '../session/session-writer.ts';
 import type { CookieWrite } from '../core/cookie-codec.ts';
 import type { BackendSession } from '../types.ts';
 import type { AuthFlow } from './auth-flow.ts';
@@ -12,11 +13,11 @@ import { parseContent } from './content.ts';
 import type { StoredContent } from './content.ts';
 import type { OnBackendSignIn } from './hook.ts';
 import { providerError } from './provider-errors.ts';
-import { refuseTooLarge } from './session-cookie.ts';
 import type { BackendSource } from './source.ts';
 
 export interface SignInParts {
   readonly source: BackendSource;
+  readonly writer: SessionWriter<StoredContent>;
   readonly resolver: SessionResolver<StoredContent>;
   readonly calls: Pick<BackendCalls, 'revoke'>;
   readonly onSignIn: OnBackendSignIn | undefined;
@@ -43,7 +44,7 @@ export interface SignIn {
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
-  const { source, resolver, calls, emit } = parts;
+  const { source, writer, resolver, calls, emit } = parts;
 
   async function verified(content: StoredContent): Promise<BackendSession> {
     const verdict = await source.verify(content);
@@ -62,7 +63,7 @@ export function createSignIn(parts: SignInParts): SignIn {
       if (content === undefined) throw new AuthError('token_rejected');
       const session = await verified(content);
       try {
-        refuseTooLarge(await source.write(content, exchange.cookies));
+        await writer.refuseTooLarge(content, session.user.id);
         const answer = await parts.onSignIn?.({ session, req: exchange.req, returnTo });
         const redirectTo = exchange.returnTo(answer?.redirectTo ?? returnTo, returnTo);
         emit({ type: 'signed_in', userId: session.user.id, ...sessionIdOf(source, content) });
@@ -76,7 +77,7 @@ export function createSignIn(parts: SignInParts): SignIn {
       const { sessionId } = source.toStored(content);
       // A sign-out that ran at the same time wins.
       if ((await resolver.endingOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
-      const writes = await source.write(content, exchange.cookies);
+      const writes = await writer.write(content, exchange.cookies);
       await resolver.replace(exchange.req.headers.cookie, sessionId);
       exchange.writeCookies([...further, ...writes]);
     },

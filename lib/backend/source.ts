@@ -2,12 +2,10 @@ import { cookieBytes } from '../core/cookie-chunks.ts';
 import { isRecord } from '../core/is-record.ts';
 import { createSlot } from '../core/slot.ts';
 import { readToken } from '../core/token.ts';
-import type { Emit } from '../session/events.ts';
 import type { RefreshOutcome, SessionSource, Verdict } from '../session/session-source.ts';
 import type { AccessTokenClaims, BackendSession, BackendUser } from '../types.ts';
-import { parseContentText, storedOf } from './content.ts';
+import { parseContentText, slimContent, storedOf } from './content.ts';
 import type { StoredContent } from './content.ts';
-import { largeSessionBytes } from './session-cookie.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { TokenVerifier } from './verify-token.ts';
 
@@ -20,11 +18,10 @@ export interface BackendSourceParts {
   readonly cookie: SessionCookie;
   readonly tokens: TokenVerifier;
   readonly refresh: (refreshToken: string, signal: AbortSignal) => Promise<RefreshOutcome<StoredContent>>;
-  readonly emit: Emit;
 }
 
 /** Supabase sessions in the cookies of @supabase/ssr. */
-export function createBackendSource({ cookie, tokens, refresh, emit }: BackendSourceParts): BackendSource {
+export function createBackendSource({ cookie, tokens, refresh }: BackendSourceParts): BackendSource {
   const contents = createSlot<BackendSession, StoredContent>();
 
   async function verify(content: StoredContent, token = readToken(content.access_token)): Promise<Verdict> {
@@ -50,12 +47,9 @@ export function createBackendSource({ cookie, tokens, refresh, emit }: BackendSo
     toStored: storedOf,
     serialize: (content) => JSON.stringify(content),
     deserialize: parseContentText,
-    async write(content, cookies) {
-      const writes = await cookie.write(content, cookies);
-      const bytes = cookieBytes(writes);
-      if (bytes > largeSessionBytes) emit({ type: 'session_large', bytes });
-      return writes;
-    },
+    cookieBytes: async (content) => cookieBytes(await cookie.write(content, new Map())),
+    slim: slimContent,
+    write: (content, cookies) => cookie.write(content, cookies),
     clear: (cookies) => cookie.clear(cookies),
     contentOf: (session) => contents.get(session),
   };

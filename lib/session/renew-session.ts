@@ -5,6 +5,7 @@ import type { Emit } from './events.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { RefreshCoordinator, SettledRefresh } from './refresh-coordinator.ts';
 import type { SessionSource, StoredSession, Verdict } from './session-source.ts';
+import type { SessionWriter } from './session-writer.ts';
 
 /** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
 const maxHops = 4;
@@ -23,6 +24,7 @@ export type Renewal<Content> =
 export interface RenewalParts<Content> {
   readonly source: SessionSource<Content>;
   readonly coordinator: RefreshCoordinator;
+  readonly writer: Pick<SessionWriter<Content>, 'fits'>;
   readonly endingOf: (sessionId: string | undefined) => Promise<Ending | undefined>;
   readonly verify: (stored: StoredSession<Content>) => Promise<Verdict>;
   readonly emit: Emit;
@@ -37,7 +39,7 @@ export interface RenewalParts<Content> {
 export type Renew<Content> = (stored: StoredSession<Content>, isHeadSent: () => boolean) => Promise<Renewal<Content>>;
 
 export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Content> {
-  const { source, coordinator, endingOf, verify, emit } = parts;
+  const { source, coordinator, writer, endingOf, verify, emit } = parts;
 
   async function refresh(content: Content, signal: AbortSignal): Promise<SettledRefresh> {
     let outcome = await source.refresh(content, signal);
@@ -79,7 +81,11 @@ export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Conten
       }
       const verdict = await verify(next);
       if (verdict.kind === 'live') {
-        if (isNew) emit({ type: 'session_refreshed', userId: verdict.session.user.id, ...subject(next) });
+        if (isNew) {
+          const { id: userId } = verdict.session.user;
+          await writer.fits(renewed, userId);
+          emit({ type: 'session_refreshed', userId, ...subject(next) });
+        }
         return { kind: 'renewed', session: verdict.session, content: renewed, sessionId: next.sessionId, keys };
       }
       // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the

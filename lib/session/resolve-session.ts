@@ -15,6 +15,7 @@ import type { RefreshCoordinator, SharedCoordinator } from './refresh-coordinato
 import { createRenew } from './renew-session.ts';
 import type { Renewed } from './renew-session.ts';
 import type { Candidate, ReadOutcome, SessionSource, StoredSession, Verdict } from './session-source.ts';
+import { createSessionWriter } from './session-writer.ts';
 import type { VerifiedSessions } from './verified-sessions.ts';
 
 /** What a request's cookies came to, and which cookies the response should carry. */
@@ -68,7 +69,8 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
   const { source, coordinator, shared, ended, verified, emit, now, refreshWindowMs, timeoutMs } = parts;
   const ends = createSessionEnds(parts);
   const endingOf = (sessionId: string | undefined): Promise<Ending | undefined> => ends.endingOf(sessionId);
-  const renew = createRenew({ source, coordinator, endingOf, verify, emit });
+  const writer = createSessionWriter(source, emit);
+  const renew = createRenew({ source, coordinator, writer, endingOf, verify, emit });
   /** What was renewed ahead of time and came too late for the response that asked for it. */
   const renewedAhead = createBoundedMap<Renewed<Content>>({
     max: maxRenewedAhead,
@@ -102,7 +104,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     const { session, content, sessionId, keys } = renewed;
     return {
       session,
-      cookies: await source.write(content, cookies),
+      cookies: await writer.write(content, cookies),
       onDelivered: () => keys.forEach((key) => coordinator.confirmDelivery(key)),
       isCurrent: () => ended.endingOf(sessionId) === undefined,
     };

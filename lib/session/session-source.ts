@@ -72,7 +72,11 @@ export interface SessionSource<Content> {
   /** `content` as it travels between processes, and back; `undefined` for what is not the adapter's own. */
   serialize(content: Content): string;
   deserialize(text: string): Content | undefined;
-  /** The cookies that hold `content`; `cookies` names what is there already, so that stray chunks are deleted. */
+  /** Bytes that `content` adds to every later request's `Cookie` header, without sealing or writing it. */
+  cookieBytes(content: Content): number | Promise<number>;
+  /** `content` without what this package does not read. */
+  slim(content: Content): Content;
+  /** The cookies that hold `content`, of any size; `cookies` names what is there already, so that stray chunks are deleted. */
   write(content: Content, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
   /** Deletes every cookie of the session that the request carries. */
   clear(cookies: RequestCookies): readonly CookieWrite[];

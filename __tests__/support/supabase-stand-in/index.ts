@@ -117,6 +117,9 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     /** How many requests an endpoint has seen. */
     calls: (endpoint: Endpoint) => requests.filter((request) => request.endpoint === endpoint).length,
     addUser: (user: NewUser) => users.add(user),
+    setMetadata(who: string | User, metadata: Record<string, unknown>) {
+      userOf(who).metadata = metadata;
+    },
     addNote(owner: string | User, body: string) {
       project.notes.push({ id: project.notes.length + 1, user_id: userOf(owner).id, body });
     },

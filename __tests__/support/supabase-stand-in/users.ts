@@ -63,7 +63,14 @@ export type Users = ReturnType<typeof createUsers>;
 
 export function userJson(user: User): UserJson {
   const { id, email, createdAt, confirmedAt } = user;
-  const identityData = { sub: id, email, email_verified: confirmedAt !== undefined, phone_verified: false };
+  // GoTrue copies the metadata of the sign-up into the identity, where the identity says nothing itself.
+  const identityData = {
+    ...user.metadata,
+    sub: id,
+    email,
+    email_verified: confirmedAt !== undefined,
+    phone_verified: false,
+  };
   return {
     id,
     aud: 'authenticated',

@@ -1,0 +1,56 @@
+import { cookieBytes } from '../core/cookie-chunks.ts';
+import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { AuthError } from '../errors.ts';
+import type { Emit } from './events.ts';
+import type { SessionSource } from './session-source.ts';
+
+/** Bytes of cookies from which the application is told. */
+const largeSessionBytes = 8 * 1024;
+/** Bytes of cookies over which a session is never written: Node answers requests with more than 16 KB of headers with 431. */
+const maxSessionBytes = 12 * 1024;
+
+/** The only way from a session to cookies, so that no browser gets a session that its next request cannot carry. */
+export interface SessionWriter<Content> {
+  /** Reports the size of newly issued tokens, and says whether they fit into cookies. Call it once per issue. */
+  fits(content: Content, userId: string | undefined): Promise<boolean>;
+  /** @throws {AuthError} `session_too_large` where the new session does not fit into cookies */
+  refuseTooLarge(content: Content, userId: string): Promise<void>;
+  /**
+   * The cookies that hold `content`, or what is left of it without what nothing here reads. Where that is too large as well,
+   * the cookies are deleted.
+   */
+  write(content: Content, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
+}
+
+export function createSessionWriter<Content>(source: SessionSource<Content>, emit: Emit): SessionWriter<Content> {
+  async function fits(content: Content, userId: string | undefined): Promise<boolean> {
+    const bytes = await source.cookieBytes(content);
+    if (bytes <= largeSessionBytes) return true;
+    const least = bytes <= maxSessionBytes ? bytes : await source.cookieBytes(source.slim(content));
+    if (least <= maxSessionBytes) {
+      emit({ type: 'session_large', bytes });
+      return true;
+    }
+    const { sessionId } = source.toStored(content);
+    emit({
+      type: 'session_too_large',
+      bytes: least,
+      ...(userId === undefined ? {} : { userId }),
+      ...(sessionId === undefined ? {} : { sessionId }),
+    });
+    return false;
+  }
+
+  return {
+    fits,
+    async refuseTooLarge(content, userId) {
+      if (!(await fits(content, userId))) throw new AuthError('session_too_large');
+    },
+    async write(content, cookies) {
+      const whole = await source.write(content, cookies);
+      if (cookieBytes(whole) <= maxSessionBytes) return whole;
+      const slim = await source.write(source.slim(content), cookies);
+      return cookieBytes(slim) <= maxSessionBytes ? slim : source.clear(cookies);
+    },
+  };
+}
