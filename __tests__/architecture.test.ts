@@ -1,91 +1,255 @@
 import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { posix } from 'node:path';
+import { type FunctionSize, readSource, type SourceFile } from './support/source-tree.ts';
 
-/** Floors from the ground up: a file may import from its own room and from lower floors. */
-const floors: readonly (readonly string[])[] = [
-  ['types.ts', 'errors.ts'],
-  ['core'],
-  ['session'],
-  ['http'],
-  ['b2b', 'backend', 'redis', 'client'],
-  ['testing', 'doctor'],
-  ['index.ts'],
+/**
+ * The floors, from the ground up, and the packages that each part may import. A file may import from its own part and
+ * from lower floors. `core` knows jose only as long as there is no `tokens` to know it.
+ */
+const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
+  { 'types.ts': [], 'errors.ts': [] },
+  { core: ['cookie', 'jose', 'lru-cache', 'node:crypto', 'path-to-regexp'] },
+  { tokens: ['jose', 'lru-cache', 'node:crypto'] },
+  { session: ['debug', 'node:crypto', 'node:net', 'rate-limiter-flexible'] },
+  { http: ['express', 'negotiator', 'node:http', 'node:util/types', 'on-headers', 'valibot'] },
+  {
+    b2b: ['@workos-inc/node', 'express', 'iron-session', 'node:async_hooks', 'node:crypto', 'node:http', 'valibot'],
+    backend: [
+      '@supabase/ssr',
+      '@supabase/supabase-js',
+      'express',
+      'lru-cache',
+      'node:crypto',
+      'node:http',
+      'node:net',
+      'valibot',
+    ],
+    redis: ['iron-session', 'node:crypto', 'node:timers/promises', 'valibot'],
+    client: [],
+  },
+  { testing: ['jose', 'node:crypto'], doctor: ['node:fs', 'node:util'] },
+  { 'index.ts': [] },
 ];
 
-const importPattern = /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)/g;
+/** What lib/ may grow to. A limit may fall, and rises only in a commit that says why. */
+const limits = { files: 150, lines: 13_500, longestFile: 250, longFunctions: 15, complexity: 20 };
 
-interface Import {
-  readonly from: string;
-  readonly to: string;
+const files = globSync('lib/**/*.ts').map((path) => read(path.replaceAll('\\', '/').slice('lib/'.length)));
+
+function read(path: string, text = readFileSync(`lib/${path}`, 'utf8')): SourceFile {
+  return readSource(path, text);
 }
 
-const files = globSync('lib/**/*.ts').map((path) => path.replaceAll('\\', '/'));
+const partOf = (path: string): string => path.split('/')[0] ?? '';
+const floorOf = (path: string): number => floors.findIndex((parts) => partOf(path) in parts);
+const isRelative = (specifier: string): boolean => specifier.startsWith('.');
+const targetOf = (path: string, specifier: string): string => posix.join(posix.dirname(path), specifier);
 
-const imports: readonly Import[] = files.flatMap((path) =>
-  [...readFileSync(path, 'utf8').matchAll(importPattern)].map(([, from = '', dynamic = '']) => ({
-    from: path.slice('lib/'.length),
-    to: normalize(join(dirname(path), from === '' ? dynamic : from)).slice('lib/'.length),
-  })),
-);
+/** `@scope/name/file` and `name/file` belong to the package that is installed under their beginning. */
+function packageOf(specifier: string): string {
+  if (specifier.startsWith('node:')) return specifier;
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
 
-const roomOf = (path: string): string => path.split('/')[0] ?? '';
-const floorOf = (path: string): number => floors.findIndex((rooms) => rooms.includes(roomOf(path)));
+function problemWith(path: string, specifier: string | undefined, tree: readonly SourceFile[]): string | undefined {
+  if (specifier === undefined) return 'computed';
+  if (!isRelative(specifier)) {
+    const isMoved = specifier.startsWith('jose') && partOf(path) === 'core' && tree.some(isInTokens);
+    const isListed = floors[floorOf(path)]?.[partOf(path)]?.includes(packageOf(specifier)) === true;
+    return isListed && !isMoved ? undefined : 'package';
+  }
+  const target = targetOf(path, specifier);
+  if (!tree.some((file) => file.path === target)) return 'no such file';
+  if (floorOf(target) > floorOf(path)) return 'upward';
+  const isAcross = floorOf(target) === floorOf(path) && partOf(target) !== partOf(path);
+  return isAcross && floorOf(path) > 0 ? 'across' : undefined;
+}
 
-it('finds the imports that it judges', () => {
-  expect(files.length).toBeGreaterThan(40);
-  expect(imports.length).toBeGreaterThan(100);
-});
+function isInTokens({ path }: SourceFile): boolean {
+  return partOf(path) === 'tokens';
+}
 
-it('gives every file a floor', () => {
-  expect(files.filter((path) => floorOf(path.slice('lib/'.length)) === -1)).toEqual([]);
-});
-
-it('imports point down only, and never across between rooms of one floor', () => {
-  const wrong = imports.filter(
-    ({ from, to }) =>
-      floorOf(to) > floorOf(from) || (floorOf(to) === floorOf(from) && roomOf(to) !== roomOf(from) && floorOf(to) > 0),
+function wrongImports(tree: readonly SourceFile[]): string[] {
+  return tree.flatMap(({ path, imports }) =>
+    imports.flatMap((specifier) => {
+      const problem = problemWith(path, specifier, tree);
+      return problem === undefined ? [] : [`${problem}: ${path} → ${String(specifier)}`];
+    }),
   );
-  expect(wrong).toEqual([]);
-});
+}
 
-it('has no circle of imports', () => {
-  const reached = new Map<string, Set<string>>();
-  const below = (path: string): Set<string> => {
-    const known = reached.get(path);
-    if (known !== undefined) return known;
-    const set = new Set<string>();
-    reached.set(path, set);
-    for (const { to } of imports.filter(({ from }) => from === path)) {
-      set.add(to);
-      for (const further of below(to)) set.add(further);
-    }
-    return set;
+/** The files that reach themselves through their imports, types and dynamic imports included. */
+function filesInCircles(tree: readonly SourceFile[]): string[] {
+  const targets = new Map(
+    tree.map(({ path, imports }) => [
+      path,
+      imports.filter((specifier) => specifier !== undefined && isRelative(specifier)).map((to) => targetOf(path, to!)),
+    ]),
+  );
+  const reachableFrom = (start: string): Set<string> => {
+    const reached = new Set(targets.get(start));
+    for (const path of reached) for (const further of targets.get(path) ?? []) reached.add(further);
+    return reached;
   };
-  const circles = files.map((path) => path.slice('lib/'.length)).filter((path) => below(path).has(path));
-  expect(circles).toEqual([]);
+  return [...targets.keys()].filter((path) => reachableFrom(path).has(path));
+}
+
+/** What is wrong with the imports of new files beside the sources. */
+function wrongImportsIn(texts: Readonly<Record<string, string>>): string[] {
+  return wrongImports(withFiles(texts)).filter((problem) =>
+    Object.keys(texts).some((path) => problem.includes(`: ${path}`)),
+  );
+}
+
+function withFiles(texts: Readonly<Record<string, string>>): SourceFile[] {
+  const added = Object.entries(texts).map(([path, text]) => read(path, text));
+  return [...files.filter(({ path }) => !(path in texts)), ...added];
+}
+
+/** Every syntax that makes one module depend on another. */
+const syntaxes: readonly (readonly [string, (specifier: string) => string])[] = [
+  ['import', (specifier) => `import value from '${specifier}';`],
+  ['import of names, over several lines', (specifier) => `import {\n  one,\n  two,\n} from "${specifier}";`],
+  ['import for its effects', (specifier) => `import '${specifier}';`],
+  ['import type', (specifier) => `import type { T } from '${specifier}';`],
+  ['import of a type', (specifier) => `import { type T } from '${specifier}';`],
+  ['type import()', (specifier) => `type T = import('${specifier}').T;`],
+  ['typeof import()', (specifier) => `let x: typeof import('${specifier}');`],
+  ['export of names', (specifier) => `export { one } from '${specifier}';`],
+  ['export *', (specifier) => `export * from '${specifier}';`],
+  ['export type', (specifier) => `export type { T } from '${specifier}';`],
+  ['dynamic import', (specifier) => `async function f() { const { x } = await import('${specifier}'); }`],
+  ['dynamic import with a template', (specifier) => `void import(\`${specifier}\`);`],
+  ['dynamic import with attributes', (specifier) => `void import('${specifier}', { with: { type: 'json' } });`],
+  ['require', (specifier) => `const x = require('${specifier}');`],
+  ['module.require', (specifier) => `const x = module.require('${specifier}');`],
+  ['require.resolve', (specifier) => `const x = require.resolve('${specifier}');`],
+  ['import = require', (specifier) => `import x = require('${specifier}');`],
+  ['reference', (specifier) => `/// <reference types="${specifier}" />`],
+];
+
+describe('the floors of lib/', () => {
+  it('are given to every file', () => {
+    expect(files.length).toBeGreaterThan(40);
+    expect(files.filter(({ path }) => floorOf(path) === -1).map(({ path }) => path)).toEqual([]);
+  });
+
+  it('import downward only, and only the packages on their list', () => {
+    expect(wrongImports(files)).toEqual([]);
+  });
+
+  it('have no circle of imports', () => {
+    expect(filesInCircles(files)).toEqual([]);
+  });
+
+  it('list no package that their files do not import', () => {
+    const imported = files.flatMap(({ path, imports }) =>
+      imports.map((to) => `${partOf(path)}: ${packageOf(to ?? '')}`),
+    );
+    const listed = floors
+      .flatMap((parts) => Object.entries(parts))
+      .filter(([part]) => files.some(({ path }) => partOf(path) === part))
+      .flatMap(([part, packages]) => packages.map((name) => `${part}: ${name}`));
+    expect(listed.filter((entry) => !imported.includes(entry))).toEqual([]);
+  });
+
+  it('give the typed client types and nothing else', () => {
+    const fromOutside = files
+      .filter(({ path }) => partOf(path) === 'client')
+      .flatMap(({ runtimeImports }) => runtimeImports)
+      .filter((specifier) => specifier?.startsWith('./') !== true);
+    expect(fromOutside).toEqual([]);
+  });
 });
 
-it('knows Express only in http and above, and the providers only in their adapters', () => {
-  const users = (pattern: RegExp): string[] =>
-    [
-      ...new Set(
-        files
-          .filter((path) => pattern.test(readFileSync(path, 'utf8')))
-          .map((path) => roomOf(path.slice('lib/'.length))),
-      ),
-    ].sort();
-  expect(
-    users(/from '(?:express|on-headers|accepts)'/).filter((room) =>
-      ['core', 'session', 'types.ts', 'errors.ts'].includes(room),
-    ),
-  ).toEqual([]);
-  expect(users(/from '@workos-inc\/node'/).filter((room) => room !== 'b2b' && room !== 'doctor')).toEqual([]);
-  expect(users(/from '@supabase\//).filter((room) => room !== 'backend' && room !== 'doctor')).toEqual([]);
+describe('the rules see', () => {
+  describe.each(syntaxes)('%s', (_, write) => {
+    it.each(['express', '@workos-inc/node', '@supabase/supabase-js', 'node:http', 'negotiator/lib/language'])(
+      'of the package %s in core',
+      (name) => {
+        expect(wrongImportsIn({ 'core/sample.ts': write(name) })).toEqual([`package: core/sample.ts → ${name}`]);
+      },
+    );
+
+    it('of a file on a higher floor, beside its own part, and outside of lib/', () => {
+      const problemOf = (path: string, specifier: string): string[] => wrongImportsIn({ [path]: write(specifier) });
+      expect(problemOf('core/sample.ts', '../http/reply.ts')).toEqual(['upward: core/sample.ts → ../http/reply.ts']);
+      expect(problemOf('b2b/sample.ts', '../backend/index.ts')).toEqual([
+        'across: b2b/sample.ts → ../backend/index.ts',
+      ]);
+      expect(problemOf('http/sample.ts', '../core/sample.ts')).toEqual([
+        'no such file: http/sample.ts → ../core/sample.ts',
+      ]);
+      expect(problemOf('http/sample.ts', '../../tools/build.js')).toHaveLength(1);
+      expect(problemOf('http/sample.ts', '../core/path-matcher.ts')).toEqual([]);
+    });
+
+    it('as a part of a circle', () => {
+      const circle = { 'core/one.ts': write('./two.ts'), 'core/two.ts': write('./three.ts'), 'core/three.ts': '' };
+      expect(filesInCircles(withFiles(circle))).toEqual([]);
+      expect(filesInCircles(withFiles({ ...circle, 'core/three.ts': write('./one.ts') }))).toHaveLength(3);
+    });
+  });
+
+  it.each(['void import(name);', 'require(name);', 'void import(`./${name}.ts`);', 'void import("./a" + ".ts");'])(
+    'no file at the end of %s',
+    (text) => {
+      expect(wrongImportsIn({ 'core/sample.ts': text })).toEqual(['computed: core/sample.ts → undefined']);
+    },
+  );
+
+  it('jose in core as soon as there is a floor for tokens', () => {
+    const jose = "import { jwtVerify } from 'jose';";
+    expect(wrongImportsIn({ 'core/sample.ts': jose })).toEqual([]);
+    expect(wrongImportsIn({ 'core/sample.ts': jose, 'tokens/sample.ts': jose })).toContain(
+      'package: core/sample.ts → jose',
+    );
+  });
 });
 
-it('gives the typed client nothing but types', () => {
-  const reached = files
-    .filter((path) => path.startsWith('lib/client/'))
-    .flatMap((path) => [...readFileSync(path, 'utf8').matchAll(/^import (?!type)[^;]*from '([^']+)'/gm)]);
-  expect(reached.map(([, target]) => target).filter((target) => target?.startsWith('./') !== true)).toEqual([]);
+describe('the size of lib/', () => {
+  const functions = files.flatMap(({ path, functions }) => functions.map((one) => ({ ...one, path })));
+
+  it('stays within the number of files and lines', () => {
+    expect(files.length).toBeLessThanOrEqual(limits.files);
+    expect(files.reduce((sum, { lines }) => sum + lines, 0)).toBeLessThanOrEqual(limits.lines);
+  });
+
+  it('has no longer file', () => {
+    expect(files.filter(({ lines }) => lines > limits.longestFile).map(({ path }) => path)).toEqual([]);
+  });
+
+  it('has no more functions over 60 lines', () => {
+    const long = functions
+      .filter(({ lines }) => lines > 60)
+      .map(({ path, name, lines }) => `${path} ${name}: ${lines}`);
+    expect(long.slice(limits.longFunctions)).toEqual([]);
+  });
+
+  it('has no more complex function', () => {
+    expect(functions.filter(({ complexity }) => complexity > limits.complexity)).toEqual([]);
+  });
+
+  it('is counted as a reader counts', () => {
+    const text = [
+      'const outer = (a, b) => {',
+      '  if (a) return b ?? 1;',
+      '  for (const x of a) inner(x);',
+      '  function inner(x) {',
+      '    try { return x ? 1 : 2 } catch { while (x) x &&= x - 1 }',
+      '    switch (x) { case 1: case 2: return; default: return x?.y || 3 }',
+      '  }',
+      '};',
+      '',
+    ].join('\n');
+    const { lines, functions } = read('core/sample.ts', text);
+    expect(lines).toBe(8);
+    expect(functions).toEqual<FunctionSize[]>([
+      { name: 'outer', lines: 8, complexity: 4 },
+      { name: 'inner', lines: 4, complexity: 8 },
+    ]);
+  });
 });

@@ -1,0 +1,123 @@
+import ts from 'typescript';
+
+/** What one module asks of others, and how large and branched its functions are: read from the syntax tree. */
+export interface SourceFile {
+  /** Relative to the root of the sources, with slashes. */
+  readonly path: string;
+  readonly lines: number;
+  /** Every specifier, whatever the syntax; `undefined` for one that is computed, which no test can follow. */
+  readonly imports: readonly (string | undefined)[];
+  /** The imports that leave something in the emitted module. */
+  readonly runtimeImports: readonly (string | undefined)[];
+  readonly functions: readonly FunctionSize[];
+}
+
+export interface FunctionSize {
+  readonly name: string;
+  readonly lines: number;
+  /** McCabe's count: 1, and 1 more for each place where the function can go two ways. Inner functions count for themselves. */
+  readonly complexity: number;
+}
+
+interface Reference {
+  readonly specifier: string | undefined;
+  readonly isTypeOnly: boolean;
+}
+
+export function readSource(path: string, text: string): SourceFile {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const nodes = descendants(file);
+  const references = [
+    ...file.typeReferenceDirectives.map(({ fileName }) => ({ specifier: fileName, isTypeOnly: true })),
+    ...nodes.flatMap(referencesOf),
+  ];
+  return {
+    path,
+    lines: text.split('\n').length - 1,
+    imports: references.map(({ specifier }) => specifier),
+    runtimeImports: references.filter(({ isTypeOnly }) => !isTypeOnly).map(({ specifier }) => specifier),
+    functions: nodes.filter(hasBody).map((node) => ({
+      name: nameOf(node),
+      lines: lineAt(file, node.end) - lineAt(file, node.getStart()) + 1,
+      complexity: 1 + descendants(node, hasBody).filter(branches).length,
+    })),
+  };
+}
+
+/** All nodes below `node`; those that `isClosed` are listed, and not entered. */
+function descendants(node: ts.Node, isClosed: (node: ts.Node) => boolean = () => false): ts.Node[] {
+  const found: ts.Node[] = [];
+  const visit = (child: ts.Node): void => {
+    found.push(child);
+    if (!isClosed(child)) ts.forEachChild(child, visit);
+  };
+  ts.forEachChild(node, visit);
+  return found;
+}
+
+function referencesOf(node: ts.Node): Reference[] {
+  if (ts.isImportDeclaration(node)) return [reference(node.moduleSpecifier, isTypeOnlyImport(node))];
+  if (ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined)
+    return [reference(node.moduleSpecifier, node.isTypeOnly)];
+  if (ts.isImportEqualsDeclaration(node) && ts.isExternalModuleReference(node.moduleReference))
+    return [reference(node.moduleReference.expression, node.isTypeOnly)];
+  if (ts.isImportTypeNode(node))
+    return [reference(ts.isLiteralTypeNode(node.argument) ? node.argument.literal : undefined, true)];
+  if (ts.isCallExpression(node) && isLoader(node.expression)) return [reference(node.arguments[0], false)];
+  return [];
+}
+
+function reference(specifier: ts.Node | undefined, isTypeOnly: boolean): Reference {
+  return {
+    specifier: specifier !== undefined && ts.isStringLiteralLike(specifier) ? specifier.text : undefined,
+    isTypeOnly,
+  };
+}
+
+/** With `verbatimModuleSyntax` only `import type` disappears; `import { type X }` still loads the module. */
+function isTypeOnlyImport(node: ts.ImportDeclaration): boolean {
+  return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
+}
+
+/** `import(…)`, `require(…)` and their methods, such as `require.resolve(…)`. */
+function isLoader(callee: ts.Expression): boolean {
+  if (callee.kind === ts.SyntaxKind.ImportKeyword) return true;
+  if (ts.isPropertyAccessExpression(callee)) return callee.name.text === 'require' || isLoader(callee.expression);
+  return ts.isIdentifier(callee) && callee.text === 'require';
+}
+
+function hasBody(node: ts.Node): boolean {
+  return ts.isFunctionLike(node) && 'body' in node && node.body !== undefined;
+}
+
+const branching = new Set([
+  ts.SyntaxKind.IfStatement,
+  ts.SyntaxKind.ConditionalExpression,
+  ts.SyntaxKind.ForStatement,
+  ts.SyntaxKind.ForInStatement,
+  ts.SyntaxKind.ForOfStatement,
+  ts.SyntaxKind.WhileStatement,
+  ts.SyntaxKind.DoStatement,
+  ts.SyntaxKind.CaseClause,
+  ts.SyntaxKind.CatchClause,
+  ts.SyntaxKind.AmpersandAmpersandToken,
+  ts.SyntaxKind.BarBarToken,
+  ts.SyntaxKind.QuestionQuestionToken,
+  ts.SyntaxKind.AmpersandAmpersandEqualsToken,
+  ts.SyntaxKind.BarBarEqualsToken,
+  ts.SyntaxKind.QuestionQuestionEqualsToken,
+]);
+
+function branches(node: ts.Node): boolean {
+  return branching.has(node.kind);
+}
+
+function nameOf(node: ts.Node): string {
+  const named = ts.isArrowFunction(node) || ts.isFunctionExpression(node) ? node.parent : node;
+  const name = (named as ts.NamedDeclaration).name;
+  return name === undefined ? '(anonymous)' : name.getText();
+}
+
+function lineAt(file: ts.SourceFile, position: number): number {
+  return file.getLineAndCharacterOfPosition(position).line;
+}
