@@ -3,7 +3,7 @@ import type { RequestListener, Server } from 'node:http';
 
 export interface Listener {
   readonly port: number;
-  /** Nothing is answered before the application is there. */
+  /** Requests that came earlier are served now. */
   serve(handler: RequestListener): void;
   close(): Promise<void>;
 }
@@ -14,19 +14,22 @@ export class PortTakenError extends Error {
 }
 
 /**
- * Listens where `localhost` may lead, and nowhere else: on 127.0.0.1 and, where the machine has it, on ::1.
+ * Listens where `localhost` may lead, and nowhere else: on 127.0.0.1 and, where the machine has it, on ::1. Requests that come
+ * before there is a handler wait for it.
  *
  * @param port 0 picks a free one
  * @throws {PortTakenError}
  */
 export async function listenOnLocalhost(port: number): Promise<Listener> {
-  const first = createServer();
+  const ready = Promise.withResolvers<RequestListener>();
+  const onRequest: RequestListener = (req, res) => void ready.promise.then((handler) => handler(req, res));
+  const first = createServer(onRequest);
   const servers = [first];
   await listen(first, port, '127.0.0.1');
   const address = first.address();
   if (typeof address !== 'object' || address === null) throw new Error('The server has no port.');
 
-  const second = createServer();
+  const second = createServer(onRequest);
   try {
     await listen(second, address.port, '::1');
     servers.push(second);
@@ -39,7 +42,7 @@ export async function listenOnLocalhost(port: number): Promise<Listener> {
   }
   return {
     port: address.port,
-    serve: (handler) => servers.forEach((server) => server.on('request', handler)),
+    serve: (handler) => ready.resolve(handler),
     close: async () => {
       await Promise.all(servers.map(close));
     },

@@ -57,7 +57,9 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
   // @supabase/lite reads its bcrypt cost from the environment only; 10 makes every sign-in here wait for nothing.
   process.env['LITE_AUTH_BCRYPT_COST'] ??= '4';
 
-  const server = createServer();
+  // The port must be known first; requests that come before there is a handler wait for it.
+  const ready = Promise.withResolvers<Handle>();
+  const server = createServer((req, res) => void ready.promise.then((handle) => serveRequest(handle, url, req, res)));
   server.listen(port, host);
   await once(server, 'listening');
   const address = server.address();
@@ -107,15 +109,15 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
   await connection.exec(welcomeTrigger);
 
   const githubStandIn = createGithubStandIn(github);
-  const handle = (request: Request): Response | Promise<Response> => {
+  const handle: Handle = (request) => {
     const { pathname } = new URL(request.url);
     return pathname.startsWith(`${githubPath}/`)
       ? githubStandIn(request, pathname.slice(githubPath.length))
       : // No peer address: lite's admin mode, which would read every row, stays out of reach.
         app.fetch(request, { peerAddress: null });
   };
-  server.on('request', (req, res) => void serveRequest(handle, url, req, res));
   await seedDemoUser({ handle, url, publishableKey, outbox });
+  ready.resolve(handle);
 
   return {
     url,
@@ -130,8 +132,10 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
   };
 }
 
+type Handle = (request: Request) => Response | Promise<Response>;
+
 interface SeedContext {
-  readonly handle: (request: Request) => Response | Promise<Response>;
+  readonly handle: Handle;
   readonly url: string;
   readonly publishableKey: string;
   readonly outbox: Outbox;

@@ -1,0 +1,26 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { listenOnLocalhost } from '../../example-app/listen.ts';
+
+it('serves a request that comes before the application is there, once it is', async () => {
+  const listener = await listenOnLocalhost(0);
+  try {
+    const early = request({
+      host: '127.0.0.1',
+      port: listener.port,
+      method: 'POST',
+      headers: { expect: '100-continue' },
+    });
+    early.flushHeaders();
+    // Node says so when it has read the request, just before it hands it to its listeners.
+    await once(early, 'continue');
+    early.end('a body');
+    listener.serve((req, res) => void text(req).then((body) => res.end(`${req.method ?? ''} ${body}`)));
+    const [answer] = (await once(early, 'response')) as [IncomingMessage];
+    expect(await text(answer)).toBe('POST a body');
+  } finally {
+    await listener.close();
+  }
+});
