@@ -103,6 +103,11 @@ export const errorTable = {
     message: 'This account may not sign in. Contact the people who run this application.',
     when: 'The backend reports the user as banned.',
   },
+  organization_required: {
+    status: 403,
+    message: 'This application is for the members of one organization. Sign in with an account that belongs to it.',
+    when: 'A sign-in ended outside of the organization that the option `organizationId` names.',
+  },
   sign_in_incomplete: {
     status: 403,
     message: 'Sign-in needs one more step at the provider. Please sign in again and follow its instructions.',

@@ -17,7 +17,18 @@ export interface AccessTokenClaims {
 }
 
 /** The signed-in person, as WorkOS describes them. */
-export interface B2bUser {
+export interface B2bUser extends B2bPublicUser {
+  /** Whether WorkOS knows that the address is theirs. Match accounts by address only where this is true. */
+  readonly emailVerified?: boolean;
+  /** Your own id for them, where you gave WorkOS one. */
+  readonly externalId?: string | null;
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** Such as `en-US`. */
+  readonly locale?: string | null;
+}
+
+/** What the session route shows of a `B2bUser`. */
+export interface B2bPublicUser {
   readonly id: string;
   readonly email: string;
   readonly firstName?: string | null;
@@ -79,7 +90,7 @@ export interface B2bSessionBody {
   readonly authenticated: true;
   readonly sessionId?: string;
   readonly organizationId?: string;
-  readonly user: B2bUser;
+  readonly user: B2bPublicUser;
 }
 
 /** `GET /auth/session` of the backend adapter. */

@@ -327,6 +327,59 @@ describe('onSignIn', () => {
     },
   );
 
+  it('is told all that WorkOS says of the person and of the sign-in', async () => {
+    const tokens = { provider: 'GoogleOAuth', access_token: 'a', refresh_token: 'r', expires_at: 0, scopes: ['mail'] };
+    const profile = { emailVerified: false, externalId: 'crm-7', metadata: { plan: 'pro' }, locale: 'de-DE' };
+    const user = { ...demoUsers.oneOrganization, id: 'user_01PROFILE', ...profile };
+    const [{ id: organizationId }] = user.organizations;
+    app.workos.users.set(user.id, user);
+    app.workos.switches.extraAnswer = { oauth_tokens: tokens };
+    const calls: B2bSignIn[] = [];
+    await withHook(
+      (signIn) => void calls.push(signIn),
+      async (hooked) => {
+        const visitor = await hooked.signedIn(user);
+        await hooked.signedIn();
+        app.workos.switches.extraAnswer = { authentication_method: null, oauth_tokens: null };
+        await hooked.signedIn();
+        provider.clock.advance(310_000);
+        const { json } = await visitor.get('/api/me');
+        expect(json.user).toMatchObject(profile);
+      },
+    );
+    app.workos.switches.extraAnswer = {};
+    const [all, personal, nulls] = calls as [B2bSignIn, B2bSignIn, B2bSignIn];
+    expect(all).toMatchObject({
+      session: { user: profile },
+      organizationId,
+      authenticationMethod: 'Password',
+      oauthTokens: { accessToken: 'a', refreshToken: 'r', expiresAt: 0, scopes: ['mail'] },
+    });
+    const missing = { emailVerified: true, externalId: null, metadata: {}, locale: null };
+    expect(personal.session.user).toMatchObject(missing);
+    expect(Object.keys(nulls).sort()).toEqual(['req', 'returnTo', 'session']);
+  });
+
+  it('is told which organization the sign-in was started for, whichever it ended in', async () => {
+    const calls: B2bSignIn[] = [];
+    await withHook(
+      (signIn) => void calls.push(signIn),
+      async (hooked, visitor) => {
+        const start = await visitor.get('/login?organization_id=org_01ASKED');
+        const asked = new URL(start.location);
+        asked.searchParams.delete('organization_id');
+        await visitor.get((await app.workos.authorize(asked, { user: demoUsers.oneOrganization })).href);
+        await hooked.signedIn();
+      },
+    );
+    const [{ id }] = demoUsers.oneOrganization.organizations;
+    const seen = calls.map(({ requestedOrganizationId, organizationId }) => [requestedOrganizationId, organizationId]);
+    expect(seen).toEqual([
+      ['org_01ASKED', id],
+      [undefined, undefined],
+    ]);
+  });
+
   itAtRoot.each([
     ['/tenants/1?x#y', '/tenants/1?x#y'],
     ['https://evil.example/', '/a'],

@@ -15,7 +15,7 @@ import { contentOf } from './content.ts';
 import type { SealedContent } from './content.ts';
 import { fitToCookie } from './flow-cookie.ts';
 import type { Flow } from './flow-cookie.ts';
-import type { OnB2bSignIn } from './hook.ts';
+import type { B2bSignIn, OnB2bSignIn } from './hook.ts';
 import { chooserPage } from './chooser-page.ts';
 import type { Organization } from './chooser-page.ts';
 import { chosenOrganization, selectionOf } from './organization-selection.ts';
@@ -143,11 +143,14 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     if (answer.kind === 'selection') return answer;
     const content = contentOf(answer.response, Math.floor(parts.now() / 1000));
     const session = await verified(content);
-    await refuseSignedOut(flow, session.sessionId);
+    const { sessionId, organizationId } = session;
+    if (parts.organizationId !== undefined && organizationId !== parts.organizationId) {
+      throw new AuthError('organization_required');
+    }
+    await refuseSignedOut(flow, sessionId);
     await writer.refuseTooLarge(content, session.user.id);
     const returnTo = exchange.returnTo(flow.returnTo);
-    const hook = await parts.onSignIn?.({ session, req: exchange.req, returnTo });
-    const { sessionId, organizationId } = session;
+    const hook = await parts.onSignIn?.(signInOf({ session, req: exchange.req, returnTo }, flow, answer.response));
     emit({
       type: 'signed_in',
       userId: session.user.id,
@@ -187,6 +190,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
       if (selection === undefined) throw signInError(failure, error);
       const { pendingAuthenticationToken: token, organizations } = selection;
       const wanted = organizations.find(({ id }) => id === wantedOrganization);
+      if (wanted === undefined && parts.organizationId !== undefined) throw new AuthError('organization_required');
       if (wanted === undefined) return selection;
       return authenticate(() => parts.provider.selectOrganization(token, wanted.id, client), undefined, client);
     }
@@ -205,6 +209,23 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   }
 
   return { path: parts.callbackPath, option: 'callbackPath', hasGetEffects: true, get };
+}
+
+/** Everything that the hook may want to know of a sign-in. */
+function signInOf(
+  signIn: Pick<B2bSignIn, 'session' | 'req' | 'returnTo'>,
+  { organizationId: requestedOrganizationId }: Flow,
+  { authenticationMethod, oauthTokens }: AuthenticationResponse,
+): B2bSignIn {
+  const { organizationId } = signIn.session;
+  return {
+    ...signIn,
+    ...(organizationId === undefined ? {} : { organizationId }),
+    ...(requestedOrganizationId === undefined ? {} : { requestedOrganizationId }),
+    // The wire may say null for either.
+    ...(authenticationMethod ? { authenticationMethod } : {}),
+    ...(oauthTokens ? { oauthTokens } : {}),
+  };
 }
 
 function isOutage(failure: unknown): boolean {

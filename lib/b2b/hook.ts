@@ -5,6 +5,22 @@ export interface B2bSignIn {
   readonly session: B2bSession;
   readonly req: IncomingMessage;
   readonly returnTo: string;
+  /** The session's organization, from the verified access token; absent for a personal session. */
+  readonly organizationId?: string;
+  /** What the sign-in was started for: the option `organizationId`, else `organization_id` of the query. Asked for, not granted. */
+  readonly requestedOrganizationId?: string;
+  /** As WorkOS names it: `Password`, `SSO`, `GoogleOAuth`, … */
+  readonly authenticationMethod?: string;
+  /** The social provider's own tokens, where WorkOS is set up to return them. They are in no cookie: keep what you need. */
+  readonly oauthTokens?: OAuthTokens;
+}
+
+export interface OAuthTokens {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  /** Seconds since the epoch; 0 for a token that does not expire. */
+  readonly expiresAt: number;
+  readonly scopes: readonly string[];
 }
 
 /** Where to go instead of `returnTo`, sanitised like it; nothing keeps `returnTo`. */

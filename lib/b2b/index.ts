@@ -113,12 +113,13 @@ function sessionRoute({ sessionPath }: B2bOptions): AuthRoute {
 
 function sessionBody(session: Session): B2bSessionBody | undefined {
   if (session.adapter !== 'b2b') return undefined;
-  const { sessionId, organizationId, user } = session;
+  const { sessionId, organizationId } = session;
+  const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = session.user;
   return {
     authenticated: true,
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(organizationId === undefined ? {} : { organizationId }),
-    user,
+    user: { id, email, firstName, lastName, profilePictureUrl },
   };
 }
 
@@ -142,5 +143,5 @@ export type {
 export type { OnError } from '../http/definition.ts';
 export type { CookieOptions } from '../http/shared-options.ts';
 export type { B2bAuthOptions } from './options.ts';
-export type { B2bSignIn, OnB2bSignIn, SignInHookResult } from './hook.ts';
+export type { B2bSignIn, OAuthTokens, OnB2bSignIn, SignInHookResult } from './hook.ts';
 export type * from '../types.ts';

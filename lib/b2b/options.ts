@@ -30,7 +30,10 @@ export interface B2bAuthOptions extends SharedAuthOptions {
   readonly logoutPath?: string;
   /** Default `/auth/session`. */
   readonly sessionPath?: string;
-  /** Signs everybody in to this organization, unless `organization_id` in the query says otherwise. */
+  /**
+   * Signs everybody in to this organization and nobody without it: `organization_id` in the query is ignored, and a sign-in that ends
+   * anywhere else is a 403 `organization_required`. It is no guard: sessions that began elsewhere need `requireSession`.
+   */
   readonly organizationId?: string;
   /** Where WorkOS sends the browser after sign-out: an absolute URL or a root-relative path. Default: the application's origin. */
   readonly logoutReturnTo?: string;

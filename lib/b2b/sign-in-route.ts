@@ -56,7 +56,7 @@ export async function startFlow(parts: SignInParts, exchange: Exchange, start: F
   const { codeVerifier, codeChallenge } = await provider.createVerifier();
   const state = createState();
   const passedOn = passedOnParameters(start.query, start.screen);
-  const organizationId = passedOn.organizationId ?? parts.organizationId;
+  const organizationId = parts.organizationId ?? passedOn.organizationId;
   const writes: readonly CookieWrite[] = await flows.start(
     {
       state,

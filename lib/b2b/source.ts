@@ -8,6 +8,7 @@ import {
   createChunksFinder,
 } from '../core/cookie-chunks.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { isRecord } from '../core/is-record.ts';
 import type { KeySet } from '../core/key-set.ts';
 import { readToken } from '../core/token.ts';
 import { AuthError } from '../errors.ts';
@@ -112,12 +113,23 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
 
 function sessionOf(content: SealedContent, claims: B2bSession['claims']): B2bSession {
   const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = content.user;
+  const { emailVerified, externalId, metadata, locale } = content.user;
   const { impersonator } = content;
   const sessionId = sessionIdOf(claims);
   const { org_id: organizationId } = claims;
   return {
     adapter: 'b2b',
-    user: { id, email, firstName, lastName, profilePictureUrl },
+    user: {
+      id,
+      email,
+      firstName,
+      lastName,
+      profilePictureUrl,
+      emailVerified: emailVerified === true,
+      externalId: textOrNull(externalId),
+      metadata: textsIn(metadata),
+      locale: textOrNull(locale),
+    },
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(typeof organizationId === 'string' && organizationId !== '' ? { organizationId } : {}),
     ...(impersonator === undefined
@@ -127,4 +139,13 @@ function sessionOf(content: SealedContent, claims: B2bSession['claims']): B2bSes
     claims,
     expiresAt: claims.exp * 1000,
   };
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function textsIn(metadata: unknown): Record<string, string> {
+  const entries = isRecord(metadata) ? Object.entries(metadata) : [];
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 }

@@ -12,6 +12,7 @@ export type {
 export type { CallOptions, ClientError, ClientErrorCode, ClientOptions, ClientResult } from './send.ts';
 export type {
   B2bSessionBody,
+  B2bPublicUser,
   B2bUser,
   BackendSessionBody,
   BackendUser,

@@ -165,7 +165,8 @@ const start = (session: B2bTestSession): Started => ({ id: session.sessionId ?? 
 function userOf({ user = {} }: B2bTestSession): B2bUser {
   const { email = 'user@example.com' } = user;
   const id = `user_${createHash('sha256').update(email).digest('hex').slice(0, 24)}`;
-  return { id, email, firstName: null, lastName: null, profilePictureUrl: null, ...user };
+  const names = { firstName: null, lastName: null, profilePictureUrl: null };
+  return { id, email, ...names, emailVerified: true, externalId: null, metadata: {}, locale: null, ...user };
 }
 
 interface Issued {
@@ -184,13 +185,15 @@ function toWire({ accessToken, refreshToken, user }: Issued, { organizationId, i
       object: 'user',
       id: user.id,
       email: user.email,
-      email_verified: true,
+      email_verified: user.emailVerified,
       first_name: user.firstName,
       last_name: user.lastName,
       profile_picture_url: user.profilePictureUrl,
-      metadata: {},
+      external_id: user.externalId,
+      metadata: user.metadata,
+      locale: user.locale,
     },
-    ...(organizationId === undefined ? {} : { organization_id: organizationId }),
+    organization_id: organizationId ?? null,
     ...(impersonator === undefined ? {} : { impersonator }),
   };
 }

@@ -12,6 +12,11 @@ export interface StandInUser {
   readonly firstName: string | null;
   readonly lastName: string | null;
   readonly profilePictureUrl?: string | null;
+  /** Default: true. */
+  readonly emailVerified?: boolean;
+  readonly externalId?: string | null;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly locale?: string | null;
   readonly organizations: readonly Membership[];
   /** Set where a member of staff acts as this user: every session of theirs is then an impersonation. */
   readonly impersonator?: { readonly email: string; readonly reason: string | null };
@@ -61,14 +66,14 @@ export function toWire(user: StandInUser) {
     object: 'user',
     id: user.id,
     email: user.email,
-    email_verified: true,
+    email_verified: user.emailVerified ?? true,
     first_name: user.firstName,
     last_name: user.lastName,
     profile_picture_url: user.profilePictureUrl ?? null,
     last_sign_in_at: createdAt,
-    locale: null,
-    external_id: null,
-    metadata: {},
+    locale: user.locale ?? null,
+    external_id: user.externalId ?? null,
+    metadata: user.metadata ?? {},
     created_at: createdAt,
     updated_at: createdAt,
   };
@@ -80,15 +85,15 @@ export function toSdkUser(user: StandInUser) {
     object: 'user' as const,
     id: user.id,
     email: user.email,
-    emailVerified: true,
+    emailVerified: user.emailVerified ?? true,
     name: null,
     firstName: user.firstName,
     lastName: user.lastName,
     profilePictureUrl: user.profilePictureUrl ?? null,
     lastSignInAt: createdAt,
-    locale: null,
-    externalId: null,
-    metadata: {},
+    locale: user.locale ?? null,
+    externalId: user.externalId ?? null,
+    metadata: { ...user.metadata },
     createdAt,
     updatedAt: createdAt,
   };
