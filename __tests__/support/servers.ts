@@ -8,10 +8,10 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Serves a handler on a free port of the loopback address. */
-export async function serve(handler: http.RequestListener): Promise<RunningServer> {
+/** Serves a handler on the loopback address, on a free port unless told otherwise. */
+export async function serve(handler: http.RequestListener, wantedPort = 0): Promise<RunningServer> {
   const server = http.createServer(handler);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(wantedPort, '127.0.0.1', resolve));
   // A test that fails before it closes its server must not keep the run from ending.
   server.unref();
   const { port } = server.address() as AddressInfo;

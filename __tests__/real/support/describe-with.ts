@@ -12,3 +12,11 @@ export function describeWith(
   const register = values.includes('') ? describe.skip : describe;
   register(name, () => suite(...values));
 }
+
+/** For what every GoTrue shows. */
+export const describeGoTrue = (name: string, suite: () => void): void =>
+  describeWith(['GOTRUE_URL', 'GOTRUE_JWT_SECRET'], name, suite);
+
+/** For what needs other settings: `startProject({ … })` starts a process of its own. */
+export const describeOwnGoTrue = (name: string, suite: () => void): void =>
+  describeWith(['GOTRUE_BIN', 'GOTRUE_DATABASE_URL'], name, suite);

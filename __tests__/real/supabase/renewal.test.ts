@@ -1,0 +1,188 @@
+import { postForm } from '../../support/backend-app.ts';
+import { cookieName, expiry, sessionOf, startRealApp, useRealApp } from '../support/application.ts';
+import type { RealApp } from '../support/application.ts';
+import { describeOwnGoTrue } from '../support/describe-with.ts';
+import { createSigningKey } from '../support/gotrue.ts';
+import type { Visitor } from '../../support/visitor.ts';
+
+const keys = [createSigningKey('only')];
+/** Long enough to be seen alive, short enough to be waited for. */
+const settings = { GOTRUE_JWT_EXP: '4' };
+
+/** The clock allowance is over by then: during an outage a token may be served for five seconds more. */
+const afterAllowance = 5_500;
+
+const refreshes = '/token?grant_type=refresh_token';
+
+/** The same browser, at another process of the application. */
+function movedTo(app: RealApp, visitor: Visitor): Visitor {
+  const moved = app.visitor();
+  visitor.cookies.forEach((value, name) => moved.cookies.set(name, value));
+  return moved;
+}
+
+describeOwnGoTrue('renewal of a session', () => {
+  const real = useRealApp({ gotrue: { keys, settings }, options: { timeoutMs: 1_000 } });
+
+  /** A visitor whose access token has just expired. */
+  async function expired(afterMs?: number): Promise<Visitor> {
+    const visitor = await real.app.signedIn(await real.project.addUser());
+    await expiry(visitor, afterMs);
+    real.project.proxy.passed.splice(0);
+    real.app.events.splice(0);
+    return visitor;
+  }
+
+  const renewals = (): number => real.project.proxy.to(refreshes).length;
+
+  it('happens once for fifty requests at once, and for stragglers with the old cookie', async () => {
+    const visitor = await expired();
+    const straggler = movedTo(real.app, visitor);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => visitor.getJson('/api/me')));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect((await straggler.getJson('/api/me')).status).toBe(200);
+    expect(renewals()).toBe(1);
+    expect(real.app.eventTypes()).toEqual(['session_refreshed']);
+  });
+
+  it('goes on for as long as the visitor comes back', async () => {
+    const visitor = await expired();
+    const tokens = new Set([sessionOf(visitor).refresh_token]);
+    for (let turn = 0; turn < 3; turn += 1) {
+      expect((await visitor.getJson('/auth/session')).status).toBe(200);
+      tokens.add(sessionOf(visitor).refresh_token);
+      await expiry(visitor);
+    }
+    expect(tokens.size).toBe(4);
+  });
+
+  it('waits for the end of an outage, and ends no session meanwhile', async () => {
+    const visitor = await expired(afterAllowance);
+    real.project.proxy.break(/./, { status: 503 });
+    const during = await visitor.getJson('/auth/session');
+    expect([during.status, during.setCookies]).toEqual([503, []]);
+    expect(Number(during.headers['retry-after'])).toBeGreaterThan(0);
+    real.project.proxy.heal();
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('survives a lost answer, although its token is spent', async () => {
+    const visitor = await expired();
+    real.project.proxy.break(/refresh_token/, 'lost', 1);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    await expiry(visitor);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('survives several lost answers', async () => {
+    const visitor = await expired(afterAllowance);
+    real.project.proxy.break(/refresh_token/, 'lost');
+    expect((await visitor.getJson('/auth/session')).status).toBe(503);
+    real.project.proxy.heal();
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('uses an answer that came after the request had given up', async () => {
+    const visitor = await expired(afterAllowance);
+    real.project.proxy.break(/refresh_token/, { delay: 2_500 }, 1);
+    expect((await visitor.getJson('/auth/session')).status).toBe(503);
+    expect((await visitor.getJson('/auth/session')).status).toBe(503);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    expect(renewals()).toBe(1);
+  });
+
+  it.each(['ban', 'delete', 'sign-out elsewhere'])('ends the session after a %s, with one call', async (end) => {
+    const user = await real.project.addUser();
+    const visitor = await real.app.signedIn(user);
+    const client = movedTo(real.app, visitor);
+    const { access_token: token } = sessionOf(visitor);
+    if (end === 'ban') await real.project.admin(`/admin/users/${user.id}`, 'PUT', { ban_duration: '1h' });
+    else if (end === 'delete') await real.project.admin(`/admin/users/${user.id}`, 'DELETE');
+    else await real.project.ask('/logout?scope=local', 'POST', {}, token);
+    await expiry(visitor);
+    real.project.proxy.passed.splice(0);
+    const answer = await visitor.getJson('/auth/session');
+    expect([answer.status, visitor.cookies.has(cookieName)]).toEqual([401, false]);
+    expect((await client.getJson('/auth/session')).status).toBe(401);
+    expect(renewals()).toBe(1);
+    expect(real.app.eventTypes()).toContain('session_ended');
+  });
+
+  it('keeps a sign-out, also for a copied cookie', async () => {
+    const visitor = await real.app.signedIn(await real.project.addUser());
+    const copy = movedTo(real.app, visitor);
+    await visitor.postJson('/auth/logout');
+    expect((await copy.getJson('/auth/session')).status).toBe(401);
+    await new Promise((resolve) => setTimeout(resolve, 4_500));
+    expect((await copy.getJson('/auth/session')).status).toBe(401);
+  });
+
+  it.each([300, 2_000, 6_000])('comes first where somebody signs out %d ms after expiry', async (afterMs) => {
+    const visitor = await real.app.signedIn(await real.project.addUser());
+    const { refresh_token: token } = sessionOf(visitor);
+    await expiry(visitor, afterMs);
+    real.project.proxy.passed.splice(0);
+    expect((await postForm(visitor, '/auth/logout', {})).status).toBe(303);
+    // GoTrue: 403 {"code":"bad_jwt","message":"invalid JWT: unable to parse or verify signature, token has invalid claims: token is expired"}
+    expect(real.project.proxy.to('/logout').map(({ status }) => status)).toEqual([204]);
+    expect((await real.project.refresh(token)).status).toBe(400);
+  });
+
+  it.each([-300, 300, 2_000, 6_000])(
+    'comes first where the client is asked for %d ms after expiry',
+    async (afterMs) => {
+      const visitor = await expired(afterMs);
+      const { data, error } = await real.app.asVisitor(visitor, (client) => client.auth.getUser());
+      expect([typeof data.user?.id, error]).toEqual(['string', null]);
+    },
+  );
+});
+
+describe.each([0, 10])('with a reuse interval of %d s', (interval) => {
+  describeOwnGoTrue('two processes that share nothing', () => {
+    const real = useRealApp({
+      gotrue: { keys, settings: { ...settings, GOTRUE_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: String(interval) } },
+    });
+    let other: RealApp;
+    beforeAll(async () => {
+      other = await startRealApp(real.project);
+    });
+    afterAll(() => other.close());
+
+    it('both renew one session, one after the other', async () => {
+      const visitor = await real.app.signedIn(await real.project.addUser());
+      const moved = movedTo(other, visitor);
+      await expiry(visitor);
+      expect((await visitor.getJson('/auth/session')).status).toBe(200);
+      expect((await moved.getJson('/auth/session')).status).toBe(200);
+      await expiry(visitor);
+      await expiry(moved);
+      expect((await visitor.getJson('/auth/session')).status).toBe(200);
+      expect((await moved.getJson('/auth/session')).status).toBe(200);
+    });
+
+    it('both renew one session at the same moment', async () => {
+      const visitor = await real.app.signedIn(await real.project.addUser());
+      const moved = movedTo(other, visitor);
+      await expiry(visitor);
+      const answers = await Promise.all([visitor, moved].map((each) => each.getJson('/auth/session')));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    });
+
+    it('end a session whose token was spent two renewals ago, as GoTrue does', async () => {
+      const visitor = await real.app.signedIn(await real.project.addUser());
+      const thief = movedTo(other, visitor);
+      for (let turn = 0; turn < 3; turn += 1) {
+        await expiry(visitor);
+        expect((await visitor.getJson('/auth/session')).status).toBe(200);
+      }
+      // Long enough for every reuse interval.
+      await new Promise((resolve) => setTimeout(resolve, interval * 1000));
+      const answer = await thief.getJson('/auth/session');
+      expect([answer.status, thief.cookies.has(cookieName)]).toEqual([401, false]);
+      await expiry(visitor);
+      expect((await visitor.getJson('/auth/session')).status).toBe(401);
+    });
+  });
+});

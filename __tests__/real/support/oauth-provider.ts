@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { serve } from '../../support/servers.ts';
+import { sendJson } from '../../support/hosts.ts';
+
+/** The person at the provider; without `email` it tells nothing but who it is. */
+export interface Person {
+  readonly sub: string;
+  readonly email?: string;
+}
+
+export type OAuthProvider = Awaited<ReturnType<typeof startOAuthProvider>>;
+
+/** An OAuth provider with Keycloak's three endpoints. It asks no questions: the test says what the person answers. */
+export async function startOAuthProvider(port: number) {
+  let person: Person = { sub: randomUUID() };
+  let refusal: string | undefined;
+  const people = new Map<string, Person>();
+  const server = await serve((req, res) => {
+    const url = new URL(req.url ?? '/', 'http://provider');
+    if (url.pathname.endsWith('/auth')) {
+      const back = new URL(url.searchParams.get('redirect_uri') ?? '');
+      const code = randomUUID();
+      people.set(code, person);
+      back.searchParams.set('state', url.searchParams.get('state') ?? '');
+      if (refusal === undefined) back.searchParams.set('code', code);
+      else back.searchParams.set('error', refusal);
+      res.writeHead(302, { location: back.href }).end();
+    } else if (url.pathname.endsWith('/token')) {
+      const chunks: Buffer[] = [];
+      req.on('data', (chunk: Buffer) => chunks.push(chunk));
+      req.on('end', () => {
+        const code = new URLSearchParams(Buffer.concat(chunks).toString()).get('code') ?? '';
+        sendJson(res, { access_token: code, token_type: 'bearer', expires_in: 300 });
+      });
+    } else {
+      const { sub, email } = people.get(req.headers.authorization?.slice('Bearer '.length) ?? '') ?? { sub: '' };
+      sendJson(res, { sub, name: 'Ada', ...(email === undefined ? {} : { email, email_verified: true }) });
+    }
+  }, port);
+
+  return {
+    /** Signs this person in from now on. */
+    signIn(next: Person) {
+      person = next;
+      refusal = undefined;
+    },
+    /** Answers with this error from now on. */
+    refuse(error: string) {
+      refusal = error;
+    },
+    close: () => server.close(),
+  };
+}
