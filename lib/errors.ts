@@ -98,6 +98,11 @@ export const errorTable = {
       'New accounts cannot be created here. Sign in with an existing one, or ask the people who run this application.',
     when: 'Sign-up, or sign-in by e-mail, is switched off in the project.',
   },
+  signup_refused: {
+    status: 403,
+    message: 'This account cannot be created. Use another email address, or ask the people who run this application.',
+    when: 'A hook of the project refuses the new account.',
+  },
   user_banned: {
     status: 403,
     message: 'This account may not sign in. Contact the people who run this application.',
@@ -122,6 +127,11 @@ export const errorTable = {
     status: 409,
     message: 'An account with this e-mail address already exists. Sign in instead.',
     when: 'Sign-up for a known address, where the backend itself says so.',
+  },
+  identity_in_use: {
+    status: 409,
+    message: 'This sign-in is connected to another account already. Sign in with it instead, or choose another one.',
+    when: 'A sign-in method is to be connected to an account, and belongs to another one.',
   },
   payload_too_large: {
     status: 413,
@@ -178,6 +188,8 @@ export interface AuthErrorOptions {
   readonly retryAfter?: number;
   /** The methods that a 405 names in `Allow` (RFC 9110 §10.2.1). */
   readonly allow?: readonly string[];
+  /** Why, for operators: our verdict or the provider's error code, never its text. Events carry it, answers do not. */
+  readonly reason?: string | undefined;
 }
 
 /**
@@ -192,6 +204,8 @@ export class AuthError extends Error {
   /** Seconds. */
   readonly retryAfter: number | undefined;
   readonly allow: readonly string[] | undefined;
+  /** For operators; no answer shows it. */
+  readonly reason: string | undefined;
 
   constructor(code: AuthErrorCode, options: AuthErrorOptions = {}) {
     const row = errorTable[code];
@@ -200,6 +214,7 @@ export class AuthError extends Error {
     this.status = row.status;
     this.retryAfter = options.retryAfter;
     this.allow = options.allow;
+    this.reason = options.reason;
   }
 }
 

@@ -38,7 +38,10 @@ const events: EventRows = {
   },
   sign_in_failed: {
     when: 'A sign-in or sign-up came to nothing.',
-    fields: { code: 'an error code of the table above' },
+    fields: {
+      code: 'an error code of the table above',
+      reason: "our verdict (`role`) or the provider's error code (`unexpected_failure`)",
+    },
   },
   cookie_lost: {
     when: 'Cookies came too late: the response had already begun. Ask for the session before you stream.',

@@ -221,7 +221,11 @@ describe('the callback', () => {
     ['error_code=otp_expired', 400, 'link_expired'],
     ['error_code=over_email_send_rate_limit', 429, 'rate_limited'],
     ['error=invalid_request&error_code=bad_oauth_state', 400, 'invalid_state'],
-    ['error=server_error&error_code=unexpected_failure', 503, 'provider_unavailable'],
+    ['error=server_error', 503, 'provider_unavailable'],
+    // GoTrue: "Error getting user email from external provider".
+    ['error=server_error&error_code=unexpected_failure', 502, 'provider_refused'],
+    ['error=server_error&error_code=identity_already_exists', 409, 'identity_in_use'],
+    ['error=server_error&error_code=email_address_not_provided', 403, 'access_denied'],
     ['error=temporarily_unavailable', 503, 'provider_unavailable'],
     ['error=whatever&error_code=__proto__', 403, 'access_denied'],
     ['type=recovery&code=abc', 400, 'unsupported_flow'],
@@ -232,6 +236,16 @@ describe('the callback', () => {
     const answer = await app.visitor().getJson(`/auth/callback?${query}`);
     expect([answer.status, answer.json.error.code]).toEqual([status, code]);
     expect(app.eventTypes()).toContain('sign_in_failed');
+  });
+
+  it('tells the operators the provider’s code, and never what anybody wrote into the query', async () => {
+    await start();
+    await app.visitor().get('/auth/callback?error=server_error&error_code=unexpected_failure&error_description=Ada');
+    await app.visitor().get('/auth/callback?error=server_error&error_code=<b>a+secret</b>');
+    expect(app.events).toEqual([
+      { adapter: 'backend', type: 'sign_in_failed', code: 'provider_refused', reason: 'unexpected_failure' },
+      { adapter: 'backend', type: 'sign_in_failed', code: 'provider_refused' },
+    ]);
   });
 
   it('goes home with an error that a signed-in visitor comes back to, and with a mere message', async () => {

@@ -30,6 +30,23 @@ describe('a failed call', () => {
     [400, 'provider_disabled', 'unknown_provider'],
     [404, 'user_not_found', 'access_denied'],
     [403, 'a_code_of_tomorrow', 'access_denied'],
+    [400, 'oauth_client_state_not_found', 'invalid_state'],
+    [400, 'oauth_client_state_expired', 'invalid_state'],
+    [400, 'oauth_invalid_state', 'invalid_state'],
+    [422, 'identity_already_exists', 'identity_in_use'],
+    [404, 'invite_not_found', 'link_expired'],
+    [400, 'email_address_not_provided', 'access_denied'],
+    [422, 'user_sso_managed', 'access_denied'],
+    [400, 'phone_not_confirmed', 'access_denied'],
+    [400, 'phone_provider_disabled', 'signup_disabled'],
+    [422, 'anonymous_provider_disabled', 'signup_disabled'],
+    [404, 'sso_provider_not_found', 'unknown_provider'],
+    [422, 'sso_provider_disabled', 'unknown_provider'],
+    [404, 'saml_provider_disabled', 'unknown_provider'],
+    [403, 'unknown', 'access_denied'],
+    [400, 'unexpected_audience', 'provider_refused'],
+    [422, 'hook_payload_over_size_limit', 'provider_refused'],
+    [422, 'hook_payload_invalid_content_type', 'provider_refused'],
   ])('with %i %s is %s', (status, code, expected) => {
     expect(providerError(answered(status, code), undefined)).toMatchObject({ code: expected, retryAfter: undefined });
   });
@@ -39,6 +56,7 @@ describe('a failed call', () => {
     [422, 'hook_timeout'],
     [422, 'hook_timeout_after_retry'],
     [408, 'request_timeout'],
+    [422, 'sms_send_failed'],
     [408, undefined],
     [500, undefined],
     [503, 'invalid_credentials'],
@@ -91,6 +109,7 @@ describe('a rate limit', () => {
     [429, undefined, { message: 'after a while' }, 60],
     [429, undefined, { message: 'after 42 seconds', retryAfter: 7 }, 7],
     [400, 'over_email_send_rate_limit', { retryAfter: 8 }, 8],
+    [429, 'over_sms_send_rate_limit', {}, 60],
   ])('(%i %s %j) says when to come back', (status, code, more, retryAfter) => {
     expect(providerError(answered(status, code, more), undefined)).toMatchObject({ code: 'rate_limited', retryAfter });
   });
@@ -147,6 +166,12 @@ describe('a failure that a callback reports', () => {
     ['server_error', 'bad_oauth_callback', 'invalid_state', undefined],
     ['access_denied', 'over_request_rate_limit', 'rate_limited', 60],
     ['server_error', null, 'provider_unavailable', 5],
+    ['server_error', '', 'provider_unavailable', 5],
+    ['server_error', 'identity_already_exists', 'identity_in_use', undefined],
+    ['server_error', 'unexpected_failure', 'provider_refused', undefined],
+    ['server_error', 'hook_payload_over_size_limit', 'provider_refused', undefined],
+    ['server_error', 'a_code_of_tomorrow', 'provider_refused', undefined],
+    ['server_error', 'hook_timeout', 'provider_unavailable', 5],
     ['temporarily_unavailable', 'a_code_of_tomorrow', 'provider_unavailable', 5],
     ['access_denied', null, 'access_denied', undefined],
     ['anything', 'anything', 'access_denied', undefined],
@@ -154,6 +179,27 @@ describe('a failure that a callback reports', () => {
   ] as const)('%s %s is %s', (error, errorCode, code, retryAfter) => {
     expect(callbackError(error, errorCode)).toMatchObject({ code, retryAfter });
   });
+});
+
+describe('the reason, for operators,', () => {
+  it.each<[string | undefined, string | undefined]>([
+    ['user_banned', 'user_banned'],
+    ['a_code_of_tomorrow', 'a_code_of_tomorrow'],
+    [undefined, undefined],
+    ['Email address "ada@example.com" is invalid', undefined],
+    ['x'.repeat(65), undefined],
+    ['', undefined],
+  ])('of %j is %j', (code, reason) => {
+    expect(providerError(answered(400, code), undefined).reason).toBe(reason);
+    expect(providerError(answered(500, code), undefined).reason).toBe(reason);
+    expect(callbackError('server_error', code ?? null).reason).toBe(code === undefined ? 'server_error' : reason);
+  });
+});
+
+it.each(['email_address_not_provided', 'user_sso_managed'])('%s says what a visitor can do about it', (code) => {
+  const { message } = providerError(answered(422, code), undefined);
+  expect(message).not.toBe(providerError(answered(403, 'unknown'), undefined).message);
+  expect(callbackError('server_error', code).message).toBe(message);
 });
 
 it.each([

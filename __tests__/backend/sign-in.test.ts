@@ -46,6 +46,18 @@ describe('POST /auth/login', () => {
     expect(unknown.text).toBe(wrong.text);
   });
 
+  it('tells the operators which claim of a new token was refused', async () => {
+    await start({ standIn: { tokenClaims: { role: 'editor' } } });
+    const answer = await app.visitor().postJson('/auth/login', ada);
+    expect([answer.status, answer.json.error.code, answer.setCookies]).toEqual([502, 'token_rejected', []]);
+    expect(app.events).toContainEqual({
+      adapter: 'backend',
+      type: 'sign_in_failed',
+      code: 'token_rejected',
+      reason: 'role',
+    });
+  });
+
   it.each([
     '//evil.example',
     'https://evil.example/',

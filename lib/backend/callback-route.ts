@@ -7,6 +7,7 @@ import type { Exchange } from '../http/exchange.ts';
 import { redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
+import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 import type { RunAuthFlow } from './auth-flow.ts';
 import { flowMaxAge } from './flow-state.ts';
@@ -62,7 +63,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
       if (query.has('message')) return redirect(303, '/');
       throw new AuthError('invalid_request');
     } catch (error) {
-      if (error instanceof AuthError) emit({ type: 'sign_in_failed', code: error.code });
+      if (error instanceof AuthError) emit(signInFailed(error));
       throw error;
     }
   }
@@ -139,7 +140,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
         ? code === 'pkce_code_verifier_not_found'
         : pending.every(({ kind }) => kind === 'mail') && !isForeignVerifier(code);
     if (!isMail || exchange.wantsJson) throw error;
-    emit({ type: 'sign_in_failed', code: error.code });
+    emit(signInFailed(error));
     return { ...noticePage(views.news(exchange, 'confirmed', returnTo)), isNegotiated: true };
   }
 

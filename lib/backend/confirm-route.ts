@@ -4,6 +4,7 @@ import { readFields } from '../http/body.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
+import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 import type { RunAuthFlow } from './auth-flow.ts';
 import { go } from './form-answers.ts';
@@ -54,7 +55,7 @@ export function confirmRoute(parts: ConfirmParts): AuthRoute {
   }
 
   async function refused(exchange: Exchange, link: Link, error: AuthError): Promise<Reply> {
-    emit({ type: 'sign_in_failed', code: error.code });
+    emit(signInFailed(error));
     const { returnTo } = link;
     // Pressed twice: the first time has done it.
     if (error.code === 'link_expired' && (await exchange.resolveSession()) !== null) return go(exchange, returnTo);

@@ -4,6 +4,7 @@ import type { Fields } from '../http/body.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { json, redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
+import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 import type { EmailConfirmationBody } from '../types.ts';
 import { FormProblem } from './credentials.ts';
@@ -71,7 +72,7 @@ export async function answerForm(
     return await submit(exchange, fields, returnTo);
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    emit({ type: 'sign_in_failed', code: error.code });
+    emit(signInFailed(error));
     if (exchange.wantsJson) throw error;
     if (ownPage !== undefined) {
       const state = { error: error.code, ...(returnTo === '/' ? {} : { returnTo }) };

@@ -38,6 +38,28 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     oauth_provider_not_supported: 'unknown_provider',
     provider_email_needs_verification: 'email_not_confirmed',
     user_not_found: 'access_denied',
+    oauth_client_state_not_found: 'invalid_state',
+    oauth_client_state_expired: 'invalid_state',
+    oauth_invalid_state: 'invalid_state',
+    identity_already_exists: 'identity_in_use',
+    invite_not_found: 'link_expired',
+    email_address_not_provided: 'access_denied',
+    user_sso_managed: 'access_denied',
+    phone_not_confirmed: 'access_denied',
+    phone_provider_disabled: 'signup_disabled',
+    anonymous_provider_disabled: 'signup_disabled',
+    sso_provider_not_found: 'unknown_provider',
+    sso_provider_disabled: 'unknown_provider',
+    saml_provider_disabled: 'unknown_provider',
+    over_sms_send_rate_limit: 'rate_limited',
+    sms_send_failed: 'provider_unavailable',
+    // A hook's own refusal has no code of its own.
+    unknown: 'access_denied',
+    // What only the project's owner can mend.
+    unexpected_failure: 'provider_refused',
+    unexpected_audience: 'provider_refused',
+    hook_payload_over_size_limit: 'provider_refused',
+    hook_payload_invalid_content_type: 'provider_refused',
     hook_timeout: 'provider_unavailable',
     hook_timeout_after_retry: 'provider_unavailable',
     request_timeout: 'provider_unavailable',
@@ -70,20 +92,20 @@ const limitRetryAfter = 60;
  * @param error what the SDK made of it; it has codes of its own for what never left this process
  */
 export function providerError(answer: Answer, error: unknown): AuthError {
-  const options = { cause: error };
+  const status = answer.kind === 'answered' ? answer.status : statusOf(error);
+  const gotrueCode = (answer.kind === 'answered' ? answer.code : undefined) ?? codeOf(error);
+  const options = { cause: error, reason: reasonOf(gotrueCode) };
   const unavailable = { ...options, retryAfter: outageRetryAfter };
   if (answer.kind === 'unanswered')
-    return new AuthError('provider_unavailable', { ...unavailable, cause: answer.cause });
-  const status = answer.kind === 'answered' ? answer.status : statusOf(error);
+    return new AuthError('provider_unavailable', { retryAfter: outageRetryAfter, cause: answer.cause });
   if (status >= 500) return new AuthError('provider_unavailable', unavailable);
-  const gotrueCode = (answer.kind === 'answered' ? answer.code : undefined) ?? codeOf(error);
   const known = codes.get(gotrueCode ?? '');
   const code = known ?? codeForStatus(status, gotrueCode !== undefined);
   if (code === 'rate_limited')
     return new AuthError(code, { ...options, retryAfter: waitOf(answer) ?? limitRetryAfter });
   if (code === 'provider_unavailable') return new AuthError(code, unavailable);
   if (code === 'weak_password') return new AuthError(code, { ...options, ...weakPasswordMessage(error) });
-  return new AuthError(code, options);
+  return new AuthError(code, { ...options, ...messageOf(gotrueCode) });
 }
 
 /** The reason for which the answer to a refresh ends the session, if it does. */
@@ -92,15 +114,44 @@ export function endingOf(answer: Answer): string | undefined {
   return endings.has(answer.code) ? answer.code : undefined;
 }
 
-/** The failure that a callback's query reports: GoTrue's own code first, then OAuth's (RFC 6749 §4.1.2.1). */
+/**
+ * The failure that a callback's query reports: GoTrue's own code first, then OAuth's (RFC 6749 §4.1.2.1). GoTrue says `server_error`
+ * of what no other try will mend, too; it is an outage only where no code says otherwise.
+ */
 export function callbackError(error: string | null, errorCode: string | null): AuthError {
-  const code = codes.get(errorCode ?? '');
-  if (code === 'rate_limited') return new AuthError(code, { retryAfter: limitRetryAfter });
-  if (code !== undefined) return new AuthError(code);
-  if (error === 'server_error' || error === 'temporarily_unavailable') {
-    return new AuthError('provider_unavailable', { retryAfter: outageRetryAfter });
-  }
-  return new AuthError('access_denied');
+  const options = { reason: reasonOf(errorCode ?? error), ...messageOf(errorCode ?? undefined) };
+  const code = codes.get(errorCode ?? '') ?? codeForOAuthError(error, errorCode !== null && errorCode !== '');
+  if (code === 'rate_limited') return new AuthError(code, { ...options, retryAfter: limitRetryAfter });
+  if (code === 'provider_unavailable') return new AuthError(code, { ...options, retryAfter: outageRetryAfter });
+  return new AuthError(code, options);
+}
+
+function codeForOAuthError(error: string | null, hasCode: boolean): AuthErrorCode {
+  if (error === 'temporarily_unavailable') return 'provider_unavailable';
+  if (error === 'server_error') return hasCode ? 'provider_refused' : 'provider_unavailable';
+  return 'access_denied';
+}
+
+/** A code fit for an event: anybody can write a callback's query. */
+function reasonOf(code: string | null | undefined): string | undefined {
+  return code !== null && code !== undefined && /^\w{1,64}$/.test(code) ? code : undefined;
+}
+
+/** What a visitor can do about it, where the general message does not say. */
+const messages: ReadonlyMap<string, string> = new Map([
+  [
+    'email_address_not_provided',
+    'The sign-in provider did not share your email address. Allow it there, or choose another way to sign in.',
+  ],
+  [
+    'user_sso_managed',
+    'This account signs in through its organization. Use the sign-in that your organization gave you.',
+  ],
+]);
+
+function messageOf(code = ''): { readonly message?: string } {
+  const message = messages.get(code);
+  return message === undefined ? {} : { message };
 }
 
 /** GoTrue's code of a failed call. */

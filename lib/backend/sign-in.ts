@@ -48,8 +48,8 @@ export function createSignIn(parts: SignInParts): SignIn {
 
   async function verified(content: StoredContent): Promise<BackendSession> {
     const verdict = await source.verify(content);
-    if (verdict.kind !== 'live' || verdict.session.adapter !== 'backend') throw new AuthError('token_rejected');
-    return verdict.session;
+    if (verdict.kind === 'live' && verdict.session.adapter === 'backend') return verdict.session;
+    throw new AuthError('token_rejected', { reason: verdict.kind === 'invalid' ? verdict.reason : verdict.kind });
   }
 
   /** Nobody will ever use what was issued; the backend need not keep it. */

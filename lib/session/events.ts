@@ -1,7 +1,8 @@
 import createDebug from 'debug';
+import type { AuthError } from '../errors.ts';
 import type { AdapterName, AuthEvent, OnEvent } from '../types.ts';
 
-type EventBody = AuthEvent extends infer E ? (E extends AuthEvent ? Omit<E, 'adapter'> : never) : never;
+export type EventBody = AuthEvent extends infer E ? (E extends AuthEvent ? Omit<E, 'adapter'> : never) : never;
 
 /** Tells the application what happened; a listener that throws or rejects harms nothing. */
 export type Emit = (event: EventBody) => void;
@@ -28,4 +29,8 @@ export function createEmit(adapter: AdapterName, onEvent: OnEvent | undefined, e
       quietly(error);
     }
   };
+}
+
+export function signInFailed({ code, reason }: AuthError): EventBody {
+  return { type: 'sign_in_failed', code, ...(reason === undefined ? {} : { reason }) };
 }

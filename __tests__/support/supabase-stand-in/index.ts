@@ -161,6 +161,7 @@ function readSwitches(options: Partial<Switches>): Switches {
     oauthEmail: options.oauthEmail ?? 'octavia@example.com',
     mailFrequency: options.mailFrequency ?? 60,
     accessTokenTtl: options.accessTokenTtl ?? 3600,
+    tokenClaims: options.tokenClaims ?? {},
     reuse: options.reuse ?? 'strict',
   };
 }

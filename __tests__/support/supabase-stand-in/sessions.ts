@@ -56,6 +56,7 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       amr: [{ method: options.method ?? 'password', timestamp: iat }],
       session_id: refresh.sessionId,
       is_anonymous: false,
+      ...switches.tokenClaims,
       ...options.claims,
     });
     return {

@@ -21,6 +21,8 @@ export interface Switches {
   mailFrequency: number;
   /** Seconds. */
   accessTokenTtl: number;
+  /** Claims that a custom access token hook sets. */
+  tokenClaims: Readonly<Record<string, string>>;
   /** What a spent refresh token meets: `parent` gives the active token back to its direct parent, as GoTrue does. */
   reuse: 'strict' | 'parent';
 }
