@@ -1,48 +1,54 @@
-// One room of lib/ at a time; tools/mutation.js says which, and which suites its mutants are held against.
+// Mutation testing of one folder of lib/; tools/mutation.js says which, and which suites its mutants are tested with.
+import { declareValuePlugin, PluginKind } from '@stryker-mutator/api/plugin';
 
-// A property finds a mutant among its first few hundred inputs, or not at all. Here, because the runners inherit it.
+// A property finds a mutant among its first few hundred inputs, or not at all. The runners inherit these.
 process.env.RETURN_TO_RUNS ??= '300';
 process.env.RETURN_TO_FLOW_RUNS ??= '25';
+process.env.PATH_MATCHER_RUNS ??= '500';
 
-const { MUTATION_ROOM: room, MUTATION_SUITES: suites } = process.env;
+const { MUTATION_FOLDER: folder, MUTATION_SUITES: suites = '' } = process.env;
 
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
 export default {
-  testRunner: 'warm',
-  plugins: ['./tools/mutation/runner.js', './tools/mutation/ignorer.js'],
-  ignorers: ['messages'],
-  warm: {
-    suites: suites.split(',').map((suite) => `__tests__/${suite}/*.test.ts`),
-    without: [
-      // What runs lib/ in processes of its own sees no mutant.
-      '__tests__/doctor/cli.test.ts',
-      '__tests__/scale/processes.test.ts',
-      // Real deadlines, which a machine busy with two runners misses now and then.
-      '__tests__/reliability/outages.test.ts',
-      '__tests__/backend/shared-secret.test.ts',
-      // Thousands of requests per test; what they would find the suites of the same rules find sooner.
-      '__tests__/hostile/{path-matcher-servers,raw-requests}.test.ts',
-    ],
-    /**
-     * Milliseconds. What has outlived the suites of its own room and then so much time of the others' counts as a survivor:
-     * the score is a lower bound.
-     */
-    budgetMs: 4_000,
-    /** Milliseconds that a property may spend on inputs. */
-    propertyMs: 500,
+  plugins: ['@stryker-mutator/jest-runner', import.meta.filename],
+  testRunner: 'jest',
+  testRunnerNodeArgs: ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
+  jest: {
+    configFile: 'jest.config.ts',
+    config: { testMatch: suites.split(',').map((suite) => `<rootDir>/__tests__/${suite}/**/*.test.ts`) },
+    enableFindRelatedTests: false,
   },
   coverageAnalysis: 'perTest',
-  // A mutant of a module's top level is alive in no single test: it would need a process of its own.
+  // A mutant of a module's top level is alive in no single test: each would need all suites.
   ignoreStatic: true,
-  mutate: [`lib/${room}/**/*.ts`, '!lib/doctor/cli.ts', '!lib/http/pages/stylesheet.ts'],
-  ignorePatterns: ['/bench', '/dist', '/docs', '/coverage', '/reports', '/tools/node_modules'],
+  ignorers: ['prose'],
+  mutate: [`lib/${folder}/**/*.ts`, '!lib/doctor/cli.ts', '!lib/http/pages/stylesheet.ts'],
+  ignorePatterns: ['/bench', '/dist', '/coverage', '/reports', '/tools/node_modules'],
+  incremental: true,
+  incrementalFile: `reports/mutation/${folder}.incremental.json`,
   concurrency: 2,
-  // For what never comes back to the event loop; a test that hangs is ended by the runner, sooner.
-  timeoutMS: 12_000,
-  timeoutFactor: 2,
+  // ES modules of earlier runs are never collected.
+  maxTestRunnerReuse: 50,
+  dryRunTimeoutMinutes: 30,
   reporters: ['progress-append-only', 'json', 'html'],
-  jsonReporter: { fileName: `reports/mutation/${room}.json` },
-  htmlReporter: { fileName: `reports/mutation/${room}.html` },
-  thresholds: { high: 95, low: 90, break: null },
+  jsonReporter: { fileName: `reports/mutation/${folder}.json` },
+  htmlReporter: { fileName: `reports/mutation/${folder}.html` },
   tempDirName: '.stryker-tmp',
 };
+
+/** Leaves alone what only people read, so that no test has to repeat it word by word. */
+const prose = {
+  shouldIgnore(path) {
+    const call = path.isExpressionStatement() ? path.node.expression : path.node;
+    if (call.type === 'CallExpression' && nameOf(call.callee) === 'explain') return 'a line of the debug log';
+    const isText = path.isStringLiteral() || path.isTemplateLiteral();
+    const isError = path.parentPath?.isNewExpression() && /^(?:Type|Range)?Error$/.test(nameOf(path.parent.callee));
+    return isText && isError ? 'the message of an error' : undefined;
+  },
+};
+
+function nameOf(callee) {
+  return callee.type === 'MemberExpression' ? callee.property.name : callee.name;
+}
+
+export const strykerPlugins = [declareValuePlugin(PluginKind.Ignore, 'prose', prose)];
