@@ -22,7 +22,7 @@ function createDefinition(change: Partial<AdapterDefinition> = {}): AdapterDefin
     adapter: 'b2b',
     name: 'b2bAuth',
     resolver: { peek: () => undefined, resolve: () => Promise.resolve(nobody) },
-    ownPaths: [{ path: '/login', option: 'loginPath' }],
+    ownPaths: new Map([['/login', { path: '/login', option: 'loginPath' }]]),
     protectedRoutes: [],
     signInPage: undefined,
     openPages: [],

@@ -28,7 +28,8 @@ export interface AdapterDefinition {
   /** The factory's name, for messages. */
   readonly name: 'b2bAuth' | 'backendAuth';
   readonly resolver: Pick<SessionResolver<unknown>, 'peek' | 'resolve'>;
-  readonly ownPaths: readonly OwnPath[];
+  /** By the path as Express compares it. */
+  readonly ownPaths: ReadonlyMap<string, OwnPath>;
   readonly protectedRoutes: readonly string[];
   /** Where a visitor signs in; root-relative, a page of the application or `undefined` for the adapter's own `loginPath`. */
   readonly signInPage: string | undefined;

@@ -11,7 +11,8 @@ import { refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
 import { Exchange } from './exchange.ts';
 import { challengeRedirect, guard } from './guard.ts';
-import { comparablePath, isAuthRoute, mountProblems, registerRouter } from './mounts.ts';
+import { registerRouter } from './express-stack.ts';
+import { comparablePath, isAnsweredLater, mountProblems, ownPathsOf, survey } from './mounts.ts';
 import { stylesheet } from './pages/stylesheet.ts';
 import { sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
@@ -34,8 +35,8 @@ export interface AuthRoute extends OwnPath {
  */
 export function createAuthRouter(parts: Omit<AdapterDefinition, 'ownPaths'>, ownRoutes: readonly AuthRoute[]): Router {
   const routes: readonly AuthRoute[] = [...ownRoutes, stylesheetRoute(parts.stylesheetPath)];
-  const definition: AdapterDefinition = { ...parts, ownPaths: routes };
-  const routeAt = new Map(routes.map((route) => [comparablePath(route.path), route]));
+  const routeAt = ownPathsOf(routes);
+  const definition: AdapterDefinition = { ...parts, ownPaths: routeAt };
   const matches = createPathMatcher(definition.protectedRoutes);
   // As they are written and in no other spelling; on another host they are none of this guard's business.
   const openPaths = new Set(definition.openPages.filter((page) => page.startsWith('/')).map(pathOf));
@@ -52,7 +53,7 @@ export function createAuthRouter(parts: Omit<AdapterDefinition, 'ownPaths'>, own
     const path = pathOf(req.url ?? '/');
     const route = routeAt.get(path) ?? routeAt.get(comparablePath(path));
     if (route !== undefined) void serve(mounted, route, next);
-    else if (isProtected(requestTarget(req)) && !isForOther(mounted))
+    else if (isProtected(requestTarget(req)) && !isLeftToOther(mounted))
       guard(mounted, { challenge: challengePage }, next);
     else next();
   });
@@ -88,8 +89,9 @@ function createMountCheck(definition: AdapterDefinition): (mounted: MountedAdapt
   let misuse: ConfigurationError | undefined;
   return (mounted) => {
     if (mounted.prefix === checkedPrefix) return misuse;
+    if (checkedPrefix === undefined) survey(mounted.req);
     checkedPrefix = mounted.prefix;
-    const problems = mountProblems(mounted.req, mounted);
+    const problems = mountProblems(mounted);
     misuse = problems.length === 0 ? undefined : new ConfigurationError(definition.name, problems);
     return misuse;
   };
@@ -126,8 +128,8 @@ async function answer(exchange: Exchange, route: AuthRoute): Promise<Reply> {
 }
 
 /** Another adapter's own route below a broad pattern: signing in stays possible, even during an outage of this one's provider. */
-function isForOther(mounted: MountedAdapter): boolean {
-  return mounted.peek() === undefined && isAuthRoute(mounted.req, pathOf(requestTarget(mounted.req)));
+function isLeftToOther(mounted: MountedAdapter): boolean {
+  return mounted.peek() === undefined && isAnsweredLater(mounted, mounted.prefix + pathOf(mounted.req.url ?? '/'));
 }
 
 /** `protectedRoutes` are pages: without a session the visitor is sent to sign in, whatever the client. */
