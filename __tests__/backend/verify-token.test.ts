@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { createKeySet } from '../../lib/core/key-set.ts';
 import { readToken } from '../../lib/core/token.ts';
+import type { TokenWord } from '../../lib/backend/calls.ts';
 import { createTokenVerifier } from '../../lib/backend/verify-token.ts';
 
 const issuer = 'https://project.example/auth/v1';
@@ -12,7 +13,7 @@ const sign = (claims: Record<string, unknown>): Promise<string> =>
   new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(randomBytes(32));
 
 /** A project that signs with a shared secret: nothing here can verify its tokens, so it is asked. */
-function createProject(word: () => Promise<boolean> = () => Promise.resolve(true)) {
+function createProject(word: () => Promise<TokenWord> = () => Promise.resolve('accepted')) {
   const asked: string[] = [];
   let seconds = start;
   const now = (): number => seconds * 1000;
@@ -62,7 +63,7 @@ describe('a token that only the project can verify', () => {
   });
 
   it('is refused where the project says so, and that is remembered', async () => {
-    const project = createProject(() => Promise.resolve(false));
+    const project = createProject(() => Promise.resolve('refused'));
     const token = await sign(whole);
     const refused = { kind: 'invalid', reason: 'refused' };
     expect([await project.verifyToken(token), await project.verifyToken(token)]).toEqual([refused, refused]);
@@ -78,11 +79,17 @@ describe('a token that only the project can verify', () => {
     }
   });
 
-  it('is not asked about when it has expired, less the clocks’ difference', async () => {
+  it('is not asked about when it is about to expire', async () => {
     const project = createProject();
-    expect(await project.verify({ ...whole, exp: start - 4 })).toMatchObject({ kind: 'valid' });
-    expect(await project.verify({ ...whole, exp: start - 5 })).toEqual({ kind: 'expired' });
-    expect(project.asked).toHaveLength(1);
+    expect(await project.verify({ ...whole, exp: start + 11 })).toMatchObject({ kind: 'valid' });
+    expect(await project.verify({ ...whole, exp: start + 10 })).toEqual({ kind: 'expired' });
+    expect(await project.verify({ ...whole, iat: start - 20, exp: start + 3 })).toMatchObject({ kind: 'valid' });
+    expect(project.asked).toHaveLength(2);
+  });
+
+  it('is to be renewed where the project cannot take it (any more)', async () => {
+    const project = createProject(() => Promise.resolve('stale'));
+    expect(await project.verify(whole)).toEqual({ kind: 'expired' });
   });
 
   it('is not asked about before its time, less the clocks’ difference', async () => {

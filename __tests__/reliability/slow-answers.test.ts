@@ -2,7 +2,7 @@ import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
 import { until } from '../support/until.ts';
 
-const timeoutMs = 300;
+const timeoutMs = 1_000;
 
 describe.each(adapters)('$name with a provider that answers a refresh after timeoutMs', ({ start }) => {
   let app: AppUnderTest;

@@ -22,8 +22,8 @@ export interface AppUnderTest {
   signedIn(): Promise<Visitor>;
   /** Another person than `signedIn` signs in. */
   otherSignedIn(): Promise<Visitor>;
-  /** Moves the clock past the expiry of every access token, and not far. */
-  expireTokens(): void;
+  /** Moves the clock so far past the expiry of a token that was issued now; negative: before it. Default 6 seconds. */
+  expireTokens(afterMs?: number): void;
   /** The refresh tokens that the provider was sent, in order. */
   readonly refreshes: () => readonly string[];
   readonly keyFetches: () => number;
@@ -76,7 +76,7 @@ const b2b: AdapterUnderTest = {
       },
       signedIn: () => app.signedIn(),
       otherSignedIn: () => app.signedIn(demoUsers.oneOrganization),
-      expireTokens: () => clock.advance(workos.switches.accessTokenTtlSeconds * 1000 + 6_000),
+      expireTokens: (afterMs = 6_000) => clock.advance(workos.switches.accessTokenTtlSeconds * 1000 + afterMs),
       refreshes: () => refreshes().map(({ body }) => String(body['refresh_token'])),
       keyFetches: () => workos.jwksCalls,
       fail(endpoint, fault, times) {
@@ -151,7 +151,7 @@ const backend: AdapterUnderTest = {
         await visitor.postJson('/auth/login', grace);
         return visitor;
       },
-      expireTokens: () => clock.advance(supabase.switches.accessTokenTtl * 1000 + 6_000),
+      expireTokens: (afterMs = 6_000) => clock.advance(supabase.switches.accessTokenTtl * 1000 + afterMs),
       refreshes: () =>
         supabase.requests
           .filter(({ endpoint }) => endpoint === 'refresh')

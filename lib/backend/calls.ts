@@ -22,15 +22,22 @@ export interface BackendConnection {
 export interface BackendCalls {
   /** Spends a refresh token. @throws {AuthError} `provider_unavailable` for whatever is not a definitive answer */
   refresh(refreshToken: string, signal: AbortSignal): Promise<RefreshOutcome<StoredContent>>;
-  /** Whether the backend takes a token for good. @throws {AuthError} `provider_unavailable` */
-  accepts(accessToken: string): Promise<boolean>;
-  /** Ends a token's session at the backend. @throws {AuthError} when it could not be reached or refused */
-  revoke(accessToken: string, scope: 'local' | 'global', signal: AbortSignal): Promise<void>;
+  /** What the backend says about a token. @throws {AuthError} `provider_unavailable` */
+  introspect(accessToken: string): Promise<TokenWord>;
+  /**
+   * Ends a token's session at the backend.
+   *
+   * @returns `stale` where nothing was ended, because the token needs renewal first
+   * @throws {AuthError} when it could not be reached or refused
+   */
+  revoke(accessToken: string, scope: 'local' | 'global', signal: AbortSignal): Promise<'revoked' | 'stale'>;
 }
 
-/** GoTrue's refusals of a token; anything else says nothing about the token. */
-const tokenRefusals: ReadonlySet<string> = new Set([
-  'bad_jwt',
+/** `stale`: this token is not good (any more), which says nothing about its session; a refresh will tell. */
+export type TokenWord = 'accepted' | 'refused' | 'stale';
+
+/** GoTrue's refusals of a token's session; anything else says nothing about it. */
+const sessionRefusals: ReadonlySet<string> = new Set([
   'no_authorization',
   'session_not_found',
   'session_expired',
@@ -73,15 +80,15 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
       return { kind: 'renewed', content };
     },
 
-    accepts: (accessToken) =>
+    introspect: (accessToken) =>
       withDeadline(
         async (signal) => {
           const { auth, gateway } = await open(signal);
           const { error } = await auth.getUser(accessToken);
-          if (error === null) return true;
-          const answer = gateway.answer();
-          if (answer.kind === 'answered' && tokenRefusals.has(answer.code ?? '')) return false;
-          throw outage(answer, error);
+          if (error === null) return 'accepted';
+          const refusal = refusalOf(gateway.answer());
+          if (refusal === undefined) throw outage(gateway.answer(), error);
+          return refusal;
         },
         timeoutMs,
         outOfTime,
@@ -90,13 +97,20 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
     async revoke(accessToken, scope, signal) {
       const { auth, gateway } = await open(signal);
       const { error } = await auth.admin.signOut(accessToken, scope);
-      if (error === null) return;
-      const answer = gateway.answer();
+      if (error === null) return 'revoked';
+      const refusal = refusalOf(gateway.answer());
+      if (refusal === undefined) throw reportRefusal(providerError(gateway.answer(), error), emit);
       // A session that is gone already is what was asked for.
-      if (answer.kind === 'answered' && tokenRefusals.has(answer.code ?? '')) return;
-      throw reportRefusal(providerError(answer, error), emit);
+      return refusal === 'stale' ? 'stale' : 'revoked';
     },
   };
+}
+
+function refusalOf(answer: Answer): Exclude<TokenWord, 'accepted'> | undefined {
+  const code = answer.kind === 'answered' ? (answer.code ?? '') : '';
+  // It has expired by GoTrue's clock, or it names a key that was withdrawn.
+  if (code === 'bad_jwt') return 'stale';
+  return sessionRefusals.has(code) ? 'refused' : undefined;
 }
 
 /** Tells the operators of what no visitor can mend: the project refuses this application's key, or is not there. */

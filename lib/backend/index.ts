@@ -53,7 +53,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
     onUnavailable: ({ stale }) => emit({ type: 'keys_unavailable', stale }),
   });
   const issuers = [`${url}/auth/v1`, ...settings.issuer];
-  const tokens = createTokenVerifier({ keySet, ask: (token) => calls.accepts(token), issuers, now });
+  const tokens = createTokenVerifier({ keySet, ask: (token) => calls.introspect(token), issuers, now });
   const cookie = createSessionCookie(cookieName, cookieOptions);
   const source = createBackendSource({
     cookie,
@@ -107,6 +107,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
         source,
         resolver,
         timeoutMs,
+        now,
         emit,
         explain,
       }),

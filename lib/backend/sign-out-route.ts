@@ -4,6 +4,7 @@ import { json, redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { header, isPrefetch } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
+import { isRenewalUrgent } from '../core/access-token.ts';
 import { withDeadline } from '../core/deadline.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
@@ -23,6 +24,8 @@ export interface SignOutParts {
   readonly source: BackendSource;
   readonly resolver: SessionResolver<StoredContent>;
   readonly timeoutMs: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
   readonly emit: Emit;
   readonly explain: Explain;
 }
@@ -50,18 +53,18 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
     });
   }
 
-  /** The backend knows a session by its access token, so one that has expired is renewed for this last call. */
+  /** The backend knows a session by its access token, so one that it would not take is renewed for this last call. */
   async function endAtBackend({ content }: Candidate<StoredContent>, signal: AbortSignal): Promise<string | undefined> {
     const verdict = await source.verify(content);
     if (verdict.kind === 'invalid') return undefined;
-    if (verdict.kind === 'live') {
-      await calls.revoke(content.access_token, parts.scope, signal);
-      return verdict.session.user.id;
-    }
+    const session = verdict.kind === 'live' ? verdict.session : undefined;
+    const isUsable = session !== undefined && !isRenewalUrgent(session.claims, parts.now());
+    if (isUsable && (await calls.revoke(content.access_token, parts.scope, signal)) === 'revoked')
+      return session.user.id;
     const renewal = await calls.refresh(content.refresh_token, signal);
     if (renewal.kind === 'unanswered') throw outOfTime();
     if (renewal.kind === 'renewed') await calls.revoke(renewal.content.access_token, parts.scope, signal);
-    return undefined;
+    return session?.user.id;
   }
 
   async function leave(exchange: Exchange, status: 302 | 303, returnTo: string): Promise<Reply> {

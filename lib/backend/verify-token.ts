@@ -1,19 +1,19 @@
 import { LRUCache } from 'lru-cache';
-import { judgeClaims, verifyAccessToken } from '../core/access-token.ts';
+import { isRenewalUrgent, judgeClaims, verifyAccessToken } from '../core/access-token.ts';
 import type { TokenVerdict } from '../core/access-token.ts';
 import type { KeySet } from '../core/key-set.ts';
 import type { Token } from '../core/token.ts';
 import type { AccessTokenClaims } from '../types.ts';
+import type { TokenWord } from './calls.ts';
 
 export interface TokenVerifierParts {
   readonly keySet: KeySet;
   /**
    * Asks the backend about a token that only it can verify.
    *
-   * @returns whether it is good
    * @throws {AuthError} when the backend does not say
    */
-  readonly ask: (token: string) => Promise<boolean>;
+  readonly ask: (token: string) => Promise<TokenWord>;
   readonly issuers: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -33,7 +33,7 @@ export interface TokenVerifier {
 }
 
 interface Question {
-  readonly answer: Promise<boolean>;
+  readonly answer: Promise<TokenWord>;
   /** Milliseconds since the epoch. */
   readonly validUntil: number;
 }
@@ -68,8 +68,17 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
   async function verifyShared({ text, claims }: Token): Promise<TimedVerdict> {
     const verdict = judgeClaims(claims, now());
     if (verdict.kind !== 'valid') return verdict;
+    // The backend allows no difference of clocks: a token that is about to expire would cost a question, and perhaps a session.
+    if (isRenewalUrgent(claims, now()) && !answers.has(text)) return { kind: 'expired' };
     const { answer, validUntil } = askOnce(text);
-    return (await answer) ? { ...verdict, validUntil } : { kind: 'invalid', reason: 'refused' };
+    switch (await answer) {
+      case 'accepted':
+        return { ...verdict, validUntil };
+      case 'stale':
+        return { kind: 'expired' };
+      case 'refused':
+        return { kind: 'invalid', reason: 'refused' };
+    }
   }
 
   return {

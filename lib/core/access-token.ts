@@ -120,3 +120,21 @@ export function tokenLifetimeMs(claims: Readonly<Record<string, unknown>>): numb
   const { exp, iat } = claims;
   return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, (exp - iat) * 1000) : Infinity;
 }
+
+/** A token with less than this to live may expire before the server that it is sent to has read it. */
+export const urgentWindowMs = 10_000;
+
+/**
+ * From when on a token is due for renewal: so long before its expiry, and at most a tenth of its lifetime before it.
+ *
+ * @returns milliseconds since the epoch
+ */
+export function renewalDueAt(claims: Readonly<Record<string, unknown>>, windowMs: number): number {
+  const { exp } = claims;
+  return typeof exp === 'number' ? exp * 1000 - Math.min(windowMs, tokenLifetimeMs(claims) / 10) : 0;
+}
+
+/** Whether a token is to be renewed before anything else is done with it. */
+export function isRenewalUrgent(claims: Readonly<Record<string, unknown>>, now: number): boolean {
+  return renewalDueAt(claims, urgentWindowMs) <= now;
+}

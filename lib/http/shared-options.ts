@@ -36,9 +36,10 @@ export interface SharedAuthOptions {
   /** Stands in for the global `fetch` in every call to the provider, its keys included: for a proxy, for tracing, for tests. */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * How long before its expiry a token is renewed ahead of time, in seconds. Default 0: never. The request at hand is not held
-   * up for it, so its answer may come too late for this response and waits in this process' memory for the next one; with
-   * several processes use it together with `coordinator`.
+   * With less than this to live, in seconds, a token is renewed in the background; at most a tenth of its lifetime. Default 60,
+   * 0 turns it off. The request at hand does not wait, so the new token may come too late for this response and be kept in this
+   * process for the next one; with several processes use it together with `coordinator`. With less than 10 seconds to live (or
+   * a tenth of its lifetime) a token is always renewed before it is used.
    */
   readonly refreshWindow?: number;
   /** How many verified sessions are remembered (about 7 KB each). 0 turns the cache off. Default 10,000. */
@@ -157,8 +158,8 @@ export const sharedEntries = {
   timeoutMs: v.optional(wholeNumber('how long a request waits for the provider, in milliseconds', 100, 30_000), 5_000),
   fetch: v.optional(callback<typeof globalThis.fetch>('(input, init) => Promise<Response>'), () => globalFetch),
   refreshWindow: v.optional(
-    wholeNumber('seconds before expiry in which a token is renewed ahead of time', 0, 3_600),
-    0,
+    wholeNumber('seconds before expiry in which a token is renewed in the background', 0, 3_600),
+    60,
   ),
   maxCachedSessions: v.optional(wholeNumber('how many verified sessions are remembered', 0, 10_000_000), 10_000),
   coordinator: v.optional(

@@ -42,6 +42,8 @@ export interface RefreshCoordinator {
   run(key: string, refresh: (signal: AbortSignal) => Promise<SettledRefresh>): Promise<CoordinatedRefresh>;
   /** Whether asking for the token's answer starts nothing: it is at hand, or on its way. */
   knows(key: string): boolean;
+  /** Whether the token's answer is at hand. */
+  isSettled(key: string): boolean;
   /** Whether a refresh failed so lately that only a request in need should start the next one. */
   isResting(key: string): boolean;
   /** The new tokens went out to the browser: only requests that were sent before still come with the old one. */
@@ -153,6 +155,7 @@ export function createRefreshCoordinator(parts: {
       return started;
     },
     knows: (key) => undelivered.has(key) || memo.has(key) || running.has(key),
+    isSettled: (key) => undelivered.has(key) || memo.has(key),
     isResting: (key) => resting.has(key),
     confirmDelivery(key) {
       const settled = undelivered.get(key);

@@ -1,3 +1,4 @@
+import { isRenewalUrgent } from '../core/access-token.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { Ending } from './ended-sessions.ts';
@@ -21,6 +22,16 @@ export interface Renewed<Content> {
 export type Renewal<Content> =
   Renewed<Content> | { readonly kind: 'ended'; readonly reason: string } | { readonly kind: 'skipped' };
 
+/** An answer from the memo that is due for renewal itself. */
+interface Old<Content> {
+  readonly kind: 'old';
+  readonly next: StoredSession<Content>;
+  /** What it holds, if it is still good. */
+  readonly answer?: Renewed<Content>;
+}
+
+type Hop<Content> = Exclude<Renewal<Content>, { kind: 'skipped' }> | Old<Content>;
+
 export interface RenewalParts<Content> {
   readonly source: SessionSource<Content>;
   readonly coordinator: RefreshCoordinator;
@@ -28,6 +39,8 @@ export interface RenewalParts<Content> {
   readonly endingOf: (sessionId: string | undefined) => Promise<Ending | undefined>;
   readonly verify: (stored: StoredSession<Content>) => Promise<Verdict>;
   readonly emit: Emit;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
 }
 
 /**
@@ -39,68 +52,100 @@ export interface RenewalParts<Content> {
 export type Renew<Content> = (stored: StoredSession<Content>, isHeadSent: () => boolean) => Promise<Renewal<Content>>;
 
 export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Content> {
-  const { source, coordinator, writer, endingOf, verify, emit } = parts;
+  const { source, coordinator, emit } = parts;
+  const hop = createHop(parts);
 
-  async function refresh(content: Content, signal: AbortSignal): Promise<SettledRefresh> {
-    let outcome = await source.refresh(content, signal);
-    // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
-    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await source.refresh(content, signal);
-    switch (outcome.kind) {
-      case 'renewed':
-        return { kind: 'renewed', text: source.serialize(outcome.content) };
-      case 'ended':
-        return outcome;
-      case 'unanswered':
-        throw new AuthError('provider_unavailable', { cause: outcome.cause, retryAfter: 5 });
-    }
-  }
-
-  async function renew(stored: StoredSession<Content>, isHeadSent: () => boolean): Promise<Renewal<Content>> {
+  return async function renew(stored: StoredSession<Content>, isHeadSent: () => boolean): Promise<Renewal<Content>> {
     const keys: string[] = [];
     let current = stored;
-    for (let hop = 0; hop < maxHops; hop += 1) {
-      const { content } = current;
+    /** Old, but good where the provider has nothing better. */
+    let best: Renewed<Content> | undefined;
+    for (let hops = 0; hops < maxHops; hops += 1) {
       const key = refreshKey(source.adapter, current);
       keys.push(key);
       if (isHeadSent() && !coordinator.knows(key)) {
+        if (best !== undefined) return best;
         emit({ type: 'refresh_skipped', reason: 'headers_sent' });
         return { kind: 'skipped' };
       }
-      const { settled, isNew } = await coordinator.run(key, (signal) => refresh(content, signal));
-      if (settled.kind === 'ended') {
-        if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
-        return settled;
+      try {
+        const found = await hop(stored, current, [...keys]);
+        if (found.kind !== 'old') return found;
+        current = found.next;
+        best = found.answer;
+      } catch (error) {
+        if (best !== undefined) return best;
+        throw error;
       }
-      const renewed = source.deserialize(settled.text);
-      if (renewed === undefined) throw new AuthError('token_rejected');
-      const next = source.toStored(renewed);
-      const ending = await endingOfEither(stored.sessionId, next.sessionId);
-      if (ending !== undefined) {
-        keys.forEach((spent) => coordinator.forget(spent));
-        return { kind: 'ended', reason: ending };
-      }
-      const verdict = await verify(next);
-      if (verdict.kind === 'live') {
-        if (isNew) {
-          const { id: userId } = verdict.session.user;
-          await writer.fits(renewed, userId);
-          emit({ type: 'session_refreshed', userId, ...subject(next) });
-        }
-        return { kind: 'renewed', session: verdict.session, content: renewed, sessionId: next.sessionId, keys };
-      }
-      // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the
-      // old ones are spent: once they have expired, the next try renews them.
-      if (isNew || verdict.kind !== 'expired') throw new AuthError('token_rejected');
-      current = next;
     }
+    if (best !== undefined) return best;
     throw new AuthError('token_rejected');
-  }
+  };
+}
+
+/** Takes one answer: the session it holds, or where to go on. */
+function createHop<Content>(parts: RenewalParts<Content>) {
+  const { source, coordinator, writer, endingOf, verify, emit, now } = parts;
 
   async function endingOfEither(one: string | undefined, other: string | undefined): Promise<Ending | undefined> {
     return (await endingOf(one)) ?? (one === other ? undefined : await endingOf(other));
   }
 
-  return renew;
+  return async function hop(
+    first: StoredSession<Content>,
+    current: StoredSession<Content>,
+    keys: readonly string[],
+  ): Promise<Hop<Content>> {
+    const { content } = current;
+    const key = refreshKey(source.adapter, current);
+    const { settled, isNew } = await coordinator.run(key, (signal) => refresh(source, content, signal));
+    if (settled.kind === 'ended') {
+      if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
+      return settled;
+    }
+    const renewed = source.deserialize(settled.text);
+    if (renewed === undefined) throw new AuthError('token_rejected');
+    const next = source.toStored(renewed);
+    const ending = await endingOfEither(first.sessionId, next.sessionId);
+    if (ending !== undefined) {
+      keys.forEach((spent) => coordinator.forget(spent));
+      return { kind: 'ended', reason: ending };
+    }
+    const verdict = await verify(next);
+    if (verdict.kind === 'live') {
+      const { session } = verdict;
+      if (isNew) {
+        const { id: userId } = session.user;
+        await writer.fits(renewed, userId);
+        emit({ type: 'session_refreshed', userId, ...subject(next) });
+      }
+      const answer: Renewed<Content> = { kind: 'renewed', session, content: renewed, sessionId: next.sessionId, keys };
+      // A token that the provider issued just now is as fresh as it gets.
+      return isNew || !isRenewalUrgent(session.claims, now()) ? answer : { kind: 'old', next, answer };
+    }
+    // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the
+    // old ones are spent: once they have expired, the next try renews them.
+    if (isNew || verdict.kind !== 'expired') throw new AuthError('token_rejected');
+    return { kind: 'old', next };
+  };
+}
+
+async function refresh<Content>(
+  source: SessionSource<Content>,
+  content: Content,
+  signal: AbortSignal,
+): Promise<SettledRefresh> {
+  let outcome = await source.refresh(content, signal);
+  // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
+  if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await source.refresh(content, signal);
+  switch (outcome.kind) {
+    case 'renewed':
+      return { kind: 'renewed', text: source.serialize(outcome.content) };
+    case 'ended':
+      return outcome;
+    case 'unanswered':
+      throw new AuthError('provider_unavailable', { cause: outcome.cause, retryAfter: 5 });
+  }
 }
 
 function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {

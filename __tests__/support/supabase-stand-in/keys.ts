@@ -50,11 +50,15 @@ export async function createSigningKeys(algorithm: 'ES256' | 'HS256', now: () =>
         .sign(forgery.key ?? current.sign);
     },
 
-    /** The claims of a token of this project that has not expired, else `undefined`. */
-    async verify(token: string): Promise<JWTPayload | undefined> {
+    /**
+     * The claims of a token of this project that has not expired, else `undefined`.
+     *
+     * @param clockTolerance seconds: GoTrue allows none, PostgREST 30
+     */
+    async verify(token: string, clockTolerance = 0): Promise<JWTPayload | undefined> {
       for (const { verify, alg } of accepted) {
         try {
-          const options = { algorithms: [alg], currentDate: new Date(now()) };
+          const options = { algorithms: [alg], currentDate: new Date(now()), clockTolerance };
           return (await jwtVerify(token, verify, options)).payload;
         } catch {
           // Another key may fit.
