@@ -24,7 +24,7 @@ const config: Config = {
   },
   // `.ci/run` counts over several runs.
   reporters: process.env['JEST_REPORTS'] === undefined ? ['default'] : ['default', '<rootDir>/tools/jest-report.js'],
-  modulePathIgnorePatterns: ['<rootDir>/dist/'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.stryker-tmp/'],
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
 };
 

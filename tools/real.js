@@ -1,4 +1,4 @@
-// The suites against servers that others wrote; docs/testing-this-package.md says how to start these.
+// The suites against servers that others wrote; docs/contributing.md says how to start these.
 // Usage: npm run test:real [-- <arguments for jest>]
 import { spawnSync } from 'node:child_process';
 
