@@ -204,9 +204,28 @@ describe('a refusal at the provider', () => {
     const callback = new URL(await callbackOf(visitor));
     callback.searchParams.set('code', '01NOT-A-CODE');
     const answer = await visitor.get(callback.href);
-    expect([answer.status, visitor.cookies.size]).toEqual([400, 0]);
+    expect([answer.status, visitor.cookies.has('b2b-session')]).toEqual([400, false]);
     expect(answer.text).toContain('code_rejected');
     expect(answer.text).not.toContain('01NOT-A-CODE');
+  });
+
+  it('because another process has just spent the code takes nothing from the reload that reaches that process', async () => {
+    const cookiePassword = 'the same in every process of one application';
+    const [one, other] = [
+      await startB2bApp({ provider, options: { cookiePassword } }),
+      await startB2bApp({ provider, options: { cookiePassword } }),
+    ];
+    const visitor = one.visitor();
+    const callback = new URL(await callbackOf(visitor, '/login?returnTo=/dashboard', one));
+    const ask = { headers: { cookie: visitor.cookieHeader() } };
+    // The browser asked twice; what the first process says is lost, and what the second says is shown.
+    await one.visitor().get(callback.href, ask);
+    const shown = await other.visitor().get(callback.pathname + callback.search, ask);
+    expect([shown.status, shown.setCookies]).toEqual([400, []]);
+    const reloaded = await visitor.get(callback.href);
+    expect([reloaded.status, reloaded.headers.location]).toEqual([303, '/dashboard']);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    await Promise.all([one.close(), other.close()]);
   });
 
   it.each([

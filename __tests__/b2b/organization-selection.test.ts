@@ -1,4 +1,4 @@
-import { chosenOrganization, selectionOf } from '../../lib/b2b/organization-selection.ts';
+import { chosenOrganization, selectionOf } from '../../lib/b2b/organizations.ts';
 
 const one = { id: 'org_1', name: 'One' };
 const two = { id: 'org_2', name: 'Two' };

@@ -191,12 +191,52 @@ describe('somebody who belongs to a great many organizations', () => {
     expect(await organizationOf(visitor)).toBe(organizations.at(-1)?.id);
   });
 
+  it.each(['org_01SOMEBODYELSES', '%20', ''])('may choose again after %j, which was not offered', async (id) => {
+    const visitor = app.visitor();
+    const { answer } = await comeBack(visitor, { user });
+    const [link = ''] = linksOf(answer);
+    const refused = await visitor.get(link.replace(/organization_id=.*/, `organization_id=${id}`));
+    expect([400, 403]).toContain(refused.status);
+    expect((await visitor.get(link)).status).toBe(303);
+    expect(await organizationOf(visitor)).toBe(organizations[0]?.id);
+  });
+
   it('sees the choice again on reload', async () => {
     const visitor = app.visitor();
     const { callback } = await comeBack(visitor, { user });
     expect(linksOf(await visitor.get(callback))).toHaveLength(150);
     expect(app.workos.tokenCalls).toBe(1);
   });
+});
+
+it('offers a way out of the choice that keeps where the visitor was going', async () => {
+  const { answer } = await comeBack(app.visitor());
+  expect(answer.text).toContain('href="/login?returnTo=%2Fdashboard"');
+  expect(answer.text).toContain('href="/"');
+});
+
+it('answers a client that asks for JSON with the choices', async () => {
+  const visitor = app.visitor();
+  const { callback } = await comeBack(visitor);
+  const { status, json, headers } = await visitor.getJson(callback);
+  expect([status, json.organizations.map(({ id }: { id: string }) => id)]).toEqual([
+    200,
+    [instruments.id, lighthouse.id],
+  ]);
+  expect(headers.vary).toContain('Accept');
+  expect((await visitor.get(json.organizations[1].redirectTo)).status).toBe(303);
+  expect(await organizationOf(visitor)).toBe(lighthouse.id);
+});
+
+it('says of a choice whose pending authentication is spent that it has been used', async () => {
+  const error = { code: 'invalid_pending_authentication_token', message: 'Invalid pending authentication token' };
+  const visitor = app.visitor();
+  const { answer } = await comeBack(visitor);
+  app.workos.switches.authenticateError = { status: 400, body: error };
+  const refused = await visitor.get(linksOf(answer)[0] ?? '');
+  app.workos.switches.authenticateError = null;
+  expect(refused.status).toBe(400);
+  expect(refused.text).toContain('code_rejected');
 });
 
 it('says plainly when the choice came too late', async () => {

@@ -3,9 +3,10 @@ import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode } from '../../lib/errors.ts';
 import { errorPage } from '../../lib/http/pages/error-page.ts';
 
-function pageFor(code: AuthErrorCode, brand = {}) {
+function pageFor(code: AuthErrorCode, brand = {}, parts: { canReload?: boolean; home?: string } = {}) {
   const error = new AuthError(code);
-  const reply = errorPage({ error, signInUrl: '/login?returnTo=%2Fa', stylesheet: '/auth/pages.css', brand });
+  const links = { signInUrl: '/login?returnTo=%2Fa', canReload: false, home: '/', ...parts };
+  const reply = errorPage({ error, ...links, stylesheet: '/auth/pages.css', brand });
   if (reply.body?.kind !== 'page') throw new Error('no page');
   return { status: reply.status, markup: render(reply.body.markup), policy: reply.body.policy };
 }
@@ -26,6 +27,11 @@ it.each<[AuthErrorCode, number, string, string]>([
   expect(page.markup).toContain('<a href="/">Back to the start page</a>');
   expect(page.markup).toContain(`Code: ${code}`);
   expect(page.markup).toContain(`<p role="alert">${new AuthError(code).message}</p>`);
+});
+
+it('loads the page again where that may help, and leads to the start page that there is', () => {
+  const { markup } = pageFor('provider_unavailable', {}, { canReload: true, home: '/base/' });
+  expect(markup).toContain('<a class="button" href="">Try again</a> <a href="/base/">Back to the start page</a>');
 });
 
 it('has nothing of a brand where there is none, and an English tab', () => {

@@ -82,12 +82,16 @@ export function everyPageState(): Readonly<Record<string, Reply>> {
     error: errorPage({
       error: new AuthError('invalid_state'),
       signInUrl: '/auth/login',
+      canReload: false,
+      home: '/',
       stylesheet: '/auth/pages.css',
       brand: pageView.brand,
     }),
     'error, unavailable': errorPage({
       error: new AuthError('provider_unavailable'),
       signInUrl: '/auth/login',
+      canReload: true,
+      home: '/',
       stylesheet: '/auth/pages.css',
       brand: {},
     }),

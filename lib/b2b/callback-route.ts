@@ -16,10 +16,8 @@ import type { SealedContent } from './content.ts';
 import { fitToCookie } from './flow-cookie.ts';
 import type { Flow } from './flow-cookie.ts';
 import type { B2bSignIn, OnB2bSignIn } from './hook.ts';
-import { chooserPage } from './chooser-page.ts';
-import type { Organization } from './chooser-page.ts';
-import { chosenOrganization, selectionOf } from './organization-selection.ts';
-import type { OrganizationSelection } from './organization-selection.ts';
+import { chooserReply, chosenOrganization, selectionOf } from './organizations.ts';
+import type { OrganizationSelection } from './organizations.ts';
 import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
 import type { ClientFacts } from './provider.ts';
 import { startFlow } from './sign-in-route.ts';
@@ -54,11 +52,10 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     try {
       return await withFlow(exchange, query, flow);
     } catch (error) {
-      // This flow is over; the flows of other tabs are not.
       const canStartOver = isOutage(error) && !query.has('error');
-      exchange.writeCookies(
-        canStartOver ? await flows.start({ ...flow, isSpent: true }, exchange.cookies) : flows.finish(flow.state),
-      );
+      if (canStartOver) exchange.writeCookies(await flows.start({ ...flow, isSpent: true }, exchange.cookies));
+      // Otherwise this flow is over; the flows of other tabs are not.
+      else if (!canComeAgain(error, flow)) exchange.writeCookies(flows.finish(flow.state));
       if (error instanceof AuthError) emit({ type: 'sign_in_failed', code: error.code });
       throw error;
     }
@@ -74,13 +71,18 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   /** Nothing that this browser started: it never reaches the token endpoint. */
   async function withoutFlow(exchange: Exchange, query: URLSearchParams, state: string | null): Promise<Reply> {
     const isBareCode = (state === null || state === '') && (query.get('code') ?? '') !== '';
-    if (!isBareCode && (await exchange.resolveSession()) !== null) return redirect(303, '/');
+    if (!isBareCode && (await exchange.resolveSession()) !== null) return redirect(303, exchange.home);
     // A link from the provider's dashboard: start over once, so that there is a state to check.
     if (isBareCode && !(await flows.hasRestart(exchange.cookies))) {
       const restarted = new URLSearchParams();
       return redirect(
         303,
-        await startFlow(parts, exchange, { screen: 'sign-in', query: restarted, returnTo: '/', isRestart: true }),
+        await startFlow(parts, exchange, {
+          screen: 'sign-in',
+          query: restarted,
+          returnTo: exchange.home,
+          isRestart: true,
+        }),
       );
     }
     const error = query.get('error');
@@ -99,7 +101,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     const { selection } = flow;
     const chosen = chosenOrganization(selection, query.get('organization_id'));
     if (selection?.organizations !== undefined && chosen === undefined) {
-      return choose(exchange, flow.state, selection.organizations);
+      return chooserReply(exchange, parts.callbackPath, flow, selection.organizations);
     }
     const code = query.get('code') ?? '';
     if (chosen === undefined && code === '') throw new AuthError('invalid_request');
@@ -111,7 +113,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
       const next = { pendingAuthenticationToken, organizations: [...organizations] };
       const waiting = fitToCookie({ ...flow, startedAt: parts.now(), selection: next });
       exchange.writeCookies(await flows.start(waiting, exchange.cookies));
-      return choose(exchange, flow.state, organizations);
+      return chooserReply(exchange, parts.callbackPath, flow, organizations);
     }
     const writes = await writer.write(outcome.content, exchange.cookies);
     const { sessionId } = source.toStored(outcome.content);
@@ -196,18 +198,6 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     }
   }
 
-  function choose(exchange: Exchange, state: string, organizations: readonly Organization[]): Reply {
-    const hrefFor = (organizationId: string): string =>
-      `${exchange.localPath(parts.callbackPath)}?${new URLSearchParams({ state, organization_id: organizationId }).toString()}`;
-    const { definition } = exchange;
-    return chooserPage({
-      organizations,
-      hrefFor,
-      stylesheet: exchange.localPath(definition.stylesheetPath),
-      brand: definition.brand,
-    });
-  }
-
   return { path: parts.callbackPath, option: 'callbackPath', hasGetEffects: true, get };
 }
 
@@ -226,6 +216,15 @@ function signInOf(
     ...(authenticationMethod ? { authenticationMethod } : {}),
     ...(oauthTokens ? { oauthTokens } : {}),
   };
+}
+
+/** Whether the same flow may still end in a session. */
+function canComeAgain(failure: unknown, { selection }: Flow): boolean {
+  if (!(failure instanceof AuthError)) return false;
+  // Another process may have spent the code a moment ago, and has the session for a reload.
+  if (failure.code === 'code_rejected') return true;
+  // A choice that the provider refuses leaves the others open.
+  return selection !== undefined && (failure.code === 'access_denied' || failure.code === 'invalid_request');
 }
 
 function isOutage(failure: unknown): boolean {

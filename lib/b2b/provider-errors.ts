@@ -64,6 +64,10 @@ export function signInError(failure: ProviderFailure, error: unknown): AuthError
 const signInCodes: ReadonlyMap<string, AuthErrorCode> = new Map([
   ['invalid_grant', 'code_rejected'],
   ['access_denied', 'access_denied'],
+  // Of a chosen organization: its selection is spent or too old, or the person does not belong to it.
+  ['invalid_pending_authentication_token', 'code_rejected'],
+  ['organization_membership_not_found', 'access_denied'],
+  ['not_found', 'access_denied'],
 ]);
 
 /**

@@ -60,7 +60,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
         return await failed(exchange, callbackError(error, errorCode), errorCode);
       if (code !== null && code !== '') return await withCode(exchange, code);
       // The first of the two links that confirm a changed address brings a message and nothing else.
-      if (query.has('message')) return redirect(303, '/');
+      if (query.has('message')) return redirect(303, exchange.home);
       throw new AuthError('invalid_request');
     } catch (error) {
       if (error instanceof AuthError) emit(signInFailed(error));
@@ -91,7 +91,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
 
   /** A reload after an outage: nobody knows what became of the code, and it must not be used again (RFC 6749 §4.1.2). */
   function startOver(exchange: Exchange, [flow, ...others]: readonly PendingFlow[]): Reply {
-    if (flow === undefined || others.length > 0) return redirect(303, exchange.signInUrl('/'));
+    if (flow === undefined || others.length > 0) return redirect(303, exchange.signInUrl(exchange.home));
     exchange.writeCookies(flows.drop(flow.id, exchange.cookies));
     return redirect(303, exchange.signInUrl(exchange.returnTo(flow.returnTo)));
   }
@@ -146,7 +146,8 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
 
   async function failed(exchange: Exchange, error: AuthError, errorCode: string | null): Promise<Reply> {
     // Reloaded, or reached by the back button, after a sign-in that went well in the end.
-    if (flows.pending(exchange.cookies).length === 0 && (await isSignedIn(exchange))) return redirect(303, '/');
+    if (flows.pending(exchange.cookies).length === 0 && (await isSignedIn(exchange)))
+      return redirect(303, exchange.home);
     if (error.code === 'code_rejected') return stray(exchange, errorCode ?? undefined, [], error);
     throw error;
   }

@@ -47,7 +47,7 @@ export function showForm(
   builtIn: () => Reply,
 ): Reply {
   if (ownPage === undefined && !exchange.wantsJson) return { ...builtIn(), isNegotiated: true };
-  const page = withParameters(ownPage ?? exchange.localPath(path), returnTo === '/' ? {} : { returnTo });
+  const page = withParameters(ownPage ?? exchange.localPath(path), returnTo === exchange.home ? {} : { returnTo });
   return { ...(exchange.wantsJson ? json(200, { redirectTo: page }) : redirect(302, page)), isNegotiated: true };
 }
 
@@ -75,7 +75,7 @@ export async function answerForm(
     emit(signInFailed(error));
     if (exchange.wantsJson) throw error;
     if (ownPage !== undefined) {
-      const state = { error: error.code, ...(returnTo === '/' ? {} : { returnTo }) };
+      const state = { error: error.code, ...(returnTo === exchange.home ? {} : { returnTo }) };
       return { ...redirect(303, withParameters(ownPage, state)), isNegotiated: true };
     }
     const reply = showAgain(

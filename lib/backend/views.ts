@@ -54,7 +54,7 @@ export function createViews(settings: ViewSettings, text: PagesText): Views {
     error,
     providers: buttons(exchange, returnTo),
   });
-  const signInHref = (exchange: Exchange): string => exchange.signInUrl('/');
+  const signInHref = (exchange: Exchange): string => exchange.signInUrl(exchange.home);
   const resendAction = (exchange: Exchange): string => exchange.localPath(settings.resendPath);
 
   function buttons(exchange: Exchange, returnTo: string): ProviderButton[] {

@@ -66,17 +66,24 @@ export function errorReply(exchange: Exchange, error: AuthError, isJsonOnly = fa
   const headers: Record<string, string> = {};
   if (error.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(error.retryAfter)));
   if (error.allow !== undefined) headers['Allow'] = error.allow.join(', ');
-  const signInUrl = exchange.signInUrl('/');
+  const signInUrl = exchange.signInUrl(exchange.home);
   const reply =
     isJsonOnly || exchange.wantsJson
       ? json(error.status, errorBody(error, error.status === 401 ? signInUrl : undefined))
       : errorPage({
           error,
           signInUrl,
+          canReload: error.status === 503 && isLoading(exchange),
+          home: exchange.home,
           stylesheet: exchange.localPath(definition.stylesheetPath),
           brand: definition.brand,
         });
   return { ...reply, headers, isNegotiated: !isJsonOnly };
+}
+
+/** Whether a reload asks again: a form would have to be sent again, and an error in the query stays there. */
+function isLoading({ req, query }: Exchange): boolean {
+  return req.method === 'GET' && !query.has('error');
 }
 
 export function errorBody(error: AuthError, redirectTo?: string): ErrorBody {

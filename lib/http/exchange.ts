@@ -48,31 +48,48 @@ export class Exchange {
     return (this.#origin ??= appBaseUrl === undefined ? requestOrigin(this.req) : new URL(appBaseUrl).origin);
   }
 
-  /** One of the adapter's own paths below the mount path. */
+  /** The path of `appBaseUrl`, which a proxy takes off every path on its way here. It may name the mount path as well. */
+  get #basePath(): string {
+    const { appBaseUrl } = this.definition;
+    if (appBaseUrl === undefined) return '';
+    const path = new URL(appBaseUrl).pathname.replace(/\/+$/, '');
+    const { prefix } = this.#mounted;
+    return path.endsWith(prefix) ? path.slice(0, path.length - prefix.length) : path;
+  }
+
+  /** The application's start page. */
+  get home(): string {
+    return `${this.#basePath}/`;
+  }
+
+  /** One of the adapter's own paths, as a browser has to ask for it. */
   localPath(path: string): string {
-    return this.#mounted.prefix + path;
+    return this.#basePath + this.#mounted.prefix + path;
   }
 
   /** The absolute URL of one of the adapter's own paths. */
   publicUrl(path: string): string {
-    const { appBaseUrl } = this.definition;
-    if (appBaseUrl === undefined) return this.origin + this.localPath(path);
-    const base = appBaseUrl.replace(/\/+$/, '');
-    const { prefix } = this.#mounted;
-    // A base URL may name the mount path already.
-    return new URL(base).pathname.endsWith(prefix) ? base + path : base + prefix + path;
+    return this.origin + this.localPath(path);
   }
 
-  /** Where to go after signing in or out, made safe; `/` for whatever is not a path of this origin. */
-  returnTo(value: unknown, fallback = '/'): string {
-    return sanitizeReturnTo(value, { fallback, isOwnRoute: (path) => isAuthRoute(this.req, path) });
+  /** The path and query that were asked for, made safe, as the way back. */
+  get wayBack(): string {
+    return this.returnTo(this.#basePath + requestTarget(this.req));
+  }
+
+  /** Where to go after signing in or out, made safe; the start page for whatever is not a path of this origin. */
+  returnTo(value: unknown, fallback = this.home): string {
+    const base = this.#basePath;
+    const isOwnRoute = (path: string): boolean =>
+      isAuthRoute(this.req, path.startsWith(`${base}/`) ? path.slice(base.length) : path);
+    return sanitizeReturnTo(value, { fallback, isOwnRoute });
   }
 
   /** The sign-in page with the way back in `returnTo`. */
   signInUrl(returnTo: string): string {
     const { signInPage, loginPath } = this.definition;
     const page = signInPage ?? this.localPath(loginPath);
-    if (returnTo === '/') return page;
+    if (returnTo === this.home) return page;
     return `${page}${page.includes('?') ? '&' : '?'}returnTo=${encodeURIComponent(returnTo)}`;
   }
 

@@ -8,7 +8,6 @@ import { Exchange } from './exchange.ts';
 import { keepPrivate } from './headers.ts';
 import { redirect, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
-import { requestTarget } from './request.ts';
 
 export interface GuardRules {
   /** Asked about a session that is there; only `true` lets it pass. Left out: every session passes. */
@@ -60,6 +59,5 @@ function admit(mounted: MountedAdapter): void {
 export function challengeRedirect(exchange: Exchange): Reply {
   const { req, definition } = exchange;
   const isForm = req.method !== 'GET' && req.method !== 'HEAD';
-  const target = exchange.returnTo(requestTarget(req));
-  return redirect(isForm ? definition.guardStatusForForms : 307, exchange.signInUrl(target));
+  return redirect(isForm ? definition.guardStatusForForms : 307, exchange.signInUrl(exchange.wayBack));
 }

@@ -12,7 +12,6 @@ import { challengeRedirect, guard } from './guard.ts';
 import type { GuardRules } from './guard.ts';
 import { json } from './reply.ts';
 import type { Reply } from './reply.ts';
-import { requestTarget } from './request.ts';
 
 interface Narrowing<S extends Session> {
   /** Lets the session pass or not; may be asynchronous. A refusal is a 403. */
@@ -155,10 +154,10 @@ function shortfallOf(
 
 /** @throws {AuthError} `unauthenticated`, where `onError` takes over what a JSON client is told */
 function challenge(exchange: Exchange): Reply {
-  const { req, definition } = exchange;
+  const { definition } = exchange;
   if (!exchange.wantsJson) return { ...challengeRedirect(exchange), isNegotiated: true };
   const error = new AuthError('unauthenticated');
   if (definition.onError !== undefined) throw error;
-  const body = errorBody(error, exchange.signInUrl(exchange.returnTo(requestTarget(req))));
+  const body = errorBody(error, exchange.signInUrl(exchange.wayBack));
   return { ...json(401, body), isNegotiated: true };
 }

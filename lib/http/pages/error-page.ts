@@ -7,19 +7,23 @@ import type { Brand } from './layout.ts';
 export interface ErrorPageParts {
   readonly error: AuthError;
   readonly signInUrl: string;
+  /** Whether the same page may well open a moment later. */
+  readonly canReload: boolean;
+  /** The application's start page. */
+  readonly home: string;
   readonly stylesheet: string;
   readonly brand: Brand;
 }
 
 /** What went wrong in plain words, and a way on. */
-export function errorPage({ error, signInUrl, stylesheet, brand }: ErrorPageParts): Reply {
+export function errorPage({ error, signInUrl, canReload, home, stylesheet, brand }: ErrorPageParts): Reply {
   return builtInPage({
     status: error.status,
     heading: headingFor(error),
     stylesheet,
     brand,
     content: html`<p role="alert">${error.message}</p>
-<p class="actions"><a class="button" href="${safeHref(signInUrl)}">${error.status >= 500 ? 'Try again' : 'Sign in'}</a> <a href="/">Back to the start page</a></p>
+<p class="actions"><a class="button" href="${canReload ? '' : safeHref(signInUrl)}">${error.status >= 500 ? 'Try again' : 'Sign in'}</a> <a href="${safeHref(home)}">Back to the start page</a></p>
 <p class="code">Code: ${error.code}</p>`,
   });
 }

@@ -1,0 +1,75 @@
+import { html, safeHref } from '../core/html.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { builtInPage } from '../http/pages/layout.ts';
+import { json } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
+import type { Flow } from './flow-cookie.ts';
+
+export interface Organization {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** WorkOS' `organization_selection_required`: somebody has signed in, and it is open to which organization. */
+export interface OrganizationSelection {
+  readonly kind: 'selection';
+  readonly pendingAuthenticationToken: string;
+  readonly organizations: readonly Organization[];
+}
+
+/** @param details the body of WorkOS' answer */
+export function selectionOf(details: Readonly<Record<string, unknown>>): OrganizationSelection | undefined {
+  const { pending_authentication_token: token, organizations } = details;
+  if (typeof token !== 'string' || !Array.isArray(organizations)) return undefined;
+  const known = organizations.filter(isOrganization).map(({ id, name }) => ({ id, name }));
+  return known.length === 0
+    ? undefined
+    : { kind: 'selection', pendingAuthenticationToken: token, organizations: known };
+}
+
+/** One of those on offer. Where the list did not fit the cookie, the provider itself refuses what it did not offer. */
+export function chosenOrganization(selection: Flow['selection'], wanted: string | null): string | undefined {
+  if (selection === undefined || wanted === null) return undefined;
+  const { organizations } = selection;
+  if (organizations !== undefined) return organizations.find(({ id }) => id === wanted)?.id;
+  return /^[\w-]{1,100}$/.test(wanted) ? wanted : undefined;
+}
+
+function isOrganization(value: unknown): value is Organization {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'id' in value &&
+    typeof value.id === 'string' &&
+    'name' in value &&
+    typeof value.name === 'string'
+  );
+}
+
+/** Which of several organizations to sign in to; links, because they lead on to where a code is exchanged. */
+export function chooserReply(
+  exchange: Exchange,
+  callbackPath: string,
+  { state, returnTo }: Flow,
+  organizations: readonly Organization[],
+): Reply {
+  const hrefOf = ({ id }: Organization): string =>
+    `${exchange.localPath(callbackPath)}?${new URLSearchParams({ state, organization_id: id }).toString()}`;
+  if (exchange.wantsJson) {
+    const choices = organizations.map((each) => ({ id: each.id, name: each.name, redirectTo: hrefOf(each) }));
+    return { ...json(200, { organizations: choices }), isNegotiated: true };
+  }
+  const { stylesheetPath, brand } = exchange.definition;
+  const page = builtInPage({
+    status: 200,
+    heading: 'Choose an organization',
+    stylesheet: exchange.localPath(stylesheetPath),
+    brand,
+    content: html`<p>You belong to several organizations. Which one do you want to work in?</p>
+<ul class="choices">${organizations.map(
+      (each) => html`<li><a class="button" href="${safeHref(hrefOf(each))}">${each.name}</a></li>`,
+    )}</ul>
+<p class="actions"><a href="${safeHref(exchange.signInUrl(exchange.returnTo(returnTo)))}">Sign in again</a> <a href="${safeHref(exchange.home)}">Back to the start page</a></p>`,
+  });
+  return { ...page, isNegotiated: true };
+}
