@@ -8,7 +8,7 @@ import { serve } from '../support/servers.ts';
 /** What a provider answers to one path: status and body. */
 type Answers = Readonly<Record<string, readonly [number, unknown]>>;
 
-interface Visit extends Partial<DoctorOptions> {
+interface Transcript extends Partial<DoctorOptions> {
   readonly env: NodeJS.ProcessEnv;
   readonly answers?: Answers;
 }
@@ -32,7 +32,7 @@ const password = 'correct horse battery staple, and more';
 const backend = { BAAS_PUBLISHABLE_KEY: 'sb_publishable_abcdefghijklmnopqrstuv' };
 
 /** `{host}` in a variable is where the answers are served. */
-const visits: Readonly<Record<string, Visit>> = {
+const transcripts: Readonly<Record<string, Transcript>> = {
   'both in good order': {
     env: {
       ...b2b,
@@ -115,7 +115,7 @@ const word = (step: Step): string => {
   ].join('\n');
 };
 
-async function reportOf({ env, answers, ...options }: Visit): Promise<string> {
+async function reportOf({ env, answers, ...options }: Transcript): Promise<string> {
   const server = await serve((req: IncomingMessage, res) => {
     const [status, body] = answers?.[(req.url ?? '').split('?')[0] ?? ''] ?? [404, 'nothing here'];
     res.sendDate = false;
@@ -145,7 +145,7 @@ async function reportOf({ env, answers, ...options }: Visit): Promise<string> {
 }
 
 /** The words matter: they are all that somebody has whose sign-in does not work. */
-it.each(Object.entries(visits))('says of %s what is written down for it', async (name, visit) => {
-  const written = new URL(`visits/${name.replaceAll(/[ ,]+/g, '-')}.txt`, import.meta.url);
-  expect(await reportOf(visit)).toBe(readFileSync(written, 'utf8'));
+it.each(Object.entries(transcripts))('says of %s what is written down for it', async (name, transcript) => {
+  const written = new URL(`transcripts/${name.replaceAll(/[ ,]+/g, '-')}.txt`, import.meta.url);
+  expect(await reportOf(transcript)).toBe(readFileSync(written, 'utf8'));
 });

@@ -1,0 +1,95 @@
+import { globSync, readFileSync } from 'node:fs';
+import ts from 'typescript';
+
+/** Words that "How we write code" in docs/contributing.md rules out, and what to write instead. */
+const words = {
+  nobody: { pattern: /\bnobody\b/gi, instead: 'no one, nothing, or the subject that acts' },
+  somebody: { pattern: /\bsomebody\b/gi, instead: 'a user, another user, someone' },
+  whoever: { pattern: /\bwhoever\b/gi, instead: 'anyone who, users who' },
+  rooms: { pattern: /\brooms\b/gi, instead: 'folders' },
+  visits: { pattern: /\bvisits\b/gi, instead: 'requests, sign-ins, runs' },
+  mutants: { pattern: /\bmutants?\b/gi, instead: 'mutation' },
+  'e-mail': { pattern: /\be-mails?\b/gi, instead: 'email, email messages' },
+  shall: { pattern: /\bshall\b/gi, instead: 'will, must, should' },
+  'British spelling': {
+    // `cancelled` in quotes is an error code.
+    pattern:
+      /\b(?:behaviour|colour|favour|honour|licence|organis|recognis)\w*|(?<!['`])\bcancell(?:ed|ing)\b(?!['`:])/gi,
+    instead: 'behavior, color, license, organize, canceled',
+  },
+} as const;
+
+type Word = keyof typeof words;
+type Area = 'lib' | 'docs' | 'example app' | 'test titles';
+
+/** How often each word may occur in an area; 0 where it is not listed. A limit may fall, and never rises. */
+const limits: Readonly<Record<Area, Partial<Record<Word, number>>>> = {
+  lib: { nobody: 47, somebody: 19, whoever: 14, 'e-mail': 24, shall: 4, 'British spelling': 8 },
+  docs: { nobody: 23, somebody: 13, whoever: 7, mutants: 6, 'e-mail': 28, shall: 1, 'British spelling': 8 },
+  'example app': { nobody: 8, somebody: 8, whoever: 3, 'e-mail': 2, 'British spelling': 1 },
+  'test titles': { nobody: 74, somebody: 22, whoever: 16, 'e-mail': 7, shall: 1, 'British spelling': 21 },
+};
+
+interface Text {
+  readonly path: string;
+  readonly line: number;
+  readonly text: string;
+}
+
+const lines = (path: string): Text[] =>
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .map((text, index) => ({ path, line: index + 1, text }));
+
+const pathsOf = (...patterns: string[]): string[] =>
+  globSync(patterns, { exclude: (path) => path.includes('node_modules') || path.startsWith('docs/api') }).sort();
+
+/** What `it`, `describe` and their relatives are called with first, and the name of the file. */
+function titles(path: string): Text[] {
+  const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
+  const found: Text[] = [{ path, line: 0, text: path }];
+  const visit = (node: ts.Node): void => {
+    const [title] = ts.isCallExpression(node) && registers(node.expression) ? node.arguments : [];
+    if (title !== undefined && (ts.isStringLiteralLike(title) || ts.isTemplateExpression(title)))
+      found.push({ path, line: file.getLineAndCharacterOfPosition(title.pos).line + 1, text: title.getText() });
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
+/** `it`, `it.each(…)`, `describe.skip`, `itOnExpress`, … */
+function registers(callee: ts.Expression): boolean {
+  if (ts.isPropertyAccessExpression(callee) || ts.isCallExpression(callee) || ts.isTaggedTemplateExpression(callee))
+    return registers(ts.isTaggedTemplateExpression(callee) ? callee.tag : callee.expression);
+  return ts.isIdentifier(callee) && /^(?:it|test|describe)(?:[A-Z]|$)/.test(callee.text);
+}
+
+const areas: Readonly<Record<Area, readonly Text[]>> = {
+  lib: pathsOf('lib/**/*.ts').flatMap(lines),
+  docs: pathsOf('*.md', 'docs/**/*.md', 'bench/*.md', '.github/**/*.{md,yml}').flatMap(lines),
+  'example app': pathsOf('example-app/**/*.{ts,js,md}').flatMap(lines),
+  'test titles': pathsOf('__tests__/**/*.test.ts').flatMap(titles),
+};
+
+function occurrences(texts: readonly Text[], word: Word): string[] {
+  return texts.flatMap(({ path, line, text }) =>
+    [...text.matchAll(words[word].pattern)].map(() => `${path}:${line} ${text.trim()} (write: ${words[word].instead})`),
+  );
+}
+
+it('finds the texts that it reads', () => {
+  for (const texts of Object.values(areas)) expect(texts.length).toBeGreaterThan(100);
+  const sample = areas['test titles'].filter(({ path }) => path === '__tests__/docs/words.test.ts');
+  expect(sample.map(({ text }) => text)).toContain("'%s of %s stay within the limit'");
+});
+
+const cases = (Object.keys(areas) as Area[]).flatMap((area) =>
+  (Object.keys(words) as Word[]).map((word) => [word, area] as const),
+);
+
+it.each(cases)('%s of %s stay within the limit', (word, area) => {
+  const found = occurrences(areas[area], word);
+  const limit = limits[area][word] ?? 0;
+  expect(found.length > limit ? found : []).toEqual([]);
+});
