@@ -68,7 +68,7 @@ const events: EventRows = {
     fields: { operation: 'what it was asked for' },
   },
   throttled: {
-    when: 'Too many failed attempts: the backend was not asked.',
+    when: 'Too many failed attempts or unverifiable tokens: the backend was not asked.',
     fields: { scope: '`account` or `network`' },
   },
   configuration_warning: {

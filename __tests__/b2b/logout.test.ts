@@ -1,5 +1,6 @@
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import type { Visitor } from '../support/visitor.ts';
 import { describeAtRoot, itWithoutParsers } from '../support/only.ts';
 
 let provider: SharedProvider;
@@ -87,6 +88,23 @@ it('says who signed out, and nothing where nobody was signed in', async () => {
   await visitor.post('/logout');
   await visitor.post('/logout');
   expect(app.events).toEqual([{ adapter: 'b2b', type: 'signed_out', userId: demoUsers.personal.id, sessionId }]);
+});
+
+it('ends the session that the visitor saw at the provider, and every other one that came along', async () => {
+  const visitor = await app.signedIn();
+  const tossed = await app.signedIn();
+  const idOf = async (who: Visitor): Promise<string> => (await who.getJson('/auth/session')).json.sessionId;
+  const [seen, other] = [await idOf(visitor), await idOf(tossed)];
+  provider.clock.advance(3_600_000);
+  // The visitor's own is live, the other one has expired and stands in front.
+  expect(await idOf(visitor)).toBe(seen);
+  const cookie = `${tossed.cookieHeader()}; ${visitor.cookieHeader()}`;
+  app.workos.clearRequests();
+  const out = await app.visitor().post('/logout', { headers: { cookie } });
+  expect(sessionIdOf(out.location)).toBe(seen);
+  await app.workos.arrived('revoke');
+  expect(app.workos.requests.at(-1)?.body).toEqual({ session_id: other });
+  expect(app.events.filter(({ type }) => type === 'signed_out')).toHaveLength(2);
 });
 
 it('is a POST: a GET signs nobody out', async () => {

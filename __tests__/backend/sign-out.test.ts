@@ -1,4 +1,5 @@
-import { postForm, startBackendApp } from '../support/backend-app.ts';
+import { randomBytes } from 'node:crypto';
+import { ada, encodeSession, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { Fault } from '../support/supabase-stand-in/index.ts';
 
@@ -70,6 +71,58 @@ describe('POST /auth/logout', () => {
     unreadable.cookies.set(app.cookieName, 'garbage');
     expect((await unreadable.post('/auth/logout')).status).toBe(303);
     for (const visitor of [expired, down, unreadable]) expect(visitor.cookies.size).toBe(0);
+  });
+
+  it('ends every session that the cookies hold at the backend, and only those that are genuine', async () => {
+    await start();
+    const first = await app.signedIn();
+    const second = await app.signedIn();
+    const tossed = encodeSession({ access_token: 'x', refresh_token: 'y' });
+    const cookie = [`${app.cookieName}=${tossed}`, first.cookieHeader(), second.cookieHeader()].join('; ');
+    await app.visitor().post('/auth/logout', { headers: { cookie } });
+    expect([app.supabase.calls('logout'), app.supabase.calls('refresh')]).toEqual([2, 0]);
+    expect(app.eventTypes().filter((type) => type === 'signed_out')).toHaveLength(2);
+    // Long after the tombstones: the refresh tokens are spent at the backend.
+    app.clock.advance(10 * 60 * 60_000);
+    for (const visitor of [first, second]) expect((await visitor.getJson('/auth/session')).status).toBe(401);
+  });
+
+  it('says who signed out, also where the token had expired, and nothing where nobody was signed in', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const { userId, sessionId } = app.events.find((event) => event.type === 'signed_in') ?? {};
+    app.clock.advance(61 * 60_000);
+    app.events.length = 0;
+    await visitor.post('/auth/logout');
+    await visitor.post('/auth/logout');
+    expect(app.events).toEqual([{ adapter: 'backend', type: 'signed_out', userId, sessionId }]);
+  });
+
+  it.each([
+    ['that the project signed with another key', { key: randomBytes(32), alg: 'HS256' }],
+    ['with a line break in its session id', {}],
+  ])('names nobody in its event for a token %s', async (_what, forgery) => {
+    await start();
+    const session = await app.supabase.issueSession(ada.email, { claims: { session_id: 'one\ntwo' } });
+    const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1] ?? '', 'base64url').toString());
+    const access_token = await app.supabase.signToken(claims, forgery);
+    const visitor = app.visitor();
+    setSession(visitor, { ...session, access_token, refresh_token: 'made-up' });
+    await visitor.post('/auth/logout');
+    expect(JSON.stringify(app.events)).not.toContain('two');
+  });
+
+  it('tells the backend of a session whose signing key was withdrawn', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    await app.supabase.rotateKeys({ keepOld: false });
+    app.clock.advance(31_000);
+    await app.signedIn();
+    app.clock.advance(61 * 60_000);
+    const before = app.supabase.requests.length;
+    await visitor.post('/auth/logout');
+    expect(app.supabase.requests.slice(before).map(({ endpoint }) => endpoint)).toEqual(['jwks', 'refresh', 'logout']);
+    expect(app.eventTypes().at(-1)).toBe('signed_out');
   });
 
   it('refuses a post from another site', async () => {

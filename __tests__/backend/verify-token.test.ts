@@ -4,6 +4,7 @@ import { createKeySet } from '../../lib/core/key-set.ts';
 import { readToken } from '../../lib/core/token.ts';
 import type { TokenWord } from '../../lib/backend/calls.ts';
 import { createTokenVerifier } from '../../lib/backend/verify-token.ts';
+import type { TokenOrigin } from '../../lib/session/session-source.ts';
 
 const issuer = 'https://project.example/auth/v1';
 const start = 1_700_000_000;
@@ -18,7 +19,11 @@ function createProject(word: () => Promise<TokenWord> = () => Promise.resolve('a
   let seconds = start;
   const now = (): number => seconds * 1000;
   const tokens = createTokenVerifier({
-    keySet: createKeySet({ url: 'http://127.0.0.1:1/', now }),
+    keySet: createKeySet({
+      url: 'http://127.0.0.1:1/',
+      now,
+      fetch: () => Promise.resolve(Response.json({ keys: [] })),
+    }),
     ask: (token) => {
       asked.push(token);
       return word();
@@ -30,8 +35,8 @@ function createProject(word: () => Promise<TokenWord> = () => Promise.resolve('a
     asked,
     now,
     pass: (by: number) => (seconds += by),
-    verify: async (claims: Record<string, unknown>) => tokens.verify(readToken(await sign(claims))),
-    verifyToken: (token: string) => tokens.verify(readToken(token)),
+    verify: async (claims: Record<string, unknown>) => tokens.verify(readToken(await sign(claims)), 'provider'),
+    verifyToken: (token: string, origin: TokenOrigin = 'provider') => tokens.verify(readToken(token), origin),
   };
 }
 
@@ -82,14 +87,41 @@ describe('a token that only the project can verify', () => {
   it('is not asked about when it is about to expire', async () => {
     const project = createProject();
     expect(await project.verify({ ...whole, exp: start + 11 })).toMatchObject({ kind: 'valid' });
-    expect(await project.verify({ ...whole, exp: start + 10 })).toEqual({ kind: 'expired' });
+    expect(await project.verify({ ...whole, exp: start + 10 })).toEqual({ kind: 'unverifiable' });
     expect(await project.verify({ ...whole, iat: start - 20, exp: start + 3 })).toMatchObject({ kind: 'valid' });
     expect(project.asked).toHaveLength(2);
   });
 
   it('is to be renewed where the project cannot take it (any more)', async () => {
     const project = createProject(() => Promise.resolve('stale'));
-    expect(await project.verify(whole)).toEqual({ kind: 'expired' });
+    expect(await project.verify(whole)).toEqual({ kind: 'unverifiable' });
+  });
+
+  it('has expired only where the project vouched for it before', async () => {
+    const project = createProject();
+    const token = await sign(whole);
+    await project.verifyToken(token);
+    project.pass(305);
+    expect(await project.verifyToken(token)).toEqual({ kind: 'expired' });
+    expect(await project.verify(whole)).toEqual({ kind: 'unverifiable' });
+    project.pass(24 * 3600);
+    expect(await project.verifyToken(token)).toEqual({ kind: 'unverifiable' });
+  });
+
+  it('costs the allowance of the request that brings it until the project has vouched for it', async () => {
+    const project = createProject();
+    const spent: string[] = [];
+    const origin: TokenOrigin = {
+      spend: (token, call) => {
+        spent.push(token);
+        return call();
+      },
+    };
+    const token = await sign(whole);
+    await project.verifyToken(token, origin);
+    project.pass(61);
+    await project.verifyToken(token, origin);
+    expect([project.asked.length, spent]).toEqual([2, [token]]);
   });
 
   it('is not asked about before its time, less the clocks’ difference', async () => {

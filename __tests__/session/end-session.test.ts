@@ -115,7 +115,8 @@ describe('signing out', () => {
     let isDown = true;
     const world = setUp((source) => ({
       source: {
-        verify: (content) => (isDown ? Promise.reject(new AuthError('provider_unavailable')) : source.verify(content)),
+        verify: (content) =>
+          isDown ? Promise.reject(new AuthError('provider_unavailable')) : source.verify(content, 'provider'),
       },
     }));
     await world.app.resolver.signOut(world.browser.header());
@@ -136,7 +137,8 @@ describe('signing out', () => {
     const world = setUp((source) => ({
       source: {
         isSealed: false,
-        verify: (content) => (isDown ? Promise.reject(new AuthError('provider_unavailable')) : source.verify(content)),
+        verify: (content) =>
+          isDown ? Promise.reject(new AuthError('provider_unavailable')) : source.verify(content, 'provider'),
       },
     }));
     await world.app.resolver.signOut(world.browser.header());
@@ -154,4 +156,26 @@ describe('a session that is replaced', () => {
     expect(await isSignedIn(world)).toBe(false);
     expect(world.app.events).toEqual([]);
   });
+});
+
+describe('tombstones', () => {
+  it('are left by genuine sessions only, so that no stranger can push out a sign-out', async () => {
+    const world = setUp((source) => ({
+      source: {
+        isSealed: false,
+        verify: (content, origin) =>
+          content.userId === 'eve' ? Promise.resolve({ kind: 'unverifiable' }) : source.verify(content, origin),
+      },
+    }));
+    const copied = world.browser.header();
+    await world.app.resolver.signOut(copied);
+    const made = world.app.provider.issue('eve');
+    for (let index = 0; index < 101_000; index += 16) {
+      const cookies = Array.from({ length: 16 }, (_, i) =>
+        createMemoryBrowser({ ...made, sessionId: `made-up-${index + i}` }).header(),
+      );
+      await world.app.resolver.signOut(cookies.join('; '));
+    }
+    expect((await visit(world.app, copied)).session).toBeNull();
+  }, 60_000);
 });

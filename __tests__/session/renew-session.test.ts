@@ -95,7 +95,7 @@ describe('a renewal', () => {
     const { clock, provider, visitNow } = setUp((source) => ({
       source: {
         async verify(content) {
-          const verdict = await source.verify(content);
+          const verdict = await source.verify(content, 'provider');
           const isRefused = content.refreshToken === 'refresh-2' && verdict.kind === 'live';
           return isRefused ? { kind: 'invalid', reason: 'audience' } : verdict;
         },

@@ -10,7 +10,7 @@ import {
   tokenLifetimeMs,
   visit,
 } from '../support/memory-sessions.ts';
-import type { MemoryAppSetup } from '../support/memory-sessions.ts';
+import type { MemoryAppSetup, MemoryContent } from '../support/memory-sessions.ts';
 import { until } from '../support/until.ts';
 
 const never = new Promise<never>(() => undefined);
@@ -114,7 +114,7 @@ describe('a verified session', () => {
         provider,
         source: {
           verify: async (content) => {
-            const verdict = await source.verify(content);
+            const verdict = await source.verify(content, 'provider');
             return verdict.kind === 'live' ? { ...verdict, validUntil: clock.now() + validForMs } : verdict;
           },
         },
@@ -188,7 +188,7 @@ describe('an outage', () => {
         verify: (content) =>
           isDown && content.issuedAt === clock.now()
             ? Promise.reject(new AuthError('provider_unavailable'))
-            : source.verify(content),
+            : source.verify(content, 'provider'),
       },
     });
     const browser = createMemoryBrowser(provider.issue('ada'));
@@ -251,7 +251,7 @@ describe('tokens that are no good', () => {
         isSealed,
         async verify(content) {
           const isRenewed = content.refreshToken !== 'refresh-1';
-          if (isRenewed !== onlyRenewed) return source.verify(content);
+          if (isRenewed !== onlyRenewed) return source.verify(content, 'provider');
           return kind === 'invalid' ? { kind, reason: 'subject' } : { kind };
         },
       },
@@ -282,12 +282,104 @@ describe('tokens that are no good', () => {
     expect(provider.calls).toHaveLength(1);
   });
 
-  it('because their key is no longer published are nobody’s where anybody can make the cookie', async () => {
-    const { app, provider, browser, events } = await withVerdict('unverifiable', false, false);
-    expect((await visit(app, browser.header())).session).toBeNull();
-    expect(provider.calls).toEqual([]);
-    expect(events).toEqual([{ type: 'session_rejected', reason: 'unknown_key' }]);
+  it('because their key is no longer published are renewed where anyone can make the cookie, too, within the allowance', async () => {
+    const { app, provider, browser } = await withVerdict('unverifiable', false, false);
+    expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
+    expect(provider.calls).toHaveLength(1);
   });
+});
+
+describe('tokens that were not verified', () => {
+  /** A source whose cookies anyone can make, and which can judge no token that does not come from the provider. */
+  function strangers() {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const source = createMemorySource(provider, clock);
+    const app = createMemoryApp({
+      clock,
+      provider,
+      source: {
+        isSealed: false,
+        verify: async (content, origin) =>
+          origin === 'provider' || content.userId === 'ada' ? source.verify(content, origin) : { kind: 'unverifiable' },
+      },
+    });
+    const made = (name: string) => ({
+      ...provider.issue('eve'),
+      refreshToken: `made-up-${name}`,
+      sessionId: `of-${name}`,
+    });
+    const ask = (contents: readonly MemoryContent[], peer?: string) =>
+      app.resolver.resolve(contents.map((content) => `memory=${toCookie(content)}`).join('; '), unsent, peer);
+    return { ...app, made, ask };
+  }
+
+  it('cost the provider one call per request, and nothing is cleared while others were not judged', async () => {
+    const { provider, made, ask } = strangers();
+    const four = ['a', 'b', 'c', 'd'].map(made);
+    for (let request = 1; request <= 3; request += 1) {
+      await expect(ask(four)).rejects.toMatchObject({ code: 'provider_unavailable' });
+      expect(provider.calls).toHaveLength(request);
+    }
+    // The fourth request has the last of them judged; the others are remembered.
+    expect(await ask(four)).toMatchObject({ session: null, cookies: [{ name: 'memory', value: undefined }] });
+    await ask(four);
+    expect(provider.calls).toHaveLength(4);
+  });
+
+  it('cost the provider ten calls a minute for each peer, told by its network', async () => {
+    const { provider, clock, events, made, ask } = strangers();
+    const flood = async (peer: string, name: string): Promise<void> => {
+      for (let index = 0; index < 20; index += 1) await ask([made(`${name}-${index}`)], peer).catch(() => undefined);
+    };
+    await flood('2001:db8:0:1::1', 'first');
+    await flood('2001:db8:0:1::2', 'same');
+    expect(provider.calls).toHaveLength(10);
+    expect(events.filter(({ type }) => type === 'throttled')).toEqual([{ type: 'throttled', scope: 'network' }]);
+    await flood('2001:db8:0:2::1', 'other');
+    expect(provider.calls).toHaveLength(20);
+    await expect(ask([made('late')], '2001:db8:0:1::1')).rejects.toMatchObject({ status: 503, retryAfter: 60 });
+    clock.advance(60_001);
+    await ask([made('later')], '2001:db8:0:1::1');
+    expect(provider.calls).toHaveLength(21);
+  });
+
+  it('do not count where the provider proves them genuine', async () => {
+    const { provider, ask } = strangers();
+    for (let index = 0; index < 30; index += 1) {
+      expect((await ask([provider.issue(`user-${index}`)], '192.0.2.1')).session?.user.id).toBe(`user-${index}`);
+    }
+  });
+
+  it('name no session in an event', async () => {
+    const { events, made, ask } = strangers();
+    await ask([made('somebody-else')]);
+    expect(JSON.stringify(events)).not.toContain('somebody-else');
+    expect(events.map(({ type }) => type)).toEqual(['session_ended', 'session_rejected']);
+  });
+
+  it('come after those whose token is the provider’s own', async () => {
+    const { clock, provider, made, ask } = strangers();
+    const own = provider.issue('ada');
+    clock.advance(tokenLifetimeMs);
+    expect((await ask([made('a'), own])).session?.user.id).toBe('ada');
+    expect(provider.calls).toEqual([own.refreshToken]);
+  });
+
+  it('push no answer for real sessions out of the memory', async () => {
+    const { app, clock, provider, browser } = setUp();
+    clock.advance(tokenLifetimeMs);
+    const old = browser.header();
+    browser.receive(await visit(app, old));
+    provider.fault = undefined;
+    for (let index = 0; index < 21_000; index += 1) {
+      await app.resolver.resolve(
+        `memory=${toCookie({ ...provider.issue('eve'), refreshToken: `made-up-${index}`, expiresAt: 0 })}`,
+        unsent,
+      );
+    }
+    expect((await visit(app, old)).session?.user.id).toBe('ada');
+  }, 30_000);
 });
 
 describe('after the head is out', () => {
@@ -463,7 +555,7 @@ describe('signing out', () => {
         verify: (given) =>
           given.refreshToken === 'forged'
             ? Promise.resolve({ kind: 'invalid', reason: 'signature' })
-            : source.verify(given),
+            : source.verify(given, 'provider'),
       },
     });
     await app.resolver.signOut(createMemoryBrowser({ ...content, refreshToken: 'forged' }).header());

@@ -15,7 +15,7 @@ function verified(validForMs = 1_000): VerifiedSession {
       claims: { sub: 'user', exp: validUntil / 1000 },
       expiresAt: validUntil,
     },
-    sessionId: 'session',
+    sessionKey: 'session',
     validUntil,
     checkedAt: clock.now(),
   };

@@ -4,7 +4,7 @@ import { AuthError } from '../errors.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
-import { header } from '../http/request.ts';
+import { header, peerAddress } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
 import type { Emit } from '../session/events.ts';
@@ -117,7 +117,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     }
     const writes = await writer.write(outcome.content, exchange.cookies);
     const { sessionId } = source.toStored(outcome.content);
-    await resolver.replace(exchange.req.headers.cookie, sessionId);
+    await resolver.replace(exchange.req.headers.cookie, sessionId, exchange.peer);
     await refuseSignedOut(flow, sessionId);
     exchange.writeCookies([...writes, ...flows.finish(flow.state)]);
     return redirect(303, outcome.redirectTo);
@@ -163,7 +163,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   }
 
   async function verified(content: SealedContent): Promise<B2bSession> {
-    const verdict = await source.verify(content);
+    const verdict = await source.verify(content, 'provider');
     if (verdict.kind !== 'live' || verdict.session.adapter !== 'b2b') throw new AuthError('token_rejected');
     return verdict.session;
   }
@@ -232,7 +232,7 @@ function isOutage(failure: unknown): boolean {
 }
 
 function clientFacts({ req }: Exchange): ClientFacts {
-  const ipAddress = 'ip' in req && typeof req.ip === 'string' ? req.ip : req.socket.remoteAddress;
+  const ipAddress = peerAddress(req);
   const userAgent = header(req, 'user-agent');
   return {
     ...(ipAddress === undefined ? {} : { ipAddress }),

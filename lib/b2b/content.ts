@@ -1,7 +1,7 @@
 import type { AuthenticationResponse } from '@workos-inc/node';
 import * as v from 'valibot';
 import { tokenLifetimeMs } from '../core/access-token.ts';
-import { readToken } from '../core/token.ts';
+import { readSessionId, readToken } from '../core/token.ts';
 import { AuthError } from '../errors.ts';
 import type { StoredSession } from '../session/session-source.ts';
 
@@ -77,5 +77,5 @@ export function storedOf(content: SealedContent): StoredSession<SealedContent> {
 }
 
 export function sessionIdOf({ sid }: Readonly<Record<string, unknown>>): string | undefined {
-  return typeof sid === 'string' && sid !== '' ? sid : undefined;
+  return readSessionId(sid);
 }

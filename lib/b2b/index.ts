@@ -88,10 +88,12 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       signOutRoute({
         path: settings.logoutPath,
         logoutReturnTo: settings.logoutReturnTo,
+        source,
         provider,
         resolver,
         flows,
         emit,
+        explain,
       }),
       sessionRoute(settings),
     ],

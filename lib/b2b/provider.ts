@@ -38,6 +38,8 @@ export interface Provider {
     signal: AbortSignal,
   ): Promise<AuthenticationResponse>;
   logoutUrl(sessionId: string, returnTo: string): Promise<string>;
+  /** Ends a session without a browser. */
+  revokeSession(sessionId: string): Promise<void>;
   readonly jwksUrl: string;
 }
 
@@ -109,6 +111,10 @@ export function createProvider(options: ProviderOptions): Provider {
           ...(organizationId === undefined ? {} : { organizationId }),
         }),
       );
+    },
+    revokeSession: async (sessionId) => {
+      const userManagement = await users();
+      await withinBudget(() => userManagement.revokeSession({ sessionId }));
     },
     logoutUrl: async (sessionId, returnTo) => (await users()).getLogoutUrl({ sessionId, returnTo }),
   };

@@ -1,8 +1,11 @@
 import type { Exchange } from '../http/exchange.ts';
 import { json, redirect } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
-import type { Emit } from '../session/events.ts';
+import type { Allowance } from '../session/allowance.ts';
+import type { LeftSession } from '../session/end-session.ts';
+import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
+import type { SessionSource, StoredSession } from '../session/session-source.ts';
 import type { SealedContent } from './content.ts';
 import type { FlowCookies } from './flow-cookie.ts';
 import type { Provider } from './provider.ts';
@@ -10,38 +13,77 @@ import type { Provider } from './provider.ts';
 export interface SignOutParts {
   readonly path: string;
   readonly logoutReturnTo: string | undefined;
-  readonly provider: Pick<Provider, 'logoutUrl'>;
+  readonly source: SessionSource<SealedContent>;
+  readonly provider: Pick<Provider, 'logoutUrl' | 'revokeSession'>;
   readonly resolver: SessionResolver<SealedContent>;
   readonly flows: FlowCookies;
   readonly emit: Emit;
+  readonly explain: Explain;
 }
 
 /** `POST /logout`: first the local cookie, then the provider's own sign-out, which is a URL and needs no call. */
 export function signOutRoute(parts: SignOutParts): AuthRoute {
-  const { provider, resolver, flows, emit } = parts;
+  const { source, provider, resolver, flows, emit, explain } = parts;
+
+  /** In the background, and never rejects: the visitor is signed out here whatever the provider says. */
+  async function revoke(sessionId: string): Promise<void> {
+    try {
+      await provider.revokeSession(sessionId);
+    } catch (error) {
+      explain('signed out here, but not at the provider: %s', String(error));
+    }
+  }
+
   return {
     path: parts.path,
     option: 'logoutPath',
     async post(exchange) {
-      const { candidates, cookies } = await resolver.signOut(exchange.req.headers.cookie);
+      const { sessions, cookies, allowance } = await resolver.signOut(exchange.req.headers.cookie, exchange.peer);
       exchange.writeCookies([...cookies, ...(await flows.cancelAll(exchange.cookies))]);
-      const ended = candidates.find(({ sessionId }) => sessionId !== undefined) ?? candidates[0];
+      for (const { candidate } of sessions) emit({ type: 'signed_out', ...subjectOf(candidate) });
+      const sessionId = await visibleSession(source, sessions, allowance);
+      // The browser can be sent through one sign-out only.
+      const others = new Set(sessions.flatMap(({ candidate }) => candidate.sessionId ?? []));
+      others.delete(sessionId ?? '');
+      for (const other of others) void revoke(other);
       const home = returnUrl(exchange, parts.logoutReturnTo);
-      const sessionId = ended?.sessionId;
       const destination = sessionId === undefined ? home : await provider.logoutUrl(sessionId, home);
-      if (ended !== undefined) {
-        emit({
-          type: 'signed_out',
-          userId: ended.content.user.id,
-          ...(sessionId === undefined ? {} : { sessionId }),
-        });
-      }
       return {
         ...(exchange.wantsJson ? json(200, { redirectTo: destination }) : redirect(303, destination)),
         isNegotiated: true,
       };
     },
   };
+}
+
+/** The session that the visitor saw: the first live one, as for every other request. */
+async function visibleSession(
+  source: SessionSource<SealedContent>,
+  sessions: readonly LeftSession<SealedContent>[],
+  allowance: Allowance,
+): Promise<string | undefined> {
+  const [first, ...others] = sessions.filter(({ candidate }) => candidate.sessionId !== undefined);
+  // One alone needs no keys, which may be out of reach.
+  if (others.length > 0) {
+    for (const { candidate } of sessions) if (await isLive(source, candidate, allowance)) return candidate.sessionId;
+  }
+  return first?.candidate.sessionId;
+}
+
+async function isLive(
+  source: SessionSource<SealedContent>,
+  { content, token }: StoredSession<SealedContent>,
+  allowance: Allowance,
+): Promise<boolean> {
+  try {
+    return (await source.verify(content, allowance, token)).kind === 'live';
+  } catch {
+    return false;
+  }
+}
+
+function subjectOf({ content, sessionId }: StoredSession<SealedContent>): { userId: string; sessionId?: string } {
+  return { userId: content.user.id, ...(sessionId === undefined ? {} : { sessionId }) };
 }
 
 /** The provider wants an absolute URL. */

@@ -12,7 +12,7 @@ import { isRecord } from '../core/is-record.ts';
 import type { KeySet } from '../core/key-set.ts';
 import { readToken } from '../core/token.ts';
 import { AuthError } from '../errors.ts';
-import type { Candidate, ReadOutcome, SessionSource, Verdict } from '../session/session-source.ts';
+import type { Candidate, ReadOutcome, SessionSource, TokenOrigin, Verdict } from '../session/session-source.ts';
 import type { B2bSession } from '../types.ts';
 import { parseContent, renewedContent, sessionIdOf, storedOf } from './content.ts';
 import type { SealedContent } from './content.ts';
@@ -39,7 +39,11 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
   const { cookieName, seal, keySet, provider, clientId, issuers, sessionMaxAge, now } = parts;
   const attributes: CookieAttributes = { ...parts.cookieOptions, secure: true };
 
-  async function verify(content: SealedContent, token = readToken(content.accessToken)): Promise<Verdict> {
+  async function verify(
+    content: SealedContent,
+    _origin: TokenOrigin,
+    token = readToken(content.accessToken),
+  ): Promise<Verdict> {
     const { signedInAt } = content;
     const validUntil =
       sessionMaxAge === undefined || signedInAt === undefined ? undefined : (signedInAt + sessionMaxAge) * 1000;

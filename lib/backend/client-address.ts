@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
-import { appSetting } from '../http/request.ts';
+import { appSetting, peerAddress } from '../http/request.ts';
 import type { HostRequest } from '../http/request.ts';
 import type { Emit } from '../session/events.ts';
 
@@ -28,7 +28,7 @@ export function createClientAddress(own: ClientAddress | undefined, emit: Emit):
       isWarned = true;
       return isPrivate(peer) ? undefined : peer;
     }
-    return 'ip' in req && typeof req.ip === 'string' ? req.ip : peer;
+    return peerAddress(req);
   };
 }
 

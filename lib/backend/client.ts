@@ -113,7 +113,7 @@ async function createUserClient(
   async function sessionWrites(): Promise<readonly CookieWrite[]> {
     const text = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
     const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]]));
-    if (changed === undefined) return (await parts.resolver.signOut(mounted.req.headers.cookie)).cookies;
+    if (changed === undefined) return (await parts.resolver.signOut(mounted.req.headers.cookie, mounted.peer)).cookies;
     const stored = withOwnExpiry(changed.content);
     if (stored.access_token !== weighedToken) {
       weighedToken = stored.access_token;

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { tokenLifetimeMs } from '../core/access-token.ts';
 import { isRecord } from '../core/is-record.ts';
-import { readToken } from '../core/token.ts';
+import { readSessionId, readToken } from '../core/token.ts';
 import type { StoredSession } from '../session/session-source.ts';
 
 const token = v.pipe(v.string(), v.nonEmpty());
@@ -35,11 +35,10 @@ export function parseContentText(text: string): StoredContent | undefined {
 
 export function storedOf(content: StoredContent): StoredSession<StoredContent> {
   const accessToken = readToken(content.access_token);
-  const { session_id: sessionId } = accessToken.claims;
   return {
     content,
     refreshToken: content.refresh_token,
-    sessionId: typeof sessionId === 'string' && sessionId !== '' ? sessionId : undefined,
+    sessionId: readSessionId(accessToken.claims['session_id']),
     tokenLifetimeMs: tokenLifetimeMs(accessToken.claims),
     token: accessToken,
   };

@@ -86,6 +86,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       cookieOptions,
       appBaseUrl: settings.appBaseUrl,
       trustedOrigins: settings.trustedOrigins,
+      clientAddress: settings.clientAddress,
       onError: settings.onError,
       brand: { title: pages.title, logo: pages.logo, lang: pages.lang },
       emit,

@@ -47,7 +47,7 @@ export function createSignIn(parts: SignInParts): SignIn {
   const { source, writer, resolver, calls, emit } = parts;
 
   async function verified(content: StoredContent): Promise<BackendSession> {
-    const verdict = await source.verify(content);
+    const verdict = await source.verify(content, 'provider');
     if (verdict.kind === 'live' && verdict.session.adapter === 'backend') return verdict.session;
     throw new AuthError('token_rejected', { reason: verdict.kind === 'invalid' ? verdict.reason : verdict.kind });
   }
@@ -78,7 +78,7 @@ export function createSignIn(parts: SignInParts): SignIn {
       // A sign-out that ran at the same time wins.
       if ((await resolver.endingOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
       const writes = await writer.write(content, exchange.cookies);
-      await resolver.replace(exchange.req.headers.cookie, sessionId);
+      await resolver.replace(exchange.req.headers.cookie, sessionId, exchange.peer);
       exchange.writeCookies([...further, ...writes]);
     },
   };

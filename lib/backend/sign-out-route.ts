@@ -6,9 +6,11 @@ import { header, isPrefetch } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { isRenewalUrgent } from '../core/access-token.ts';
 import { withDeadline } from '../core/deadline.ts';
+import type { Allowance } from '../session/allowance.ts';
+import type { LeftSession } from '../session/end-session.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
-import type { Candidate } from '../session/session-source.ts';
+import type { RefreshOutcome, StoredSession } from '../session/session-source.ts';
 import { outOfTime } from './calls.ts';
 import type { BackendCalls } from './calls.ts';
 import type { StoredContent } from './content.ts';
@@ -32,39 +34,25 @@ export interface SignOutParts {
 
 /** `/auth/logout`: the local session ends whatever happens; then the backend is told, as far as it can be reached in time. */
 export function signOutRoute(parts: SignOutParts): AuthRoute {
-  const { calls, source, resolver, emit, explain } = parts;
+  const { source, resolver, emit, explain } = parts;
 
   async function signOut(exchange: Exchange): Promise<void> {
-    const { candidates, cookies } = await resolver.signOut(exchange.req.headers.cookie);
+    const { sessions, cookies, allowance } = await resolver.signOut(exchange.req.headers.cookie, exchange.peer);
     exchange.writeCookies(cookies);
-    const [candidate] = candidates;
-    if (candidate === undefined) return;
-    const userId = await withDeadline((signal) => endAtBackend(candidate, signal), parts.timeoutMs, outOfTime).catch(
-      (error: unknown) => {
-        explain('signed out here, but not at the backend: %s', String(error));
-        return undefined;
-      },
-    );
-    const { sessionId } = candidate;
-    emit({
-      type: 'signed_out',
-      ...(userId === undefined ? {} : { userId }),
-      ...(sessionId === undefined ? {} : { sessionId }),
-    });
+    await Promise.all(sessions.map((left) => endSession(left, allowance)));
   }
 
-  /** The backend knows a session by its access token, so one that it would not take is renewed for this last call. */
-  async function endAtBackend({ content }: Candidate<StoredContent>, signal: AbortSignal): Promise<string | undefined> {
-    const verdict = await source.verify(content);
-    if (verdict.kind === 'invalid') return undefined;
-    const session = verdict.kind === 'live' ? verdict.session : undefined;
-    const isUsable = session !== undefined && !isRenewalUrgent(session.claims, parts.now());
-    if (isUsable && (await calls.revoke(content.access_token, parts.scope, signal)) === 'revoked')
-      return session.user.id;
-    const renewal = await calls.refresh(content.refresh_token, signal);
-    if (renewal.kind === 'unanswered') throw outOfTime();
-    if (renewal.kind === 'renewed') await calls.revoke(renewal.content.access_token, parts.scope, signal);
-    return session?.user.id;
+  async function endSession(left: LeftSession<StoredContent>, allowance: Allowance): Promise<void> {
+    let subject = left.isAuthentic ? subjectOf(left.candidate) : undefined;
+    try {
+      const work = (signal: AbortSignal) => endAtBackend(parts, left, allowance, signal);
+      const renewed = await withDeadline(work, parts.timeoutMs, outOfTime);
+      if (renewed !== undefined) subject ??= subjectOf(source.toStored(renewed));
+    } catch (error) {
+      explain('signed out here, but not at the backend: %s', String(error));
+    }
+    // What nothing has proved names nobody who could have signed out.
+    if (subject !== undefined) emit({ type: 'signed_out', ...subject });
   }
 
   async function leave(exchange: Exchange, status: 302 | 303, returnTo: string): Promise<Reply> {
@@ -87,6 +75,40 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
       const fields = await readFields(exchange.req, exchange.res);
       return leave(exchange, 303, exchange.returnTo(fields.get('returnTo') ?? exchange.query.get('returnTo')));
     },
+  };
+}
+
+/**
+ * The backend knows a session by its access token, so one that it would not take is renewed for this last call.
+ *
+ * @returns what it was renewed to
+ */
+async function endAtBackend(
+  { calls, scope, now }: SignOutParts,
+  { candidate, verdict, isAuthentic }: LeftSession<StoredContent>,
+  allowance: Allowance,
+  signal: AbortSignal,
+): Promise<StoredContent | undefined> {
+  const { access_token: accessToken, refresh_token: refreshToken } = candidate.content;
+  if (verdict === undefined || verdict.kind === 'invalid') return undefined;
+  const isUsable = verdict.kind === 'live' && !isRenewalUrgent(verdict.session.claims, now());
+  if (isUsable && (await calls.revoke(accessToken, scope, signal)) === 'revoked') return undefined;
+  const refresh = (): Promise<RefreshOutcome<StoredContent>> => calls.refresh(refreshToken, signal);
+  const renewal = isAuthentic
+    ? await refresh()
+    : await allowance.spend(candidate.token?.text ?? candidate.cookie, refresh, ({ kind }) => kind === 'renewed');
+  if (renewal.kind === 'unanswered') throw outOfTime();
+  if (renewal.kind === 'ended') return undefined;
+  await calls.revoke(renewal.content.access_token, scope, signal);
+  return renewal.content;
+}
+
+/** Whose session a genuine token belongs to. */
+function subjectOf({ token, sessionId }: StoredSession<StoredContent>): { userId?: string; sessionId?: string } {
+  const userId = token?.claims['sub'];
+  return {
+    ...(typeof userId === 'string' ? { userId } : {}),
+    ...(sessionId === undefined ? {} : { sessionId }),
   };
 }
 

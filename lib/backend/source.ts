@@ -2,7 +2,7 @@ import { cookieBytes } from '../core/cookie-chunks.ts';
 import { isRecord } from '../core/is-record.ts';
 import { createSlot } from '../core/slot.ts';
 import { readToken } from '../core/token.ts';
-import type { RefreshOutcome, SessionSource, Verdict } from '../session/session-source.ts';
+import type { RefreshOutcome, SessionSource, TokenOrigin, Verdict } from '../session/session-source.ts';
 import type { AccessTokenClaims, BackendSession, BackendUser } from '../types.ts';
 import { parseContentText, slimContent, storedOf } from './content.ts';
 import type { StoredContent } from './content.ts';
@@ -24,8 +24,12 @@ export interface BackendSourceParts {
 export function createBackendSource({ cookie, tokens, refresh }: BackendSourceParts): BackendSource {
   const contents = createSlot<BackendSession, StoredContent>();
 
-  async function verify(content: StoredContent, token = readToken(content.access_token)): Promise<Verdict> {
-    const verdict = await tokens.verify(token);
+  async function verify(
+    content: StoredContent,
+    origin: TokenOrigin,
+    token = readToken(content.access_token),
+  ): Promise<Verdict> {
+    const verdict = await tokens.verify(token, origin);
     if (verdict.kind !== 'valid') return verdict;
     const session = sessionOf(content.access_token, verdict.claims);
     contents.add(session, content);

@@ -1,8 +1,10 @@
-import { LRUCache } from 'lru-cache';
+import { createHash } from 'node:crypto';
 import { isRenewalUrgent, judgeClaims, verifyAccessToken } from '../core/access-token.ts';
 import type { TokenVerdict } from '../core/access-token.ts';
+import { createBoundedMap } from '../core/bounded-map.ts';
 import type { KeySet } from '../core/key-set.ts';
 import type { Token } from '../core/token.ts';
+import type { TokenOrigin } from '../session/session-source.ts';
 import type { AccessTokenClaims } from '../types.ts';
 import type { TokenWord } from './calls.ts';
 
@@ -29,7 +31,7 @@ export type TimedVerdict =
     };
 
 export interface TokenVerifier {
-  verify(token: Token): Promise<TimedVerdict>;
+  verify(token: Token, origin: TokenOrigin): Promise<TimedVerdict>;
 }
 
 interface Question {
@@ -40,59 +42,68 @@ interface Question {
 
 /** How long the backend's word about a token holds. */
 const answerMs = 60_000;
-const maxAnswers = 20_000;
+/** How long a token that the backend vouched for is known as its own. */
+const genuineMs = 24 * 60 * 60_000;
+const maxTokens = 20_000;
 
 /**
  * Verifies the access tokens of one project: signature, `exp`, `nbf`, and the claims that Supabase's own `getClaims()` leaves to its
  * callers: `role`, `aud` and `iss`.
  */
 export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifierParts): TokenVerifier {
-  const answers = new LRUCache<string, Question>({
-    max: maxAnswers,
-    ttl: answerMs,
-    ttlResolution: 0,
-    perf: { now },
-  });
+  const answers = createBoundedMap<Question>({ max: maxTokens, ttlMs: answerMs, now });
+  const genuine = createBoundedMap<true>({ max: maxTokens, ttlMs: genuineMs, now });
 
   /** Once per token and minute, whatever the answer, so that a made-up token repeated is one question. */
-  function askOnce(token: string): Question {
-    const known = answers.get(token);
+  function askOnce(token: string, key: string, origin: TokenOrigin): Question {
+    const known = answers.get(key);
     if (known !== undefined) return known;
-    const question = { answer: ask(token), validUntil: now() + answerMs };
-    answers.set(token, question);
-    // No answer is nothing to remember.
-    question.answer.catch(() => answers.delete(token));
+    const isFree = origin === 'provider' || genuine.has(key);
+    const answer = isFree ? ask(token) : origin.spend(token, () => ask(token), isAccepted);
+    const question = { answer, validUntil: now() + answerMs };
+    answers.set(key, question);
+    answer.then(
+      (word) => isAccepted(word) && genuine.set(key, true),
+      // No answer is nothing to remember.
+      () => answers.delete(key),
+    );
     return question;
   }
 
-  async function verifyShared({ text, claims }: Token): Promise<TimedVerdict> {
+  /** A project that signs with a shared secret publishes no key for it, and this process must not know it. */
+  async function verifyShared({ text, claims }: Token, origin: TokenOrigin): Promise<TimedVerdict> {
+    // Where keys are published, a shared secret signs nothing any more. What it signed before its refresh token can prove.
+    if (!(await keySet.isEmpty())) return { kind: 'unverifiable' };
+    const key = createHash('sha256').update(text).digest('base64url');
+    const stale: TimedVerdict = genuine.has(key) ? { kind: 'expired' } : { kind: 'unverifiable' };
     const verdict = judgeClaims(claims, now());
+    if (verdict.kind === 'expired') return stale;
     if (verdict.kind !== 'valid') return verdict;
     // The backend allows no difference of clocks: a token that is about to expire would cost a question, and perhaps a session.
-    if (isRenewalUrgent(claims, now()) && !answers.has(text)) return { kind: 'expired' };
-    const { answer, validUntil } = askOnce(text);
+    if (isRenewalUrgent(claims, now()) && !answers.has(key)) return stale;
+    const { answer, validUntil } = askOnce(text, key, origin);
     switch (await answer) {
       case 'accepted':
         return { ...verdict, validUntil };
       case 'stale':
-        return { kind: 'expired' };
+        return stale;
       case 'refused':
         return { kind: 'invalid', reason: 'refused' };
     }
   }
 
   return {
-    async verify(token) {
+    async verify(token, origin) {
       if (token.signed === undefined) return { kind: 'invalid', reason: 'malformed' };
       // What speaks against a token needs no proof, and an expired one must not be renewed either.
       const reason = claimProblem(token.claims, issuers);
       if (reason !== undefined) return { kind: 'invalid', reason };
-      // A project that signs with a shared secret publishes no key for it, and this process must not know it.
-      if (token.header['alg'] === 'HS256') return verifyShared(token);
-      return verifyAccessToken(token, keySet, now);
+      return token.header['alg'] === 'HS256' ? verifyShared(token, origin) : verifyAccessToken(token, keySet, now);
     },
   };
 }
+
+const isAccepted = (word: TokenWord): boolean => word === 'accepted';
 
 /** What makes a correctly signed token no user's: keys, service accounts and other applications' tokens are signed alike. */
 function claimProblem(claims: Token['claims'], issuers: readonly string[]): string | undefined {

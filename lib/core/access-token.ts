@@ -49,7 +49,7 @@ export async function verifyAccessToken(token: Token, keySet: KeySet, now: () =>
       return verifyWithEach(token.text, error as AsyncIterable<CryptoKey>, now());
     }
     if (code === 'ERR_JWKS_NO_MATCHING_KEY') {
-      if (!mayBeNewerThanKeys(token, keySet)) return { kind: 'unverifiable' };
+      if (!mayBeNewerThanKeys(token, keySet, now())) return { kind: 'unverifiable' };
       throw new AuthError('provider_unavailable', { cause: error, retryAfter: 5 });
     }
     return verdictOf(error);
@@ -101,11 +101,12 @@ function isDate(value: unknown): value is number | undefined {
 
 /**
  * Right after a rotation a token may name a key that was published since the keys were fetched. It is not invalid; it has to
- * wait until the cool-down lets them be fetched again.
+ * wait until the cool-down lets them be fetched again. A token of the future names no key that there could be.
  */
-function mayBeNewerThanKeys({ claims: { iat } }: Token, keySet: KeySet): boolean {
+function mayBeNewerThanKeys({ claims: { iat } }: Token, keySet: KeySet, now: number): boolean {
   const fetchedAt = keySet.fetchedAt();
-  return fetchedAt !== undefined && typeof iat === 'number' && (iat + clockSkew) * 1000 >= fetchedAt;
+  if (fetchedAt === undefined || typeof iat !== 'number') return false;
+  return (iat + clockSkew) * 1000 >= fetchedAt && (iat - clockSkew) * 1000 <= now;
 }
 
 function verdictOf(error: unknown): TokenVerdict {

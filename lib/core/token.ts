@@ -31,6 +31,13 @@ export function readToken(text: string): Token {
   return { text, header: header ?? nothing, claims: claims ?? nothing, signed };
 }
 
+const sessionIdForm = /^[\x21-\x7e]{1,100}$/;
+
+/** A provider's session id as a claim has it; `undefined` for what could not be one, or could forge a line in a log. */
+export function readSessionId(claim: unknown): string | undefined {
+  return typeof claim === 'string' && sessionIdForm.test(claim) ? claim : undefined;
+}
+
 function takeApart(token: string): SignedText {
   const end = token.lastIndexOf('.');
   return { text: token.slice(0, end), signature: Buffer.from(token.slice(end + 1), 'base64url') };

@@ -7,7 +7,7 @@ import { createCookieJar } from './cookie-jar.ts';
 import type { CookieJar, Delivery } from './cookie-jar.ts';
 import type { Resolution } from '../session/resolve-session.ts';
 import { keepPrivate } from './headers.ts';
-import { protocolOf } from './request.ts';
+import { peerAddress, protocolOf } from './request.ts';
 import type { CookieWrite } from '../core/cookie-codec.ts';
 
 /** One adapter as one request meets it: its session is resolved once, on first need. */
@@ -29,6 +29,11 @@ export class MountedAdapter {
     this.req = req;
     this.res = res;
     this.prefix = prefix;
+  }
+
+  /** The address that calls to the provider for tokens that were not verified count under. */
+  get peer(): string | undefined {
+    return this.definition.clientAddress?.(this.req) ?? peerAddress(this.req);
   }
 
   /** The session, if it is known or costs no more than a look-up. */
@@ -53,7 +58,8 @@ export class MountedAdapter {
   async #resolve(): Promise<Session | null> {
     const known = this.peek();
     if (known !== undefined) return known;
-    const resolution = await this.definition.resolver.resolve(this.req.headers.cookie, () => this.res.headersSent);
+    const { resolver } = this.definition;
+    const resolution = await resolver.resolve(this.req.headers.cookie, () => this.res.headersSent, this.peer);
     this.#deliver(resolution);
     this.#session = resolution.session ?? undefined;
     if (resolution.later !== undefined) void this.#deliverLater(resolution.later);

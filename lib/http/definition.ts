@@ -43,6 +43,8 @@ export interface AdapterDefinition {
   readonly cookieOptions: Omit<CookieAttributes, 'secure'> & { readonly secure?: boolean };
   readonly appBaseUrl: string | undefined;
   readonly trustedOrigins: readonly string[];
+  /** The application's own way to tell the address of a request's client. */
+  readonly clientAddress?: ((req: IncomingMessage) => string | undefined) | undefined;
   readonly onError: OnError | undefined;
   readonly brand: Brand;
   readonly emit: Emit;

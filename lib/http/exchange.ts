@@ -93,6 +93,11 @@ export class Exchange {
     return `${page}${page.includes('?') ? '&' : '?'}returnTo=${encodeURIComponent(returnTo)}`;
   }
 
+  /** The address that calls to the provider for tokens that were not verified count under. */
+  get peer(): string | undefined {
+    return this.#mounted.peer;
+  }
+
   resolveSession(): Promise<Session | null> {
     return this.#mounted.resolve();
   }

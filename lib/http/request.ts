@@ -51,6 +51,11 @@ export function requestOrigin(req: HostRequest): string {
   return origin.origin;
 }
 
+/** The client's address as far as `trust proxy` tells, else the socket's peer. */
+export function peerAddress(req: HostRequest): string | undefined {
+  return 'ip' in req && typeof req.ip === 'string' ? req.ip : req.socket.remoteAddress;
+}
+
 const isPlainHost = /^(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9.])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 
 /** `http` or `https`, as the visitor sees it. */

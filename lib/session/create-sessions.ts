@@ -1,3 +1,4 @@
+import { createAllowances } from './allowance.ts';
 import { createEndedSessions } from './ended-sessions.ts';
 import type { Emit } from './events.ts';
 import { createRefreshCoordinator } from './refresh-coordinator.ts';
@@ -29,6 +30,7 @@ export function createSessions<Content>(
     shared,
     ended: createEndedSessions(now),
     verified: createVerifiedSessions(maxCachedSessions, now),
+    allowanceOf: createAllowances(now, emit),
     emit,
     now,
     refreshWindowMs: refreshWindow * 1000,

@@ -1,23 +1,39 @@
 import { parseCookies } from '../core/cookie-codec.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
-import { tombstoneMs } from './ended-sessions.ts';
+import type { Allowance } from './allowance.ts';
+import { sessionKey, tombstoneMs } from './ended-sessions.ts';
 import type { EndedSessions, Ending } from './ended-sessions.ts';
 import type { Emit } from './events.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { RefreshCoordinator, SharedCoordinator } from './refresh-coordinator.ts';
-import type { Candidate, SessionSource } from './session-source.ts';
+import type { Candidate, SessionSource, Verdict } from './session-source.ts';
 import type { VerifiedSessions } from './verified-sessions.ts';
 
+/** One of the sessions that a request carried when it signed out, and what is known of it. */
+export interface LeftSession<Content> {
+  readonly candidate: Candidate<Content>;
+  /** `undefined` where nothing could judge it, and of a sealed session, which needs no proof. */
+  readonly verdict: Verdict | undefined;
+  /** Whether it is known as the provider's own, so that its session id ended. */
+  readonly isAuthentic: boolean;
+}
+
 export interface SignedOut<Content> {
-  readonly candidates: readonly Candidate<Content>[];
+  readonly sessions: readonly LeftSession<Content>[];
   readonly cookies: readonly CookieWrite[];
+  /** What is left of the request's allowance for tokens that were not verified. */
+  readonly allowance: Allowance;
 }
 
 export interface SessionEnds<Content> {
-  /** Ends whatever session the cookies hold, here and in every process that shares the coordinator. */
-  signOut(cookieHeader: string | undefined): Promise<SignedOut<Content>>;
+  /**
+   * Ends every session that the cookies hold and that is authentic, here and in every process that shares the coordinator.
+   *
+   * @param peer the address that calls for tokens that were not verified count under
+   */
+  signOut(cookieHeader: string | undefined, peer?: string): Promise<SignedOut<Content>>;
   /** Makes way for a new session: what the cookies held ends, and a refresh of it that is under way no longer counts. */
-  replace(cookieHeader: string | undefined, newSessionId: string | undefined): Promise<void>;
+  replace(cookieHeader: string | undefined, newSessionId: string | undefined, peer?: string): Promise<void>;
   /** How the session ended, if it did while its tokens may still be valid. */
   endingOf(sessionId: string | undefined): Promise<Ending | undefined>;
 }
@@ -28,15 +44,16 @@ export interface SessionEndsParts<Content> {
   readonly shared: SharedCoordinator | undefined;
   readonly ended: EndedSessions;
   readonly verified: Pick<VerifiedSessions, 'delete'>;
+  readonly allowanceOf: (peer: string | undefined) => Allowance;
   readonly emit: Emit;
 }
 
 /** Sign-out: what a session leaves behind, so that nothing under way brings it back. */
 export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): SessionEnds<Content> {
-  const { source, coordinator, shared, ended, verified, emit } = parts;
+  const { source, coordinator, shared, ended, verified, allowanceOf, emit } = parts;
 
   async function endingOf(sessionId: string | undefined): Promise<Ending | undefined> {
-    const here = ended.endingOf(sessionId);
+    const here = ended.endingOf(sessionKey(sessionId));
     if (here !== undefined || sessionId === undefined || shared === undefined) return here;
     try {
       return (await shared.isEnded(sessionId)) ? 'signed_out' : undefined;
@@ -46,23 +63,24 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
     }
   }
 
-  /** An unsealed cookie can name anybody's session: only a token that the provider signed may leave a tombstone. */
-  async function isAuthentic({ content, token }: Candidate<Content>): Promise<boolean> {
-    if (source.isSealed) return true;
-    try {
-      const { kind } = await source.verify(content, token);
-      return kind === 'live' || kind === 'expired';
-    } catch {
-      return false;
-    }
+  async function end(
+    candidate: Candidate<Content>,
+    ending: Ending,
+    allowance: Allowance,
+  ): Promise<LeftSession<Content>> {
+    verified.delete(candidate.cookie);
+    coordinator.forget(refreshKey(source.adapter, candidate));
+    // A seal proves itself, without waiting for the signing keys.
+    const verdict = source.isSealed ? undefined : await judge(source, candidate, allowance);
+    // An unsealed cookie can name anyone's session: only a token that the provider signed may leave a tombstone.
+    const isAuthentic = source.isSealed || verdict?.kind === 'live' || verdict?.kind === 'expired';
+    if (isAuthentic) await entomb(candidate, ending);
+    return { candidate, verdict, isAuthentic };
   }
 
-  async function end(candidate: Candidate<Content>, ending: Ending): Promise<void> {
-    const { sessionId, cookie, tokenLifetimeMs: lifetimeMs } = candidate;
-    verified.delete(cookie);
-    coordinator.forget(refreshKey(source.adapter, candidate));
-    if (sessionId === undefined || !(await isAuthentic(candidate))) return;
-    const ttlMs = tombstoneMs(lifetimeMs);
+  async function entomb({ sessionId, tokenLifetimeMs }: Candidate<Content>, ending: Ending): Promise<void> {
+    if (sessionId === undefined) return;
+    const ttlMs = tombstoneMs(tokenLifetimeMs);
     ended.end(sessionId, ending, ttlMs);
     if (ending === 'replaced') return;
     try {
@@ -72,23 +90,43 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
     }
   }
 
-  async function candidatesIn(cookies: RequestCookies): Promise<readonly Candidate<Content>[]> {
-    const read = await source.read(cookies);
-    return read.kind === 'stored' ? read.candidates : [];
-  }
-
   return {
     endingOf,
-    async signOut(cookieHeader) {
+    async signOut(cookieHeader, peer) {
       const cookies = parseCookies(cookieHeader);
-      const candidates = await candidatesIn(cookies);
-      for (const candidate of candidates) await end(candidate, 'signed_out');
-      return { candidates, cookies: source.clear(cookies) };
+      const allowance = allowanceOf(peer);
+      const sessions: LeftSession<Content>[] = [];
+      for (const candidate of await candidatesIn(source, cookies)) {
+        sessions.push(await end(candidate, 'signed_out', allowance));
+      }
+      return { sessions, cookies: source.clear(cookies), allowance };
     },
-    async replace(cookieHeader, newSessionId) {
-      for (const candidate of await candidatesIn(parseCookies(cookieHeader))) {
-        if (candidate.sessionId !== newSessionId) await end(candidate, 'replaced');
+    async replace(cookieHeader, newSessionId, peer) {
+      const allowance = allowanceOf(peer);
+      for (const candidate of await candidatesIn(source, parseCookies(cookieHeader))) {
+        if (candidate.sessionId !== newSessionId) await end(candidate, 'replaced', allowance);
       }
     },
   };
+}
+
+async function candidatesIn<Content>(
+  source: SessionSource<Content>,
+  cookies: RequestCookies,
+): Promise<readonly Candidate<Content>[]> {
+  const read = await source.read(cookies);
+  return read.kind === 'stored' ? read.candidates : [];
+}
+
+/** @returns `undefined` where nothing could judge it */
+async function judge<Content>(
+  source: SessionSource<Content>,
+  { content, token }: Candidate<Content>,
+  allowance: Allowance,
+): Promise<Verdict | undefined> {
+  try {
+    return await source.verify(content, allowance, token);
+  } catch {
+    return undefined;
+  }
 }

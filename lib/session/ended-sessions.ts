@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
 
 /**
@@ -9,7 +10,15 @@ export type Ending = 'signed_out' | 'replaced';
 /** A memory of sessions that ended here, kept until nothing of them can still be accepted. */
 export interface EndedSessions {
   end(sessionId: string, ending: Ending, ttlMs: number): void;
-  endingOf(sessionId: string | undefined): Ending | undefined;
+  /** @param key the session's `sessionKey` */
+  endingOf(key: string | undefined): Ending | undefined;
+}
+
+/** Names a session in as many bytes for every session id. */
+export function sessionKey(sessionId: string): string;
+export function sessionKey(sessionId: string | undefined): string | undefined;
+export function sessionKey(sessionId: string | undefined): string | undefined {
+  return sessionId === undefined ? undefined : createHash('sha256').update(sessionId).digest('base64url');
 }
 
 /** Long enough for every request that was on its way when the visitor signed out. */
@@ -30,10 +39,10 @@ export function createEndedSessions(now: () => number): EndedSessions {
   const tombstones = createBoundedMap<Ending>({ max: maxTombstones, ttlMs: minTombstoneMs, now });
   return {
     end(sessionId, ending, ttlMs) {
-      tombstones.set(sessionId, ending, { ttl: ttlMs });
+      tombstones.set(sessionKey(sessionId), ending, { ttl: ttlMs });
     },
-    endingOf(sessionId) {
-      return tombstones.size === 0 || sessionId === undefined ? undefined : tombstones.get(sessionId);
+    endingOf(key) {
+      return tombstones.size === 0 || key === undefined ? undefined : tombstones.get(key);
     },
   };
 }

@@ -53,6 +53,7 @@ export interface RefreshCoordinator {
 }
 
 type RenewedRefresh = Extract<SettledRefresh, { kind: 'renewed' }>;
+type EndedRefresh = Extract<SettledRefresh, { kind: 'ended' }>;
 
 /** Long enough for a slow answer, and short enough to send the same token again within a replay window of 30 seconds. */
 const defaultCallLifeMs = 25_000;
@@ -77,11 +78,17 @@ export function createRefreshCoordinator(parts: {
   const { now, emit, timeoutMs, shared } = parts;
   const callLifeMs = Math.max(parts.callLifeMs ?? defaultCallLifeMs, timeoutMs);
   const running = new Map<string, Promise<CoordinatedRefresh>>();
-  const memo = createBoundedMap<SettledRefresh>({ max: maxMemo, ttlMs: renewedMemoMs, now });
+  const memo = createBoundedMap<RenewedRefresh>({ max: maxMemo, ttlMs: renewedMemoMs, now });
+  // Apart from the memo: anyone can make up a token that ends, and must not push out an answer that somebody still comes for.
+  const refused = createBoundedMap<EndedRefresh>({ max: maxMemo, ttlMs: endedMemoMs, now });
   // Until a response has carried the new tokens out, the browser holds nothing but a spent one and will come back with it. Apart
   // from the memo, so that the traffic of others cannot push it out.
   const undelivered = createBoundedMap<RenewedRefresh>({ max: maxUndelivered, ttlMs: undeliveredMs, now });
   const resting = createBoundedMap<true>({ max: maxMemo, ttlMs: defaultRestSeconds * 1000, now });
+
+  function settledOf(key: string): SettledRefresh | undefined {
+    return undelivered.get(key) ?? memo.get(key) ?? refused.get(key);
+  }
 
   /** What counts from now on: an answer that came late beats the refusal of a second try with the token that it spent. */
   function keep(key: string, settled: SettledRefresh): SettledRefresh {
@@ -92,7 +99,7 @@ export function createRefreshCoordinator(parts: {
     }
     const known = undelivered.get(key);
     if (known !== undefined) return known;
-    memo.set(key, settled, { ttl: endedMemoMs });
+    refused.set(key, settled);
     return settled;
   }
 
@@ -146,7 +153,7 @@ export function createRefreshCoordinator(parts: {
 
   return {
     run(key, refresh) {
-      const settled = undelivered.get(key) ?? memo.get(key);
+      const settled = settledOf(key);
       if (settled !== undefined) return Promise.resolve({ settled, isNew: false });
       const joined = running.get(key);
       if (joined !== undefined) return joined.then((result) => ({ ...result, isNew: false }));
@@ -154,8 +161,8 @@ export function createRefreshCoordinator(parts: {
       running.set(key, started);
       return started;
     },
-    knows: (key) => undelivered.has(key) || memo.has(key) || running.has(key),
-    isSettled: (key) => undelivered.has(key) || memo.has(key),
+    knows: (key) => settledOf(key) !== undefined || running.has(key),
+    isSettled: (key) => settledOf(key) !== undefined,
     isResting: (key) => resting.has(key),
     confirmDelivery(key) {
       const settled = undelivered.get(key);
@@ -166,6 +173,7 @@ export function createRefreshCoordinator(parts: {
     forget(key) {
       undelivered.delete(key);
       memo.delete(key);
+      refused.delete(key);
     },
   };
 }

@@ -2,10 +2,12 @@ import { renewalDueAt } from '../core/access-token.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import type { Deadline } from '../core/deadline.ts';
 import type { Session } from '../types.ts';
+import type { Allowance } from './allowance.ts';
+import { sessionKey } from './ended-sessions.ts';
 import type { EndedSessions } from './ended-sessions.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { RefreshCoordinator } from './refresh-coordinator.ts';
-import type { Renew, Renewed } from './renew-session.ts';
+import type { Renew, Renewal, Renewed } from './renew-session.ts';
 import type { Candidate, SessionSource } from './session-source.ts';
 import type { SessionWriter } from './session-writer.ts';
 
@@ -28,6 +30,7 @@ export interface Attempt {
   readonly cookieHeader: string;
   readonly cookies: RequestCookies;
   readonly isHeadSent: () => boolean;
+  readonly allowance: Allowance;
   readonly deadline: Deadline;
   /** Why candidates could not be judged; while there is one, nothing is cleared. */
   readonly outages: unknown[];
@@ -42,6 +45,8 @@ export interface Renewable<Content> {
   readonly candidate: Candidate<Content>;
   /** What it still is, for use while the provider cannot be reached: its token is about to expire, or did seconds ago. */
   readonly alive: Session | undefined;
+  /** Whether the token is known as the provider's own. */
+  readonly isVerified: boolean;
 }
 
 export interface CandidateRenewalParts<Content> {
@@ -90,8 +95,22 @@ export function createRenewFirst<Content>(parts: CandidateRenewalParts<Content>)
   const { source, coordinator, ended, renew, now } = parts;
 
   function fallbackOf({ candidate, alive }: Renewable<Content>): Resolution | undefined {
-    const isOver = alive === undefined || ended.endingOf(candidate.sessionId) !== undefined;
+    const isOver = alive === undefined || ended.endingOf(sessionKey(candidate.sessionId)) !== undefined;
     return isOver ? undefined : { session: alive, cookies: [] };
+  }
+
+  /**
+   * A token that was not verified is renewed within the allowance. The session id that it names may be anyone's, so it ends
+   * nothing and no event repeats it.
+   */
+  function renewWithin(
+    { candidate, isVerified }: Renewable<Content>,
+    { isHeadSent, allowance }: Attempt,
+  ): Promise<Renewal<Content>> {
+    if (isVerified) return renew(candidate, isHeadSent);
+    const renewal = (): Promise<Renewal<Content>> => renew({ ...candidate, sessionId: undefined }, isHeadSent);
+    if (isHeadSent() || coordinator.knows(refreshKey(source.adapter, candidate))) return renewal();
+    return allowance.spend(candidate.token?.text ?? candidate.cookie, renewal, ({ kind }) => kind === 'renewed');
   }
 
   return async (renewable, attempt) => {
@@ -103,7 +122,7 @@ export function createRenewFirst<Content>(parts: CandidateRenewalParts<Content>)
       attempt.fallback = fallbackOf(next);
       if (isResting && attempt.fallback !== undefined) return attempt.fallback;
       try {
-        const renewal = await renew(candidate, attempt.isHeadSent);
+        const renewal = await renewWithin(next, attempt);
         if (renewal.kind === 'renewed') return await resolutionOf(parts, renewal, attempt.cookies);
         // Too late for a new token; that is no outage, so an expired one is not good any more.
         if (renewal.kind === 'skipped')
@@ -125,10 +144,11 @@ async function resolutionOf<Content>(
   { session, content, sessionId, keys }: Renewed<Content>,
   cookies: RequestCookies,
 ): Promise<Resolution> {
+  const key = sessionKey(sessionId);
   return {
     session,
     cookies: await writer.write(content, cookies),
     onDelivered: () => keys.forEach((key) => coordinator.confirmDelivery(key)),
-    isCurrent: () => ended.endingOf(sessionId) === undefined,
+    isCurrent: () => ended.endingOf(key) === undefined,
   };
 }

@@ -4,15 +4,17 @@ import { raceDeadline } from '../core/deadline.ts';
 import { deepFreeze } from '../core/deep-freeze.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
+import type { Allowance } from './allowance.ts';
 import { createSessionEnds } from './end-session.ts';
 import type { SessionEnds } from './end-session.ts';
+import { sessionKey } from './ended-sessions.ts';
 import type { EndedSessions, Ending } from './ended-sessions.ts';
 import type { Emit } from './events.ts';
 import type { RefreshCoordinator, SharedCoordinator } from './refresh-coordinator.ts';
 import { createRenew } from './renew-session.ts';
 import { createRenewAhead, createRenewFirst, nobody } from './renew-candidates.ts';
 import type { Attempt, Renewable, Resolution } from './renew-candidates.ts';
-import type { Candidate, ReadOutcome, SessionSource, StoredSession, Verdict } from './session-source.ts';
+import type { Candidate, ReadOutcome, SessionSource, StoredSession, TokenOrigin, Verdict } from './session-source.ts';
 import { createSessionWriter } from './session-writer.ts';
 import type { VerifiedSessions } from './verified-sessions.ts';
 
@@ -25,9 +27,10 @@ export interface SessionResolver<Content> extends SessionEnds<Content> {
    * Verify, else refresh, else end.
    *
    * @param isHeadSent whether it is too late to send cookies; then no token is spent
+   * @param peer the address that calls for tokens that were not verified count under
    * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
    */
-  resolve(cookieHeader: string | undefined, isHeadSent: () => boolean): Promise<Resolution>;
+  resolve(cookieHeader: string | undefined, isHeadSent: () => boolean, peer?: string): Promise<Resolution>;
 }
 
 export interface SessionResolverParts<Content> {
@@ -36,6 +39,7 @@ export interface SessionResolverParts<Content> {
   readonly shared: SharedCoordinator | undefined;
   readonly ended: EndedSessions;
   readonly verified: VerifiedSessions;
+  readonly allowanceOf: (peer: string | undefined) => Allowance;
   readonly emit: Emit;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -49,18 +53,19 @@ export interface SessionResolverParts<Content> {
 const sharedRecheckMs = 5_000;
 
 export function createSessionResolver<Content>(parts: SessionResolverParts<Content>): SessionResolver<Content> {
-  const { source, coordinator, shared, ended, verified, emit, now, refreshWindowMs, timeoutMs } = parts;
+  const { source, coordinator, shared, ended, verified, allowanceOf, emit, now, refreshWindowMs, timeoutMs } = parts;
   const ends = createSessionEnds(parts);
   const endingOf = (sessionId: string | undefined): Promise<Ending | undefined> => ends.endingOf(sessionId);
   const writer = createSessionWriter(source, emit);
-  const renew = createRenew({ source, coordinator, writer, endingOf, verify, emit, now });
+  const verifyNew = (stored: StoredSession<Content>): Promise<Verdict> => verify(stored, 'provider');
+  const renew = createRenew({ source, coordinator, writer, endingOf, verify: verifyNew, emit, now });
   const renewalParts = { source, coordinator, writer, ended, renew, now, refreshWindowMs };
   const renewAhead = createRenewAhead(renewalParts);
   const renewFirst = createRenewFirst(renewalParts);
   const windowMs = Math.max(refreshWindowMs, urgentWindowMs);
 
-  async function verify({ content, token }: StoredSession<Content>): Promise<Verdict> {
-    const verdict = await source.verify(content, token);
+  async function verify({ content, token }: StoredSession<Content>, origin: TokenOrigin): Promise<Verdict> {
+    const verdict = await source.verify(content, origin, token);
     // One session object serves many requests: what one handler writes to it must not show up in another's.
     if (verdict.kind === 'live') deepFreeze(verdict.session);
     return verdict;
@@ -74,7 +79,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     // Only what the cheap look will find again; a duplicate further back would take a place for nothing.
     if (source.peek(cookieHeader) !== cookie) return;
     const until = Math.min(validUntil, session.expiresAt, renewalDueAt(session.claims, windowMs));
-    verified.add(cookie, { session, sessionId, validUntil: until, checkedAt: now() });
+    verified.add(cookie, { session, sessionKey: sessionKey(sessionId), validUntil: until, checkedAt: now() });
   }
 
   /** The first live session, or else what a renewal may bring back to life. */
@@ -83,6 +88,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     attempt: Attempt,
   ): Promise<Resolution | readonly Renewable<Content>[]> {
     const renewable: Renewable<Content>[] = [];
+    const unverified: Renewable<Content>[] = [];
     for (const candidate of candidates) {
       const ending = await endingOf(candidate.sessionId);
       if (ending !== undefined) {
@@ -90,25 +96,26 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
         continue;
       }
       try {
-        const verdict = await verify(candidate);
+        const verdict = await verify(candidate, attempt.allowance);
         if (verdict.kind === 'live') {
           const { session } = verdict;
           if (isRenewalUrgent(session.claims, now())) {
-            renewable.push({ candidate, alive: session });
+            renewable.push({ candidate, alive: session, isVerified: true });
             continue;
           }
           remember(attempt.cookieHeader, candidate, verdict);
           return await renewAhead(candidate, session, attempt);
         }
+        if (verdict.kind === 'invalid') attempt.reason = verdict.reason;
         // What only we can have sealed is ours, even if its key is no longer published: the provider will tell.
-        if (verdict.kind === 'expired' || (verdict.kind === 'unverifiable' && source.isSealed))
-          renewable.push({ candidate, alive: undefined });
-        else attempt.reason = verdict.kind === 'invalid' ? verdict.reason : 'unknown_key';
+        else if (verdict.kind === 'expired' || source.isSealed)
+          renewable.push({ candidate, alive: undefined, isVerified: true });
+        else unverified.push({ candidate, alive: undefined, isVerified: false });
       } catch (error) {
         attempt.outages.push(error);
       }
     }
-    return renewable;
+    return [...renewable, ...unverified];
   }
 
   async function judge(read: Exclude<ReadOutcome<Content>, { kind: 'none' }>, attempt: Attempt): Promise<Resolution> {
@@ -124,17 +131,18 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     return isKept ? nobody : { session: null, cookies: source.clear(cookies) };
   }
 
-  async function resolve(cookieHeader: string | undefined, isHeadSent: () => boolean): Promise<Resolution> {
+  const resolve: SessionResolver<Content>['resolve'] = async (cookieHeader, isHeadSent, peer) => {
     if (cookieHeader === undefined) return nobody;
     const cookies = parseCookies(cookieHeader);
     const read = await source.read(cookies);
     if (read.kind === 'none') return nobody;
     const reason = read.kind === 'unreadable' ? read.reason : 'unknown';
+    const allowance = allowanceOf(peer);
     let attempt: Attempt | undefined;
     try {
       return await raceDeadline(
         (deadline) => {
-          attempt = { cookieHeader, cookies, isHeadSent, deadline, outages: [], reason };
+          attempt = { cookieHeader, cookies, isHeadSent, allowance, deadline, outages: [], reason };
           return judge(read, attempt);
         },
         timeoutMs,
@@ -144,7 +152,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
       if (attempt?.fallback === undefined) throw error;
       return attempt.fallback;
     }
-  }
+  };
 
   return {
     ...ends,
@@ -153,7 +161,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
       if (cookieHeader === undefined) return undefined;
       const cookie = source.peek(cookieHeader);
       const known = cookie === undefined ? undefined : verified.get(cookie);
-      if (known === undefined || ended.endingOf(known.sessionId) !== undefined) return undefined;
+      if (known === undefined || ended.endingOf(known.sessionKey) !== undefined) return undefined;
       if (shared !== undefined && now() - known.checkedAt > sharedRecheckMs) return undefined;
       return known.session;
     },

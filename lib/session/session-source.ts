@@ -1,6 +1,7 @@
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import type { Token } from '../core/token.ts';
 import type { AdapterName, Session } from '../types.ts';
+import type { Allowance } from './allowance.ts';
 
 /** What a cookie held, opened but not yet trusted. `Content` is the adapter's own. */
 export interface StoredSession<Content> {
@@ -35,9 +36,12 @@ export type Verdict =
       readonly validUntil?: number;
     }
   | { readonly kind: 'expired' }
-  /** The issuer publishes no key (any more) that could judge the token. */
+  /** Nothing here or at the issuer (any more) can judge the token; its refresh token may prove it. */
   | { readonly kind: 'unverifiable' }
   | { readonly kind: 'invalid'; readonly reason: string };
+
+/** Where a token came from: from the provider just now, or from a request, with what that may ask of the provider. */
+export type TokenOrigin = 'provider' | Allowance;
 
 /**
  * What the provider said to a refresh. `unanswered`: the connection broke, so the token may or may not be spent, and the same
@@ -63,8 +67,12 @@ export interface SessionSource<Content> {
   peek(cookieHeader: string): string | undefined;
   /** Opens the session, trying every candidate among duplicates and chunks. Never throws. */
   read(cookies: RequestCookies): ReadOutcome<Content> | Promise<ReadOutcome<Content>>;
-  /** @param token the same as `StoredSession.token`, where it is at hand */
-  verify(content: Content, token?: Token): Promise<Verdict>;
+  /**
+   * `expired` is said only of a token that is the provider's own; what was not verified is `unverifiable` or `invalid`.
+   *
+   * @param token the same as `StoredSession.token`, where it is at hand
+   */
+  verify(content: Content, origin: TokenOrigin, token?: Token): Promise<Verdict>;
   /** One call to the provider within `signal`'s deadline. Throws AuthError `provider_unavailable` or `provider_refused`. */
   refresh(content: Content, signal: AbortSignal): Promise<RefreshOutcome<Content>>;
   /** The stored form of freshly issued tokens. */

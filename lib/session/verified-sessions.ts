@@ -10,7 +10,7 @@ export interface VerifiedSessions {
 
 export interface VerifiedSession {
   readonly session: Session;
-  readonly sessionId: string | undefined;
+  readonly sessionKey: string | undefined;
   /** Milliseconds since the epoch; not after the token's own expiry. */
   readonly validUntil: number;
   /** When the shared tombstones were asked, in milliseconds since the epoch. */

@@ -5,7 +5,7 @@ import type { AuthorizationCode, PendingAuthentication } from './authenticate.ts
 import { createAuthorize } from './authorize.ts';
 import { defaultSwitches } from './faults.ts';
 import type { Endpoint, Switches } from './faults.ts';
-import { logout } from './logout.ts';
+import { logout, revoke } from './logout.ts';
 import { createOneTimeStore } from './one-time.ts';
 import { demoUsers, toSdkUser } from './people.ts';
 import type { StandInUser } from './people.ts';
@@ -86,6 +86,8 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
     authenticate: createAuthenticate({ clientId, apiKey, switches, codes, pending, sessions, now }),
     jwks: (id: string) => (id === clientId ? json(200, keys.jwks()) : json(404, { message: 'Client not found.' })),
     logout: (query: URLSearchParams) => logout(query, { sessions, logoutReturnTos }),
+    revoke: (sessionId: unknown, authorization: string | undefined) =>
+      revoke(sessionId, authorization, { sessions, apiKey }),
   };
 
   const server = createWorkosServer({ routes, switches, log, hanging, now });

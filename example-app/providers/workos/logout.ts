@@ -1,5 +1,5 @@
 import { problemPage, signedOutPage } from './pages.ts';
-import { redirect } from './replies.ts';
+import { json, redirect } from './replies.ts';
 import type { Reply } from './replies.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -20,6 +20,25 @@ export function logout(query: URLSearchParams, { sessions, logoutReturnTos }: Lo
   if (logoutReturnTos.some((registered) => isSameUrl(registered, returnTo))) return redirect(returnTo);
   const text = 'The session has ended. To send people back, register exactly this one as a sign-out redirect:';
   return problemPage({ title: 'Sign-out redirect not registered', text, value: returnTo });
+}
+
+export interface RevokeContext {
+  readonly sessions: Pick<Sessions, 'end' | 'isActive'>;
+  readonly apiKey: string;
+}
+
+/** `POST /user_management/sessions/revoke`. https://workos.com/docs/reference/authkit/session/revoke */
+export function revoke(
+  sessionId: unknown,
+  authorization: string | undefined,
+  { sessions, apiKey }: RevokeContext,
+): Reply {
+  if (authorization !== `Bearer ${apiKey}`) return json(401, { message: 'Unauthorized' });
+  if (typeof sessionId !== 'string' || !sessions.isActive(sessionId)) {
+    return json(404, { code: 'entity_not_found', message: `Session not found: '${String(sessionId)}'.` });
+  }
+  sessions.end(sessionId);
+  return json(200, {});
 }
 
 /** `http://localhost:3000` and `http://localhost:3000/` are one URL in two spellings. */

@@ -16,6 +16,7 @@ export interface Routes {
   readonly authenticate: (body: RequestBody) => Promise<Reply>;
   readonly jwks: (clientId: string) => Reply;
   readonly logout: (query: URLSearchParams) => Reply;
+  readonly revoke: (sessionId: unknown, authorization: string | undefined) => Reply;
 }
 
 interface Route {
@@ -35,7 +36,7 @@ export interface ServerContext {
 /** Only there to make a URL of a request's target. */
 const base = 'http://stand-in';
 
-/** WorkOS' four endpoints, behind the log, the gate and the faults. */
+/** WorkOS' endpoints, behind the log, the gate and the faults. */
 export function createWorkosServer({ routes, switches, log, hanging, now }: ServerContext): Server {
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const { method = 'GET', url = '/' } = req;
@@ -46,7 +47,8 @@ export function createWorkosServer({ routes, switches, log, hanging, now }: Serv
     const { pathname: path, searchParams: query } = new URL(url, base);
     const text = (await buffer(req)).toString('utf8');
     const body = parseJson(text);
-    const route = findRoute(routes, { method, path, query, text, body });
+    const { authorization } = req.headers;
+    const route = findRoute(routes, { method, path, query, text, body, authorization });
     if (!route) {
       write(res, json(404, { message: 'Not Found' }), now());
       return;
@@ -78,9 +80,10 @@ interface ParsedRequest {
   readonly query: URLSearchParams;
   readonly text: string;
   readonly body: RequestBody | null;
+  readonly authorization: string | undefined;
 }
 
-function findRoute(routes: Routes, { method, path, query, text, body }: ParsedRequest): Route | null {
+function findRoute(routes: Routes, { method, path, query, text, body, authorization }: ParsedRequest): Route | null {
   // Wrapped, so that nothing of a route's work happens before its turn, and a throw becomes a rejection.
   const route = (endpoint: Endpoint, work: () => Reply | Promise<Reply>): Route => {
     return { endpoint, work: async () => work() };
@@ -96,6 +99,9 @@ function findRoute(routes: Routes, { method, path, query, text, body }: ParsedRe
       return route('token', () => {
         return body ? routes.authenticate(body) : json(400, { message: 'The body must be a JSON object.' });
       });
+    // https://workos.com/docs/reference/authkit/session/revoke
+    case 'POST /user_management/sessions/revoke':
+      return route('revoke', () => routes.revoke(body?.['session_id'], authorization));
     case 'GET /user_management/sessions/logout':
       return route('logout', () => routes.logout(query));
     default:

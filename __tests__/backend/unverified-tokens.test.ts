@@ -1,0 +1,151 @@
+import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
+import { ada, encodeSession, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { Answer } from '../support/visitor.ts';
+
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+afterEach(() => app.close());
+
+const minutes = 60_000;
+const hs256 = { standIn: { algorithm: 'HS256' as const } };
+const seconds = (): number => Math.floor(app.clock.now() / 1000);
+
+/** A cookie with a token that nobody signed, of the form that the project would sign. */
+async function madeUp(claims: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const whole = {
+    iss: `${app.supabase.url}/auth/v1`,
+    sub: 'user',
+    role: 'authenticated',
+    aud: 'authenticated',
+    exp: seconds() - 60,
+    ...claims,
+  };
+  const access_token = await app.supabase.signToken(whole, { alg: 'HS256', key: randomBytes(32) });
+  return `${app.cookieName}=${encodeSession({ access_token, refresh_token: randomUUID() })}`;
+}
+
+const several = async (count: number, claims?: Readonly<Record<string, unknown>>): Promise<string> =>
+  (await Promise.all(Array.from({ length: count }, () => madeUp(claims)))).join('; ');
+
+const ask = (cookie: string, path = '/auth/session'): Promise<Answer> =>
+  app.visitor().get(path, { headers: { cookie, accept: 'application/json' } });
+
+describe.each([
+  ['a project with signing keys', {}],
+  ['a project with a shared secret', hs256],
+])('made-up tokens, to %s', (_title, setup) => {
+  it.each([
+    ['expired', () => ({ exp: seconds() - 60 })],
+    ['good until tomorrow', () => ({ exp: seconds() + 86_400 })],
+  ])('that are %s cost ten calls a minute, however many come', async (_what, claims) => {
+    await start(setup);
+    for (let index = 0; index < 20; index += 1) {
+      expect([401, 503]).toContain((await ask(await several(4, claims()))).status);
+    }
+    expect(app.supabase.calls('refresh') + app.supabase.calls('user')).toBe(10);
+  });
+
+  it('leave the next visitor’s refresh alone', async () => {
+    await start(setup);
+    const visitor = await app.signedIn();
+    app.clock.advance(61 * minutes);
+    for (let index = 0; index < 20; index += 1) await ask(await several(4));
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('end nobody’s session', async () => {
+    await start(setup);
+    const visitor = await app.signedIn();
+    await visitor.getJson('/auth/session');
+    const { sessionId } = app.events.find((event) => event.type === 'signed_in') ?? {};
+    for (const exp of [1, seconds() + 600]) {
+      const forged = await madeUp({ session_id: sessionId, exp });
+      await app.visitor().post('/auth/logout', { headers: { cookie: forged } });
+    }
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    expect(app.eventTypes()).not.toContain('signed_out');
+    expect(JSON.stringify(app.events.slice(1))).not.toContain(sessionId);
+  });
+});
+
+describe('a project with signing keys', () => {
+  it('is asked about no token that a shared secret may have signed, but may renew it', async () => {
+    await start();
+    const visitor = app.visitor();
+    const session = await app.supabase.issueSession(ada.email);
+    const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1] ?? '', 'base64url').toString());
+    // Signed before the project moved from its secret to signing keys.
+    const access_token = await app.supabase.signToken(claims, { alg: 'HS256', key: randomBytes(32) });
+    visitor.cookies.set(app.cookieName, encodeSession({ ...session, access_token }));
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    expect([app.supabase.calls('user'), app.supabase.calls('refresh')]).toEqual([0, 1]);
+  });
+
+  it.each([
+    ['expired with its key', 3600],
+    ['not expired yet', 7200],
+  ])('renews a session whose key was withdrawn at the end of a rotation, its token %s', async (_what, ttl) => {
+    await start({ standIn: { accessTokenTtl: ttl } });
+    const visitor = await app.signedIn();
+    await app.supabase.rotateKeys({ keepOld: true });
+    app.clock.advance(3601 * 1000);
+    await app.supabase.rotateKeys({ keepOld: false });
+    // Somebody's new token makes the keys be fetched.
+    app.clock.advance(31_000);
+    await app.signedIn();
+    app.clock.advance(31_000);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    expect(app.supabase.calls('refresh')).toBe(1);
+    expect(app.eventTypes()).not.toContain('session_rejected');
+  });
+
+  it('renews more sessions after a rotation than strangers may cause calls', async () => {
+    await start();
+    const visitors = await Promise.all(Array.from({ length: 15 }, () => app.signedIn({})));
+    await app.supabase.rotateKeys({ keepOld: false });
+    await app.signedIn();
+    app.clock.advance(31_000);
+    for (const visitor of visitors) expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it.each([
+    ['from the year 2100', () => 4_102_444_800],
+    ['of this minute', seconds],
+  ])('gives up a token %s that names a key which does not come to exist', async (_what, iat) => {
+    await start();
+    await (await app.signedIn()).getJson('/auth/session');
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const claims = { sub: 'x', role: 'authenticated', aud: 'authenticated', iat: iat(), exp: iat() + 3600 };
+    const access_token = await app.supabase.signToken(claims, { key: privateKey as never, kid: 'made-up' });
+    const visitor = app.visitor();
+    visitor.cookies.set(app.cookieName, encodeSession({ access_token, refresh_token: 'made-up' }));
+    await visitor.getJson('/auth/session');
+    app.clock.advance(31_000);
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
+    expect(visitor.cookies.size).toBe(0);
+  });
+});
+
+describe('a project with a shared secret', () => {
+  it('is asked about more sessions than strangers may ask about, as each is genuine', async () => {
+    await start(hs256);
+    const visitors = await Promise.all(Array.from({ length: 15 }, () => app.signedIn({})));
+    for (const visitor of visitors) expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    // A token that was vouched for once is no stranger's.
+    for (let index = 0; index < 10; index += 1) await ask(await madeUp());
+    app.clock.advance(61_000);
+    for (const visitor of visitors) expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it.each(['\n', '\0', 'Ā', ' ', '='])('is not asked about a token with %j in it, and the cookie goes', async (odd) => {
+    await start(hs256);
+    const session = await app.supabase.issueSession(ada.email);
+    const visitor = app.visitor();
+    const access_token = `${session.access_token}${odd}x`;
+    visitor.cookies.set(app.cookieName, encodeSession({ ...session, access_token }));
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
+    expect(visitor.cookies.size).toBe(0);
+    expect(app.supabase.calls('user')).toBe(0);
+  });
+});
