@@ -114,7 +114,7 @@ describe('a missing or foreign state', () => {
     expect(exchanges()).toBe(0);
   });
 
-  it('sends whoever has a session home, and keeps the session', async () => {
+  it('sends a user with a session home, and keeps the session', async () => {
     const visitor = await app.signedIn();
     app.workos.clearRequests();
     for (const url of ['/callback?code=01ABC&state=foreign', '/callback', '/callback?error=access_denied&state=x']) {
@@ -147,7 +147,7 @@ describe('a code without state, as from a link in the provider’s dashboard', (
 });
 
 describe('a refusal at the provider', () => {
-  it('gets a page with a way back when the visitor cancelled, and JSON for a client', async () => {
+  it('gets a page with a way back when the user canceled, and JSON for a client', async () => {
     for (const kind of ['page', 'json']) {
       const visitor = app.visitor();
       const start = await visitor.get('/login');
@@ -430,7 +430,7 @@ describe('onSignIn', () => {
     );
   });
 
-  it('hands anything else that it throws to the application, and nobody is signed in', async () => {
+  it('hands anything else that it throws to the application, and signs no one in', async () => {
     await withHook(
       () => Promise.reject(new Error('no database')),
       async (hooked, visitor) => {

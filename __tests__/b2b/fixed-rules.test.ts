@@ -142,7 +142,7 @@ describe('rule 4: logout clears the local cookie first and then goes through the
     expect(app.workos.isSessionActive(sessionId)).toBe(false);
   });
 
-  it('sends somebody without a session to the application’s origin', async () => {
+  it('sends a request without a session to the application’s origin', async () => {
     const out = await app.visitor().post('/logout');
     expect([out.status, out.headers.location]).toEqual([303, `${app.origin}/`]);
   });
@@ -209,7 +209,7 @@ describe('rule 6: a signed-out request to a protected path gets 307 to the login
     expect((await app.visitor().getJson('/dashboard')).status).toBe(307);
   });
 
-  it('lets whoever has a session pass', async () => {
+  it('lets a request with a session pass', async () => {
     const answer = await (await app.signedIn()).get('/dashboard/a');
     expect([answer.status, answer.text]).toEqual([200, 'dashboard']);
   });

@@ -64,7 +64,7 @@ it('goes home where the token names no session', async () => {
   }
 });
 
-it('ends the session for whoever kept its cookie', async () => {
+it('ends the session for a copy of its cookie, too', async () => {
   const visitor = await app.signedIn();
   const cookie = visitor.cookieHeader();
   expect((await app.visitor().get('/whoami', { headers: { cookie } })).json.user).not.toBeNull();
@@ -81,7 +81,7 @@ it('calls off sign-ins that are under way in other tabs', async () => {
   expect((await visitor.get(callback.href)).status).toBe(400);
 });
 
-it('says who signed out, and nothing where nobody was signed in', async () => {
+it('says who signed out, and nothing where there was no session', async () => {
   const visitor = await app.signedIn();
   const { sessionId } = (await visitor.getJson('/auth/session')).json;
   app.events.length = 0;
@@ -107,7 +107,7 @@ it('ends the session that the visitor saw at the provider, and every other one t
   expect(app.events.filter(({ type }) => type === 'signed_out')).toHaveLength(2);
 });
 
-it('is a POST: a GET signs nobody out', async () => {
+it('is a POST: a GET signs no one out', async () => {
   const visitor = await app.signedIn();
   for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH']) {
     const answer = await visitor.ask('/logout', { method });

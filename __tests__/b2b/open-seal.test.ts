@@ -127,7 +127,7 @@ describe('openSeal answers as iron-session does', () => {
     expect(opens(sealed)).toEqual(ms < -60_000 ? undefined : { a: 1 });
   });
 
-  it('honours the lifetime that iron-session puts into a seal, and 60 s more for clocks that differ', async () => {
+  it('honors the lifetime that iron-session puts into a seal, and 60 s more for clocks that differ', async () => {
     const sealed = await seal({ a: 1 }, 1, 600);
     expect(openSeal(sealed, password, Date.now() + 655_000)).toEqual({ a: 1 });
     expect(openSeal(sealed, password, Date.now() + 661_000)).toBeUndefined();

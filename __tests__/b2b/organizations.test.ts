@@ -38,7 +38,7 @@ async function organizationOf(visitor: Visitor): Promise<string | undefined> {
   return (await visitor.getJson('/auth/session')).json.organizationId;
 }
 
-it('lets somebody with several organizations choose, and remembers where they were going', async () => {
+it('lets a user with several organizations choose, and remembers where they were going', async () => {
   const visitor = app.visitor();
   const { answer } = await comeBack(visitor);
   expect(answer.status).toBe(200);
@@ -53,7 +53,7 @@ it('lets somebody with several organizations choose, and remembers where they we
   expect([...visitor.cookies.keys()]).toEqual(['b2b-session']);
 });
 
-it('asks nobody who has one organization, or none', async () => {
+it('does not ask a user who has one organization, or none', async () => {
   expect(await organizationOf(await app.signedIn(demoUsers.oneOrganization))).toBe(instruments.id);
   expect(await organizationOf(await app.signedIn(demoUsers.personal))).toBeUndefined();
 });
@@ -145,14 +145,14 @@ it('keeps the pending authentication out of pages and addresses', async () => {
   expect(answer.text + answer.setCookies.join()).not.toContain(token);
 });
 
-it('lets nobody else choose: the links are worth nothing in another browser', async () => {
+it('lets no one else choose: the links are worth nothing in another browser', async () => {
   const { answer } = await comeBack(app.visitor());
   const stranger = app.visitor();
   expect((await stranger.get(linksOf(answer)[0] ?? '')).status).toBe(400);
   expect(stranger.cookies.size).toBe(0);
 });
 
-it('signs nobody in to an organization that was not offered', async () => {
+it('signs no one in to an organization that was not offered', async () => {
   const visitor = app.visitor();
   const { answer } = await comeBack(visitor);
   const link = (linksOf(answer)[0] ?? '').replace(instruments.id, 'org_01SOMEBODYELSES');
@@ -173,7 +173,7 @@ it('survives a name that is markup', async () => {
   expect(answer.text).toContain('&lt;img src=x onerror=alert(1)&gt;');
 });
 
-describe('somebody who belongs to a great many organizations', () => {
+describe('a user who belongs to a great many organizations', () => {
   const organizations = Array.from({ length: 150 }, (_, index) => ({
     id: `org_01JC4XJ2M7Q8T3WZ5R9VKB${String(index).padStart(4, '0')}`,
     name: `Subsidiary number ${index} of the Analytical Instruments Company`,

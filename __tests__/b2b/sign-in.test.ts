@@ -261,7 +261,7 @@ describe('a form that a guard’s 307 replays at /login or /signup', () => {
   });
 });
 
-it('starts a new sign-in for somebody who is signed in already, and replaces the session', async () => {
+it('starts a new sign-in for a user who is signed in already, and replaces the session', async () => {
   const visitor = await app.signedIn();
   const { sessionId } = (await visitor.getJson('/auth/session')).json;
   const former = visitor.cookieHeader();

@@ -35,7 +35,7 @@ describe('getSupabaseClient', () => {
     expect((await visitor.getJson('/notes')).json.data).toMatchObject([{ body: 'of Ada' }]);
   });
 
-  it('is anonymous when nobody is signed in', async () => {
+  it('is anonymous without a session', async () => {
     await start();
     app.supabase.addNote(ada.email, 'of Ada');
     expect((await app.visitor().getJson('/notes')).json).toEqual({ data: [], error: null });

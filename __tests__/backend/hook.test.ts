@@ -26,7 +26,7 @@ describe('the hook', () => {
   it.each<[string, () => unknown, number]>([
     ['an AuthError', () => new AuthError('forbidden', { message: 'Not you.' }), 403],
     ['anything else', () => new Error('broken'), 500],
-  ])('that throws %s leaves nobody signed in, here or at the backend', async (_what, failure, status) => {
+  ])('that throws %s leaves no session, here or at the backend', async (_what, failure, status) => {
     await start({
       options: {
         onSignIn() {

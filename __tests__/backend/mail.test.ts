@@ -79,7 +79,7 @@ describe('/auth/confirm', () => {
     expect(app.supabase.requests.find(({ endpoint }) => endpoint === 'verify')?.body).not.toHaveProperty('email');
   });
 
-  it('says that a link is spent, and goes on for whoever pressed twice', async () => {
+  it('says that a link is spent, and goes on for a user who pressed twice', async () => {
     await start();
     const { mail } = await signUp();
     const visitor = app.visitor();
@@ -116,7 +116,7 @@ describe('/auth/confirm', () => {
     expect(posted.status).toBe(400);
   });
 
-  it('refuses a post from another site, which would sign the visitor in as somebody else', async () => {
+  it('refuses a post from another site, which would sign the visitor in as another user', async () => {
     await start();
     const { mail } = await signUp();
     const fields = { token_hash: mail.tokenHash, type: 'email' };

@@ -167,7 +167,7 @@ describe('the callback', () => {
     expect(app.supabase.calls('pkce')).toBe(0);
   });
 
-  it('does not sign anybody in with somebody else’s code', async () => {
+  it('does not sign anyone in with another user’s code', async () => {
     await start();
     const foreign = await authorize(app.visitor(), '/auth/login?provider=github');
     const victim = app.visitor();
@@ -203,7 +203,7 @@ describe('the callback', () => {
     expect((await visitor.get(other)).headers.location).toBe('/other');
   });
 
-  it('tells a cancelled sign-in so, and never shows the provider’s words', async () => {
+  it('says that a sign-in was canceled, and never shows the provider’s words', async () => {
     await start();
     const visitor = app.visitor();
     const denied = await authorize(visitor, '/auth/login?provider=github', false);

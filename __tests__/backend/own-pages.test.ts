@@ -42,7 +42,7 @@ it.each([
   [{ email: 'nobody', password: 'x' }, 'The e-mail address is not valid.'],
   [{ email: ada.email }, 'The password is missing.'],
   [{ email: ada.email, password: '' }, 'The password is missing.'],
-])('asks nobody about %j, and says what is missing', async (fields, message) => {
+])('does not ask the backend about %j, and says what is missing', async (fields, message) => {
   const before = app.supabase.calls('password');
   const answer = await app.visitor().postJson('/auth/login', fields);
   expect([answer.status, answer.json.error]).toEqual([400, { status: 400, code: 'invalid_request', message }]);

@@ -158,7 +158,7 @@ describe('the sign-in form', () => {
     expect(markupOf(signInPage({ ...signInView, providers: [] }))).not.toMatch(/class="or"|class="choices"/);
   });
 
-  it('says a wrong password above the form, ties it to both fields, keeps the e-mail and asks for the password', () => {
+  it('says a wrong password above the form, ties it to both fields, keeps the email and asks for the password', () => {
     const error = formErrorOf(new AuthError('invalid_credentials'), text);
     const markup = markupOf(signInPage({ ...signInView, email: 'ada@example.com', error }));
     expect(markup).toContain(`<p id="form-error" role="alert">${errorTable.invalid_credentials.message}</p>`);
@@ -178,7 +178,7 @@ describe('the sign-in form', () => {
     expect(tag(markup, other)).not.toMatch(/aria-|autofocus/);
   });
 
-  it('starts at the e-mail while it is empty, also after a failure of the whole form', () => {
+  it('starts at the email while it is empty, also after a failure of the whole form', () => {
     const error = { message: 'x', field: 'form' } as const;
     expect(tag(markupOf(signInPage({ ...signInView, email: '', error })), 'email')).toContain('autofocus');
     expect(tag(markupOf(signInPage({ ...signInView, email: 'a@b.c' })), 'password')).toContain('autofocus');
@@ -312,7 +312,7 @@ describe('formErrorOf', () => {
     expect(formErrorOf(new AuthError(code), text)).toEqual({ message: errorTable[code].message, field });
   });
 
-  it('speaks the words of the page, unless somebody chose words for this failure', () => {
+  it('speaks the words of the page, unless the options have words for this failure', () => {
     const german = mergeText({ invalid_credentials: 'Stimmt nicht.' });
     expect(formErrorOf(new AuthError('invalid_credentials'), german).message).toBe('Stimmt nicht.');
     const special = new AuthError('weak_password', { message: 'At least 12 characters.' });

@@ -37,7 +37,7 @@ describe('an expired token', () => {
   });
 
   it.each<Fault>([401, 403, 404, 408, 429, 500, 503, 'html502', 'refuse', 'reset', 'hang'])(
-    'costs nobody the session when the backend answers %s',
+    'keeps the session when the backend answers %s',
     async (fault) => {
       // As GoTrue does: a token whose successor never arrived is taken once more.
       await start({ options: { timeoutMs: 1_000 }, standIn: { reuse: 'parent' } });
@@ -60,7 +60,7 @@ describe('an expired token', () => {
     },
   );
 
-  it('costs nobody the session when a captive portal answers 200 with a page of its own', async () => {
+  it('keeps the session when a captive portal answers 200 with a page of its own', async () => {
     let isCaptive = false;
     let pages = 0;
     const captured: typeof globalThis.fetch = async (input, init) => {

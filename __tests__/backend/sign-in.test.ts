@@ -22,7 +22,7 @@ describe('POST /auth/login', () => {
     expect(Object.keys(session.json)).toEqual(['authenticated', 'user']);
   });
 
-  it('answers a form with 303, and a failed one with the form, the e-mail kept and the password not', async () => {
+  it('answers a form with 303, and a failed one with the form, the email kept and the password not', async () => {
     await start();
     const visitor = app.visitor();
     const failed = await postForm(visitor, '/auth/login', { ...ada, password: 'guess <b>', returnTo: '/account' });

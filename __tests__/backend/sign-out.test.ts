@@ -59,7 +59,7 @@ describe('POST /auth/logout', () => {
     },
   );
 
-  it('works with an expired token, with the backend down, and with a cookie that nobody can read', async () => {
+  it('works with an expired token, with the backend down, and with an unreadable cookie', async () => {
     await start({ options: { timeoutMs: 1_000 } });
     const expired = await app.signedIn({ ttl: -60 });
     expect((await expired.post('/auth/logout')).status).toBe(303);
@@ -156,7 +156,7 @@ describe('GET /auth/logout', () => {
     ['a prefetch', { 'sec-fetch-site': 'same-origin', 'sec-purpose': 'prefetch' }],
     ['a browser’s own prerendering', { 'sec-fetch-site': 'none', 'sec-purpose': 'prefetch;prerender' }],
     ['another site, on plain http', { referer: 'https://evil.example/' }],
-  ])('signs nobody out for %s, but shows a button that posts', async (_what, headers) => {
+  ])('signs no one out for %s, but shows a button that posts', async (_what, headers) => {
     await start();
     const visitor = await app.signedIn();
     const answer = await visitor.get('/auth/logout?returnTo=/bye', { headers });

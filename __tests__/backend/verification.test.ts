@@ -81,7 +81,7 @@ describe('verification', () => {
     },
   );
 
-  it('refuses what somebody else signed, or nobody', async () => {
+  it('refuses a token with another signer’s signature, or with none', async () => {
     await start();
     const session = await app.supabase.issueSession(ada.email);
     const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1] ?? '', 'base64url').toString());
@@ -125,7 +125,7 @@ describe('verification', () => {
     expect(asked).toEqual(['jwks', ...Array.from({ length: 10 }, () => 'refresh')]);
   });
 
-  it('signs nobody out when keys are rotated within the cool-down', async () => {
+  it('signs no one out when keys are rotated within the cool-down', async () => {
     await start();
     const old = await app.signedIn();
     await old.getJson('/auth/session');

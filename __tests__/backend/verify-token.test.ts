@@ -145,7 +145,7 @@ describe('a token that only the project can verify', () => {
     [{ iss: 'https://other.example/auth/v1' }, 'issuer'],
     [{ iss: '' }, 'issuer'],
     [{ iss: 7 }, 'issuer'],
-  ])('is not asked about with %j, which nobody’s is', async (change, reason) => {
+  ])('is not asked about with %j, which can be no token', async (change, reason) => {
     const project = createProject();
     expect(await project.verify({ ...whole, ...change })).toEqual({ kind: 'invalid', reason });
     expect(project.asked).toEqual([]);

@@ -127,21 +127,21 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
           ),
       ],
       ['a form that signs up', () => submitted('/auth/signup', { ...eve, email: 'mallory@example.com' })],
-    ])('by %s signs nobody in', async (_name, html) => {
+    ])('by %s signs no one in', async (_name, html) => {
       await visit(origin(), html(), '/auth/');
       expect(await whoIsThere()).toEqual(nobody);
       expect(await page.locator('body').innerText()).toContain('another site');
       expect(answered.some(({ method, url }) => method === 'POST' && url.startsWith('/auth/'))).toBe(true);
     });
 
-    it('by a script signs nobody in', async () => {
+    it('by a script signs no one in', async () => {
       const script = (type: string): string =>
         `fetch('${app.origin}/auth/login', { method: 'POST', mode: 'no-cors', credentials: 'include', headers: { 'content-type': '${type}' }, body: ${JSON.stringify(JSON.stringify(eve))} })`;
       await visit(origin(), `<script>${script('text/plain')}</script>`, '/auth/login');
       expect(await whoIsThere()).toEqual(nobody);
     });
 
-    it('puts nobody else in a visitor’s place', async () => {
+    it('never replaces a visitor’s session by another user’s', async () => {
       await signIn();
       await visit(origin(), submitted('/auth/login', eve), '/auth/login');
       expect(await whoIsThere()).toEqual(both);
@@ -168,7 +168,7 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
     const codesAsked = (): number => app.workos.tokenCalls + app.supabase.calls('pkce');
 
     describe.each(callbacks)('of %s', (_adapter, attackersCallback) => {
-      it('signs nobody in as the attacker, by whichever element, and asks nobody about the code', async () => {
+      it('signs no one in as the attacker, by whichever element, and never spends the code', async () => {
         const before = codesAsked();
         const url = await attackersCallback();
         for (const html of [
@@ -192,7 +192,7 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
         expect(await whoIsThere()).toEqual(nobody);
       });
 
-      it('leaves whoever is signed in alone', async () => {
+      it('leaves a signed-in user alone', async () => {
         await signIn();
         const url = await attackersCallback();
         await visit(origin(), `<script>location = ${JSON.stringify(url)}</script>`, 'callback');
@@ -221,7 +221,7 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
         (url: string) => `<form method=post action="${url}"></form><script>document.forms[0].submit()</script>`,
       ],
       ['a form that gets', (url: string) => `<form action="${url}"></form><script>document.forms[0].submit()</script>`],
-    ])('by %s signs nobody out', async (_name, html) => {
+    ])('by %s signs no one out', async (_name, html) => {
       for (const route of routes) {
         await visit(origin(), html(app.origin + route), 'logout');
         expect(await whoIsThere()).toEqual(both);
@@ -264,7 +264,7 @@ describe('the application’s own pages', () => {
         `<script type=speculationrules>{"prerender":[{"urls":["${url}"],"eagerness":"immediate"}]}</script>`,
     ],
     ['an image', (url: string) => `<img src="${url}">`],
-  ])('sign nobody out, and start no sign-in, by %s', async (_name, html) => {
+  ])('sign no one out, and start no sign-in, by %s', async (_name, html) => {
     for (const route of ['/auth/logout', '/logout', '/login', '/auth/login?provider=github']) {
       pages.set('/own', `<!doctype html>${html(route)}`);
       answered.length = 0;

@@ -132,7 +132,7 @@ describe('every built-in page in every state', () => {
     });
   });
 
-  it('keeps its edges where the system chooses the colours, and moves nothing where that is asked for', async () => {
+  it('keeps its edges where the system chooses the colors, and moves nothing where that is asked for', async () => {
     await withPage({ viewport: phone, forcedColors: 'active', reducedMotion: 'reduce' }, async (page) => {
       for (const name of names) {
         await open(page, name);
@@ -191,7 +191,7 @@ describe('with the keyboard alone', () => {
     });
   });
 
-  it('posts the form with Enter: e-mail, password and the way back', async () => {
+  it('posts the form with Enter: email, password and the way back', async () => {
     await withPage({ viewport: phone }, async (page) => {
       await open(page, 'sign-in');
       expect(await focused(page)).toBe('email');

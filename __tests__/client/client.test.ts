@@ -115,7 +115,7 @@ describe('the typed B2B client', () => {
     expect(await createB2bClient({ baseUrl: origin }).session()).toEqual({ data: body, error: null });
   });
 
-  it('reports nobody signed in as an error with status 401', async () => {
+  it('reports a missing session as an error with status 401', async () => {
     answer = json(401, { error: { status: 401, code: 'unauthenticated', message: 'No.' }, redirectTo: '/login' });
     expect(await createB2bClient({ baseUrl: origin }).session()).toEqual({
       data: null,
@@ -142,7 +142,7 @@ describe('the typed backend client', () => {
     expect((await client.resend({ body: { email: 'ada@example.com' } })).data).toEqual({ message: 'Sent.' });
   });
 
-  it('posts e-mail and password as JSON', async () => {
+  it('posts email and password as JSON', async () => {
     const client = createBackendClient({ baseUrl: origin });
     await client.login({ body: { email: 'ada@example.com', password: 'pä', returnTo: '/x' } });
     expect(received[0]).toMatchObject({
@@ -206,7 +206,7 @@ describe('whatever goes wrong', () => {
     expect(error?.message).not.toMatch(/secret|gateway|JSON/i);
   });
 
-  it('is unauthenticated wherever the status is 401, whoever answered', async () => {
+  it('is unauthenticated wherever the status is 401, whatever server answered', async () => {
     answer = raw(401, 'text/html', 'Unauthorized');
     expect((await call()).error).toMatchObject({ status: 401, code: 'unauthenticated' });
   });
@@ -231,7 +231,7 @@ describe('whatever goes wrong', () => {
     expect((await call()).error).toMatchObject({ status: 0, code: 'network_error' });
   });
 
-  it('is a network error when nobody listens or the URL is none', async () => {
+  it('is a network error when no server listens or the URL is none', async () => {
     expect((await call('http://127.0.0.1:1')).error).toEqual({
       status: 0,
       code: 'network_error',

@@ -79,7 +79,7 @@ describe('an access token', () => {
     expect(await verify(token)).toEqual({ kind: 'invalid', reason: 'nbf' });
   });
 
-  it('that expired and was signed by somebody else is invalid, not expired', async () => {
+  it('that expired and was signed with another key is invalid, not expired', async () => {
     seconds = start + 1_000;
     expect(await verify(sign({ ...stranger, kid: named.kid }))).toEqual({
       kind: 'invalid',
@@ -107,7 +107,7 @@ describe('an access token', () => {
     expect(await verify(`${signed}.${signature}`)).toEqual({ kind: 'invalid', reason: 'malformed' });
   });
 
-  it('is refused where nobody signed it', async () => {
+  it('is refused without a signature', async () => {
     const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
     expect(await verify(`${part({ alg: 'none' })}.${part(whole)}.`)).toMatchObject({ kind: 'invalid' });
   });

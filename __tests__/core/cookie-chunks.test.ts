@@ -147,7 +147,7 @@ describe('createChunksFinder', () => {
 });
 
 describe('chunkNames', () => {
-  it('names the cookie and all its chunks, strays included, and nobody else’s', () => {
+  it('names the cookie and all its chunks, strays included, and no other cookie', () => {
     const cookies = parseCookies('s.10=; s=1; s=2; s.0=a; s.99=z; s.00=q; s.1e0=q; s.x=q; s-0=q; ss=q; s.0.0=q; S=q');
     expect(chunkNames(cookies, 's')).toEqual(['s.10', 's', 's.0', 's.99']);
   });

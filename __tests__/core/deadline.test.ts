@@ -20,7 +20,7 @@ describe('createDeadline', () => {
     expect(deadline.signal.reason).toMatchObject({ name: 'TimeoutError' });
   });
 
-  it('has one signal, which is aborted already where nobody asked for it in time', () => {
+  it('has one signal, which is aborted already when it is first read too late', () => {
     const early = createDeadline(1000);
     const late = createDeadline(1000);
     const signal = early.signal;

@@ -203,7 +203,7 @@ describe('an unknown kid', () => {
     await expect(keySet.verify(sign(old, 'old'))).resolves.toBe('user_1');
   });
 
-  it('is told from an invalid token by the issuer’s answer alone: while it is down nobody knows', async () => {
+  it('is told from an invalid token by the issuer’s answer alone: while it is down, neither is certain', async () => {
     const keySet = startKeySet();
     await keySet.verify(sign(old, 'old'));
     answer = breakOff;
@@ -416,7 +416,7 @@ describe('what the issuer publishes', () => {
     await expect(keySet.verify(forged)).rejects.toThrow(errors.JOSENotSupported);
   });
 
-  it('is cleaned of private keys and of members nobody understands', async () => {
+  it('is cleaned of private keys and of unknown members', async () => {
     const { privateKey } = await generateKeyPair('ES256', { extractable: true });
     const leaked = { ...(await exportJWK(privateKey)), kid: 'leaked', alg: 'ES256' };
     publish(leaked, null, 'key', [], {}, { kty: 7 }, { kty: 'XYZ', kid: 'future' }, old.jwk);

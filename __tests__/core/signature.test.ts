@@ -137,7 +137,7 @@ const damage = fc.oneof(
   },
 );
 
-it('agrees with jose about every token, whoever signed it and however it was damaged', async () => {
+it('agrees with jose about every token, whatever signed it and however it was damaged', async () => {
   const tokens = signers.chain((by) => fc.tuple(fc.constant(by), header(by), claims, damage));
   const seen = new Map<string, number>();
   await fc.assert(

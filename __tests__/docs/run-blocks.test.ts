@@ -159,7 +159,7 @@ describe('the examples of README and docs', () => {
   });
 });
 
-describe('somebody who follows the examples', () => {
+describe('a reader who follows the examples', () => {
   it.each([
     ['README.md', "requireSession } from 'express-auth-adapters/b2b'", '/dashboard', `Hello ${personal.email}`],
     ['docs/start.md', 'b2bAuth(', '/dashboard', `"email":"${personal.email}"`],

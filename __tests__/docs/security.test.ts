@@ -17,7 +17,7 @@ it('names a test for each rule and each lesson, by a title that its file has', (
   expect(withoutTest).toEqual([]);
 });
 
-it('lists exactly the dependencies, each with its reason and the licence that it has', () => {
+it('lists exactly the dependencies, each with its reason and the license that it has', () => {
   const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Record<string, string> };
   const listed = [
     ...page.matchAll(/^\| \[([^\]]+)\]\(https:\/\/www\.npmjs\.com[^|]+\| ([^|]+?) +\| +(\S[^|]+?) +\|$/gm),

@@ -74,7 +74,7 @@ describe('the public base URL', () => {
   });
 });
 
-it('finds certificates that nobody verifies', async () => {
+it('finds that certificates are not verified', async () => {
   const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
   expect(lines(await examine(env), 'application.tls')[0]).toMatch(/^warning/);
   expect(lines(await examine({ ...env, NODE_ENV: 'production' }), 'application.tls')[0]).toMatch(/^problem/);

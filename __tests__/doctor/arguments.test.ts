@@ -28,7 +28,7 @@ it.each([
   expect(parseCommand([...args, 'doctor'])).toEqual({ ...plain, ...rest });
 });
 
-it.each([[['-h']], [['--help']], [['doctor', '--help']], [['docter', '-h']]])('helps whoever asks: %j', (args) => {
+it.each([[['-h']], [['--help']], [['doctor', '--help']], [['docter', '-h']]])('helps when asked: %j', (args) => {
   expect(parseCommand(args)).toEqual({ kind: 'help' });
 });
 

@@ -69,7 +69,7 @@ it('says that the API key is refused', async () => {
   expect(lines(report, 'b2b.api_key')).toEqual(['problem: WorkOS refuses the API key for this client id']);
 });
 
-it('recognises keys in each other’s place', async () => {
+it('recognizes keys in each other’s place', async () => {
   const { B2B_CLIENT_ID, B2B_API_KEY, ...others } = workosEnv(workos);
   const report = await examine({ ...others, B2B_CLIENT_ID: B2B_API_KEY, B2B_API_KEY: B2B_CLIENT_ID });
   expect(lines(report, 'b2b.client_id')).toContain('problem: B2B_CLIENT_ID holds an API key');
@@ -78,7 +78,7 @@ it('recognises keys in each other’s place', async () => {
 });
 
 it.each(['\u2028', '\n', ' ', '"'])(
-  'recognises a key that was copied with more than the key, without printing it: %j',
+  'recognizes a key that was copied with more than the key, without printing it: %j',
   async (extra) => {
     const env = { ...workosEnv(workos), B2B_API_KEY: `sk_test_q7q7${extra}q7q7` };
     const report = await examine(env);
@@ -108,7 +108,7 @@ it.each(['html502', { status: 429 }, 'refuse', 'hang'] as const)(
   },
 );
 
-it('recognises something that is not WorkOS', async () => {
+it('recognizes something that is not WorkOS', async () => {
   const server = await serve((_req, res) => res.end('<h1>It works!</h1>'));
   const report = await examine({ ...workosEnv(workos), B2B_API_PORT: String(server.port) });
   expect(lines(report, 'b2b.keys')[0]).toMatch(/^problem: .*answered 200 without a key set/);

@@ -72,12 +72,12 @@ it('does not wait for a project that never answers', async () => {
   expect(lines(report, 'backend.reachable')[0]).toMatch(/no answer within 100 ms/);
 });
 
-it('recognises a proxy’s page', async () => {
+it('recognizes a proxy’s page', async () => {
   supabase.fail('settings', 'html502');
   expect(lines(await examine(supabaseEnv(supabase)), 'backend.reachable')[0]).toMatch(/answered 502 without settings/);
 });
 
-it('recognises signing keys that cannot be read', async () => {
+it('recognizes signing keys that cannot be read', async () => {
   supabase.fail('jwks', 503);
   expect(lines(await examine(supabaseEnv(supabase)), 'backend.keys')[0]).toMatch(/^problem: .*answered 503/);
 });
@@ -98,7 +98,7 @@ it('reports how people can get in', async () => {
   expect(lines(report, 'backend.email')[0]).toMatch(/^warning/);
 });
 
-it('recognises a URL that says too much', async () => {
+it('recognizes a URL that says too much', async () => {
   const report = await examine({ ...supabaseEnv(supabase), BAAS_URL: `${supabase.url}/rest/v1/` });
   expect(lines(report, 'backend.url')[0]).toMatch(/^problem: BAAS_URL ends in \/rest\/v1/);
 });

@@ -100,7 +100,7 @@ describe('on a terminal', () => {
     expect(print(false)).toContain('  …        asking\r\u001B[2K  problem  Broken badly\n           Mend it\n');
   });
 
-  it('adds colour to the words, and only where it may', () => {
+  it('adds color to the words, and only where it may', () => {
     expect(print(true)).toContain('\u001B[31mproblem');
     expect(print(false)).not.toContain('\u001B[31m');
   });

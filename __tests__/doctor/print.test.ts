@@ -31,7 +31,7 @@ it.each([
   [['ok'], '32'],
   [['ok', 'warning'], '33'],
   [['problem', 'warning'], '31'],
-] as const)('gives the summary of %j the colour of its worst', (levels, color) => {
+] as const)('gives the summary of %j the color of its worst', (levels, color) => {
   expect(print(levels, true).split('\n').at(-2)).toMatch(new RegExp(`^\u001B\\[${color}m.*\u001B\\[39m$`));
 });
 

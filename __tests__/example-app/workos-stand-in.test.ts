@@ -142,7 +142,7 @@ describe('signing in', () => {
     standIn.users.delete(user.id);
   });
 
-  it('sends a cancelled sign-in back with access_denied and the state', async () => {
+  it('sends a canceled sign-in back with access_denied and the state', async () => {
     const { url } = await startSignIn();
     const { searchParams } = await standIn.cancel(url);
     expect(Object.fromEntries(searchParams)).toMatchObject({ error: 'access_denied', state: 'state-1' });

@@ -103,7 +103,7 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     expect(timesAsked(side, callback)).toBe(1);
   });
 
-  it('asks nobody about a code that this browser did not start, not even beside a sign-in of its own', async () => {
+  it('never spends a code that this browser did not start, not even beside a sign-in of its own', async () => {
     const stolen = await side.walk(app.visitor());
     const strangers: Visitor[] = [app.visitor()];
     for (const victim of strangers) {
@@ -116,7 +116,7 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     expect(timesAsked(side, stolen)).toBe(0);
   });
 
-  it('leaves the sign-in of somebody signed in as it is when an attacker’s callback is loaded', async () => {
+  it('leaves the session of a signed-in user as it is when an attacker’s callback is loaded', async () => {
     const victim = app.visitor();
     await victim.get((await side.walk(victim)).href);
     const before = (await victim.get(side.session)).text;
@@ -134,7 +134,7 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     ['a code that is no text', (url: URL) => url.searchParams.set('code', '\u0000\ud800')],
     ['an error beside the code', (url: URL) => url.searchParams.set('error', 'access_denied')],
     ['an unknown error', (url: URL) => url.searchParams.set('error', 'constructor')],
-  ])('signs nobody in with %s', async (_name, change) => {
+  ])('signs no one in with %s', async (_name, change) => {
     const visitor = app.visitor();
     const callback = await side.walk(visitor);
     const original = new URL(callback);

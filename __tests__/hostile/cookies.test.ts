@@ -75,7 +75,7 @@ function expectSignedOutAndCleared(answer: Answer, names: readonly string[]): vo
 describe('a seal of which anything was changed', () => {
   const swaps = ['', '*', '0', '-1', '99999', '__proto__', 'constructor', '%00', 'A'.repeat(5000)];
 
-  it('signs nobody in, is taken away, and costs no good session behind it', async () => {
+  it('signs no one in, is taken away, and costs no valid session behind it', async () => {
     const [good, other] = [await b2b.issue(), await b2b.issue()];
     const [sealed = '', suffix = ''] = good.split('~');
     const fields = sealed.split('*');
@@ -110,7 +110,7 @@ describe('a seal of which anything was changed', () => {
     },
   );
 
-  it('signs nobody in where the password is another application’s', async () => {
+  it('signs no one in where the password is another application’s', async () => {
     const content = await app.workos.issueSession({ user: demoUsers.personal });
     const foreign = await createSeal(['x'.repeat(32)]).seal(content);
     expectSignedOutAndCleared(await ask(b2b, `b2b-session=${foreign}`), ['b2b-session']);
@@ -291,7 +291,7 @@ describe('what a visitor writes into the unsealed cookie of the backend adapter'
   const forged = (changes: Record<string, unknown>, session: object): string =>
     `${backend.name}=${encodeSession({ ...session, ...changes })}`;
 
-  it('cannot be somebody else’s user', async () => {
+  it('cannot be another user', async () => {
     const session = await app.supabase.issueSession(ada.email);
     const user = {
       ...session.user,
@@ -307,7 +307,7 @@ describe('what a visitor writes into the unsealed cookie of the backend adapter'
     expect(answer.text).not.toContain('service_role');
   });
 
-  it('is whoever the access token says, and after it whoever the refresh token belongs to, never a mixture', async () => {
+  it('is the user of the access token, and after it the user of the refresh token, never a mixture', async () => {
     const [mine, hers] = [
       await app.supabase.issueSession(ada.email),
       await app.supabase.issueSession('eve@example.com'),
@@ -385,7 +385,7 @@ describe('what a visitor writes into the unsealed cookie of the backend adapter'
     ['that never expires', async () => app.supabase.signToken(await claimsOf({ exp: undefined }))],
   ];
 
-  it.each(forgeries)('is nobody with a token %s', async (_title, forge) => {
+  it.each(forgeries)('is signed out with a token %s', async (_title, forge) => {
     const session = await app.supabase.issueSession(ada.email);
     const answer = await ask(backend, forged({ access_token: await forge(), refresh_token: 'made-up' }, session));
     expectSignedOutAndCleared(answer, [backend.name]);

@@ -145,7 +145,7 @@ describe('a GET that has effects', () => {
     },
   );
 
-  it.each(starts)('%s starts for whoever goes there, also by a link from elsewhere', async (route) => {
+  it.each(starts)('%s starts on every navigation, also by a link from elsewhere', async (route) => {
     const answer = await get(route, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' });
     expect(answer.status).toBe(302);
     expect(answer.setCookies.length).toBeGreaterThan(0);
@@ -171,7 +171,7 @@ describe('a GET that has effects', () => {
     }
   });
 
-  it('signs nobody out of the B2B adapter: GET /logout has no meaning', async () => {
+  it('signs no one out of the B2B adapter: GET /logout has no meaning', async () => {
     const answer = await get('/logout', {});
     expect([answer.status, answer.headers.allow, answer.setCookies]).toEqual([405, 'POST, OPTIONS', []]);
   });

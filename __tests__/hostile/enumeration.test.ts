@@ -130,7 +130,7 @@ describe('the throttle', () => {
     expect((await guess('203.0.113.10', 'fresh@example.com')).status).toBe(401);
   });
 
-  itWithoutProxy('is not escaped by headers that nobody vouches for', async () => {
+  itWithoutProxy('is not escaped by headers from an untrusted peer', async () => {
     await start();
     const statuses: number[] = [];
     for (let attempt = 0; attempt < 11; attempt += 1) {
@@ -155,7 +155,7 @@ describe('the address that attempts count under', () => {
   };
 
   it.each(['203.0.113.9', '::ffff:203.0.113.9', '2001:db8::9', '172.32.0.1', '100.128.0.1', '2002::1'])(
-    'is the peer’s own where %s sends headers that only a proxy should send: they free nobody from the limit',
+    'is the peer’s own where %s sends headers that only a proxy should send: they free no one from the limit',
     (peer) => {
       const emitted: unknown[] = [];
       jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
@@ -177,14 +177,11 @@ describe('the address that attempts count under', () => {
     '::ffff:10.0.0.1',
     'fd00::1',
     'fe80::1%eth0',
-  ])(
-    'is nobody’s where %s is a proxy of one’s own that is not trusted: one guesser shall not lock all others out',
-    (peer) => {
-      jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-      const addressOf = createClientAddress(undefined, () => undefined);
-      expect(addressOf(requestFrom(peer, { 'x-forwarded-for': '192.0.2.1' }))).toBeUndefined();
-      expect(addressOf(requestFrom(peer, {}))).toBe(peer);
-      jest.restoreAllMocks();
-    },
-  );
+  ])('is no one’s where %s is a proxy that is not trusted: one guesser must not lock all others out', (peer) => {
+    jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    const addressOf = createClientAddress(undefined, () => undefined);
+    expect(addressOf(requestFrom(peer, { 'x-forwarded-for': '192.0.2.1' }))).toBeUndefined();
+    expect(addressOf(requestFrom(peer, {}))).toBe(peer);
+    jest.restoreAllMocks();
+  });
 });

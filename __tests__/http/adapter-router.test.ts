@@ -61,7 +61,7 @@ describe.each([
     expect(await get(appWith('/app'), '/app/added')).toEqual({ status: 200, text: "added under '/app'" });
   });
 
-  it('hands what is wrong with the adapter to the application, and the request to nobody', async () => {
+  it('hands what is wrong with the adapter to the application, and the request to no handler', async () => {
     const router = b2bAuth(options);
     router.get('/added', (_req, res) => void res.send('never'));
     const app = host();

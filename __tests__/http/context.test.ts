@@ -74,7 +74,7 @@ it.each([
   expect(text).toContain(`no adapter has seen this request; mount ${names} with app.use() before it`);
 });
 
-it('an answer that somebody else has begun is left alone', async () => {
+it('a response that another handler has begun is left alone', async () => {
   app = await startB2bApp({
     provider,
     before: (host) =>

@@ -152,7 +152,7 @@ describe('delivery', () => {
     ).toEqual([['a', 'b']]);
   });
 
-  it('interests nobody by default', async () => {
+  it('is ignored by default', async () => {
     const headers = await answerOf((res) => {
       const jar = createCookieJar(res);
       jar.write([{ name: 'a', value: '1' }], attributes);

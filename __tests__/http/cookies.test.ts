@@ -175,7 +175,7 @@ describe('a session larger than a cookie', () => {
     expect(app.events.map(({ type }) => type)).not.toContain('signed_in');
   });
 
-  it('over 12 KB leaves the hook alone: nobody is created for a sign-in that cannot be', async () => {
+  it('over 12 KB leaves the hook alone: no row is created for a sign-in that cannot be', async () => {
     let calls = 0;
     const other = await startB2bApp({
       provider,

@@ -151,7 +151,7 @@ describe('the session of a request', () => {
     expect(headers.getSetCookie()).toHaveLength(1);
   });
 
-  it('renewed ahead of time is nobody’s loss where the head was quicker, or where it came to nothing', async () => {
+  it('renewed ahead of time loses nothing where the head was quicker, or where it came to nothing', async () => {
     const events: unknown[] = [];
     for (const outcome of [{ session, cookies: [cookie] }, undefined]) {
       const later = Promise.withResolvers<Resolution | undefined>();

@@ -117,7 +117,7 @@ describe('a matcher that the mount can never see', () => {
 });
 
 describe('a matcher of everything', () => {
-  it('locks nobody out of signing in: own routes and the pages’ stylesheet are exempt', async () => {
+  it('locks no one out of signing in: own routes and the pages’ stylesheet are exempt', async () => {
     const app = await startB2bApp({ provider, options: { protectedRoutes: '/(.*)' } });
     const visitor = app.visitor();
     expect((await visitor.get('/')).headers.location).toBe('/login');
@@ -289,7 +289,7 @@ describe('a public request', () => {
     await app.close();
   });
 
-  it('does not even start a client: nothing is fetched before somebody signs in', async () => {
+  it('does not even start a client: nothing is fetched before the first sign-in', async () => {
     provider.workos.clearRequests();
     const app = await startB2bApp({ provider });
     await app.visitor().get('/');

@@ -21,7 +21,7 @@ async function send(reply: Reply, request: string, prepare: (req: unknown) => un
 const get = rawRequest('GET', '/');
 
 describe('a reply', () => {
-  it('in JSON tells its type and length in bytes, and is nobody’s to keep', async () => {
+  it('in JSON tells its type and length in bytes, and is never cached', async () => {
     const { status, headers, body } = await send(json(201, { name: 'Zoë' }), get);
     expect([status, body.length, headers.get('content-length')]).toEqual([201, 15, '15']);
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -79,7 +79,7 @@ describe('the connection', () => {
   const isKept = async (request: string, prepare?: (req: unknown) => unknown): Promise<boolean> =>
     (await send({ status: 204 }, request, prepare)).headers.get('connection') !== 'close';
 
-  it('ends with a reply to a body that nobody has read', async () => {
+  it('ends with a reply to a body that was not read', async () => {
     expect(await isKept(rawRequest('POST', '/', ['Content-Length: 9'], 'half'))).toBe(false);
     expect(await isKept(rawRequest('POST', '/', ['Transfer-Encoding: chunked'], '4\r\nhalf\r\n'))).toBe(false);
   });

@@ -235,7 +235,7 @@ it.each([
   [{ 'sec-purpose': 'other', purpose: 'prefetch' }, false],
   [{ purpose: 'prefetched' }, false],
   [{}, false],
-])('recognises a prefetch, or none: %j', (headers, expected) => {
+])('recognizes a prefetch, or none: %j', (headers, expected) => {
   expect(isPrefetch(request({ headers: { ...headers } }))).toBe(expected);
 });
 
@@ -243,7 +243,7 @@ it.each([
   ['no-cors', true],
   ['cors', false],
   ['navigate', false],
-])('recognises a subresource, or none: %j', (mode, expected) => {
+])('recognizes a subresource, or none: %j', (mode, expected) => {
   expect(isSubresource(request({ headers: { 'sec-fetch-mode': mode } }))).toBe(expected);
   expect(isSubresource(request({}))).toBe(false);
 });

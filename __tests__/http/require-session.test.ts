@@ -155,7 +155,7 @@ describe('the guard’s options', () => {
   });
 });
 
-describe('what somebody else put on the request', () => {
+describe('what other code put on the request', () => {
   let foreign: RunningServer;
   beforeAll(async () => {
     const forged = {

@@ -121,7 +121,7 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
     expect(await inDirectory(directory, 'shared.cjs', required + shared)).toBe('true\ntrue\ntrue');
   });
 
-  it('pins what it has bundled, with its licences, and shows its sources to a debugger', async () => {
+  it('pins what it has bundled, with its licenses, and shows its sources to a debugger', async () => {
     const installed = join(directory, 'node_modules/express-auth-adapters');
     const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
     const pinned = Object.entries<string>(dependencies).filter(([, version]) => /^\d/.test(version));
@@ -221,7 +221,7 @@ describe('the packed tarball', () => {
     expect(stdout).toContain('express-auth-adapters/backend');
   }, 120_000);
 
-  it('names licences that an application may take', async () => {
+  it('names licenses that an application may take', async () => {
     const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'));
     const allowed = /^\(?(?:MIT|ISC|BSD-[23]-Clause|0BSD|Apache-2\.0|BlueOak-1\.0\.0)(?: (?:AND|OR) .*)?\)?$/;
     const shipped = Object.entries<{ dev?: boolean; license?: string; link?: boolean }>(lock.packages)

@@ -37,7 +37,7 @@ describe('commands to Redis', () => {
     await expect(createRedisCommands(client, 60_000, () => 0).get('key')).rejects.toThrow('Connection is closed');
   });
 
-  it('reject after their time limit, and for a second nobody else waits for it', async () => {
+  it('reject after their time limit, and for a second no other command waits for it', async () => {
     let now = 0;
     const client = createSilentClient();
     const commands = createRedisCommands(client, 5, () => now);

@@ -27,7 +27,7 @@ describe('an answer’s seal', () => {
     expect(await createAnswerSeal([a]).seal('key', { kind: 'ended', reason: 'x' }, 1_000)).toMatch(/^eFe26\.2\*/);
   });
 
-  it('does not open for another key, so nobody gets another one’s tokens', async () => {
+  it('does not open for another key, so that no session gets another one’s tokens', async () => {
     const seal = createAnswerSeal([a]);
     expect(await seal.open('other', await seal.seal('key', renewed, 25_000))).toBeUndefined();
   });

@@ -85,7 +85,7 @@ describe('an answer to a refresh that cannot be used as it is', () => {
     expect(typesOf()).not.toContain('session_ended');
   });
 
-  it('with a token for another user signs nobody in, and loses no token', async () => {
+  it('with a token for another user signs no one in, and loses no token', async () => {
     const visitor = await app.signedIn();
     app.workos.switches.extraClaims = { sub: 'user_01SOMEBODYELSE' };
     expire();

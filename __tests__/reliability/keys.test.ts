@@ -45,7 +45,7 @@ describe.each(adapters)('$name and the provider’s keys', ({ start }) => {
     expect(app.keyFetches()).toBe(1);
   });
 
-  it('signs nobody out right after a rotation, even where the cool-down forbids to fetch the new key', async () => {
+  it('signs no one out right after a rotation, even where the cool-down forbids to fetch the new key', async () => {
     const [first, second] = [await app.signedIn(), await app.otherSignedIn()];
     app.expireTokens();
     await app.rotateKeys({ keepOld: true });

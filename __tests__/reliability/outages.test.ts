@@ -93,7 +93,7 @@ describe.each(adapters)('$name in an outage', ({ start }) => {
   });
 });
 
-describe.each(adapters)('$name with nobody at the provider’s address', ({ start }) => {
+describe.each(adapters)('$name with no server at the provider’s address', ({ start }) => {
   let app: AppUnderTest;
   beforeAll(async () => {
     app = await start({ options: { timeoutMs } });

@@ -196,7 +196,7 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
     expect(setCookies).not.toContainEqual(expect.stringMatching(/^b2b-session=[^;]/));
   });
 
-  it('go on alone while Redis is away, say so, and nobody is signed out', async () => {
+  it('go on alone while Redis is away, say so, and sign no one out', async () => {
     workos.switches.replayGrace = true;
     const cookie = await createCookie();
     await redis.kill();

@@ -185,7 +185,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await (await createProcess()).coordinate('key', never, within())).toEqual(renewed);
   });
 
-  it('tells a failure to those who waited for it, and to nobody who comes later', async () => {
+  it('tells a failure to those who waited for it, and not to those who come later', async () => {
     const processes = await createProcesses(5);
     const gate = createGate<SettledRefresh>();
     let calls = 0;
@@ -342,7 +342,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await heir!.coordinate('key', never, within())).toEqual(standing);
   });
 
-  it('does not keep a lock alive that somebody else took over', async () => {
+  it('does not keep a lock alive that another process took over', async () => {
     const late = await createProcess({ lockTtlMs: 150 });
     const gate = createGate<SettledRefresh>();
     const held = late.coordinate('key', () => gate.passed, within());
@@ -355,7 +355,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     await held;
   });
 
-  it('does not release a lock that somebody else took over', async () => {
+  it('does not release a lock that another process took over', async () => {
     const [late, heir] = await createProcesses(2);
     const [lateGate, heirGate] = [createGate<SettledRefresh>(), createGate<SettledRefresh>()];
     const lost = late!.coordinate('key', () => lateGate.passed, within());
@@ -375,7 +375,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     await held;
   });
 
-  it('recognises its own lock when the client sends a command twice', async () => {
+  it('recognizes its own lock when the client sends a command twice', async () => {
     const { client } = await connect();
     const stutter: NodeRedisClient = {
       isReady: true,
@@ -468,7 +468,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     });
   });
 
-  it('never runs two refreshes at once nor spends a token twice, whoever comes when and whatever fails', async () => {
+  it('never runs two refreshes at once nor spends a token twice, in whatever order requests come and whatever fails', async () => {
     const processes = await createProcesses(4);
     const callers = fc.array(
       fc.record({ process: fc.nat(3), delayMs: fc.nat(60), tookMs: fc.nat(40), fails: fc.boolean() }),

@@ -129,7 +129,7 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     expect(await isRefused(there)).toBe(true);
   });
 
-  it('keeps no e-mail address, and each key for fifteen minutes at most', async () => {
+  it('keeps no email address, and each key for fifteen minutes at most', async () => {
     await here.attempt(account, home);
     const keys = await connection.keys();
     expect(keys.sort()).toEqual([

@@ -92,7 +92,7 @@ describe('signing out', () => {
     expect(await isSignedIn({ ...world, browser: elsewhere })).toBe(false);
   });
 
-  it('of a session that the provider gave no id forgets that its cookie was verified, and tells nobody', async () => {
+  it('of a session that the provider gave no id forgets that its cookie was verified, and shares nothing', async () => {
     const { shared, told, asked } = recording();
     const world = setUp((source) => ({
       shared,
@@ -132,7 +132,7 @@ describe('signing out', () => {
     expect(world.app.provider.calls).toEqual([]);
   });
 
-  it('counts for no unsealed cookie while nobody can tell whether its token is genuine', async () => {
+  it('counts for no unsealed cookie while its token cannot be verified', async () => {
     let isDown = true;
     const world = setUp((source) => ({
       source: {

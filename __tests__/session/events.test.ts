@@ -22,7 +22,7 @@ it('needs no listener', () => {
   expect(explained).toEqual(['%s sign_in_failed']);
 });
 
-it('explains to whoever asks for express-auth-adapters* in DEBUG, under the adapter’s name', () => {
+it('explains with DEBUG=express-auth-adapters*, under the adapter’s name', () => {
   const { log } = createDebug;
   const lines: unknown[] = [];
   createDebug.log = (...given: unknown[]) => void lines.push(given[0]);

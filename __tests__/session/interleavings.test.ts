@@ -81,7 +81,7 @@ describe('in every interleaving', () => {
     );
   });
 
-  it('asks the provider once about a revoked session, and signs out whoever holds it', async () => {
+  it('asks the provider once about a revoked session, and signs out every request that carries it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), requestCount, async (s, count) => {
         const { app, users } = createWorld(s);

@@ -80,7 +80,7 @@ describe('a renewal', () => {
     expect(browser.cookie).toBeDefined();
   });
 
-  it('that the provider did not answer says why to whoever looks, and not to the visitor', async () => {
+  it('that the provider did not answer says why in the debug log, and not to the visitor', async () => {
     const { app, provider, visitNow } = setUp();
     provider.fault = 'outage';
     await expect(visitNow()).rejects.toMatchObject({

@@ -141,7 +141,7 @@ describe('a verified session', () => {
     expect(resolver.peek(browser.header())?.user.id).toBe('ada');
   });
 
-  it('needs no second look where nobody else can end it', async () => {
+  it('needs no second look where no other process can end it', async () => {
     const { app, resolver, clock, browser } = setUp();
     await visit(app, browser.header());
     clock.advance(tokenLifetimeMs - 10_001);
@@ -151,7 +151,7 @@ describe('a verified session', () => {
 });
 
 describe('an outage', () => {
-  it('of the signing keys is nobody’s sign-out', async () => {
+  it('of the signing keys signs no one out', async () => {
     const outage = new AuthError('provider_unavailable');
     const { app, browser, eventTypes } = setUp({ source: { verify: () => Promise.reject(outage) } });
     await expect(visit(app, browser.header())).rejects.toBe(outage);
@@ -513,7 +513,7 @@ describe('the shared tombstones', () => {
     expect(one.provider.calls).toEqual([]);
   });
 
-  it('that cannot be reached cost nobody a session or a sign-out', async () => {
+  it('that cannot be reached cost no session and no sign-out', async () => {
     const { shared, setDown } = sharing();
     const { app, resolver, browser, eventTypes } = setUp({ shared });
     setDown(true);

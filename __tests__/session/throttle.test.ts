@@ -71,7 +71,7 @@ describe('an account', () => {
     expect((await refusal())?.retryAfter).toBe(1);
   });
 
-  it('stays open to its owner elsewhere, however somebody else guesses', async () => {
+  it('stays open to its owner elsewhere, however often an attacker guesses', async () => {
     await fail(10);
     expect(await refusal()).toBeDefined();
     expect(await refusal('ada@example.com', elsewhere)).toBeUndefined();
@@ -238,7 +238,7 @@ describe('attempts at once', () => {
     }
   });
 
-  it('that were cancelled count for nothing', async () => {
+  it('that were canceled count for nothing', async () => {
     for (let count = 0; count < 150; count += 1) {
       await (await throttle.attempt('ada@example.com', home)).cancelled();
     }
@@ -341,7 +341,7 @@ describe('a store that is away', () => {
     ]);
   });
 
-  it('holds nobody up for longer than half a second where it does not answer at all', async () => {
+  it('holds no request up for longer than half a second where it does not answer at all', async () => {
     const { store, calls } = brokenStore(() => new Promise(() => undefined));
     throttle = create({ store });
     const attempt = throttle.attempt('ada@example.com', home);

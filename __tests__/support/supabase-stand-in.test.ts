@@ -97,7 +97,7 @@ describe('signing in with a password', () => {
     expect([project.calls('jwks'), project.calls('user')]).toEqual([1, 0]);
   });
 
-  it('shows an HS256 project’s keys to nobody, so that /user has to be asked', async () => {
+  it('publishes no keys of an HS256 project, so that /user has to be asked', async () => {
     await start({ algorithm: 'HS256' });
     project.addUser(ada);
     const supabase = client();
@@ -224,7 +224,7 @@ describe('mail links', () => {
     expect((await supabase.auth.exchangeCodeForSession(back.searchParams.get('code')!)).error).toBeNull();
   });
 
-  it('confirm the address after five minutes too, but sign nobody in then', async () => {
+  it('confirm the address after five minutes too, but sign no one in then', async () => {
     await start();
     const supabase = client();
     await supabase.auth.signUp({ ...ada, options: { emailRedirectTo: callbackUrl } });

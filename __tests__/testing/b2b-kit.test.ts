@@ -34,7 +34,7 @@ it('leaves everybody else signed out', async () => {
   await request(createApp(kit.options)).get('/dashboard').expect(307);
 });
 
-it('makes one person of one e-mail address, and two of two', async () => {
+it('makes one person of one email address, and two of two', async () => {
   const kit = createB2bTestKit();
   const app = createApp(kit.options);
   const idOf = async (email: string): Promise<unknown> => {
@@ -98,7 +98,7 @@ it('signs out for good', async () => {
   await agent.get('/dashboard').expect(307);
 });
 
-it('replaces whoever was signed in', async () => {
+it('replaces the session that was there', async () => {
   const kit = createB2bTestKit();
   const agent = request.agent(createApp(kit.options));
   await kit.signIn(agent, ada);

@@ -112,7 +112,7 @@ it('lets the test answer what the application asks its database, as the signed-i
   expect(asked).toEqual(['/rest/v1/notes', expect.stringMatching(/^Bearer ey/)]);
 });
 
-it('says so when the application asks for something that nobody answers', async () => {
+it('says so when the application asks for something that has no answer', async () => {
   const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
   const kit = createBackendTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)), ada);

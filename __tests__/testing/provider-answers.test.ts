@@ -24,7 +24,7 @@ describe('the backend’s kit', () => {
     expect((await agent.get('/me').expect(200)).body).toEqual({ email: 'ada@example.com', error: null });
   });
 
-  it('describes nobody once sessions are revoked', async () => {
+  it('describes no user once sessions are revoked', async () => {
     const kit = createBackendTestKit();
     const agent = await kit.signIn(request.agent(createBackendApp(kit)));
     kit.simulate('revoking');
@@ -41,7 +41,7 @@ describe('the backend’s kit', () => {
   });
 });
 
-it('the B2B kit’s hosted page signs in to an organization, and as somebody else', async () => {
+it('the B2B kit’s hosted page signs in to an organization, and as another user', async () => {
   const kit = createB2bTestKit();
   const app = express();
   app.use(b2bAuth(kit.options));

@@ -9,7 +9,7 @@ describeGoTrue('the request’s own client', () => {
     user = await real.project.addUser();
   });
 
-  it('acts as the visitor, or as nobody', async () => {
+  it('acts as the visitor, or anonymously', async () => {
     const visitor = await real.app.signedIn(user);
     const signedIn = await real.app.asVisitor(visitor, (client) => client.auth.getUser());
     expect(signedIn.data.user.id).toBe(user.id);

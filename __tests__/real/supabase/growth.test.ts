@@ -38,7 +38,7 @@ describeOwnGoTrue('a session that grows', () => {
     await expectWayOut(visitor);
   });
 
-  it.each([5, 10, 40])('by %d KB is never written, says so, and locks nobody out', async (kilobytes) => {
+  it.each([5, 10, 40])('by %d KB is never written, says so, and locks no one out', async (kilobytes) => {
     const visitor = await grown(kilobytes);
     const renewed = await visitor.getJson('/auth/session');
     expect(bytesOf(renewed)).toBeLessThanOrEqual(limit);
@@ -46,7 +46,7 @@ describeOwnGoTrue('a session that grows', () => {
     expect(real.app.eventTypes()).toContain('session_too_large');
   });
 
-  it.each([1, 6, 14])('by %d KB through its own client locks nobody out', async (kilobytes) => {
+  it.each([1, 6, 14])('by %d KB through its own client locks no one out', async (kilobytes) => {
     const visitor = await real.app.signedIn(await real.project.addUser());
     const answer = await visitor.getJson('/auth/session');
     expect(answer.status).toBe(200);

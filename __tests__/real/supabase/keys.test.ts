@@ -46,14 +46,14 @@ describeOwnGoTrue('signing keys', () => {
     expect(real.project.proxy.to(jwks)).toEqual([]);
   });
 
-  it('that nobody announced are picked up by the first sign-in', async () => {
+  it('that were not announced are picked up by the first sign-in', async () => {
     await real.app.signedIn(user);
     await real.project.restart({ keys: [retired(a), c] });
     const visitor = await real.app.signedIn(user);
     expect([kidOf(visitor), (await visitor.getJson('/api/me')).status]).toEqual(['c', 200]);
   });
 
-  it('that are retired sign nobody out who was away meanwhile', async () => {
+  it('that are retired sign no one out who was away meanwhile', async () => {
     const visitor = await real.app.signedIn(user);
     await expiry(visitor);
     await real.project.restart({ keys: [b] });
@@ -62,7 +62,7 @@ describeOwnGoTrue('signing keys', () => {
     expect([kidOf(visitor), kidOf(back)]).toEqual(['a', 'b']);
   });
 
-  it('that are withdrawn at once sign nobody out whose token is still good', async () => {
+  it('that are withdrawn at once sign no one out whose token is still valid', async () => {
     await real.project.restart({ keys: [a] });
     const visitor = await real.app.signedIn(user);
     await real.project.restart({ keys: [b] });
@@ -75,7 +75,7 @@ describeOwnGoTrue('signing keys', () => {
   it.each([
     ['live', undefined],
     ['expired', short],
-  ])('instead of a shared secret sign nobody out whose token is %s', async (_state, settings) => {
+  ])('instead of a shared secret sign no one out whose token is %s', async (_state, settings) => {
     await real.project.restart(settings === undefined ? {} : { settings });
     fresh = await startRealApp(real.project);
     const visitor = await fresh.signedIn(user);

@@ -4,7 +4,7 @@ import { cookieName, sessionOf, setSession, useRealApp } from '../support/applic
 import { describeGoTrue } from '../support/describe-with.ts';
 import type { User } from '../support/project.ts';
 
-describeGoTrue('a token that was issued to somebody else’s application', () => {
+describeGoTrue('a token that was issued to another application', () => {
   const real = useRealApp();
 
   /** What an application gets that the user allowed to know who they are. */

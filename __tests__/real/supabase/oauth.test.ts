@@ -36,7 +36,7 @@ describeGoTrue('OAuth through a provider', () => {
     expect(real.project.proxy.to('/token?grant_type=pkce')).toHaveLength(1);
   });
 
-  it('says that sign-in was cancelled, and keeps the way back', async () => {
+  it('says that sign-in was canceled, and keeps the way back', async () => {
     real.project.oauth.refuse('access_denied');
     const page = await signIn(real.app.visitor());
     expect([page.status, page.text.includes('/auth/login?returnTo=%2Faccount')]).toEqual([403, true]);

@@ -48,7 +48,7 @@ describeGoTrue('sign-in with a password', () => {
     expect(asked).toEqual([]);
   });
 
-  it('ends the session at GoTrue when somebody signs out', async () => {
+  it('ends the session at GoTrue when the user signs out', async () => {
     const visitor = await real.app.signedIn(user);
     const { refresh_token: token } = sessionOf(visitor);
     const done = await postForm(visitor, '/auth/logout', {});

@@ -118,7 +118,7 @@ describeOwnGoTrue('renewal of a session', () => {
     expect((await copy.getJson('/auth/session')).status).toBe(401);
   });
 
-  it.each([300, 2_000, 6_000])('comes first where somebody signs out %d ms after expiry', async (afterMs) => {
+  it.each([300, 2_000, 6_000])('comes first where the user signs out %d ms after expiry', async (afterMs) => {
     const visitor = await real.app.signedIn(await real.project.addUser());
     const { refresh_token: token } = sessionOf(visitor);
     await expiry(visitor, afterMs);

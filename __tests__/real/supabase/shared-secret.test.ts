@@ -56,7 +56,7 @@ describeOwnGoTrue('a project that signs with a shared secret', () => {
     expect((await real.project.refresh(token)).status).toBe(400);
   });
 
-  it('is not asked about tokens that nobody signed more often than a shared allowance lets pass', async () => {
+  it('is not asked about tokens without a signature more often than a shared allowance lets pass', async () => {
     const { access_token: token, ...session } = sessionOf(await real.app.signedIn(user));
     real.project.proxy.passed.splice(0);
     for (let turn = 0; turn < 30; turn += 1) {

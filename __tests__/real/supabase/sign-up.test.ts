@@ -15,7 +15,7 @@ describeGoTrue('sign-up with a confirmation mail', () => {
     return { person, visitor, answer, links: mail.links };
   }
 
-  it('says that a mail is on its way, and signs nobody in', async () => {
+  it('says that an email is on its way, and signs no one in', async () => {
     const { person, visitor, answer } = await signUp();
     expect([answer.status, answer.json]).toEqual([
       200,
