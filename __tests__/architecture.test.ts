@@ -14,7 +14,16 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
   { http: ['express', 'negotiator', 'node:http', 'node:util/types', 'on-headers', 'valibot'] },
   {
     b2b: ['@workos-inc/node', 'express', 'iron-session', 'node:async_hooks', 'node:crypto', 'node:http', 'valibot'],
-    backend: ['@supabase/ssr', '@supabase/supabase-js', 'express', 'node:crypto', 'node:http', 'node:net', 'valibot'],
+    backend: [
+      '@supabase/ssr',
+      '@supabase/supabase-js',
+      'express',
+      'node:crypto',
+      'node:http',
+      'node:net',
+      'node:timers/promises',
+      'valibot',
+    ],
     redis: ['iron-session', 'node:crypto', 'node:timers/promises', 'valibot'],
     client: [],
   },

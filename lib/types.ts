@@ -143,6 +143,8 @@ export type AuthEvent = EventBase &
     | { readonly type: 'refresh_skipped'; readonly reason: 'headers_sent' }
     /** `reason`: our verdict or the provider's error code, where there is one. */
     | { readonly type: 'sign_in_failed'; readonly code: string; readonly reason?: string }
+    /** An email of sign-up or resend was not sent, which no answer to the visitor may tell. */
+    | { readonly type: 'mail_failed'; readonly code: string; readonly reason?: string }
     /** Cookies that came too late: the response's headers were already sent. */
     | { readonly type: 'cookie_lost'; readonly names: readonly string[] }
     /** A session cookie that cannot be opened or trusted was cleared; with the reason `not_a_session` it was left for another app. */

@@ -43,6 +43,14 @@ const events: EventRows = {
       reason: "our verdict (`role`) or the provider's error code (`unexpected_failure`)",
     },
   },
+  mail_failed: {
+    when: 'Supabase did not send the email of a sign-up or resend. The visitor is told the same as everybody: "check your mail".',
+    fields: {
+      code: 'an error code of the table above',
+      reason:
+        "the provider's error code: `over_email_send_rate_limit` (its limits), `unexpected_failure` (mail server, trigger)",
+    },
+  },
   cookie_lost: {
     when: 'Cookies came too late: the response had already begun. Ask for the session before you stream.',
     fields: { names: "the cookies' names" },

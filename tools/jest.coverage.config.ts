@@ -14,6 +14,7 @@ const notHere = [
   '/__tests__/browser/',
   '/__tests__/package/',
   '/__tests__/real/',
+  '/__tests__/timing/',
   ...(hasRedis ? [] : ['/__tests__/scale/']),
 ];
 

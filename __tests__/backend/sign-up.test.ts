@@ -77,10 +77,26 @@ describe('POST /auth/signup', () => {
     });
   });
 
-  it('passes the backend’s waiting time on', async () => {
-    await start({ standIn: { autoconfirm: false, mailFrequency: 42 } });
-    await app.visitor().postJson('/auth/signup', eve);
-    const again = await app.visitor().postJson('/auth/signup', eve);
-    expect([again.status, again.headers['retry-after']]).toEqual([429, '42']);
+  it('passes a limit on for all requests of this server, with a time to wait', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    app.supabase.fail('signup', 429);
+    const answer = await app.visitor().postJson('/auth/signup', eve);
+    expect([answer.status, answer.headers['retry-after']]).toEqual([429, '60']);
+  });
+
+  it('says in words of its own that a hook of the project refuses the account', async () => {
+    await start({ standIn: { autoconfirm: false, newUsersRefused: true } });
+    const answer = await app.visitor().postJson('/auth/signup', eve);
+    expect([answer.status, answer.json.error.code]).toEqual([403, 'signup_refused']);
+    const form = await postForm(app.visitor(), '/auth/signup', eve);
+    expect([form.status, form.text.includes('This account cannot be created.')]).toEqual([403, true]);
+    expect(form.text).not.toContain('choir');
+  });
+
+  it.each(['a..b@example.com', 'a@example..com'])('refuses %s, which no mail server takes', async (email) => {
+    await start({ standIn: { autoconfirm: false } });
+    const answer = await app.visitor().postJson('/auth/signup', { ...eve, email });
+    expect([answer.status, answer.json.error.code]).toEqual([400, 'invalid_request']);
+    expect(app.supabase.calls('signup')).toBe(0);
   });
 });

@@ -73,6 +73,48 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     expect(await observed(send, 'new@example.com')).toEqual(fresh);
   });
 
+  it('to a sign-up that is sent twice, as by a double click: the second mail is refused for some addresses only', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    const send: Send = (email) => post('/auth/signup', { email, password: 'long enough' });
+    const fresh = await observed(send, unknown);
+    expect(fresh).toMatchObject({ answer: { status: 200 } });
+    for (const email of [unknown, ada.email, ada.email]) expect(await observed(send, email)).toEqual(fresh);
+    expect(app.events).toEqual([
+      { adapter: 'backend', type: 'mail_failed', code: 'rate_limited', reason: 'over_email_send_rate_limit' },
+    ]);
+  });
+
+  it.each([
+    ['smtp', 'provider_unavailable', 'unexpected_failure'],
+    ['quota', 'rate_limited', 'over_email_send_rate_limit'],
+    ['not_authorized', 'invalid_request', 'email_address_not_authorized'],
+  ] as const)('while mails fail (%s): only the operators hear of it', async (mailFailure, code, reason) => {
+    await start({ standIn: { autoconfirm: false } });
+    app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
+    for (const route of ['/auth/signup', '/auth/resend']) {
+      app.supabase.switches.mailFailure = undefined;
+      const send: Send = (email) => post(route, { email, password: 'long enough' });
+      const known = await observed(send, ada.email);
+      app.supabase.switches.mailFailure = mailFailure;
+      app.events.length = 0;
+      for (const email of [ada.email, unknown, 'new@example.com']) expect(await observed(send, email)).toEqual(known);
+      expect(new Set(app.events.map((event) => JSON.stringify(event)))).toEqual(
+        new Set([JSON.stringify({ type: 'mail_failed', code, reason, adapter: 'backend' })]),
+      );
+    }
+  });
+
+  it('to a sign-up and a resend whose mail takes longer than the answer', async () => {
+    await start({ options: { mailAnswerMs: 150 }, standIn: { autoconfirm: false } });
+    // The first sign-up shows that this project sends mails.
+    await post('/auth/signup', { email: 'first@example.com', password: 'long enough' });
+    app.supabase.switches.extraMs = (email) => (email === ada.email ? 0 : 600);
+    for (const route of ['/auth/signup', '/auth/resend']) {
+      const send: Send = (email) => post(route, { email, password: 'long enough' });
+      expect(await observed(send, unknown)).toEqual(await observed(send, ada.email));
+    }
+  });
+
   it('to a wish for another mail, for whatever address', async () => {
     await start({ standIn: { autoconfirm: false } });
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });

@@ -59,6 +59,7 @@ export async function startBackendApp(setup: BackendAppSetup = {}): Promise<Back
         anonKey: supabase.publishableKey,
         protectedRoutes: [`${root}/account(.*)`],
         now: clock.now,
+        mailAnswerMs: 0,
         onEvent: (event) => events.push(event),
         ...options,
       }),

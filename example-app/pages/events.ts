@@ -40,6 +40,7 @@ const meaningOf: Readonly<Record<AuthEvent['type'], string>> = {
   refresh_failed: 'The provider could not be asked. The session is kept.',
   refresh_skipped: 'A refresh was due, but the response was already on its way; no token was spent.',
   sign_in_failed: 'A sign-in did not work out.',
+  mail_failed: 'The email of a sign-up was not sent; the visitor was told the same as everybody.',
   cookie_lost: 'A cookie came too late: the response was already on its way.',
   session_rejected: 'A session cookie could not be opened or trusted, so it was cleared.',
   session_large: 'The session takes more than 8 KB of cookies.',

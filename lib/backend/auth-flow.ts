@@ -32,6 +32,8 @@ export interface AuthFlow {
 export type RunAuthFlow = <Result>(
   cookies: RequestCookies,
   work: (flow: AuthFlow) => Promise<Result>,
+  /** Milliseconds; default: `timeoutMs`. */
+  lifeMs?: number,
 ) => Promise<Result>;
 
 /** Runs a piece of work with the SDK within the time budget. */
@@ -40,10 +42,10 @@ export function createAuthFlows(
   storageKey: string,
   sameSite: CookieAttributes['sameSite'],
 ): RunAuthFlow {
-  return (cookies, work) =>
+  return (cookies, work, lifeMs = connection.timeoutMs) =>
     withDeadline(
       async (signal) => work(await openFlow(connection, storageKey, sameSite, cookies, signal)),
-      connection.timeoutMs,
+      lifeMs,
       outOfTime,
     );
 }

@@ -37,7 +37,7 @@ export function readEmail(fields: Fields): string {
   const email = (fields.get('email') ?? '').trim();
   if (email === '') throw new FormProblem('email', 'emailMissing', 'The e-mail address is missing.');
   // Only what can be no address at all; the mail decides the rest.
-  if (email.length > 320 || !/^[^\s\0-\x1f\x7f-\x9f@]+@[^\s\0-\x1f\x7f-\x9f@]+$/.test(email)) {
+  if (email.length > 320 || email.includes('..') || !/^[^\s\0-\x1f\x7f-\x9f@]+@[^\s\0-\x1f\x7f-\x9f@]+$/.test(email)) {
     throw new FormProblem('email', 'emailInvalid', 'The e-mail address is not valid.');
   }
   return email;

@@ -1,3 +1,4 @@
+import { AuthError } from '../errors.ts';
 import type { Fields } from '../http/body.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Reply } from '../http/reply.ts';
@@ -5,9 +6,9 @@ import type { AuthRoute, RouteHandler } from '../http/router.ts';
 import type { Attempts } from './attempts.ts';
 import type { RunAuthFlow } from './auth-flow.ts';
 import { readCredentials, refuseLongPassword } from './credentials.ts';
-import type { FlowState } from './flow-state.ts';
 import { answerForm, go, mailAnswer, showForm } from './form-answers.ts';
-import { rememberFlow, redirectUrl } from './oauth-start.ts';
+import type { RunMailCall } from './mail-calls.ts';
+import { redirectUrl } from './oauth-start.ts';
 import type { BackendOptions } from './options.ts';
 import { signInPage, signUpPage } from './pages/index.ts';
 import { unwrap } from './sign-in.ts';
@@ -19,7 +20,7 @@ export interface FormParts {
   readonly settings: Pick<BackendOptions, 'loginPath' | 'signupPath' | 'callbackPath' | 'callbackUrl' | 'pages'>;
   readonly views: Views;
   readonly runFlow: RunAuthFlow;
-  readonly flows: FlowState;
+  readonly runMailCall: RunMailCall;
   readonly signIn: SignIn;
   readonly attempts: Attempts;
   readonly emit: Emit;
@@ -63,26 +64,27 @@ export function loginRoute(
 
 /** `/auth/signup`: the form; its POST creates an account with e-mail and password. */
 export function signUpRoute(parts: FormParts): AuthRoute {
-  const { settings, views, runFlow, flows, signIn, attempts, emit } = parts;
+  const { settings, views, runMailCall, signIn, emit } = parts;
+  /** Whether new addresses have to be confirmed: only the project's answers say so. */
+  let sendsMail = false;
 
   async function withPassword(exchange: Exchange, fields: Fields, returnTo: string): Promise<Reply> {
     const credentials = readCredentials(fields);
     refuseLongPassword(credentials);
     const { email, password, captchaToken } = credentials;
-    const ask = () =>
-      runFlow(exchange.cookies, async (flow) => {
-        const emailRedirectTo = redirectUrl(exchange, settings);
-        const options = { emailRedirectTo, ...captchaOption(captchaToken) };
-        const data = unwrap(flow, await flow.auth.signUp({ email, password, options }), emit);
-        // With a session at once there is no mail, and so no use for a verifier.
-        return data.session === null
-          ? { session: null, writes: rememberFlow(flow, flows, exchange.cookies, 'mail', returnTo) }
-          : { session: data.session, writes: [] };
-      });
-    // A success counts, too, or accounts could be made and mailboxes flooded from here without end.
-    const { session, writes } = await attempts.run(exchange.req, email, ask, 'counts');
+    const emailRedirectTo = redirectUrl(exchange, settings);
+    const options = { emailRedirectTo, ...captchaOption(captchaToken) };
+    const session = await runMailCall(exchange, {
+      email,
+      returnTo,
+      sendsMail,
+      async send(flow) {
+        const { session: issued } = unwrap(flow, await flow.auth.signUp({ email, password, options }), emit);
+        sendsMail = issued === null;
+        return issued;
+      },
+    }).catch(refuseByHook);
     if (session !== null) return go(exchange, await finish(exchange, signIn, session, returnTo));
-    exchange.writeCookies(writes);
     return mailAnswer(exchange, views, 'confirmation_sent', email, returnTo);
   }
 
@@ -115,4 +117,10 @@ async function finish(
 
 function captchaOption(captchaToken: string | undefined): { captchaToken?: string } {
   return captchaToken === undefined ? {} : { captchaToken };
+}
+
+/** GoTrue calls what a `before_user_created` hook refuses `unknown`; its text is the project's and not shown. */
+function refuseByHook(error: unknown): never {
+  if (!(error instanceof AuthError) || error.reason !== 'unknown') throw error;
+  throw new AuthError('signup_refused', { cause: error.cause, reason: error.reason });
 }

@@ -14,6 +14,7 @@ import { confirmRoute } from './confirm-route.ts';
 import { createFlowState } from './flow-state.ts';
 import { loginRoute, signUpRoute } from './form-routes.ts';
 import { isOAuthStart, startOAuth } from './oauth-start.ts';
+import { createMailCalls } from './mail-calls.ts';
 import { readBackendOptions } from './options.ts';
 import type { BackendAuthOptions } from './options.ts';
 import { mergeText } from './pages/index.ts';
@@ -69,7 +70,8 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   const flows = createFlowState(cookieName, sameSite);
   const signIn = createSignIn({ source, writer, resolver, calls, onSignIn: settings.onSignIn, emit, timeoutMs });
   const attempts = createAttempts({ ...settings, emit });
-  const forms = { settings, views, runFlow, flows, signIn, attempts, emit };
+  const runMailCall = createMailCalls({ settings, runFlow, flows, attempts, emit });
+  const forms = { settings, views, runFlow, runMailCall, signIn, attempts, emit };
   const oauth = { settings, runFlow, flows, emit };
 
   return createAuthRouter(

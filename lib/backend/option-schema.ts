@@ -1,6 +1,15 @@
 import * as v from 'valibot';
 import type { IncomingMessage } from 'node:http';
-import { callback, cookieEntries, isHttpUrl, pageUrl, routePath, sharedEntries, text } from '../http/shared-options.ts';
+import {
+  callback,
+  cookieEntries,
+  isHttpUrl,
+  pageUrl,
+  routePath,
+  sharedEntries,
+  text,
+  wholeNumber,
+} from '../http/shared-options.ts';
 import type { OnBackendSignIn } from './hook.ts';
 import { englishText } from './pages/index.ts';
 import type { PagesTextKey } from './pages/index.ts';
@@ -130,6 +139,7 @@ export const backendSchema = v.strictObject({
     [],
   ),
   signOutScope: v.optional(v.picklist(['local', 'global'], "must be 'local' or 'global'"), 'local'),
+  mailAnswerMs: v.optional(wholeNumber('milliseconds, or 0', 0, 10_000), 1_500),
   throttle: throttleEntry,
   clientAddress: v.optional(callback<(req: IncomingMessage) => string | undefined>('(req) => string | undefined')),
   onSignIn: v.optional(callback<OnBackendSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),

@@ -72,6 +72,11 @@ export interface BackendAuthOptions extends SharedAuthOptions {
   readonly issuer?: string | readonly string[];
   /** Whether signing out ends this session (`local`) or all of the user's (`global`). Default `local`. */
   readonly signOutScope?: 'local' | 'global';
+  /**
+   * How long sign-up and resend take to say that an email was sent, in milliseconds, so that the time does not tell who has an
+   * account. Slower emails go on in the background. Default 1500; 0 answers when the project does, as tests may want it.
+   */
+  readonly mailAnswerMs?: number;
   /** Limits failed sign-ins before the backend is asked; `false` turns that off. */
   readonly throttle?: false | ThrottleOptions;
   /** The visitor's address, for the throttle. Default: Express' `req.ip`, which follows `trust proxy`, else the socket's. */

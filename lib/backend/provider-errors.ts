@@ -93,7 +93,8 @@ const limitRetryAfter = 60;
  */
 export function providerError(answer: Answer, error: unknown): AuthError {
   const status = answer.kind === 'answered' ? answer.status : statusOf(error);
-  const gotrueCode = (answer.kind === 'answered' ? answer.code : undefined) ?? codeOf(error);
+  // The SDK makes up codes of its own for answers without one.
+  const gotrueCode = answer.kind === 'answered' ? answer.code : codeOf(error);
   const options = { cause: error, reason: reasonOf(gotrueCode) };
   const unavailable = { ...options, retryAfter: outageRetryAfter };
   if (answer.kind === 'unanswered')

@@ -1,16 +1,13 @@
-import { AuthError } from '../errors.ts';
 import { readFields } from '../http/body.ts';
 import type { AuthRoute } from '../http/router.ts';
-import type { FormParts } from './form-routes.ts';
-import { mailAnswer } from './form-answers.ts';
 import { readCaptchaToken, readEmail } from './credentials.ts';
-import { redirectUrl, rememberFlow } from './oauth-start.ts';
-import { codeOf } from './provider-errors.ts';
+import { mailAnswer } from './form-answers.ts';
+import type { FormParts } from './form-routes.ts';
+import { redirectUrl } from './oauth-start.ts';
 import { unwrap } from './sign-in.ts';
 
-/** `POST /auth/resend`: has the confirmation mail sent again, and says the same about every address. */
-export function resendRoute(path: string, parts: FormParts): AuthRoute {
-  const { settings, views, runFlow, flows, attempts, emit } = parts;
+/** `POST /auth/resend`: has the confirmation email sent again, and says the same about every address. */
+export function resendRoute(path: string, { settings, views, runMailCall, emit }: FormParts): AuthRoute {
   return {
     path,
     option: 'resendPath',
@@ -19,25 +16,18 @@ export function resendRoute(path: string, parts: FormParts): AuthRoute {
       const email = readEmail(fields);
       const captchaToken = readCaptchaToken(fields);
       const returnTo = exchange.returnTo(fields.get('returnTo'));
-      const ask = () =>
-        runFlow(exchange.cookies, async (flow) => {
-          const emailRedirectTo = redirectUrl(exchange, settings);
-          const options = { emailRedirectTo, ...(captchaToken === undefined ? {} : { captchaToken }) };
-          const result = await flow.auth.resend({ type: 'signup', email, options });
-          try {
-            unwrap(flow, result, emit);
-          } catch (error) {
-            if (!saysWhoExists(error)) throw error;
-          }
-          return rememberFlow(flow, flows, exchange.cookies, 'mail', returnTo);
-        });
-      exchange.writeCookies(await attempts.run(exchange.req, email, ask, 'counts'));
+      const emailRedirectTo = redirectUrl(exchange, settings);
+      const options = { emailRedirectTo, ...(captchaToken === undefined ? {} : { captchaToken }) };
+      await runMailCall(exchange, {
+        email,
+        returnTo,
+        sendsMail: true,
+        async send(flow) {
+          unwrap(flow, await flow.auth.resend({ type: 'signup', email, options }), emit);
+          return null;
+        },
+      });
       return mailAnswer(exchange, views, 'mail_sent', email, returnTo);
     },
   };
-}
-
-/** "You have just been sent one" is only ever said of an address that waits for its confirmation. */
-function saysWhoExists(error: unknown): boolean {
-  return error instanceof AuthError && codeOf(error.cause) === 'over_email_send_rate_limit';
 }

@@ -64,7 +64,7 @@ export const text = (what: string) =>
 export const callback = <T>(signature: string) =>
   v.custom<T>((value) => typeof value === 'function', `must be a function: ${signature}`);
 
-const wholeNumber = (what: string, min: number, max: number) =>
+export const wholeNumber = (what: string, min: number, max: number) =>
   v.pipe(
     v.number(`must be a number: ${what}`),
     v.integer(`must be a whole number: ${what}`),

@@ -27,6 +27,7 @@ export function createMails(url: string, switches: Switches, now: () => number) 
         const message = `For security purposes, you can only request this after ${Math.ceil(waitMs / 1000)} seconds.`;
         throw new GoTrueError(429, 'over_email_send_rate_limit', message);
       }
+      refuseToSend(switches, user.email);
       lastSent.set(user.email, now());
       for (const [hash, token] of tokens) if (token.userId === user.id && token.kind === kind) tokens.delete(hash);
       const hash = createHash('sha224').update(randomBytes(32)).digest('hex');
@@ -53,6 +54,24 @@ export function createMails(url: string, switches: Switches, now: () => number) 
       return token;
     },
   };
+}
+
+/** GoTrue learns all of this when it sends, so only addresses that get a mail meet it. */
+function refuseToSend({ mailFailure, invalidEmailDomains }: Switches, email: string): void {
+  if (invalidEmailDomains.has(email.split('@')[1] ?? '')) {
+    throw new GoTrueError(400, 'email_address_invalid', `Email address "${email}" is invalid`);
+  }
+  switch (mailFailure) {
+    case 'smtp':
+      throw new GoTrueError(500, 'unexpected_failure', 'Error sending confirmation email');
+    case 'quota':
+      throw new GoTrueError(429, 'over_email_send_rate_limit', 'email rate limit exceeded');
+    case 'not_authorized': {
+      const message = `Email address "${email}" cannot be used as it is not authorized`;
+      throw new GoTrueError(400, 'email_address_not_authorized', message);
+    }
+    case undefined:
+  }
 }
 
 export type Mails = ReturnType<typeof createMails>;

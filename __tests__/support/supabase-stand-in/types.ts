@@ -19,6 +19,12 @@ export interface Switches {
   oauthEmail: string;
   /** Seconds between two mails to the same address. */
   mailFrequency: number;
+  /** What becomes of every mail: the mail server is down, the project's quota is used up, the default mail server sends to members only. */
+  mailFailure: 'smtp' | 'quota' | 'not_authorized' | undefined;
+  /** Whether a `before_user_created` hook refuses every new user. */
+  newUsersRefused: boolean;
+  /** Milliseconds, real ones, that sign-up and resend take longer for some addresses, as sending a mail does. */
+  extraMs: (email: string) => number;
   /** Seconds. */
   accessTokenTtl: number;
   /** Claims that a custom access token hook sets. */

@@ -33,6 +33,8 @@ export function createUsers(switches: Switches, now: () => number) {
       return user;
     },
 
+    remove: (id: string) => byId.delete(id),
+
     /** @throws GoTrueError */
     checkNewCredentials(email: string, password: string): void {
       if (password === '') throw new GoTrueError(400, 'validation_failed', 'Signup requires a valid password');
@@ -45,9 +47,6 @@ export function createUsers(switches: Switches, now: () => number) {
       }
       if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) {
         throw new GoTrueError(400, 'validation_failed', 'Unable to validate email address: invalid format');
-      }
-      if (switches.invalidEmailDomains.has(email.split('@')[1] ?? '')) {
-        throw new GoTrueError(400, 'email_address_invalid', `Email address "${email}" is invalid`);
       }
     },
 

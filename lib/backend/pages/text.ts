@@ -26,6 +26,7 @@ export const englishText = {
   email_in_use: errorTable.email_in_use.message,
   weak_password: errorTable.weak_password.message,
   signup_disabled: errorTable.signup_disabled.message,
+  signup_refused: errorTable.signup_refused.message,
   user_banned: errorTable.user_banned.message,
   captcha_failed: errorTable.captcha_failed.message,
   link_expired: errorTable.link_expired.message,

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { GoTrueError } from '../errors.ts';
 import { readChallenge } from '../flows.ts';
 import { json, recordField, textField } from '../http.ts';
@@ -24,32 +25,47 @@ export async function signup(project: Project, request: StandInRequest): Promise
   const password = textField(body, 'password');
   users.checkNewCredentials(email, password);
   readChallengeOf(request);
+  await takeTime(project, email);
 
   const existing = users.find(email);
   if (existing?.confirmedAt !== undefined) {
     if (switches.autoconfirm) throw new GoTrueError(422, 'user_already_exists', 'User already registered');
     return json(200, obfuscatedUserJson(email, users.isoNow(), recordField(body, 'data')));
   }
+  // The hook is asked about new users only; GoTrue's code for its refusal, with the hook's own text.
+  if (!existing && switches.newUsersRefused) throw new GoTrueError(403, 'unknown', 'Only for members of the choir.');
   // The password of an address that waits for its confirmation stays what it was: nobody has proven anything yet.
   const user = existing ?? users.add({ email, password, confirmed: false, metadata: recordField(body, 'data') });
   if (switches.autoconfirm) {
     confirm(project, user);
     return json(200, await sessions.issue(user));
   }
-  sendConfirmation(project, request, user);
+  try {
+    sendConfirmation(project, request, user);
+  } catch (error) {
+    // One transaction with the mail: without it there is no user.
+    if (!existing) users.remove(user.id);
+    throw error;
+  }
   return json(200, userJson(user));
 }
 
 /** `POST /resend`: says nothing about whom it knows. */
-export function resend(project: Project, request: StandInRequest): Reply {
+export async function resend(project: Project, request: StandInRequest): Promise<Reply> {
   const { body } = request;
   checkCaptcha(project.switches, body);
   if (textField(body, 'type') !== 'signup') {
     throw new GoTrueError(400, 'validation_failed', 'Missing one of these types: signup, email_change');
   }
+  await takeTime(project, textField(body, 'email'));
   const user = project.users.find(textField(body, 'email'));
   if (user && user.confirmedAt === undefined) sendConfirmation(project, request, user);
   return json(200, {});
+}
+
+async function takeTime({ switches }: Project, email: string): Promise<void> {
+  const extraMs = switches.extraMs(email);
+  if (extraMs > 0) await setTimeout(extraMs);
 }
 
 function sendConfirmation(project: Project, request: StandInRequest, user: User): void {

@@ -1,0 +1,71 @@
+import { ada, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { until } from '../support/until.ts';
+
+const eve = { email: 'eve@example.com', password: 'battery staple' };
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+afterEach(() => app.close());
+
+describe('a call that may send an email', () => {
+  it('goes on after the answer, and a failure then is an event', async () => {
+    await start({
+      options: { mailAnswerMs: 50 },
+      standIn: { autoconfirm: false, extraMs: () => 300, mailFailure: 'smtp' },
+    });
+    app.supabase.addUser({ ...eve, confirmed: false });
+    const answer = await app.visitor().postJson('/auth/resend', eve);
+    expect([answer.status, app.events]).toEqual([200, []]);
+    await until(() => app.events.length > 0);
+    expect(app.events).toEqual([
+      { adapter: 'backend', type: 'mail_failed', code: 'provider_unavailable', reason: 'unexpected_failure' },
+    ]);
+  });
+
+  it('sends the email that the answer did not wait for, and its link works in this browser', async () => {
+    await start({ options: { mailAnswerMs: 50 }, standIn: { autoconfirm: false, extraMs: () => 300 } });
+    app.supabase.addUser({ ...eve, confirmed: false });
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/resend', { ...eve, returnTo: '/account' });
+    await until(() => app.supabase.mails.length > 0);
+    const link = await fetch(app.supabase.mails[0]!.confirmationUrl, { redirect: 'manual' });
+    const done = await visitor.get(link.headers.get('location') ?? '');
+    expect([done.status, done.headers.location]).toEqual([303, '/account']);
+  });
+
+  it('is waited for where it brings a session, however slow it is', async () => {
+    await start({ options: { mailAnswerMs: 20 }, standIn: { extraMs: () => 200 } });
+    for (const email of [eve.email, 'eva@example.com']) {
+      const answer = await app.visitor().postJson('/auth/signup', { ...eve, email });
+      expect(answer.json).toEqual({ redirectTo: '/' });
+    }
+  });
+
+  it.each(['/auth/signup', '/auth/resend'])('is a 503 of %s for every address in an outage', async (route) => {
+    await start({ options: { mailAnswerMs: 300 }, standIn: { autoconfirm: false } });
+    app.supabase.fail('all', 'refuse');
+    for (const email of [ada.email, eve.email]) {
+      const answer = await app.visitor().postJson(route, { ...eve, email });
+      expect([answer.status, answer.headers['retry-after']]).toEqual([503, '5']);
+    }
+  });
+
+  it('says what is wrong with a password or a captcha, as that says nothing about the address', async () => {
+    await start({
+      options: { mailAnswerMs: 300 },
+      standIn: { autoconfirm: false, minimumPasswordLength: 20, captchaToken: 'solved' },
+    });
+    for (const email of [ada.email, eve.email]) {
+      const fields = { ...eve, email };
+      expect((await app.visitor().postJson('/auth/signup', fields)).json.error.code).toBe('captcha_failed');
+      const solved = { ...fields, captchaToken: 'solved' };
+      expect((await app.visitor().postJson('/auth/signup', solved)).json.error.code).toBe('weak_password');
+    }
+  });
+
+  it('waits no longer than timeoutMs where it is not known to send an email', async () => {
+    await start({ options: { mailAnswerMs: 20, timeoutMs: 200 }, standIn: { autoconfirm: false } });
+    app.supabase.fail('signup', 'hang');
+    expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(503);
+  });
+});

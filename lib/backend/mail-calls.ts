@@ -1,0 +1,96 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Session } from '@supabase/supabase-js';
+import { AuthError } from '../errors.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Emit } from '../session/events.ts';
+import type { Attempts } from './attempts.ts';
+import type { AuthFlow, RunAuthFlow } from './auth-flow.ts';
+import { outOfTime } from './calls.ts';
+import type { FlowState } from './flow-state.ts';
+import { rememberFlow } from './oauth-start.ts';
+
+/** One call to the backend that may send an email, from a form that must not tell who has an account. */
+export interface MailCall {
+  readonly email: string;
+  readonly returnTo: string;
+  /** Whether this call is known to send an email; else it is waited for, because it may bring a session. */
+  readonly sendsMail: boolean;
+  /** @returns `null` where an email is sent or might have been */
+  readonly send: (flow: AuthFlow) => Promise<Session | null>;
+}
+
+/**
+ * Runs such a call. For `null` every address gets the same answer: the flow's cookies are written, and the time is `mailAnswerMs`. Until
+ * then a refusal is held back, and after it a slow email goes on in the background.
+ *
+ * @throws {AuthError} what says nothing about the address: a limit of our own, a weak password, an outage
+ */
+export type RunMailCall = (exchange: Exchange, call: MailCall) => Promise<Session | null>;
+
+/** How long a call may live, in milliseconds: sending an email takes longer than a visitor waits. */
+const callLifeMs = 25_000;
+
+/**
+ * GoTrue's errors of sign-up and resend that it decides on before it looks for the address, or that the project's owner wrote (`unknown`).
+ * All others, those of tomorrow too, come only for some addresses: a limit per address, a mail server that fails.
+ */
+const saysNothing: ReadonlySet<string> = new Set([
+  'anonymous_provider_disabled',
+  'bad_json',
+  'captcha_failed',
+  'email_exists',
+  'email_provider_disabled',
+  'over_request_rate_limit',
+  'signup_disabled',
+  'unknown',
+  'user_already_exists',
+  'validation_failed',
+  'weak_password',
+]);
+
+export function createMailCalls(parts: {
+  readonly settings: { readonly mailAnswerMs: number; readonly timeoutMs: number };
+  readonly runFlow: RunAuthFlow;
+  readonly flows: FlowState;
+  readonly attempts: Attempts;
+  readonly emit: Emit;
+}): RunMailCall {
+  const { settings, runFlow, flows, attempts, emit } = parts;
+  const { mailAnswerMs, timeoutMs } = settings;
+  const failed = ({ code, reason }: AuthError): void =>
+    emit({ type: 'mail_failed', code, ...(reason === undefined ? {} : { reason }) });
+
+  return async (exchange, { email, returnTo, sendsMail, send }) => {
+    const answerIsDue = wait(mailAnswerMs, undefined, { ref: false });
+    let started: AuthFlow | undefined;
+    const call = async (flow: AuthFlow): Promise<Session | null> => {
+      started = flow;
+      try {
+        return await send(flow);
+      } catch (error) {
+        if (!tellsWhoExists(error)) throw error;
+        failed(error);
+        return null;
+      }
+    };
+    const outcome = attempts.run(exchange.req, email, () => runFlow(exchange.cookies, call, callLifeMs), 'counts');
+    const isAnsweredEarly = sendsMail && mailAnswerMs > 0;
+    const patience = isAnsweredEarly ? answerIsDue : wait(timeoutMs, undefined, { ref: false });
+    const result = await Promise.race([outcome, patience.then(() => undefined)]);
+    if (result === undefined) {
+      outcome.catch((error: unknown) => {
+        if (error instanceof AuthError) failed(error);
+      });
+      if (!isAnsweredEarly) throw outOfTime();
+    } else if (result !== null) return result;
+    await answerIsDue;
+    if (started !== undefined) {
+      exchange.writeCookies(rememberFlow(started, flows, exchange.cookies, 'mail', returnTo));
+    }
+    return null;
+  };
+}
+
+function tellsWhoExists(error: unknown): error is AuthError {
+  return error instanceof AuthError && error.reason !== undefined && !saysNothing.has(error.reason);
+}
