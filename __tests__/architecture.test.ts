@@ -183,7 +183,7 @@ describe('the rules see', () => {
       expect(problemOf('http/sample.ts', '../core/sample.ts')).toEqual([
         'no such file: http/sample.ts → ../core/sample.ts',
       ]);
-      expect(problemOf('http/sample.ts', '../../tools/build.js')).toHaveLength(1);
+      expect(problemOf('http/sample.ts', '../../tools/nightly.js')).toHaveLength(1);
       expect(problemOf('http/sample.ts', '../core/path-matcher.ts')).toEqual([]);
     });
 

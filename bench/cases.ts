@@ -144,6 +144,6 @@ export const tail = { of: signedIn, atMost: 1.5 } as const;
 
 /** How long an import takes after Express is there, as a multiple of its SDK's. */
 export const imports = [
-  { title: '/b2b', entry: 'b2b', sdk: ['@workos-inc/node'], atMost: 1.15 },
-  { title: '/backend', entry: 'backend', sdk: ['@supabase/ssr', '@supabase/supabase-js'], atMost: 1.15 },
+  { title: '/b2b', entry: 'b2b', sdk: ['@workos-inc/node'], atMost: 2 },
+  { title: '/backend', entry: 'backend', sdk: ['@supabase/ssr', '@supabase/supabase-js'], atMost: 2 },
 ] as const;

@@ -142,8 +142,7 @@ export type {
   RequireBackendSessionOptions,
   RequireSessionOptions,
 } from '../http/require-session.ts';
-export type { OnError } from '../http/definition.ts';
 export type { CookieOptions } from '../http/shared-options.ts';
-export type { B2bAuthOptions } from './options.ts';
+export type { B2bAuthOptions, OnError, SharedCoordinator } from './options.ts';
 export type { B2bSignIn, OAuthTokens, OnB2bSignIn, SignInHookResult } from './hook.ts';
 export type * from '../types.ts';

@@ -3,52 +3,59 @@ import * as v from 'valibot';
 import { nameOf, readOptions } from '../http/read-options.ts';
 import { callback, cookieEntries, pageUrl, routePath, sharedEntries, text } from '../http/shared-options.ts';
 import type { CookieOptions, SharedAuthOptions } from '../http/shared-options.ts';
+import type { OnError } from '../http/definition.ts';
+import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
+import type { OnEvent } from '../types.ts';
 import type { OnB2bSignIn } from './hook.ts';
+
+// By their names here, so that the declarations of one entry do not refer to the package's index, and through it to the other
+// adapter's SDK.
+export type { OnError, OnEvent, SharedCoordinator };
 
 /** Options of `b2bAuth`; each beats its environment variable. */
 export interface B2bAuthOptions extends SharedAuthOptions {
   /** WorkOS client id. Env `B2B_CLIENT_ID`. */
-  readonly clientId?: string;
+  readonly clientId?: string | undefined;
   /** WorkOS API key. Env `B2B_API_KEY`. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /**
    * Seals the session cookie; 32 characters or more. Of a list the first seals and all open. Env `B2B_COOKIE_PASSWORD`, then
    * `LEGACY_B2B_COOKIE_PASSWORD`. Outside production a local one is derived from `apiKey`.
    */
-  readonly cookiePassword?: string | readonly string[];
+  readonly cookiePassword?: string | readonly string[] | undefined;
   /** Default `b2b-session`. Give it WorkOS' own (`wos-session`) to share the session with an app on their SDKs. */
-  readonly cookieName?: string;
+  readonly cookieName?: string | undefined;
   /** `httpOnly` is not an option: no script has any business with the seal. */
-  readonly cookieOptions?: CookieOptions;
+  readonly cookieOptions?: CookieOptions | undefined;
   /** Default `/login`. */
-  readonly loginPath?: string;
+  readonly loginPath?: string | undefined;
   /** Default `/signup`. */
-  readonly signUpPath?: string;
+  readonly signUpPath?: string | undefined;
   /** Default `/callback`. With the application's origin and mount path it is the redirect URI to register with WorkOS. */
-  readonly callbackPath?: string;
+  readonly callbackPath?: string | undefined;
   /** Default `/logout`. */
-  readonly logoutPath?: string;
+  readonly logoutPath?: string | undefined;
   /** Default `/auth/session`. */
-  readonly sessionPath?: string;
+  readonly sessionPath?: string | undefined;
   /**
    * Signs everybody in to this organization and nobody without it: `organization_id` in the query is ignored, and a sign-in that ends
    * anywhere else is a 403 `organization_required`. It is no guard: sessions that began elsewhere need `requireSession`.
    */
-  readonly organizationId?: string;
+  readonly organizationId?: string | undefined;
   /** Where WorkOS sends the browser after sign-out: an absolute URL or a root-relative path. Default: the application's origin. */
-  readonly logoutReturnTo?: string;
+  readonly logoutReturnTo?: string | undefined;
   /** The provider's host. Env `B2B_API_HOSTNAME`; default `api.workos.com`. */
-  readonly apiHostname?: string;
+  readonly apiHostname?: string | undefined;
   /** The provider's port. Env `B2B_API_PORT`; default: the protocol's. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Whether the provider is spoken to over https. Env `B2B_API_HTTPS`; default true. */
-  readonly https?: boolean;
+  readonly https?: boolean | undefined;
   /** Issuers (`iss`) that access tokens may name. Default: any, as the signature comes from the client's own keys. */
-  readonly issuer?: string | readonly string[];
+  readonly issuer?: string | readonly string[] | undefined;
   /** Seconds from sign-in until the session ends for good, whatever is refreshed. Default: never. */
-  readonly sessionMaxAge?: number;
+  readonly sessionMaxAge?: number | undefined;
   /** Runs once per sign-in, before any cookie is stored. */
-  readonly onSignIn?: OnB2bSignIn;
+  readonly onSignIn?: OnB2bSignIn | undefined;
 }
 
 const paths = {
@@ -165,6 +172,7 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
       name: 'b2bAuth',
       schema,
       env: b2bVariables,
+      sdks: ['@workos-inc/node'],
       paths: { ...paths, stylesheetPath: '/auth/pages.css' },
       check: (given) =>
         given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'

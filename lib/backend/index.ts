@@ -132,10 +132,9 @@ export type {
   RequireBackendSessionOptions,
   RequireSessionOptions,
 } from '../http/require-session.ts';
-export type { OnError } from '../http/definition.ts';
 export type { CookieOptions } from '../http/shared-options.ts';
 export type { BackendAuthOptions, BackendPagesOptions, OAuthProviderOptions } from './options.ts';
 export type { ThrottleOptions } from './throttle-options.ts';
-export type { ThrottleRedisClient } from '../session/limiters.ts';
+export type { OnError, SharedCoordinator, ThrottleRedisClient } from './option-schema.ts';
 export type { BackendSignIn, OnBackendSignIn } from './hook.ts';
 export type * from '../types.ts';

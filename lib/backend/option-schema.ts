@@ -10,10 +10,18 @@ import {
   text,
   wholeNumber,
 } from '../http/shared-options.ts';
+import type { OnError } from '../http/definition.ts';
+import type { ThrottleRedisClient } from '../session/limiters.ts';
+import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
+import type { OnEvent } from '../types.ts';
 import type { OnBackendSignIn } from './hook.ts';
 import { englishText } from './pages/index.ts';
 import type { PagesTextKey } from './pages/index.ts';
 import { throttleEntry } from './throttle-options.ts';
+
+// By their names here, so that the declarations of one entry do not refer to the package's index, and through it to the other
+// adapter's SDK.
+export type { OnError, OnEvent, SharedCoordinator, ThrottleRedisClient };
 
 /** The own routes' options, with their defaults. */
 export const paths = {

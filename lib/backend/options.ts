@@ -12,77 +12,79 @@ import type { ThrottleOptions } from './throttle-options.ts';
 export interface OAuthProviderOptions {
   readonly name: string;
   /** On its button; default: the name as its owner writes it. */
-  readonly label?: string;
+  readonly label?: string | undefined;
   /** Scopes to ask for beyond Supabase's own, separated by blanks. */
-  readonly scopes?: string;
+  readonly scopes?: string | undefined;
 }
 
 export interface BackendPagesOptions {
   /** The application's own sign-in page, in place of the built-in one; it gets `returnTo`, and `error` after a failure. */
-  readonly signIn?: string;
+  readonly signIn?: string | undefined;
   /** The application's own sign-up page. */
-  readonly signUp?: string;
+  readonly signUp?: string | undefined;
   /** The application's name, above every built-in page. */
-  readonly title?: string;
+  readonly title?: string | undefined;
   /** A root-relative or https URL of an image. */
-  readonly logo?: string;
+  readonly logo?: string | undefined;
   /** BCP 47 tag of the language of `text`. Default `en`. */
-  readonly lang?: string;
+  readonly lang?: string | undefined;
   /** Texts in place of the English ones. */
-  readonly text?: Readonly<Partial<Record<PagesTextKey, string>>>;
+  readonly text?: Readonly<Partial<Record<PagesTextKey, string | undefined>>> | undefined;
 }
 
 /** Options of `backendAuth`; each beats its environment variable. */
 export interface BackendAuthOptions extends SharedAuthOptions {
   /** The Supabase project's URL. Env `BAAS_URL`, then `NEXT_PUBLIC_BAAS_URL`. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /**
    * The project's publishable key, or its legacy anon key; any other kind is refused. Env `BAAS_ANON_KEY`,
    * `NEXT_PUBLIC_BAAS_ANON_KEY`, `BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_DEFAULT_KEY`.
    */
-  readonly anonKey?: string;
+  readonly anonKey?: string | undefined;
   /** The absolute URL of the callback, where it is not the application's base URL or origin plus `callbackPath`. */
-  readonly callbackUrl?: string;
+  readonly callbackUrl?: string | undefined;
   /** Default `/auth/login`. */
-  readonly loginPath?: string;
+  readonly loginPath?: string | undefined;
   /** Default `/auth/signup`. */
-  readonly signupPath?: string;
+  readonly signupPath?: string | undefined;
   /** Default `/auth/callback`. */
-  readonly callbackPath?: string;
+  readonly callbackPath?: string | undefined;
   /** Default `/auth/logout`. */
-  readonly logoutPath?: string;
+  readonly logoutPath?: string | undefined;
   /** Default `/auth/session`. */
-  readonly sessionPath?: string;
+  readonly sessionPath?: string | undefined;
   /** Has the confirmation mail sent again. Default `/auth/resend`. */
-  readonly resendPath?: string;
+  readonly resendPath?: string | undefined;
   /** Where `token_hash` links of mails lead. Default `/auth/confirm`. */
-  readonly confirmPath?: string;
+  readonly confirmPath?: string | undefined;
   /** Buttons of the built-in pages and, where not empty, the only providers that may be used. Default: none, any may be used. */
-  readonly providers?: readonly (string | OAuthProviderOptions)[];
+  readonly providers?: readonly (string | OAuthProviderOptions)[] | undefined;
   /** Starts OAuth with this provider instead of showing a sign-in page. */
-  readonly defaultProvider?: string;
-  readonly pages?: BackendPagesOptions;
+  readonly defaultProvider?: string | undefined;
+  readonly pages?: BackendPagesOptions | undefined;
   /** Default: `sb-<first label of the project's host>-auth-token`, as @supabase/ssr names it. */
-  readonly cookieName?: string;
-  readonly cookieOptions?: CookieOptions & {
-    /** Default true; false lets a browser client of @supabase/ssr share the session, and every script read it. */
-    readonly httpOnly?: boolean;
-  };
+  readonly cookieName?: string | undefined;
+  readonly cookieOptions?:
+    | (CookieOptions & {
+        /** Default true; false lets a browser client of @supabase/ssr share the session, and every script read it. */
+        readonly httpOnly?: boolean | undefined;
+      })
+    | undefined;
   /** Issuers that access tokens may name besides `<url>/auth/v1`, as behind a custom domain. */
-  readonly issuer?: string | readonly string[];
+  readonly issuer?: string | readonly string[] | undefined;
   /** Whether signing out ends this session (`local`) or all of the user's (`global`). Default `local`. */
-  readonly signOutScope?: 'local' | 'global';
+  readonly signOutScope?: 'local' | 'global' | undefined;
   /**
    * How long sign-up and resend take to say that an email was sent, in milliseconds, so that the time does not tell who has an
    * account. Slower emails go on in the background. Default 1500; 0 answers when the project does, as tests may want it.
    */
-  readonly mailAnswerMs?: number;
+  readonly mailAnswerMs?: number | undefined;
   /** Limits failed sign-ins before the backend is asked; `false` turns that off. */
-  readonly throttle?: false | ThrottleOptions;
+  readonly throttle?: false | ThrottleOptions | undefined;
   /** The visitor's address, for the throttle. Default: Express' `req.ip`, which follows `trust proxy`, else the socket's. */
-  readonly clientAddress?: (req: IncomingMessage) => string | undefined;
+  readonly clientAddress?: ((req: IncomingMessage) => string | undefined) | undefined;
   /** Runs once per sign-in or sign-up, before any cookie is stored. */
-  readonly onSignIn?: OnBackendSignIn;
+  readonly onSignIn?: OnBackendSignIn | undefined;
 }
 
 export type BackendOptions = Omit<v.InferOutput<typeof backendSchema>, 'cookieName'> & { readonly cookieName: string };
@@ -95,6 +97,7 @@ export function readBackendOptions(input: BackendAuthOptions | undefined, enviro
       name: 'backendAuth',
       schema: backendSchema,
       env,
+      sdks: ['@supabase/ssr', '@supabase/supabase-js'],
       paths: { ...paths, stylesheetPath: '/auth/pages.css' },
       check: (given) => [...keyProblems(given), ...providerProblems(given), ...pageProblems(given)],
     },

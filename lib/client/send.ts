@@ -20,16 +20,16 @@ export type ClientResult<Data> =
 
 export interface ClientOptions<Paths> {
   /** Where the adapter is mounted: a prefix (`/app`) or another origin (`https://api.example.com`). Default: this origin's root. */
-  readonly baseUrl?: string;
+  readonly baseUrl?: string | undefined;
   /** The routes' paths below `baseUrl`, where they are not the adapter's defaults. */
-  readonly paths?: Partial<Paths>;
+  readonly paths?: Partial<Paths> | undefined;
   /** Stands in for the global `fetch`. */
-  readonly fetch?: typeof globalThis.fetch;
+  readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
 export interface CallOptions {
   /** Gives the call up; it then resolves to the error `aborted`. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** One call: what is sent, and the member by which a good answer is known. */

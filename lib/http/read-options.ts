@@ -13,6 +13,8 @@ export interface OptionRules<Schema extends OptionsSchema> {
   readonly env: Readonly<Record<string, readonly string[]>>;
   /** The options that are paths of own routes, with their defaults. */
   readonly paths: Readonly<Record<string, string>>;
+  /** The SDKs that the application installs beside this package, as it needs one provider's only. */
+  readonly sdks?: readonly string[];
   /** Problems that only several options together show. */
   readonly check?: (given: Readonly<Record<string, unknown>>, environment: Environment) => readonly string[];
 }
@@ -41,6 +43,7 @@ export function readOptions<Schema extends OptionsSchema>(
     ...(parsed.issues ?? []).map((issue) => describe(issue, rules)),
     ...pathClashes(given, rules.paths),
     ...(rules.check?.(given, environment) ?? []),
+    ...missingSdks(rules.sdks ?? []),
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigurationError(rules.name, problems);
   return parsed.output;
@@ -56,6 +59,22 @@ function describe(issue: v.BaseIssue<unknown>, { schema, env }: OptionRules<Opti
   const entry = schema.entries[path];
   const what = entry === undefined ? undefined : v.getDescription(entry);
   return what === undefined ? `${name} is missing` : `${name} is missing: ${what}`;
+}
+
+function missingSdks(sdks: readonly string[]): string[] {
+  const missing = sdks.filter((name) => !isInstalled(name));
+  // Of an application that is one bundle nothing is installed, and everything is there.
+  if (missing.length === 0 || !isInstalled('jose')) return [];
+  return [`${missing.join(' and ')} must be installed beside this package: npm install ${missing.join(' ')}`];
+}
+
+function isInstalled(name: string): boolean {
+  try {
+    import.meta.resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** `apiKey (env B2B_API_KEY)`: both ways to mend it. */

@@ -7,51 +7,51 @@ import type { AdapterDefinition, OnError } from './definition.ts';
 /** The attributes of the session cookie that an application may choose (RFC 6265bis §4.1.2). */
 export interface CookieOptions {
   /** Default: none, so that only this host gets the cookie. */
-  readonly domain?: string;
+  readonly domain?: string | undefined;
   /** Default `/`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Default `lax`. `strict` hides the session from the first page after a link from elsewhere; `none` implies `secure`. */
-  readonly sameSite?: 'lax' | 'strict' | 'none';
+  readonly sameSite?: 'lax' | 'strict' | 'none' | undefined;
   /** Default: whether the public origin is https. */
-  readonly secure?: boolean;
+  readonly secure?: boolean | undefined;
   /** Seconds, or `null` for a cookie that ends with the browser. Default 400 days. */
-  readonly maxAge?: number | null;
+  readonly maxAge?: number | null | undefined;
 }
 
 /** The options that both adapters have. */
 export interface SharedAuthOptions {
   /** The application's public base URL, where it cannot be told from the request. */
-  readonly appBaseUrl?: string;
+  readonly appBaseUrl?: string | undefined;
   /** Root-relative path patterns of pages that need a session; a trailing `(.*)` matches any remainder. Default: none. */
-  readonly protectedRoutes?: string | readonly string[];
+  readonly protectedRoutes?: string | readonly string[] | undefined;
   /** Further origins of one's own that may post to the auth routes. Default: none. */
-  readonly trustedOrigins?: readonly string[];
+  readonly trustedOrigins?: readonly string[] | undefined;
   /** Where the built-in pages' stylesheet is served. Default `/auth/pages.css`. */
-  readonly stylesheetPath?: string;
+  readonly stylesheetPath?: string | undefined;
   /**
    * How long a request waits for the provider, in milliseconds. Default 5,000. A refresh goes on for up to 25 seconds; its
    * answer is kept for the next request.
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Stands in for the global `fetch` in every call to the provider, its keys included: for a proxy, for tracing, for tests. */
-  readonly fetch?: typeof globalThis.fetch;
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /**
    * With less than this to live, in seconds, a token is renewed in the background; at most a tenth of its lifetime. Default 60,
    * 0 turns it off. The request at hand does not wait, so the new token may come too late for this response and be kept in this
    * process for the next one; with several processes use it together with `coordinator`. With less than 10 seconds to live (or
    * a tenth of its lifetime) a token is always renewed before it is used.
    */
-  readonly refreshWindow?: number;
+  readonly refreshWindow?: number | undefined;
   /** How many verified sessions are remembered (about 7 KB each). 0 turns the cache off. Default 10,000. */
-  readonly maxCachedSessions?: number;
+  readonly maxCachedSessions?: number | undefined;
   /** Shares refreshes and sign-outs between processes; see `express-auth-adapters/redis`. */
-  readonly coordinator?: SharedCoordinator;
+  readonly coordinator?: SharedCoordinator | undefined;
   /** Takes over every error that a visitor would see. */
-  readonly onError?: OnError;
+  readonly onError?: OnError | undefined;
   /** Is told what happens, without secrets. */
-  readonly onEvent?: OnEvent;
+  readonly onEvent?: OnEvent | undefined;
   /** The clock, in milliseconds since the epoch; for tests. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
 }
 
 /** Seconds; what WorkOS' own SDKs use, and the most that browsers keep a cookie (RFC 6265bis §5.5). */

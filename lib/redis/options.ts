@@ -12,14 +12,14 @@ export interface RedisCoordinatorOptions {
    */
   readonly password: string | readonly string[];
   /** What the names of all keys begin with. Default `express-auth-adapters`. */
-  readonly keyPrefix?: string;
+  readonly keyPrefix?: string | undefined;
   /** How long one command may take, in milliseconds. Default 500. */
-  readonly commandTimeoutMs?: number;
+  readonly commandTimeoutMs?: number | undefined;
   /**
    * After how many milliseconds the holder of a lock counts as dead; while it lives it renews its lock. Keep it under half of
    * the adapter's `timeoutMs`, so that somebody who waited has time to take over. Default 2,000.
    */
-  readonly lockTtlMs?: number;
+  readonly lockTtlMs?: number | undefined;
 }
 
 interface ReadOptions {
