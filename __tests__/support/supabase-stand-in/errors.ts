@@ -31,8 +31,11 @@ export class OAuthServerError extends Error {
  */
 export function errorReply(error: GoTrueError | OAuthServerError, requestedVersion: string | undefined): Reply {
   if (error instanceof OAuthServerError) return json(400, { error: error.code, error_description: error.message });
-  const headers = { 'x-sb-error-code': error.code };
-  return requestedVersion !== undefined && requestedVersion >= '2024-01-01'
+  const isRecent = requestedVersion !== undefined && requestedVersion >= '2024-01-01';
+  // GoTrue forgets the header in one place: 422 {"code":"weak_password",…} by the recent version.
+  const headers: Record<string, string> =
+    isRecent && error.code === 'weak_password' ? {} : { 'x-sb-error-code': error.code };
+  return isRecent
     ? json(
         error.status,
         { code: error.code, message: error.message, ...error.extra },

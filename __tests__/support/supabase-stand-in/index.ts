@@ -120,6 +120,12 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     setMetadata(who: string | User, metadata: Record<string, unknown>) {
       userOf(who).metadata = metadata;
     },
+    /** Deletes a user with all of their sessions. */
+    removeUser(who: string | User) {
+      const { id } = userOf(who);
+      sessions.signOut('', id, 'global');
+      users.remove(id);
+    },
     addNote(owner: string | User, body: string) {
       project.notes.push({ id: project.notes.length + 1, user_id: userOf(owner).id, body });
     },

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { SignJWT, UnsecuredJWT, exportJWK, generateKeyPair, jwtVerify } from 'jose';
+import { SignJWT, UnsecuredJWT, errors, exportJWK, generateKeyPair, jwtVerify } from 'jose';
 import type { CryptoKey, JWK, JWTPayload } from 'jose';
+import { GoTrueError } from './errors.ts';
 
 export interface TokenForgery {
   readonly kid?: string | undefined;
@@ -16,6 +17,11 @@ interface SigningKey {
   readonly verify: CryptoKey | Uint8Array;
   readonly jwk: JWK | undefined;
 }
+
+const wrongSignature = {
+  ES256: 'token signature is invalid: crypto/ecdsa: verification error',
+  HS256: 'token signature is invalid: signature is invalid',
+};
 
 /** The project's signing keys: ES256 with a JWKS, or one shared secret (HS256), of which a JWKS shows nothing. */
 export async function createSigningKeys(algorithm: 'ES256' | 'HS256', now: () => number) {
@@ -51,20 +57,24 @@ export async function createSigningKeys(algorithm: 'ES256' | 'HS256', now: () =>
     },
 
     /**
-     * The claims of a token of this project that has not expired, else `undefined`.
+     * The claims of a token of this project that has not expired.
      *
      * @param clockTolerance seconds: GoTrue allows none, PostgREST 30
+     * @throws GoTrueError `bad_jwt`
      */
-    async verify(token: string, clockTolerance = 0): Promise<JWTPayload | undefined> {
+    async verify(token: string, clockTolerance = 0): Promise<JWTPayload> {
+      let reason = wrongSignature[algorithm];
+      if (token.split('.').length !== 3) reason = 'token is malformed: token contains an invalid number of segments';
       for (const { verify, alg } of accepted) {
         try {
           const options = { algorithms: [alg], currentDate: new Date(now()), clockTolerance };
           return (await jwtVerify(token, verify, options)).payload;
-        } catch {
+        } catch (error) {
           // Another key may fit.
+          if (error instanceof errors.JWTExpired) reason = 'token has invalid claims: token is expired';
         }
       }
-      return undefined;
+      throw new GoTrueError(403, 'bad_jwt', `invalid JWT: unable to parse or verify signature, ${reason}`);
     },
   };
 }

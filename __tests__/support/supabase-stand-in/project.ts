@@ -29,5 +29,7 @@ export interface Project {
 
 /** Confirms the address, as a mail link or a provider that vouches for it does. */
 export function confirm(project: Project, user: User): void {
-  user.confirmedAt ??= project.users.isoNow();
+  if (user.confirmedAt !== undefined) return;
+  user.confirmedAt = project.users.isoNow();
+  user.metadata = { ...user.metadata, email_verified: true };
 }

@@ -70,7 +70,7 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
   }
 
   function addToken(sessionId: string, userId: string, parent?: string): RefreshToken {
-    const added = { token: randomBytes(9).toString('base64url'), sessionId, userId, parent, revoked: false };
+    const added = { token: randomBytes(6).toString('hex'), sessionId, userId, parent, revoked: false };
     tokens.set(added.token, added);
     return added;
   }
@@ -96,7 +96,8 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
 
     /** @throws GoTrueError */
     refresh(name: string): Promise<SessionJson> {
-      if (name === '') throw new GoTrueError(400, 'validation_failed', 'Refresh token is required');
+      // 400 {"code":"validation_failed","message":"Refresh token is not valid"}, without a look into the database
+      if (!/^[a-z0-9]{12}$/.test(name)) throw new GoTrueError(400, 'validation_failed', 'Refresh token is not valid');
       const used = tokens.get(name);
       const user = used && users.get(used.userId);
       if (!used || !user) {

@@ -23,7 +23,8 @@ export function createUsers(switches: Switches, now: () => number) {
         confirmedAt: confirmed ? at : undefined,
         confirmationSentAt: undefined,
         lastSignInAt: undefined,
-        metadata,
+        // "user_metadata":{"email_verified":true}: what GoTrue adds for itself
+        metadata: { email_verified: confirmed, ...metadata },
         appMetadata,
         banned,
         providers: [via],

@@ -1,4 +1,3 @@
-import { decodeJwt } from 'jose';
 import { GoTrueError } from '../errors.ts';
 import { bearerOf, json } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
@@ -41,7 +40,7 @@ export function settings({ switches }: Project): Reply {
 export async function notes({ keys, notes: rows, publishableKey }: Project, request: StandInRequest): Promise<Reply> {
   const bearer = bearerOf(request.headers);
   if (bearer === '' || bearer === publishableKey) return json(200, []);
-  const claims = await keys.verify(bearer, 30);
+  const claims = await keys.verify(bearer, 30).catch(() => undefined);
   if (!claims) return json(401, { code: 'PGRST301', details: null, hint: null, message: 'JWT expired or not valid' });
   return json(
     200,
@@ -49,17 +48,12 @@ export async function notes({ keys, notes: rows, publishableKey }: Project, requ
   );
 }
 
-async function authenticate({ keys, users, sessions, now }: Project, { headers }: StandInRequest) {
+async function authenticate({ keys, users, sessions }: Project, { headers }: StandInRequest) {
   const bearer = bearerOf(headers);
   if (bearer === '') {
     throw new GoTrueError(401, 'no_authorization', 'This endpoint requires a valid Bearer token');
   }
   const claims = await keys.verify(bearer);
-  if (!claims) {
-    // The real one says it in the same second: "… token has invalid claims: token is expired".
-    const problem = hasExpired(bearer, now()) ? 'token has invalid claims: token is expired' : 'token is malformed';
-    throw new GoTrueError(403, 'bad_jwt', `invalid JWT: unable to parse or verify signature, ${problem}`);
-  }
   const found = users.get(claims.sub ?? '');
   if (!found) throw new GoTrueError(403, 'user_not_found', 'User from sub claim in JWT does not exist');
   const sessionId = String(claims['session_id']);
@@ -68,13 +62,4 @@ async function authenticate({ keys, users, sessions, now }: Project, { headers }
   }
   if (found.banned) throw new GoTrueError(403, 'user_banned', 'User is banned');
   return { user: found, sessionId };
-}
-
-function hasExpired(token: string, now: number): boolean {
-  try {
-    const { exp } = decodeJwt(token);
-    return exp !== undefined && exp * 1000 <= now;
-  } catch {
-    return false;
-  }
 }

@@ -18,6 +18,9 @@ interface Started {
   readonly startedAt: number;
 }
 
+/** Those that tests name; GoTrue knows many more. */
+const knownProviders = new Set(['apple', 'azure', 'discord', 'facebook', 'github', 'gitlab', 'google']);
+
 /** The browser's way through an OAuth provider: /authorize → the provider's consent page → /callback → the application. */
 export function createOauth(project: Project) {
   const { siteUrl, redirectAllowList, switches, users, sessions, flows, now, url: origin } = project;
@@ -27,6 +30,10 @@ export function createOauth(project: Project) {
   function authorize({ url }: StandInRequest): Reply {
     const query = (name: string) => url.searchParams.get(name) ?? '';
     const provider = query('provider');
+    if (!knownProviders.has(provider)) {
+      const message = `Unsupported provider: Provider ${provider} could not be found`;
+      throw new GoTrueError(400, 'validation_failed', message);
+    }
     if (!switches.providers.has(provider)) {
       throw new GoTrueError(400, 'validation_failed', 'Unsupported provider: provider is not enabled');
     }
@@ -59,8 +66,11 @@ export function createOauth(project: Project) {
     started.delete(query('state'));
     if (!flow) {
       // Without a state there is no telling where the browser came from: the site, not the application's callback.
-      const error = new GoTrueError(400, 'bad_oauth_state', 'OAuth state parameter is invalid');
-      return redirect(303, withParameters(siteUrl, errorParameters(error), 'both'));
+      const error =
+        query('state') === ''
+          ? new GoTrueError(400, 'bad_oauth_callback', 'OAuth state parameter missing')
+          : new GoTrueError(400, 'bad_oauth_state', 'OAuth state parameter is invalid');
+      return redirect(303, withParameters(siteUrl, errorParameters(error), 'query'));
     }
     if (query('error') !== '') {
       const denial = { error: query('error'), error_description: query('error_description') };

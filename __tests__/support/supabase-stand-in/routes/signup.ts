@@ -36,6 +36,9 @@ export async function signup(project: Project, request: StandInRequest): Promise
   if (!existing && switches.newUsersRefused) throw new GoTrueError(403, 'unknown', 'Only for members of the choir.');
   // The password of an address that waits for its confirmation stays what it was: nobody has proven anything yet.
   const user = existing ?? users.add({ email, password, confirmed: false, metadata: recordField(body, 'data') });
+  // "user_metadata":{"email":"…","email_verified":false,"phone_verified":false,"sub":"…"}, also without any data
+  if (!existing)
+    user.metadata = { ...user.metadata, email, email_verified: false, phone_verified: false, sub: user.id };
   if (switches.autoconfirm) {
     confirm(project, user);
     return json(200, await sessions.issue(user));
@@ -55,7 +58,11 @@ export async function resend(project: Project, request: StandInRequest): Promise
   const { body } = request;
   checkCaptcha(project.switches, body);
   if (textField(body, 'type') !== 'signup') {
-    throw new GoTrueError(400, 'validation_failed', 'Missing one of these types: signup, email_change');
+    const message = 'Missing one of these types: signup, email_change, sms, phone_change';
+    throw new GoTrueError(400, 'validation_failed', message);
+  }
+  if (textField(body, 'email') === '') {
+    throw new GoTrueError(400, 'validation_failed', 'Type provided requires an email address');
   }
   await takeTime(project, textField(body, 'email'));
   const user = project.users.find(textField(body, 'email'));

@@ -12,6 +12,9 @@ export async function verify(project: Project, { body }: StandInRequest): Promis
   const tokenHash = textField(body, 'token_hash');
   const type = textField(body, 'type');
   if (type === '') throw new GoTrueError(400, 'validation_failed', 'Verify requires a verification type');
+  if (tokenHash === '' && textField(body, 'token') === '') {
+    throw new GoTrueError(400, 'validation_failed', 'Verify requires either a token or a token hash');
+  }
   if (tokenHash === '' || textField(body, 'email') !== '' || textField(body, 'token') !== '') {
     throw new GoTrueError(400, 'validation_failed', 'Only the token_hash and type should be provided');
   }
@@ -32,12 +35,15 @@ export async function followMailLink(project: Project, { url }: StandInRequest):
     }
     const session = await project.sessions.issue(user, { method: 'otp' });
     const { access_token, refresh_token, expires_in, expires_at, token_type } = session;
-    const fragment = { access_token, refresh_token, token_type, type: token.kind };
+    const fragment = { access_token, refresh_token, token_type, type: token.kind, sb: '' };
     const expiry = { expires_in: String(expires_in), expires_at: String(expires_at) };
     return redirect(303, withParameters(target, { ...fragment, ...expiry }, 'fragment'));
   } catch (error) {
     if (!(error instanceof GoTrueError)) throw error;
-    return redirect(303, withParameters(target, errorParameters(error), 'both'));
+    // A link of a flow without PKCE has its error in the fragment alone, where no server sees it.
+    const isPkce = query('token').startsWith('pkce_');
+    const parameters = isPkce ? errorParameters(error) : { ...errorParameters(error), sb: '' };
+    return redirect(303, withParameters(target, parameters, isPkce ? 'both' : 'fragment'));
   }
 }
 
