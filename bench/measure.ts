@@ -153,7 +153,7 @@ export async function measurePair(
   }
 }
 
-/** Whoever goes second may meet other caches than who goes first. */
+/** The second of a pair may meet other caches than the first. */
 async function inReverse(variant: MeasuredServer, over: MeasuredServer): Promise<Round> {
   const second = await over.sample();
   return { over: second, variant: await variant.sample() };

@@ -98,7 +98,7 @@ const races: Readonly<Record<string, Scenario>> = {
 const inOutage: Scenario = (origin, cookie) => inOrderOfArrival(times(outageRequests, () => () => ask(origin, cookie)));
 
 async function measure(server: RunningServer, provider: Provider, scenario: Scenario, isDown: boolean): Promise<Row> {
-  // Somebody else first, so that nobody is measured with cold code or without keys.
+  // Another session first, so that code is warm and keys are loaded.
   for (let time = 0; time < 5; time += 1) await ask(server.origin, await provider.expiredCookie());
   const cookie = await provider.expiredCookie();
   const before = provider.calls();

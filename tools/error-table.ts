@@ -21,8 +21,8 @@ type EventRows = {
 const subject = { userId: '', sessionId: '', organizationId: '' };
 
 const events: EventRows = {
-  signed_in: { when: 'Somebody signed in or up, and the session is about to be stored.', fields: subject },
-  signed_out: { when: 'Somebody signed out here.', fields: subject },
+  signed_in: { when: 'A user signed in or up, and the session is about to be stored.', fields: subject },
+  signed_out: { when: 'A user signed out here.', fields: subject },
   session_refreshed: { when: 'An access token was renewed.', fields: subject },
   session_ended: {
     when: 'The provider ended the session for good: revoked, banned, refresh token spent. The cookie is cleared.',
@@ -128,7 +128,7 @@ them before you start.
 
 ## Events
 
-\`onEvent(event)\` is told what happens, without secrets: no token, cookie, code, password or e-mail address. Every event has \`type\` and \`adapter\`; fields of
+\`onEvent(event)\` is told what happens, without secrets: no token, cookie, code, password or email address. Every event has \`type\` and \`adapter\`; fields of
 which nothing is known are absent. A listener that throws harms nothing.
 
 ${table(['Type', 'When', 'Fields'], eventRows)}

@@ -1,9 +1,9 @@
 // Mutation testing with Stryker: `npm run mutation`, or `npm run mutation -- core http` for some folders of lib/.
-// Surviving mutants are listed in reports/mutation/<folder>.html. Unchanged mutants are not tested again.
+// reports/mutation/<folder>.html shows what survived. A further run tests only what has changed since.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** The suites that a folder's mutants are tested with, and the percentage that they must find. */
+/** The suites that a folder is tested with, and the mutation score that it must reach. */
 const folders = {
   core: { suites: ['core'], least: 95 },
   session: { suites: ['session', 'reliability', 'scale'], least: 95 },

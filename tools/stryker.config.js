@@ -1,7 +1,7 @@
-// Mutation testing of one folder of lib/; tools/mutation.js says which, and which suites its mutants are tested with.
+// Mutation testing of one folder of lib/; tools/mutation.js says which, and which suites test it.
 import { declareValuePlugin, PluginKind } from '@stryker-mutator/api/plugin';
 
-// A property finds a mutant among its first few hundred inputs, or not at all. The runners inherit these.
+// A property notices a mutation among its first few hundred inputs, or not at all. The runners inherit these.
 process.env.RETURN_TO_RUNS ??= '300';
 process.env.RETURN_TO_FLOW_RUNS ??= '25';
 
@@ -17,7 +17,7 @@ export default {
     config: {
       testMatch: suites.split(',').map((suite) => `<rootDir>/__tests__/${suite}/**/*.test.ts`),
       testPathIgnorePatterns: [
-        // Mutants live in this process only.
+        // Mutations live in this process only.
         '/doctor/cli\\.',
         '/scale/processes\\.',
         // Real deadlines, which a busy machine misses.
@@ -30,7 +30,7 @@ export default {
     enableFindRelatedTests: false,
   },
   coverageAnalysis: 'perTest',
-  // A mutant of a module's top level is alive in no single test: each would need all suites.
+  // A mutation of a module's top level belongs to no single test: each would need all suites.
   ignoreStatic: true,
   ignorers: ['prose'],
   mutate: [`lib/${folder}/**/*.ts`, '!lib/doctor/cli.ts', '!lib/http/pages/stylesheet.ts'],

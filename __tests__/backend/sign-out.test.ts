@@ -87,7 +87,7 @@ describe('POST /auth/logout', () => {
     for (const visitor of [first, second]) expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 
-  it('says who signed out, also where the token had expired, and nothing where nobody was signed in', async () => {
+  it('says who signed out, also where the token had expired, and nothing where there was no session', async () => {
     await start();
     const visitor = await app.signedIn();
     const { userId, sessionId } = app.events.find((event) => event.type === 'signed_in') ?? {};
@@ -101,7 +101,7 @@ describe('POST /auth/logout', () => {
   it.each([
     ['that the project signed with another key', { key: randomBytes(32), alg: 'HS256' }],
     ['with a line break in its session id', {}],
-  ])('names nobody in its event for a token %s', async (_what, forgery) => {
+  ])('names no one in its event for a token %s', async (_what, forgery) => {
     await start();
     const session = await app.supabase.issueSession(ada.email, { claims: { session_id: 'one\ntwo' } });
     const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1] ?? '', 'base64url').toString());

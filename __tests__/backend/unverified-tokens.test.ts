@@ -54,7 +54,7 @@ describe.each([
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('end nobody’s session', async () => {
+  it('end no session', async () => {
     await start(setup);
     const visitor = await app.signedIn();
     await visitor.getJson('/auth/session');

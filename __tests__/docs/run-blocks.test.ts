@@ -193,7 +193,7 @@ describe('a reader who follows the examples', () => {
 
     const refused = await visitor.post('/auth/login', form('wrong'));
     expect(refused.status).toBe(303);
-    expect((await visitor.get(refused.location)).text).toContain('<p role="alert">The e-mail address or the password');
+    expect((await visitor.get(refused.location)).text).toContain('<p role="alert">Incorrect email or password');
 
     const done = await visitor.post('/auth/login', form(ada.password));
     expect(done).toMatchObject({ status: 303, location: expect.stringMatching(/\/account\?tab=2$/) });

@@ -25,9 +25,9 @@ type Area = 'lib' | 'docs' | 'example app' | 'test titles';
 /** How often each word may occur in an area; 0 where it is not listed. A limit may fall, and never rises. */
 const limits: Readonly<Record<Area, Partial<Record<Word, number>>>> = {
   lib: { nobody: 48, somebody: 20, whoever: 15, 'e-mail': 24, shall: 4, 'British spelling': 8 },
-  docs: { nobody: 18, somebody: 13, whoever: 6, mutants: 6, 'e-mail': 28, shall: 1, 'British spelling': 8 },
+  docs: { 'e-mail': 12, 'British spelling': 2 },
   'example app': { nobody: 8, somebody: 8, whoever: 3, 'e-mail': 2, 'British spelling': 1 },
-  'test titles': { nobody: 3 },
+  'test titles': {},
 };
 
 interface Text {
