@@ -39,12 +39,17 @@ describe('a page that depends on the session', () => {
     expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['private, no-store', 'Cookie']);
   });
 
-  it('may say itself how long it is kept', async () => {
-    const headers = await answerOf((res) => {
-      res.setHeader('Cache-Control', 'private, max-age=60');
+  it('is kept out of caches whatever was said before, and may say otherwise later', async () => {
+    const before = await answerOf((res) => {
+      res.setHeader('Cache-Control', 'public, max-age=3600');
       keepPrivate(res);
     });
-    expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['private, max-age=60', 'Cookie']);
+    expect([before.get('cache-control'), before.get('vary')]).toEqual(['private, no-store', 'Cookie']);
+    const later = await answerOf((res) => {
+      keepPrivate(res);
+      res.setHeader('Cache-Control', 'private, max-age=60');
+    });
+    expect([later.get('cache-control'), later.get('vary')]).toEqual(['private, max-age=60', 'Cookie']);
   });
 
   it('goes out as it is where its head is out already', async () => {

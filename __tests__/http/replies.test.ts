@@ -264,6 +264,24 @@ describe('caching', () => {
     expect(varies(await app.visitor().post('/logout'))).toEqual(['Accept', 'Cookie']);
   });
 
+  it('is private, no-store where a session is shown, whatever was set for everything before', async () => {
+    const shared = await startB2bApp({
+      provider,
+      before: (root) =>
+        root.use((_req, res, next) => {
+          res.setHeader('Cache-Control', 'public, max-age=3600');
+          next();
+        }),
+    });
+    const visitor = await shared.signedIn();
+    for (const path of ['/dashboard', '/api/me', '/whoami']) {
+      const answer = await visitor.get(path);
+      expect([path, answer.status, answer.headers['cache-control']]).toEqual([path, 200, 'private, no-store']);
+    }
+    expect((await visitor.get('/')).headers['cache-control']).toBe('public, max-age=3600');
+    await shared.close();
+  });
+
   it('of a page behind a guard is the same by default, and its handler may override it', async () => {
     const visitor = await app.signedIn();
     const page = await visitor.get('/page');

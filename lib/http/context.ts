@@ -6,7 +6,7 @@ import type { AdapterDefinition } from './definition.ts';
 import { createCookieJar } from './cookie-jar.ts';
 import type { CookieJar, Delivery } from './cookie-jar.ts';
 import type { Resolution } from '../session/resolve-session.ts';
-import { keepPrivate } from './headers.ts';
+import { isHeadOpen, keepPrivate } from './headers.ts';
 import { peerAddress, protocolOf } from './request.ts';
 import type { CookieWrite } from '../core/cookie-codec.ts';
 
@@ -59,7 +59,7 @@ export class MountedAdapter {
     const known = this.peek();
     if (known !== undefined) return known;
     const { resolver } = this.definition;
-    const resolution = await resolver.resolve(this.req.headers.cookie, () => this.res.headersSent, this.peer);
+    const resolution = await resolver.resolve(this.req.headers.cookie, () => !isHeadOpen(this.res), this.peer);
     this.#deliver(resolution);
     this.#session = resolution.session ?? undefined;
     if (resolution.later !== undefined) void this.#deliverLater(resolution.later);
@@ -74,7 +74,7 @@ export class MountedAdapter {
   async #deliverLater(later: Promise<Resolution | undefined>): Promise<void> {
     try {
       const resolution = await later;
-      if (resolution !== undefined && !this.res.headersSent) this.#deliver(resolution);
+      if (resolution !== undefined && isHeadOpen(this.res)) this.#deliver(resolution);
     } catch (error) {
       this.definition.explain('refresh ahead of time failed: %s', String(error));
     }

@@ -2,7 +2,7 @@ import onHeaders from 'on-headers';
 import type { ServerResponse } from 'node:http';
 import { serializeCookie } from '../core/cookie-codec.ts';
 import type { CookieAttributes, CookieWrite } from '../core/cookie-codec.ts';
-import { varyOn } from './headers.ts';
+import { isHeadOpen, varyOn } from './headers.ts';
 
 /** What becomes of some cookies on their way out. */
 export interface Delivery {
@@ -62,7 +62,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
       if (writes.length === 0) return;
       const names = writes.map((write) => write.name);
       // The close of a connection that broke earlier will not be announced again.
-      if (res.headersSent || res.closed) {
+      if (!isHeadOpen(res) || res.closed) {
         delivery.onLost?.(names);
         return;
       }

@@ -12,9 +12,18 @@ export function varyOn(res: ServerResponse, field: string): void {
   if (!listed.includes('*') && !listed.includes(field.toLowerCase())) res.setHeader('Vary', `${fields}, ${field}`);
 }
 
-/** What a page that depends on the session gets by default; its handler may say otherwise. */
+/**
+ * Whether headers can still be set. What Engine.IO hands to middleware for a websocket is no `ServerResponse`: it has no
+ * `headersSent`, and its setters throw after the handshake.
+ */
+export function isHeadOpen(res: ServerResponse): boolean {
+  const isSent: unknown = res.headersSent;
+  return isSent === false;
+}
+
+/** What a page that depends on the session gets, whatever was set before; a handler that comes later may say otherwise. */
 export function keepPrivate(res: ServerResponse): void {
-  if (res.headersSent) return;
-  if (!res.hasHeader('cache-control')) res.setHeader('Cache-Control', 'private, no-store');
+  if (!isHeadOpen(res)) return;
+  res.setHeader('Cache-Control', 'private, no-store');
   varyOn(res, 'Cookie');
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { render } from '../core/html.ts';
 import type { Html } from '../core/html.ts';
-import { varyOn } from './headers.ts';
+import { isHeadOpen, varyOn } from './headers.ts';
 
 /** What a handler answers; one writer sends it, so that no route can forget a header. Cookies travel in the jar. */
 export interface Reply {
@@ -37,8 +37,13 @@ const pageHeaders = {
 };
 
 export function sendReply(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
-  // Somebody else has answered (a time-out middleware, say): there is nothing left to say.
+  // Another middleware has already responded.
   if (res.headersSent) return;
+  if (!isHeadOpen(res)) {
+    // A websocket's handshake carries no answer of ours: ending it refuses it.
+    res.end();
+    return;
+  }
   const { body } = reply;
   res.statusCode = reply.status;
   res.setHeader('Cache-Control', 'private, no-store');
@@ -49,7 +54,7 @@ export function sendReply(req: IncomingMessage, res: ServerResponse, reply: Repl
   res.setHeader('Referrer-Policy', 'same-origin');
   for (const [name, value] of Object.entries(reply.headers ?? {})) res.setHeader(name, value);
   // A body that nobody reads must not keep the connection: it may never end.
-  if (hasBody(req) && !req.complete) res.setHeader('Connection', 'close');
+  if (hasBody(req) && !req.complete && req.httpVersionMajor < 2) res.setHeader('Connection', 'close');
 
   const [type, text] = contentOf(body);
   if (type !== undefined) res.setHeader('Content-Type', type);

@@ -1,5 +1,6 @@
 import Negotiator from 'negotiator';
 import type { IncomingMessage } from 'node:http';
+import { sanitizeReturnTo } from '../core/return-to.ts';
 import { AuthError } from '../errors.ts';
 
 /** What Express adds to a request; absent under Connect and bare `node:http`. */
@@ -38,6 +39,16 @@ export function mountPath(req: HostRequest): string {
 }
 
 /**
+ * Whether URLs may be built below a mount path. A pattern such as `/:tenant` takes it from the request, and `//host` or `/\\host`
+ * would lead elsewhere.
+ */
+export function isSafeMountPath(prefix: string): boolean {
+  if (prefix === '') return true;
+  const path = `${prefix}/x`;
+  return pathOf(path) === path && sanitizeReturnTo(path, { fallback: '/', isOwnRoute: () => false }) === path;
+}
+
+/**
  * The origin under which the visitor sees the application. Forwarded headers count only where the application's
  * `trust proxy` setting trusts the peer: the rule of Express 5, applied under Express 4 (whose `req.host` loses the port) as well.
  *
@@ -68,7 +79,8 @@ export function protocolOf(req: HostRequest): 'http' | 'https' {
 
 function hostOf(req: HostRequest): string | undefined {
   const forwarded = trustsPeer(req) ? firstOf(req.headers['x-forwarded-host']) : undefined;
-  return forwarded ?? req.headers.host;
+  // HTTP/2 names the host in a pseudo-header (RFC 9113 §8.3.1), and `Host` may be left out.
+  return forwarded ?? header(req, ':authority') ?? req.headers.host;
 }
 
 function trustsPeer(req: HostRequest): boolean {

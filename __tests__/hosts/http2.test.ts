@@ -1,0 +1,61 @@
+import http2 from 'node:http2';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { b2bAuth, currentSession, requireSession } from '../../lib/b2b/index.ts';
+import { createB2bTestKit } from '../../lib/testing/index.ts';
+
+const kit = createB2bTestKit();
+const auth = b2bAuth({ ...kit.options }) as unknown as Handler;
+const guard = requireSession() as unknown as Handler;
+type Handler = (req: unknown, res: unknown, next: (error?: unknown) => void) => void;
+
+describe('HTTP/2, by the compatibility layer of Node', () => {
+  let server: http2.Http2Server;
+  let client: http2.ClientHttp2Session;
+  let host: string;
+  beforeAll(async () => {
+    server = http2.createServer((req, res) => {
+      auth(req, res, () => guard(req, res, () => res.end(currentSession(req as never).user.id)));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    client = http2.connect(`http://${host}`);
+  });
+  afterAll(() => {
+    client.close();
+    server.close();
+  });
+
+  async function ask(
+    path: string,
+    headers: OutgoingHttpHeaders = {},
+    body = '',
+  ): Promise<{ headers: IncomingHttpHeaders; body: string }> {
+    const stream = client.request({ ':path': path, ...headers }, { endStream: body === '' });
+    const answered = new Promise<IncomingHttpHeaders>((resolve) => stream.once('response', resolve));
+    if (body !== '') stream.end(body);
+    return { headers: await answered, body: await text(stream) };
+  }
+
+  it('signs in under the origin that :authority names, guards, reads the session', async () => {
+    const guarded = await ask('/page');
+    expect([guarded.headers[':status'], guarded.headers.location]).toEqual([307, '/login?returnTo=%2Fpage']);
+    const start = await ask('/login?returnTo=/page');
+    const authorize = new URL(start.headers.location!);
+    expect(authorize.searchParams.get('redirect_uri')).toBe(`http://${host}/callback`);
+    const [flow = ''] = start.headers['set-cookie'] ?? [];
+    const callback = await ask(kit.authorize(authorize.href), { cookie: flow.split(';')[0] });
+    expect([callback.headers[':status'], callback.headers.location]).toEqual([303, '/page']);
+    const cookie = callback.headers['set-cookie']?.find((line) => line.startsWith('b2b-session='))?.split(';')[0];
+    expect((await ask('/page', { cookie })).body).toMatch(/^user_/);
+    expect(JSON.parse((await ask('/auth/session', { cookie })).body)).toMatchObject({ authenticated: true });
+    const out = await ask('/logout', { cookie, ':method': 'POST', origin: `http://${host}` }, 'a=b');
+    expect(out.headers[':status']).toBe(303);
+  });
+
+  it('believes :authority and not a Host beside it', async () => {
+    const start = await ask('/login', { ':authority': host, host: 'elsewhere.example' });
+    expect(new URL(start.headers.location!).searchParams.get('redirect_uri')).toBe(`http://${host}/callback`);
+  });
+});
