@@ -67,6 +67,12 @@ describe('the public base URL', () => {
     expect(lines(report, 'application.url')).toEqual(['ok: --app-url is https://b.example.com']);
   });
 
+  it('says where it has a path that a mount below that path does not see every spelling of it', async () => {
+    const [note, ...more] = lines(await examine({}, { appUrl: 'https://app.example/portal' }), 'application.mount');
+    expect([note, more]).toEqual([expect.stringMatching(/^note: --app-url has the path \/portal/), []]);
+    expect(lines(await examine({ APP_BASE_URL: 'https://app.example/' }), 'application.mount')).toEqual([]);
+  });
+
   it('reminds of `trust proxy` where it is https', async () => {
     const report = await examine({ APP_BASE_URL: 'https://app.example.com' });
     expect(lines(report, 'application.proxy')).toHaveLength(1);

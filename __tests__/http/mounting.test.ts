@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import http from 'node:http';
 import type express from 'express';
@@ -7,6 +8,8 @@ import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { requireSession } from '../../lib/http/require-session.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import type { AuthEvent } from '../../lib/types.ts';
+import type { Handler } from '../support/handler-list.ts';
 import { sendText } from '../support/hosts.ts';
 import type { Host } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';
@@ -94,6 +97,23 @@ describe('under a prefix', () => {
     const start = await visitor.get('/app/login?returnTo=/login');
     const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
     expect((await visitor.get(callback.href)).headers.location).toBe('/login');
+  });
+});
+
+describe('protectedRoutes under a prefix', () => {
+  it('are warned of, once, as an event and by the process: other spellings of the prefix pass by', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    const events: AuthEvent[] = [];
+    const { host, listener } = createApplication();
+    host.use('/app', b2b({ protectedRoutes: '/app(.*)', onEvent: (event) => events.push(event) }));
+    host.use('/org', backend({ onEvent: (event: AuthEvent) => events.push(event) }));
+    const server = await serve(listener);
+    for (const path of ['/app/a', '/app/b', '/APP/c', '/org/d']) await createVisitor(server.origin).get(path);
+    await server.close();
+    const message: unknown = expect.stringMatching(/^b2bAuth has protectedRoutes and is mounted under a path/);
+    expect(events).toEqual([{ type: 'configuration_warning', adapter: 'b2b', message }]);
+    expect(warn.mock.calls).toEqual([[message, { code: 'EXPRESS_AUTH_ADAPTERS_PREFIX' }]]);
+    warn.mockRestore();
   });
 });
 
@@ -261,6 +281,46 @@ describe('a protected path', () => {
     'http://127.0.0.1/x/../dashboard',
   ])('is one in every spelling, such as %s', async (path) => {
     expect(await statusOf(app.port, path)).toBe(307);
+  });
+});
+
+// The other hosts here hand every handler the URL that came.
+describeOnExpress('a rewritten URL', () => {
+  const localized: Handler = (req, _res, next) => {
+    req.url = req.url.replace(/^\/(?:en|de)(?=\/)/, '').replace('/old-dash', '/home');
+    next();
+  };
+  const answer = (path: string, options: B2bAuthOptions, prefix = '/') =>
+    firstAnswer((host) => {
+      host.use(localized);
+      host.use(prefix, b2b(options));
+      host.use((_req, res) => sendText(res, 'SECRET'));
+    }, path);
+
+  it.each(['/dash/a', '/en/dash/a', '/de/DASH', '/old-dash'])(
+    'is protected as it came or as it is now: %s',
+    async (path) => {
+      const { status, headers } = await answer(path, { protectedRoutes: ['/dash(.*)', '/old-dash'] });
+      expect([status, headers.location]).toEqual([307, `/login?returnTo=${encodeURIComponent(path)}`]);
+    },
+  );
+
+  it('is protected below a prefix, too', async () => {
+    const { status } = await answer('/en/app/dash', { protectedRoutes: '/app/dash(.*)' }, '/app');
+    expect(status).toBe(307);
+  });
+
+  it('that no pattern knows is public, and an own route is one', async () => {
+    expect((await answer('/en/other', { protectedRoutes: '/dash(.*)' })).text).toBe('SECRET');
+    expect((await answer('/en/login', { protectedRoutes: '/(.*)' })).status).toBe(302);
+  });
+
+  it('an open page below a prefix is the same page with and without a slash', async () => {
+    const open = await firstAnswer((host) => {
+      host.use('/app', backend({ protectedRoutes: '/app(.*)', pages: { signIn: '/app' } }));
+      host.use((_req, res) => sendText(res, 'sign in here'));
+    }, '/app');
+    expect(open.text).toBe('sign in here');
   });
 });
 

@@ -1,4 +1,5 @@
 import type http from 'node:http';
+import type { OnEvent } from '../../lib/types.ts';
 import { fronts, hosts } from './hosts.ts';
 import type { Host } from './hosts.ts';
 import { prefixMapping, variant } from './variant.ts';
@@ -29,18 +30,27 @@ export function createApplication(): Application {
 
 /** What the variant adds to an adapter's options, and makes of them. */
 export function variantOptions<Options extends SomeOptions>(options: Options): Options {
-  const { protectedRoutes } = options;
+  const { protectedRoutes, onEvent } = options;
   return {
     ...(variant.isCached ? {} : { maxCachedSessions: 0 }),
     ...options,
     ...(protectedRoutes === undefined
       ? {}
       : { protectedRoutes: [protectedRoutes].flat().map((each) => variant.prefix + each) }),
+    ...(onEvent === undefined || variant.prefix === '' ? {} : { onEvent: withoutPrefixWarning(onEvent) }),
+  };
+}
+
+/** Below a prefix every application with protectedRoutes gets it. */
+function withoutPrefixWarning(onEvent: OnEvent): OnEvent {
+  return (event) => {
+    if (event.type !== 'configuration_warning' || !event.message.includes('mounted under a path')) onEvent(event);
   };
 }
 
 interface SomeOptions {
   readonly protectedRoutes?: string | readonly string[] | undefined;
+  readonly onEvent?: OnEvent | undefined;
 }
 
 /** The origin under which a visitor meets a server of this variant. */

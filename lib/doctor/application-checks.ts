@@ -71,7 +71,7 @@ function* checkAppUrl(facts: ApplicationFacts, isProduction: boolean): Generator
     });
     return;
   }
-  const { protocol, hostname } = new URL(url);
+  const { protocol, hostname, pathname } = new URL(url);
   const values = { appUrl: url, isAssumed: false };
   const isLoopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$|\.localhost$/.test(hostname);
   if (isProduction && isLoopback) {
@@ -88,6 +88,16 @@ function* checkAppUrl(facts: ApplicationFacts, isProduction: boolean): Generator
     );
   } else {
     yield found('ok', 'url', `${name} is ${url}`, { values });
+  }
+  if (pathname !== '/') {
+    yield found(
+      'note',
+      'mount',
+      `${name} has the path ${pathname}; adapters that are mounted under it do not see other spellings of it, such as /${pathname}`,
+      {
+        fix: 'Mount an adapter with protectedRoutes at the root, or put requireSession() in front of what serves these pages.',
+      },
+    );
   }
   if (protocol === 'https:') {
     yield found('note', 'proxy', 'The application is public over https; a proxy or load balancer probably ends TLS', {

@@ -2,11 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { parseCookies } from '../core/cookie-codec.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import { sanitizeReturnTo } from '../core/return-to.ts';
+import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { MountedAdapter } from './context.ts';
 import type { AdapterDefinition } from './definition.ts';
 import { isAuthRoute } from './mounts.ts';
-import { prefersJson, queryOf, requestOrigin, requestTarget } from './request.ts';
+import { isSafeMountPath, prefersJson, queryOf, requestOrigin, requestTarget } from './request.ts';
 import type { HostRequest } from './request.ts';
 
 /** One request to an auth route or a guard, as handlers see it: they read here and return a `Reply`. */
@@ -15,6 +16,7 @@ export class Exchange {
   readonly res: ServerResponse;
   readonly definition: AdapterDefinition;
   readonly #mounted: MountedAdapter;
+  #prefix: string | undefined;
   #origin: string | undefined;
   #cookies: RequestCookies | undefined;
 
@@ -53,7 +55,7 @@ export class Exchange {
     const { appBaseUrl } = this.definition;
     if (appBaseUrl === undefined) return '';
     const path = new URL(appBaseUrl).pathname.replace(/\/+$/, '');
-    const { prefix } = this.#mounted;
+    const prefix = this.#safePrefix();
     return path.endsWith(prefix) ? path.slice(0, path.length - prefix.length) : path;
   }
 
@@ -62,9 +64,14 @@ export class Exchange {
     return `${this.#basePath}/`;
   }
 
+  /** @throws {AuthError} `invalid_request` where no URL may be built below the mount path that the request chose */
+  refuseUnsafeMountPath(): void {
+    if (this.#safePrefix() !== this.#mounted.prefix) throw new AuthError('invalid_request');
+  }
+
   /** One of the adapter's own paths, as a browser has to ask for it. */
   localPath(path: string): string {
-    return this.#basePath + this.#mounted.prefix + path;
+    return this.#basePath + this.#safePrefix() + path;
   }
 
   /** The absolute URL of one of the adapter's own paths. */
@@ -96,6 +103,10 @@ export class Exchange {
   /** The address that calls to the provider for tokens that were not verified count under. */
   get peer(): string | undefined {
     return this.#mounted.peer;
+  }
+
+  #safePrefix(): string {
+    return (this.#prefix ??= isSafeMountPath(this.#mounted.prefix) ? this.#mounted.prefix : '');
   }
 
   resolveSession(): Promise<Session | null> {

@@ -39,6 +39,7 @@ async function decide(
   try {
     const session = known ?? (await mounted.resolve());
     if (session === null) {
+      exchange.refuseUnsafeMountPath();
       sendReply(exchange.req, exchange.res, challenge(exchange));
       return;
     }

@@ -40,7 +40,12 @@ export function createAuthRouter(parts: Omit<AdapterDefinition, 'ownPaths'>, own
   const matches = createPathMatcher(definition.protectedRoutes);
   // As they are written and in no other spelling; on another host they are none of this guard's business.
   const openPaths = new Set(definition.openPages.filter((page) => page.startsWith('/')).map(pathOf));
-  const isProtected = (target: string): boolean => matches(target) && !openPaths.has(pathOf(target));
+  const isPage = (target: string): boolean => matches(target) && !openPaths.has(pathOf(target));
+  // A middleware in front may have rewritten the URL: what came counts, and what routers see of it.
+  const isProtected = ({ req }: MountedAdapter, path: string): boolean => {
+    const target = requestTarget(req);
+    return isPage(target) || (target !== req.url && isRewritten(path, pathOf(target)) && isPage(path));
+  };
   const checkMount = createMountCheck(definition);
 
   return routerOf(definition, (req, res, next) => {
@@ -52,8 +57,9 @@ export function createAuthRouter(parts: Omit<AdapterDefinition, 'ownPaths'>, own
     }
     const path = pathOf(req.url ?? '/');
     const route = routeAt.get(path) ?? routeAt.get(comparablePath(path));
+    const fullPath = mounted.prefix + path;
     if (route !== undefined) void serve(mounted, route, next);
-    else if (isProtected(requestTarget(req)) && !isLeftToOther(mounted))
+    else if (isProtected(mounted, fullPath) && !isLeftToOther(mounted, fullPath))
       guard(mounted, { challenge: challengePage }, next);
     else next();
   });
@@ -87,14 +93,26 @@ function routerOf(definition: AdapterDefinition, handle: Handle): Router {
 function createMountCheck(definition: AdapterDefinition): (mounted: MountedAdapter) => ConfigurationError | undefined {
   let checkedPrefix: string | undefined;
   let misuse: ConfigurationError | undefined;
+  let hasWarned = false;
   return (mounted) => {
     if (mounted.prefix === checkedPrefix) return misuse;
     if (checkedPrefix === undefined) survey(mounted.req);
     checkedPrefix = mounted.prefix;
     const problems = mountProblems(mounted);
     misuse = problems.length === 0 ? undefined : new ConfigurationError(definition.name, problems);
+    if (misuse === undefined && !hasWarned && mounted.prefix !== '' && definition.protectedRoutes.length > 0) {
+      hasWarned = true;
+      warnOfPrefix(definition);
+    }
     return misuse;
   };
+}
+
+/** Below a path the host hands on only what is spelled like that path; the matcher would know the other spellings. */
+function warnOfPrefix({ name, emit }: AdapterDefinition): void {
+  const message = `${name} has protectedRoutes and is mounted under a path, so requests that spell that path in another way, such as //app or /%61pp, never reach it. Mount it at the root, or put requireSession() in front of what serves these pages.`;
+  process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_PREFIX' });
+  emit({ type: 'configuration_warning', message });
 }
 
 async function serve(mounted: MountedAdapter, route: AuthRoute, next: Next): Promise<void> {
@@ -111,6 +129,7 @@ async function answer(exchange: Exchange, route: AuthRoute): Promise<Reply> {
   const { get, post } = route;
   const allow = [...(get ? ['GET', 'HEAD'] : []), ...(post ? ['POST'] : []), 'OPTIONS'];
   const origin = (): string => exchange.origin;
+  exchange.refuseUnsafeMountPath();
   if (req.method === 'POST' && post !== undefined) {
     refuseCrossSite(req, origin, definition.trustedOrigins);
     return await post(exchange);
@@ -128,8 +147,13 @@ async function answer(exchange: Exchange, route: AuthRoute): Promise<Reply> {
 }
 
 /** Another adapter's own route below a broad pattern: signing in stays possible, even during an outage of this one's provider. */
-function isLeftToOther(mounted: MountedAdapter): boolean {
-  return mounted.peek() === undefined && isAnsweredLater(mounted, mounted.prefix + pathOf(mounted.req.url ?? '/'));
+function isLeftToOther(mounted: MountedAdapter, path: string): boolean {
+  return mounted.peek() === undefined && isAnsweredLater(mounted, path);
+}
+
+/** Express writes `/` for what is left of `/app` below `/app`. */
+function isRewritten(path: string, original: string): boolean {
+  return path !== original && path !== `${original}/`;
 }
 
 /** `protectedRoutes` are pages: without a session the visitor is sent to sign in, whatever the client. */
