@@ -212,10 +212,16 @@ export class AuthError extends Error {
     super(options.message ?? row.message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.status = row.status;
-    this.retryAfter = options.retryAfter;
+    this.retryAfter = seconds(options.retryAfter);
     this.allow = options.allow;
     this.reason = options.reason;
   }
+}
+
+/** What `Retry-After` may say: whole seconds, a day at most, and nothing for what is no number of seconds. */
+function seconds(retryAfter: number | undefined): number | undefined {
+  if (retryAfter === undefined || !Number.isFinite(retryAfter) || retryAfter < 0) return undefined;
+  return Math.min(Math.ceil(retryAfter), 86_400);
 }
 
 /**

@@ -137,8 +137,11 @@ export type AuthEvent = EventBase &
     | ({ readonly type: 'session_refreshed' } & EventSubject)
     /** The provider ended the session for good (revoked, banned, refresh token spent); the cookie is cleared. */
     | ({ readonly type: 'session_ended'; readonly reason: string } & EventSubject)
-    /** The provider could not be asked; the session is kept. */
-    | ({ readonly type: 'refresh_failed'; readonly code: string } & EventSubject)
+    /**
+     * The provider could not be asked; the session is kept. `reason`: `rate_limited`, `timeout` (the call goes on), `unanswered`,
+     * `server_error`, `provider_refused`, another verdict of ours, or the provider's error code.
+     */
+    | ({ readonly type: 'refresh_failed'; readonly code: string; readonly reason?: string } & EventSubject)
     /** A refresh was due but the response's headers were already sent, so no token was spent. */
     | { readonly type: 'refresh_skipped'; readonly reason: 'headers_sent' }
     /** `reason`: our verdict or the provider's error code, where there is one. */

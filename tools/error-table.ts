@@ -30,7 +30,12 @@ const events: EventRows = {
   },
   refresh_failed: {
     when: 'The provider could not be asked for a new token. The session is kept.',
-    fields: { ...subject, code: 'an error code of the table above' },
+    fields: {
+      ...subject,
+      code: 'an error code of the table above',
+      reason:
+        "`rate_limited`, `timeout` (the call goes on), `unanswered`, `server_error`, `provider_refused`, or the provider's error code",
+    },
   },
   refresh_skipped: {
     when: 'A refresh was due, but the response had already begun, so no token was spent.',
@@ -39,7 +44,7 @@ const events: EventRows = {
   sign_in_failed: {
     when: 'A sign-in or sign-up came to nothing.',
     fields: {
-      code: 'an error code of the table above',
+      code: 'an error code of the table above, or `internal_error` where `onSignIn` threw something else',
       reason: "our verdict (`role`) or the provider's error code (`unexpected_failure`)",
     },
   },

@@ -180,7 +180,9 @@ describe('a refusal at the provider', () => {
     expect(answer.text).not.toMatch(/words|<script>/);
     expect(answer.headers['retry-after'] !== undefined).toBe(status === 503);
     expect(visitor.cookies.size).toBe(0);
-    expect(app.events).toEqual([{ adapter: 'b2b', type: 'sign_in_failed', code }]);
+    expect(app.events).toEqual([
+      { adapter: 'b2b', type: 'sign_in_failed', code, ...(/^\w+$/.test(error) ? { reason: error } : {}) },
+    ]);
   });
 
   it.each([

@@ -55,7 +55,9 @@ it('tell an outage from an ending: refresh_failed keeps the session, session_end
   app.events.length = 0;
   app.workos.switches.outage = { token: 'refuse' };
   expect((await visitor.get('/dashboard')).status).toBe(503);
-  expect(app.events).toEqual([{ adapter: 'b2b', type: 'refresh_failed', code: 'provider_unavailable' }]);
+  expect(app.events).toEqual([
+    { adapter: 'b2b', type: 'refresh_failed', code: 'provider_unavailable', reason: 'unanswered' },
+  ]);
   expect(visitor.cookies.size).toBe(1);
 
   app.workos.switches.outage = {};

@@ -1,20 +1,32 @@
-import { callbackError, classifyFailure, isEnding, refreshError, signInError } from '../../lib/b2b/provider-errors.ts';
+import { callbackError, classifyFailure, failedRefresh, signInError } from '../../lib/b2b/provider-errors.ts';
 import type { ProviderFailure } from '../../lib/b2b/provider-errors.ts';
 
-const unavailable = { kind: 'unavailable', retryAfter: undefined };
+const passing = (reason: string, retryAfter?: number): ProviderFailure => ({ kind: 'unavailable', reason, retryAfter });
+const refused = (code: string, status = 400): ProviderFailure => ({ kind: 'refused', status, code, details: {} });
 
 describe('a failed call to WorkOS', () => {
   it.each([
     [{ status: 401 }],
     [{ status: 401, error: 'invalid_grant' }],
     [{ status: 400, error: 'invalid_client' }],
+    [{ status: 400, error: 'unauthorized_client' }],
+    [{ status: 400, error: 'unsupported_grant_type' }],
     [{ status: 500, error: 'invalid_client' }],
   ])('%j is our own set-up’s fault', (error) => expect(classifyFailure(error)).toEqual({ kind: 'misconfigured' }));
 
-  it.each([408, 429, 500, 503, 599])('with %i passes, and says when where it can', (status) => {
-    expect(classifyFailure({ status, error: 'invalid_grant' })).toEqual(unavailable);
-    expect(classifyFailure({ status, retryAfter: 7 })).toEqual({ kind: 'unavailable', retryAfter: 7 });
-    expect(classifyFailure({ status, retryAfter: '7' })).toEqual(unavailable);
+  it.each([
+    [408, 'server_error'],
+    [429, 'rate_limited'],
+    [500, 'server_error'],
+    [503, 'server_error'],
+    [599, 'server_error'],
+  ])('with %i passes, and says when where it can', (status, reason) => {
+    expect(classifyFailure({ status, error: 'invalid_grant' })).toEqual(passing(reason));
+    expect(classifyFailure({ status, retryAfter: 7 })).toEqual(passing(reason, 7));
+    // The SDK makes NaN of a date, and Infinity of 1e309.
+    for (const retryAfter of ['7', Number.NaN, Infinity]) {
+      expect(classifyFailure({ status, retryAfter })).toEqual(passing(reason));
+    }
   });
 
   it.each([
@@ -24,15 +36,15 @@ describe('a failed call to WorkOS', () => {
     [{ status: 422, code: '', rawData: { error: 'b' } }, 'b', { error: 'b' }],
     [{ status: 499, error: 'b', rawData: 'text' }, 'b', {}],
   ])('%j is a refusal by the provider’s own code', (error, code, details) => {
-    expect(classifyFailure(error)).toEqual({ kind: 'refused', code, details });
+    expect(classifyFailure(error)).toEqual({ kind: 'refused', status: error.status, code, details });
   });
 
   it.each([
-    [{ status: 400 }],
-    [{ status: 404, code: '', error: 7, rawData: null }],
-    [{ status: 302, rawData: { error: { code: 'nested' } } }],
-    [{ cause: { rawStatus: 200 } }],
-  ])('%j says nothing, so it passes', (error) => expect(classifyFailure(error)).toEqual(unavailable));
+    [{ status: 400 }, 'no_code'],
+    [{ status: 404, code: '', error: 7, rawData: null }, 'no_code'],
+    [{ status: 302, rawData: { error: { code: 'nested' } } }, 'no_code'],
+    [{ cause: { rawStatus: 200 } }, 'not_json'],
+  ])('%j says nothing, so it passes', (error, reason) => expect(classifyFailure(error)).toEqual(passing(reason)));
 
   it.each([
     [new TypeError('fetch failed')],
@@ -43,39 +55,62 @@ describe('a failed call to WorkOS', () => {
   ])('%j is no answer', (error) => expect(classifyFailure(error)).toEqual({ kind: 'unanswered' }));
 });
 
-describe('a session', () => {
-  const refused = (code: string): ProviderFailure => ({ kind: 'refused', code, details: {} });
-
-  it.each(['invalid_grant', 'sso_required', 'mfa_enrollment', 'session_revoked'])('ends by %s', (code) => {
-    expect(isEnding(refused(code))).toBe(true);
+describe('a refresh', () => {
+  it.each([
+    'invalid_grant',
+    'sso_required',
+    'mfa_enrollment',
+    'session_revoked',
+    'organization_selection_required',
+    'email_verification_required',
+    'invalid_organization_id',
+    'access_denied',
+    'not_found',
+  ])('ends the session by %s', (code) => {
+    expect(failedRefresh({ status: 403, code })).toEqual({ kind: 'ended', reason: code });
   });
 
-  it.each<[ProviderFailure]>([
-    [refused('rate_limit_exceeded')],
-    [refused('constructor')],
-    [{ kind: 'misconfigured' }],
-    [{ kind: 'unanswered' }],
-    [{ kind: 'unavailable', retryAfter: undefined }],
-  ])('does not end by %j, and comes back later', (failure) => {
-    expect(isEnding(failure)).toBe(false);
-    expect(refreshError(failure, new Error('x'))).toMatchObject({ code: 'provider_unavailable', retryAfter: 5 });
+  it.each(['rate_limit_exceeded', 'constructor'])('does not end it by %s alone', (code) => {
+    expect(failedRefresh({ status: 403, code })).toMatchObject({
+      kind: 'refused',
+      status: 403,
+      error: { code: 'provider_unavailable', reason: code, retryAfter: 5 },
+    });
   });
 
-  it('comes back when the provider says', () => {
-    const failure: ProviderFailure = { kind: 'unavailable', retryAfter: 30 };
-    expect(refreshError(failure, new Error('x')).retryAfter).toBe(30);
-    expect(signInError(failure, new Error('x'))).toMatchObject({ code: 'provider_unavailable', retryAfter: 30 });
+  it('says nothing of a code that is a text', () => {
+    const outcome = failedRefresh({ status: 403, code: 'You may not, ada@example.com' });
+    expect(outcome).toMatchObject({ kind: 'refused', error: { reason: undefined } });
+  });
+
+  it.each([
+    [{ status: 401 }, 'provider_refused', 5],
+    [{ status: 429 }, 'rate_limited', 5],
+    [{ status: 429, retryAfter: 30 }, 'rate_limited', 30],
+    [{ status: 429, retryAfter: 1e300 }, 'rate_limited', 86_400],
+    [{ status: 500 }, 'server_error', 5],
+    [{ status: 403 }, 'no_code', 5],
+  ])('that fails with %j is worth another try later', (error, reason, retryAfter) => {
+    expect(() => failedRefresh(error)).toThrow(
+      expect.objectContaining({ code: 'provider_unavailable', reason, retryAfter }),
+    );
+  });
+
+  it('that met no answer is told from one that failed', () => {
+    const cause = new TypeError('fetch failed');
+    expect(failedRefresh(cause)).toEqual({ kind: 'unanswered', cause });
   });
 });
 
 describe('a failed sign-in', () => {
   it.each<[ProviderFailure, string, number | undefined]>([
-    [{ kind: 'refused', code: 'invalid_grant', details: {} }, 'code_rejected', undefined],
-    [{ kind: 'refused', code: 'access_denied', details: {} }, 'access_denied', undefined],
-    [{ kind: 'refused', code: 'mfa_challenge', details: {} }, 'sign_in_incomplete', undefined],
+    [refused('invalid_grant'), 'code_rejected', undefined],
+    [refused('access_denied'), 'access_denied', undefined],
+    [refused('mfa_challenge'), 'sign_in_incomplete', undefined],
     [{ kind: 'misconfigured' }, 'provider_refused', undefined],
     [{ kind: 'unanswered' }, 'provider_unavailable', 5],
-    [{ kind: 'unavailable', retryAfter: undefined }, 'provider_unavailable', 5],
+    [passing('server_error'), 'provider_unavailable', 5],
+    [passing('rate_limited', 30), 'provider_unavailable', 30],
   ])('after %j is %s', (failure, code, retryAfter) => {
     expect(signInError(failure, new Error('x'))).toMatchObject({ code, retryAfter });
   });
@@ -96,11 +131,9 @@ describe('a failed sign-in', () => {
 });
 
 describe('what an application may log of it', () => {
-  const failure: ProviderFailure = { kind: 'unanswered' };
-
   it('is the connection’s own error where there was no answer', () => {
     const cause = new TypeError('fetch failed');
-    expect(refreshError(failure, cause).cause).toBe(cause);
+    expect(signInError({ kind: 'unanswered' }, cause).cause).toBe(cause);
     expect(signInError({ kind: 'misconfigured' }, cause).cause).toBe(cause);
   });
 
@@ -114,13 +147,13 @@ describe('what an application may log of it', () => {
       message: 'pending token abc',
       rawData: { pending_authentication_token: 'abc' },
     };
-    const { cause } = signInError({ kind: 'refused', code: 'invalid_grant', details: {} }, answer);
+    const { cause } = signInError(refused('invalid_grant'), answer);
     expect(String(cause)).toBe('Error: WorkOS answered: OauthException 400 invalid_grant req_1');
     expect(Object.keys(cause as object)).toEqual([]);
   });
 
   it('is no part of a page that came in place of JSON', () => {
     const cut = { name: 'ParseError', cause: { rawStatus: 200, rawBody: '{"access_token":"abc' }, code: {} };
-    expect(String(refreshError(failure, cut).cause)).toBe('Error: WorkOS answered: ParseError');
+    expect(String(signInError(classifyFailure(cut), cut).cause)).toBe('Error: WorkOS answered: ParseError');
   });
 });

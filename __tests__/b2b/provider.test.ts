@@ -15,3 +15,21 @@ it.each<B2bAuthOptions>([
   const sdk = new WorkOS({ ...credentials, apiHostname, https, ...(port === undefined ? {} : { port }) });
   expect(createProvider(options).jwksUrl).toBe(sdk.userManagement.getJwksUrl(credentials.clientId));
 });
+
+it('stops reading an answer that does not end', async () => {
+  let sent = 0;
+  const endless = (): Promise<Response> =>
+    Promise.resolve(
+      new Response(
+        new ReadableStream<Uint8Array>({
+          pull(controller) {
+            sent += 65_536;
+            controller.enqueue(new Uint8Array(65_536));
+          },
+        }),
+      ),
+    );
+  const provider = createProvider(readB2bOptions({ ...credentials, fetch: endless }, {}));
+  await expect(provider.exchangeCode('code', 'verifier', {})).rejects.toThrow();
+  expect(sent).toBeLessThan(2_000_000);
+});

@@ -69,12 +69,15 @@ it.each([500, 502, 503, 599])('tells the SDK of a %i only what it does not retry
   expect(seen).toMatchObject({ kind: 'answered', status, code: 'unexpected_failure' });
 });
 
-it.each(['<html>Sign in to the Wi-Fi</html>', ''])('takes a 200 that is no JSON (%j) for an outage', async (page) => {
-  say(200, page);
-  const { response, answer: seen } = await ask();
-  expect(response.status).toBe(400);
-  expect(seen).toMatchObject({ kind: 'answered', status: 502 });
-});
+it.each(['<html>Sign in to the Wi-Fi</html>', '', 'null', '7', '"text"', '[]'])(
+  'takes a 200 that is no JSON object (%j) for an outage',
+  async (page) => {
+    say(200, page);
+    const { response, answer: seen } = await ask();
+    expect(response.status).toBe(400);
+    expect(seen).toMatchObject({ kind: 'answered', status: 502 });
+  },
+);
 
 it.each([204, 205])('passes %i on without a body', async (status) => {
   say(status, '');
@@ -115,6 +118,28 @@ it('keeps within its time', async () => {
   const { response, answer: seen } = await ask(AbortSignal.timeout(20));
   expect(response.status).toBe(400);
   expect(seen).toMatchObject({ kind: 'unanswered', cause: { name: 'TimeoutError' } });
+});
+
+it.each(['endless', 'compressed from much'])('stops reading an answer that is %s', async (kind) => {
+  const { gzipSync } = await import('node:zlib');
+  const chunk = Buffer.alloc(65_536, 'a');
+  let sent = 0;
+  answer = (_req, res) => {
+    if (kind !== 'endless') {
+      const body = gzipSync(Buffer.alloc(50_000_000, 'a'));
+      res.writeHead(200, { 'content-encoding': 'gzip' }).end(body);
+      return;
+    }
+    const more = (): void => {
+      while (!res.closed && res.write(chunk)) sent += chunk.length;
+    };
+    res.writeHead(200).on('drain', more);
+    more();
+  };
+  const { response, answer: seen } = await ask();
+  expect([response.status, seen]).toMatchObject([400, { kind: 'unanswered' }]);
+  expect(String(seen.kind === 'unanswered' ? seen.cause : '')).toContain('larger than 1048576 bytes');
+  expect(sent).toBeLessThan(50_000_000);
 });
 
 it('knows the last answer only', async () => {

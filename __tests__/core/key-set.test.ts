@@ -311,7 +311,7 @@ describe('while the endpoint is down', () => {
     ['a list', 'The JWKS endpoint answered no key set', () => reply(200, '[]')],
     ['a text', 'The JWKS endpoint answered no key set', () => reply(200, '"keys"')],
     ['keys that are no list', 'The JWKS endpoint answered no key set', () => reply(200, '{"keys":"none"}')],
-    ['too much', 'The JWKS is larger than 262144 bytes', () => reply(200, documentOf(256 * 1024 + 1))],
+    ['too much', 'The answer is larger than 262144 bytes', () => reply(200, documentOf(256 * 1024 + 1))],
     ['nothing', 'The JWKS endpoint did not answer within 50 ms', () => (answer = () => undefined)],
   ])('%s is reported as what it is: %s', async (_name, message, breakEndpoint) => {
     const told: unknown[] = [];

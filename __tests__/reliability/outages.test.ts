@@ -2,7 +2,7 @@ import { adapters, outages } from '../support/apps-under-test.ts';
 import type { AppUnderTest, Fault } from '../support/apps-under-test.ts';
 import { until } from '../support/until.ts';
 
-const timeoutMs = 800;
+const timeoutMs = 1_500;
 
 describe.each(adapters)('$name in an outage', ({ start }) => {
   let app: AppUnderTest;

@@ -6,7 +6,7 @@ const event = { type: 'sign_in_failed', code: 'access_denied' } as const;
 
 function emitTo(listener: (event: AuthEvent) => unknown): string[] {
   const explained: string[] = [];
-  createEmit('b2b', listener, (format, ...values) => void explained.push([format, ...values].join(' ')))(event);
+  createEmit('b2b', listener, (format) => void explained.push(format))(event);
   return explained;
 }
 
@@ -18,8 +18,33 @@ it('tells the listener what happened and in which adapter', () => {
 
 it('needs no listener', () => {
   const explained: string[] = [];
-  createEmit('backend', undefined, (format, ...values) => void explained.push([format, ...values].join(' ')))(event);
-  expect(explained).toEqual(['%s sign_in_failed']);
+  createEmit('backend', undefined, (format) => void explained.push(format))(event);
+  expect(explained).toHaveLength(1);
+});
+
+it('explains an event with all of its fields', () => {
+  const explained: unknown[][] = [];
+  const emit = createEmit('b2b', undefined, (...given) => void explained.push(given));
+  emit({ type: 'refresh_failed', code: 'provider_unavailable', reason: 'rate_limited' });
+  expect(explained).toEqual([['%s %j', 'refresh_failed', { code: 'provider_unavailable', reason: 'rate_limited' }]]);
+});
+
+it('gives the same warning once a minute', () => {
+  let now = 1_000_000;
+  const heard: AuthEvent[] = [];
+  const emit = createEmit(
+    'b2b',
+    (given) => heard.push(given),
+    () => undefined,
+    () => now,
+  );
+  const warn = (message: string): void => emit({ type: 'configuration_warning', message });
+  for (let time = 0; time < 5; time += 1) warn('one');
+  warn('another');
+  expect(heard).toHaveLength(2);
+  now += 60_000;
+  warn('one');
+  expect(heard).toHaveLength(3);
 });
 
 it('explains with DEBUG=express-auth-adapters*, under the adapter’s name', () => {

@@ -83,7 +83,7 @@ describe('which session counts', () => {
 describe('the time budget', () => {
   it('covers all candidates together, and stops asking when it is spent', async () => {
     const { resolver, provider, clock, eventTypes } = setUp({
-      timeoutMs: 50,
+      timeoutMs: 300,
       pause: (what) => (what === 'refresh' ? never : settled()),
     });
     const header = Array.from({ length: 8 }, (_, index) => `memory=${toCookie(provider.issue(`user-${index}`))}`).join(

@@ -7,7 +7,9 @@ import type { Reply } from '../http/reply.ts';
 import { header, peerAddress } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
+import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
+import { verdictReason } from '../session/session-source.ts';
 import type { SessionSource } from '../session/session-source.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
 import type { B2bSession } from '../types.ts';
@@ -56,7 +58,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
       if (canStartOver) exchange.writeCookies(await flows.start({ ...flow, isSpent: true }, exchange.cookies));
       // Otherwise this flow is over; the flows of other tabs are not.
       else if (!canComeAgain(error, flow)) exchange.writeCookies(flows.finish(flow.state));
-      if (error instanceof AuthError) emit({ type: 'sign_in_failed', code: error.code });
+      emit(signInFailed(error));
       throw error;
     }
   }
@@ -90,7 +92,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
       error === null
         ? new AuthError(state === null && !isBareCode ? 'invalid_request' : 'invalid_state')
         : callbackError(error);
-    emit({ type: 'sign_in_failed', code: failure.code });
+    emit(signInFailed(failure));
     throw failure;
   }
 
@@ -164,7 +166,9 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
 
   async function verified(content: SealedContent): Promise<B2bSession> {
     const verdict = await source.verify(content, 'provider');
-    if (verdict.kind !== 'live' || verdict.session.adapter !== 'b2b') throw new AuthError('token_rejected');
+    if (verdict.kind !== 'live' || verdict.session.adapter !== 'b2b') {
+      throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
+    }
     return verdict.session;
   }
 

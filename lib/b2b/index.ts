@@ -32,7 +32,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
   const settings = readB2bOptions(options);
   const { now } = settings;
   const explain = createExplain('b2b');
-  const emit = createEmit('b2b', settings.onEvent, explain);
+  const emit = createEmit('b2b', settings.onEvent, explain, now);
   if (settings.isFallbackPassword) announceFallback(emit);
 
   const cookieOptions = cookieAttributes(settings.cookieOptions);

@@ -1,5 +1,7 @@
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
+import { fitForEvent } from '../session/events.ts';
+import type { RefreshOutcome } from '../session/session-source.ts';
 
 /**
  * What a failed call to WorkOS means. Told from the error's shape, never with `instanceof`: an application may have a second copy
@@ -7,40 +9,74 @@ import type { AuthErrorCode } from '../errors.ts';
  */
 export type ProviderFailure =
   /** The provider's definitive no, by its own code. */
-  | { readonly kind: 'refused'; readonly code: string; readonly details: Readonly<Record<string, unknown>> }
+  | {
+      readonly kind: 'refused';
+      readonly status: number;
+      readonly code: string;
+      readonly details: Readonly<Record<string, unknown>>;
+    }
   /** The connection broke before there was an answer. */
   | { readonly kind: 'unanswered' }
-  | { readonly kind: 'unavailable'; readonly retryAfter: number | undefined }
+  | { readonly kind: 'unavailable'; readonly retryAfter: number | undefined; readonly reason: string }
   /** Our own key or client id is refused: the operator's problem, and no visitor's. */
   | { readonly kind: 'misconfigured' };
 
 export function classifyFailure(error: unknown): ProviderFailure {
   const { status, error: oauthCode, code, rawData, cause, retryAfter } = fieldsOf(error);
-  if (typeof status === 'number') {
-    if (status === 401 || oauthCode === 'invalid_client') return { kind: 'misconfigured' };
-    if (status === 408 || status === 429 || status >= 500) {
-      return { kind: 'unavailable', retryAfter: typeof retryAfter === 'number' ? retryAfter : undefined };
-    }
-    const refusal = [code, oauthCode, fieldsOf(rawData)['code'], fieldsOf(rawData)['error']].find(isText);
-    if (refusal !== undefined) return { kind: 'refused', code: refusal, details: fieldsOf(rawData) };
-    return { kind: 'unavailable', retryAfter: undefined };
-  }
   // A page instead of JSON comes from something in between, whatever its status says.
-  if (typeof fieldsOf(cause)['rawStatus'] === 'number') return { kind: 'unavailable', retryAfter: undefined };
-  return { kind: 'unanswered' };
+  if (typeof fieldsOf(cause)['rawStatus'] === 'number') return unavailable('not_json');
+  if (typeof status !== 'number') return { kind: 'unanswered' };
+  if (status === 401 || isText(oauthCode, ownFaults)) return { kind: 'misconfigured' };
+  // The SDK makes a number of whatever the header says.
+  const seconds = typeof retryAfter === 'number' && Number.isFinite(retryAfter) ? retryAfter : undefined;
+  if (status === 429) return unavailable('rate_limited', seconds);
+  if (status === 408 || status >= 500) return unavailable('server_error', seconds);
+  const refusal = [code, oauthCode, fieldsOf(rawData)['code'], fieldsOf(rawData)['error']].find((name) => isText(name));
+  return refusal === undefined
+    ? unavailable('no_code')
+    : { kind: 'refused', status, code: refusal, details: fieldsOf(rawData) };
 }
 
-/** Answers that end a session for good; every other one leaves it alone. */
-const endings: ReadonlySet<string> = new Set(['invalid_grant', 'sso_required', 'mfa_enrollment', 'session_revoked']);
+function unavailable(reason: string, retryAfter?: number): ProviderFailure {
+  return { kind: 'unavailable', reason, retryAfter };
+}
 
-export function isEnding(failure: ProviderFailure): failure is Extract<ProviderFailure, { kind: 'refused' }> {
-  return failure.kind === 'refused' && endings.has(failure.code);
+/** Of the token endpoint's errors those that speak of the application (RFC 6749 §5.2). */
+const ownFaults: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client', 'unsupported_grant_type']);
+
+/** Answers that end a session for good. */
+const endings: ReadonlySet<string> = new Set([
+  'invalid_grant',
+  'sso_required',
+  'mfa_enrollment',
+  'session_revoked',
+  'organization_selection_required',
+  'email_verification_required',
+  'invalid_organization_id',
+  'access_denied',
+  'not_found',
+]);
+
+/** What a failed refresh is to the session. */
+export function failedRefresh(error: unknown): Exclude<RefreshOutcome<never>, { kind: 'renewed' }> {
+  const failure = classifyFailure(error);
+  switch (failure.kind) {
+    case 'refused':
+      return endings.has(failure.code)
+        ? { kind: 'ended', reason: failure.code }
+        : { kind: 'refused', status: failure.status, error: refreshError(failure.code, error) };
+    case 'unanswered':
+      return { kind: 'unanswered', cause: error };
+    case 'misconfigured':
+      throw refreshError('provider_refused', error);
+    case 'unavailable':
+      throw refreshError(failure.reason, error, failure.retryAfter);
+  }
 }
 
 /** A refresh that failed without a definitive answer. The session is kept, so the status is a passing one. */
-export function refreshError(failure: ProviderFailure, cause: unknown): AuthError {
-  const retryAfter = failure.kind === 'unavailable' ? failure.retryAfter : undefined;
-  return new AuthError('provider_unavailable', { cause: loggable(cause), retryAfter: retryAfter ?? 5 });
+function refreshError(reason: string, cause: unknown, retryAfter = 5): AuthError {
+  return new AuthError('provider_unavailable', { cause: loggable(cause), reason: fitForEvent(reason), retryAfter });
 }
 
 /** A sign-in that failed at the token endpoint. */
@@ -48,7 +84,10 @@ export function signInError(failure: ProviderFailure, error: unknown): AuthError
   const cause = loggable(error);
   switch (failure.kind) {
     case 'refused':
-      return new AuthError(signInCodes.get(failure.code) ?? 'sign_in_incomplete', { cause });
+      return new AuthError(signInCodes.get(failure.code) ?? 'sign_in_incomplete', {
+        cause,
+        reason: fitForEvent(failure.code),
+      });
     case 'misconfigured':
       return new AuthError('provider_refused', { cause });
     case 'unanswered':
@@ -56,6 +95,7 @@ export function signInError(failure: ProviderFailure, error: unknown): AuthError
       return new AuthError('provider_unavailable', {
         cause,
         message: 'The sign-in service cannot be reached right now. Please try again in a moment.',
+        reason: failure.kind === 'unavailable' ? failure.reason : failure.kind,
         retryAfter: (failure.kind === 'unavailable' ? failure.retryAfter : undefined) ?? 5,
       });
   }
@@ -85,16 +125,17 @@ function loggable(error: unknown): unknown {
 /** `?error=` of a callback (RFC 6749 §4.1.2.1): the visitor's choice, a passing outage, or something for the operator. */
 export function callbackError(code: string): AuthError {
   if (code === 'temporarily_unavailable' || code === 'server_error') {
-    return signInError({ kind: 'unavailable', retryAfter: undefined }, new Error('The provider reported an outage'));
+    const outage = { kind: 'unavailable', reason: code, retryAfter: undefined } as const;
+    return signInError(outage, new Error('The provider reported an outage'));
   }
   const isOperators = code === 'unauthorized_client' || code === 'invalid_request' || code === 'invalid_scope';
-  return new AuthError(isOperators ? 'provider_refused' : 'access_denied');
+  return new AuthError(isOperators ? 'provider_refused' : 'access_denied', { reason: fitForEvent(code) });
 }
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
+function isText(value: unknown, among?: ReadonlySet<string>): value is string {
+  return typeof value === 'string' && value !== '' && (among?.has(value) ?? true);
 }

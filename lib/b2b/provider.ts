@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AuthenticationResponse, WorkOS } from '@workos-inc/node';
 import { withDeadline } from '../core/deadline.ts';
 import { isRecord } from '../core/is-record.ts';
+import { maxAnswerBytes, readText } from '../core/read-text.ts';
 import type { B2bOptions } from './options.ts';
 
 export interface AuthorizationRequest {
@@ -120,13 +121,23 @@ export function createProvider(options: ProviderOptions): Provider {
   };
 }
 
-/** The SDK throws where an answer has tokens and no user, and the tokens would be lost with it. */
+/** What the SDK gets to read: as much as an answer may have, and a user where there are tokens, as it would throw both away. */
 async function withUser(response: Response): Promise<Response> {
-  if (!response.ok) return response;
-  const answer: unknown = await response
-    .clone()
-    .json()
-    .catch(() => undefined);
-  if (!isRecord(answer) || !('access_token' in answer) || isRecord(answer['user'])) return response;
-  return Response.json({ ...answer, user: {} });
+  const text = await readText(response, maxAnswerBytes);
+  const answer = response.ok ? parse(text) : undefined;
+  const isUserless = isRecord(answer) && 'access_token' in answer && !isRecord(answer['user']);
+  const body = isUserless ? JSON.stringify({ ...answer, user: {} }) : text;
+  const headers = new Headers(response.headers);
+  // The text is decoded already.
+  headers.delete('content-encoding');
+  headers.delete('content-length');
+  return new Response(body === '' ? null : body, { status: response.status, headers });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -16,7 +16,7 @@ import type { Candidate, ReadOutcome, SessionSource, TokenOrigin, Verdict } from
 import type { B2bSession } from '../types.ts';
 import { parseContent, renewedContent, sessionIdOf, storedOf } from './content.ts';
 import type { SealedContent } from './content.ts';
-import { classifyFailure, isEnding, refreshError } from './provider-errors.ts';
+import { failedRefresh } from './provider-errors.ts';
 import type { Provider } from './provider.ts';
 import { sealedLength } from './seal.ts';
 import type { Seal } from './seal.ts';
@@ -92,10 +92,7 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
         return { kind: 'renewed', content: renewedContent(response, content) };
       } catch (error) {
         if (error instanceof AuthError) throw error;
-        const failure = classifyFailure(error);
-        if (isEnding(failure)) return { kind: 'ended', reason: failure.code };
-        if (failure.kind === 'unanswered') return { kind: 'unanswered', cause: error };
-        throw refreshError(failure, error);
+        return failedRefresh(error);
       }
     },
     toStored: storedOf,

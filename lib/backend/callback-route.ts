@@ -63,7 +63,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
       if (query.has('message')) return redirect(303, exchange.home);
       throw new AuthError('invalid_request');
     } catch (error) {
-      if (error instanceof AuthError) emit(signInFailed(error));
+      emit(signInFailed(error));
       throw error;
     }
   }

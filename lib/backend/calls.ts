@@ -62,9 +62,14 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
 
   /** Nothing but a definitive answer may cost a session, so every other failure is an outage. */
   function outage(answer: Answer, error: unknown): AuthError {
-    const failure = reportRefusal(providerError(answer, error), emit);
-    if (failure.code === 'provider_unavailable') return failure;
-    return new AuthError('provider_unavailable', { cause: failure, retryAfter: failure.retryAfter ?? 5 });
+    const { code, cause, reason, retryAfter = 5 } = reportRefusal(providerError(answer, error), emit);
+    const verdict = code === 'provider_unavailable' ? 'server_error' : code;
+    return new AuthError('provider_unavailable', {
+      cause,
+      // A rate limit has many codes, and one cure.
+      reason: code === 'rate_limited' ? code : (reason ?? verdict),
+      retryAfter,
+    });
   }
 
   return {
@@ -76,8 +81,10 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
       const reason = endingOf(answer);
       if (reason !== undefined) return { kind: 'ended', reason };
       const content = error === null ? parseContent(data.session) : undefined;
-      if (content === undefined) throw outage(answer, error);
-      return { kind: 'renewed', content };
+      if (content !== undefined) return { kind: 'renewed', content };
+      const failure = outage(answer, error);
+      if (answer.kind !== 'answered' || answer.code === undefined || answer.status >= 500) throw failure;
+      return { kind: 'refused', status: answer.status, error: failure };
     },
 
     introspect: (accessToken) =>

@@ -71,8 +71,8 @@ export async function answerForm(
   try {
     return await submit(exchange, fields, returnTo);
   } catch (error) {
-    if (!(error instanceof AuthError)) throw error;
     emit(signInFailed(error));
+    if (!(error instanceof AuthError)) throw error;
     if (exchange.wantsJson) throw error;
     if (ownPage !== undefined) {
       const state = { error: error.code, ...(returnTo === exchange.home ? {} : { returnTo }) };

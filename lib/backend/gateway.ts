@@ -1,3 +1,6 @@
+import { isRecord } from '../core/is-record.ts';
+import { maxAnswerBytes, readText } from '../core/read-text.ts';
+
 /** What the backend really answered to the last call, before the SDK made its own of it. */
 export type Answer =
   | { readonly kind: 'none' }
@@ -31,9 +34,9 @@ export function createGateway(fetch: typeof globalThis.fetch, signal: AbortSigna
     async fetch(input, init) {
       try {
         const response = await fetch(input, { ...init, signal, redirect: 'manual' });
-        const text = await response.text();
-        // A captive portal's page comes with 200; the SDK would retry what it cannot parse.
-        const status = response.status === 200 && !isJson(text) ? 502 : response.status;
+        const text = await readText(response, maxAnswerBytes);
+        // A captive portal's page comes with 200; the SDK would retry what it cannot parse, and trips over a bare `null`.
+        const status = response.status === 200 && !isRecord(parse(text)) ? 502 : response.status;
         answer = { kind: 'answered', status, ...readError(response, text) };
         if (status < 500) return rebuilt(status, text, response.headers);
       } catch (cause) {
@@ -74,20 +77,15 @@ function oauthCode(error: unknown): string | undefined {
   return error === 'invalid_grant' || error === 'invalid_client' ? error : undefined;
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  const value = parse(text);
+  return isRecord(value) ? value : {};
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> {
+function parse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : {};
+    return JSON.parse(text);
   } catch {
-    return {};
+    return undefined;
   }
 }

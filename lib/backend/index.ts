@@ -40,7 +40,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   const settings = readBackendOptions(options);
   const { url, timeoutMs, now, pages, cookieName } = settings;
   const explain = createExplain('backend');
-  const emit = createEmit('backend', settings.onEvent, explain);
+  const emit = createEmit('backend', settings.onEvent, explain, now);
   const connection = { ...settings, emit };
   const cookieOptions = cookieAttributes(settings.cookieOptions);
   const { sameSite } = cookieOptions;

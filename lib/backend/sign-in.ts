@@ -2,6 +2,7 @@ import type { AuthError as SdkError, Session as SdkSession } from '@supabase/sup
 import { AuthError } from '../errors.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Emit } from '../session/events.ts';
+import { verdictReason } from '../session/session-source.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
 import type { CookieWrite } from '../core/cookie-codec.ts';
@@ -49,7 +50,7 @@ export function createSignIn(parts: SignInParts): SignIn {
   async function verified(content: StoredContent): Promise<BackendSession> {
     const verdict = await source.verify(content, 'provider');
     if (verdict.kind === 'live' && verdict.session.adapter === 'backend') return verdict.session;
-    throw new AuthError('token_rejected', { reason: verdict.kind === 'invalid' ? verdict.reason : verdict.kind });
+    throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
   }
 
   /** Nobody will ever use what was issued; the backend need not keep it. */

@@ -98,6 +98,7 @@ async function endAtBackend(
     ? await refresh()
     : await allowance.spend(candidate.token?.text ?? candidate.cookie, refresh, ({ kind }) => kind === 'renewed');
   if (renewal.kind === 'unanswered') throw outOfTime();
+  if (renewal.kind === 'refused') throw renewal.error;
   if (renewal.kind === 'ended') return undefined;
   await calls.revoke(renewal.content.access_token, scope, signal);
   return renewal.content;

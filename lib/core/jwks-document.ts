@@ -1,5 +1,6 @@
 import type { createLocalJWKSet, JWK } from 'jose';
 import { isRecord } from './is-record.ts';
+import { readText } from './read-text.ts';
 
 /** A fetched JSON Web Key Set (RFC 7517 §5), reduced to what may verify a signature. */
 export interface JwksDocument {
@@ -21,22 +22,10 @@ export async function fetchJwks(url: URL, fetch: typeof globalThis.fetch, signal
     await response.body?.cancel();
     throw new Error(`The JWKS endpoint answered ${response.status}`);
   }
-  const keys = verificationKeys(JSON.parse(await readText(response)));
+  const keys = verificationKeys(JSON.parse(await readText(response, MAX_JWKS_BYTES)));
   // With the first keys: a start does not wait for it.
   const { createLocalJWKSet } = await import('jose/jwks/local');
   return { getKey: createLocalJWKSet({ keys: [...keys] }), isEmpty: keys.length === 0 };
-}
-
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  const body: AsyncIterable<Uint8Array> | null = response.body;
-  for await (const chunk of body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_JWKS_BYTES) throw new Error(`The JWKS is larger than ${MAX_JWKS_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 /**

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AuthError } from '../errors.ts';
+import { fitForEvent } from '../session/events.ts';
 import type { SettledRefresh, SharedCoordinator } from '../session/refresh-coordinator.ts';
 import type { RedisCommands } from './client.ts';
 import type { AnswerSeal } from './seal.ts';
@@ -156,14 +157,16 @@ function ignore(): void {
 
 /** What those who waited need to know of a failure; its cause stays here. */
 function toReport(error: unknown): string {
-  return error instanceof AuthError ? `${error.code} ${error.retryAfter ?? ''}` : 'provider_unavailable';
+  return error instanceof AuthError
+    ? `${error.code} ${error.retryAfter ?? ''} ${error.reason ?? ''}`
+    : 'provider_unavailable';
 }
 
 function fromReport(report: string): AuthError {
-  const [code, seconds = ''] = report.split(' ');
+  const [code, seconds = '', reason = ''] = report.split(' ');
   const retryAfter = Number.parseInt(seconds, 10);
-  return new AuthError(
-    code === 'provider_refused' || code === 'token_rejected' ? code : 'provider_unavailable',
-    Number.isNaN(retryAfter) ? {} : { retryAfter },
-  );
+  return new AuthError(code === 'provider_refused' || code === 'token_rejected' ? code : 'provider_unavailable', {
+    reason: fitForEvent(reason),
+    ...(Number.isNaN(retryAfter) ? {} : { retryAfter }),
+  });
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
+import { causeOf } from './events.ts';
 import type { Emit } from './events.ts';
 import type { StoredSession } from './session-source.ts';
 import type { AdapterName } from '../types.ts';
@@ -130,7 +131,7 @@ export function createRefreshCoordinator(parts: {
     let isReported = false;
     const report = (error: AuthError): void => {
       resting.set(key, true, { ttl: restMs(error) });
-      if (!isReported) emit({ type: 'refresh_failed', code: error.code });
+      if (!isReported) emit({ type: 'refresh_failed', ...causeOf(error) });
       isReported = true;
     };
     const slow = setTimeout(() => report(outOfTime()), timeoutMs).unref();
@@ -183,7 +184,7 @@ function restMs({ retryAfter = defaultRestSeconds }: AuthError): number {
 }
 
 function outOfTime(cause?: unknown): AuthError {
-  return new AuthError('provider_unavailable', { cause, retryAfter: 5 });
+  return new AuthError('provider_unavailable', { cause, reason: 'timeout', retryAfter: 5 });
 }
 
 /** Names a refresh token without revealing it. */

@@ -1,15 +1,24 @@
+import { createBoundedMap } from '../core/bounded-map.ts';
 import { isRenewalUrgent } from '../core/access-token.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { Ending } from './ended-sessions.ts';
+import { causeOf } from './events.ts';
 import type { Emit } from './events.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { RefreshCoordinator, SettledRefresh } from './refresh-coordinator.ts';
+import { verdictReason } from './session-source.ts';
 import type { SessionSource, StoredSession, Verdict } from './session-source.ts';
 import type { SessionWriter } from './session-writer.ts';
 
 /** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
 const maxHops = 4;
+/** A refusal that no code of ours explains is an outage at first, and a verdict when it lasts. */
+const finalAfterMs = 10 * 60_000;
+const finalStatuses: readonly number[] = [400, 403, 404];
+const refusalMemoryMs = 24 * 60 * 60_000;
+const maxRefusals = 10_000;
+
 export interface Renewed<Content> {
   readonly kind: 'renewed';
   readonly session: Session;
@@ -86,6 +95,7 @@ export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Conten
 /** Takes one answer: the session it holds, or where to go on. */
 function createHop<Content>(parts: RenewalParts<Content>) {
   const { source, coordinator, writer, endingOf, verify, emit, now } = parts;
+  const refresh = createRefresh(source, now);
 
   async function endingOfEither(one: string | undefined, other: string | undefined): Promise<Ending | undefined> {
     return (await endingOf(one)) ?? (one === other ? undefined : await endingOf(other));
@@ -98,7 +108,7 @@ function createHop<Content>(parts: RenewalParts<Content>) {
   ): Promise<Hop<Content>> {
     const { content } = current;
     const key = refreshKey(source.adapter, current);
-    const { settled, isNew } = await coordinator.run(key, (signal) => refresh(source, content, signal));
+    const { settled, isNew } = await coordinator.run(key, (signal) => refresh(key, content, signal));
     if (settled.kind === 'ended') {
       if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
       return settled;
@@ -125,27 +135,56 @@ function createHop<Content>(parts: RenewalParts<Content>) {
     }
     // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the
     // old ones are spent: once they have expired, the next try renews them.
-    if (isNew || verdict.kind !== 'expired') throw new AuthError('token_rejected');
+    if (isNew || verdict.kind !== 'expired') {
+      const rejected = new AuthError('token_rejected', { reason: verdictReason(verdict) });
+      if (isNew) emit({ type: 'refresh_failed', ...causeOf(rejected), ...subject(next) });
+      throw rejected;
+    }
     return { kind: 'old', next };
   };
 }
 
-async function refresh<Content>(
+/** Asks the provider, once more where its answer may have got lost. */
+function createRefresh<Content>(
   source: SessionSource<Content>,
-  content: Content,
-  signal: AbortSignal,
-): Promise<SettledRefresh> {
-  let outcome = await source.refresh(content, signal);
-  // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
-  if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await source.refresh(content, signal);
-  switch (outcome.kind) {
-    case 'renewed':
-      return { kind: 'renewed', text: source.serialize(outcome.content) };
-    case 'ended':
-      return outcome;
-    case 'unanswered':
-      throw new AuthError('provider_unavailable', { cause: outcome.cause, retryAfter: 5 });
+  now: () => number,
+): (key: string, content: Content, signal: AbortSignal) => Promise<SettledRefresh> {
+  /** Since when a token has met a code that is not known to end sessions. */
+  const refusals = createBoundedMap<Refusal>({ max: maxRefusals, ttlMs: refusalMemoryMs, now });
+
+  function isFinal(key: string, status: number, code: string): boolean {
+    if (!finalStatuses.includes(status)) return false;
+    const known = refusals.get(key);
+    if (known?.code === code) return now() - known.since >= finalAfterMs;
+    refusals.set(key, { code, since: now() });
+    return false;
   }
+
+  return async (key, content, signal) => {
+    let outcome = await source.refresh(content, signal);
+    // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
+    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await source.refresh(content, signal);
+    switch (outcome.kind) {
+      case 'renewed':
+        return { kind: 'renewed', text: source.serialize(outcome.content) };
+      case 'ended':
+        return outcome;
+      case 'refused': {
+        const { status, error } = outcome;
+        if (error.reason !== undefined && isFinal(key, status, error.reason))
+          return { kind: 'ended', reason: error.reason };
+        throw error;
+      }
+      case 'unanswered':
+        throw new AuthError('provider_unavailable', { cause: outcome.cause, reason: 'unanswered', retryAfter: 5 });
+    }
+  };
+}
+
+interface Refusal {
+  readonly code: string;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
 }
 
 function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {

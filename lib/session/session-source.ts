@@ -1,5 +1,6 @@
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import type { Token } from '../core/token.ts';
+import type { AuthError } from '../errors.ts';
 import type { AdapterName, Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 
@@ -43,14 +44,22 @@ export type Verdict =
 /** Where a token came from: from the provider just now, or from a request, with what that may ask of the provider. */
 export type TokenOrigin = 'provider' | Allowance;
 
+/** Why a token is no good, for events. */
+export function verdictReason(verdict: Verdict): string {
+  return verdict.kind === 'invalid' ? verdict.reason : verdict.kind;
+}
+
 /**
  * What the provider said to a refresh. `unanswered`: the connection broke, so the token may or may not be spent, and the same
- * token is worth a second try inside the provider's replay window. Every other failure is thrown and costs nobody a session.
+ * token is worth a second try inside the provider's replay window. `refused`: a no whose code is not known to end sessions; it
+ * counts as an outage, unless the same token meets it for ten minutes. Every other failure is thrown and ends no session.
  */
 export type RefreshOutcome<Content> =
   | { readonly kind: 'renewed'; readonly content: Content }
   | { readonly kind: 'ended'; readonly reason: string }
-  | { readonly kind: 'unanswered'; readonly cause: unknown };
+  | { readonly kind: 'unanswered'; readonly cause: unknown }
+  /** `error.reason` is the provider's code. */
+  | { readonly kind: 'refused'; readonly status: number; readonly error: AuthError };
 
 /**
  * The seam between the adapters and everything hard about sessions. `read`, `write`, `clear` and the keys touch no network;
