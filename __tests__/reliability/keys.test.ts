@@ -13,7 +13,7 @@ const cooldownMs = 30_000;
 describe.each(adapters)('$name and the provider’s keys', ({ start }) => {
   let app: AppUnderTest;
   beforeEach(async () => {
-    app = await start({ options: { timeoutMs: 300 } });
+    app = await start({ options: { timeoutMs: 800 } });
   });
   afterEach(() => app.close());
 
@@ -103,7 +103,7 @@ describe('b2bAuth and the keys', () => {
     const first = await closed(startB2bApp({ provider }));
     const visitor = await first.signedIn();
     const { cookiePassword } = first;
-    const restarted = await closed(startB2bApp({ provider, options: { cookiePassword, timeoutMs: 300 } }));
+    const restarted = await closed(startB2bApp({ provider, options: { cookiePassword, timeoutMs: 800 } }));
     const ask = () =>
       send(new URL('/api/me', restarted.origin), {
         headers: { cookie: visitor.cookieHeader(), accept: 'application/json' },

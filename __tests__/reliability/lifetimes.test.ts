@@ -8,7 +8,7 @@ import type { B2bApp } from '../support/b2b-app.ts';
 describe.each(adapters)('$name with a token that expires soon', ({ start }) => {
   let app: AppUnderTest;
   beforeEach(async () => {
-    app = await start({ options: { timeoutMs: 300 } });
+    app = await start({ options: { timeoutMs: 800 } });
   });
   afterEach(() => app.close());
 
