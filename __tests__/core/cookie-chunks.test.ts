@@ -148,8 +148,9 @@ describe('createChunksFinder', () => {
 
 describe('chunkNames', () => {
   it('names the cookie and all its chunks, strays included, and no other cookie', () => {
-    const cookies = parseCookies('s.10=; s=1; s=2; s.0=a; s.99=z; s.00=q; s.1e0=q; s.x=q; s-0=q; ss=q; s.0.0=q; S=q');
-    expect(chunkNames(cookies, 's')).toEqual(['s.10', 's', 's.0', 's.99']);
+    const strangers = 's.00=q; s.1e0=q; s.x=q; s-0=q; ss=q; s.0.0=q; S=q; s.100=q; s.9999999=q';
+    const cookies = parseCookies(`s.10=; s=1; s=2; s.0=a; s.99=z; s.9=y; ${strangers}`);
+    expect(chunkNames(cookies, 's')).toEqual(['s', 's.0', 's.9', 's.10', 's.99']);
   });
 
   it('takes the name literally', () => {

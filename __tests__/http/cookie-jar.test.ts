@@ -42,6 +42,22 @@ describe('a response', () => {
     ]);
   });
 
+  it('carries twenty deletions at most, and every cookie that has a value', async () => {
+    const headers = await answerOf((res) => {
+      const jar = createCookieJar(res);
+      const names = Array.from({ length: 50 }, (_, index) => `stray${index}`);
+      jar.write([...names.map((name) => ({ name, value: undefined })), { name: 'kept', value: '1' }], attributes);
+      res.end();
+    });
+    const lines = headers.getSetCookie();
+    expect([lines.length, lines[0]?.slice(0, 7), lines[19]?.slice(0, 8), lines[20]]).toEqual([
+      21,
+      'stray0=',
+      'stray19=',
+      line('kept=1'),
+    ]);
+  });
+
   it('keeps the cookies of others, one or several, and is in no cache', async () => {
     for (const foreign of ['theirs=1', ['theirs=1', 'others=2']]) {
       const headers = await answerOf((res) => {

@@ -56,6 +56,9 @@ const maxCancelled = 10_000;
 /** Bytes of JSON that still fit a cookie of 4,096 bytes once they are sealed, encoded and given name and attributes. */
 const maxFlowJson = 2_600;
 
+/** What `nameOf` makes of a state; other names are not ours to open or to delete. */
+const idForm = /^[0-9a-f]{16}$/;
+
 /** 256 random bits: the state that the callback must bring back (RFC 6749 §10.12). */
 export function createState(): string {
   return randomBytes(32).toString('base64url');
@@ -73,7 +76,8 @@ export function createFlowCookies(parts: {
   const attributes = { maxAge: flowMaxAge, sameSite: parts.sameSite === 'none' ? 'none' : 'lax' } as const;
   const nameOf = (state: string): string => prefix + createHash('sha256').update(state).digest('hex').slice(0, 16);
   const remove = (name: string): CookieWrite => ({ name, value: undefined, attributes });
-  const namesIn = (cookies: RequestCookies): string[] => [...cookies.keys()].filter((name) => name.startsWith(prefix));
+  const namesIn = (cookies: RequestCookies): string[] =>
+    [...cookies.keys()].filter((name) => name.startsWith(prefix) && idForm.test(name.slice(prefix.length)));
 
   const cancelled = createBoundedMap<true>({ max: maxCancelled, ttlMs: flowMaxAge * 1000, now });
 

@@ -4,7 +4,7 @@ import { withDeadline } from '../core/deadline.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import { outOfTime } from './calls.ts';
 import type { BackendConnection } from './calls.ts';
-import { flowAttributes, verifierFlowId, verifierIds } from './flow-state.ts';
+import { flowAttributes, verifierFlowId, verifierIds, verifierIn } from './flow-state.ts';
 import { createGateway } from './gateway.ts';
 import type { Gateway } from './gateway.ts';
 
@@ -64,7 +64,10 @@ async function openFlow(
   const gateway = createGateway(connection.fetch, signal);
   const isVerifier = (name: string): boolean => name.startsWith(`${storageKey}-`) && name.endsWith('-code-verifier');
   const stored = new Map<string, string>();
-  for (const [name, [value]] of cookies) if (isVerifier(name) && value !== undefined) stored.set(name, value);
+  for (const [name, values] of cookies) {
+    const verifier = verifierIn(storageKey, name, values);
+    if (verifier !== undefined) stored.set(name, verifier);
+  }
   /** The last word on each cookie, and the last value where it had one. */
   const last = new Map<string, string | undefined>();
   const lastSet = new Map<string, string>();

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import type { CookieWrite } from '../core/cookie-codec.ts';
+import { createBoundedMap } from '../core/bounded-map.ts';
 import { createOnce } from '../core/once.ts';
 import { AuthError } from '../errors.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -42,6 +43,9 @@ interface Outcome {
 /** A code dies with its verifier, and for as long it is spent at most once here, whatever it came to; milliseconds. */
 const codeMemoryMs = flowMaxAge * 1000;
 
+/** As many verifiers as auth-js keeps. */
+const maxTries = 5;
+
 /** What GoTrue says of a code that belongs to another verifier; the code itself stays good. */
 const isForeignVerifier = (code: string | undefined): boolean => code === 'bad_code_verifier';
 
@@ -49,6 +53,7 @@ const isForeignVerifier = (code: string | undefined): boolean => code === 'bad_c
 export function callbackRoute(parts: CallbackParts): AuthRoute {
   const { views, runFlow, flows, signIn, emit } = parts;
   const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now });
+  const tries = createBoundedMap<{ readonly count: number }>({ max: 10_000, ttlMs: codeMemoryMs, now: parts.now });
 
   async function get(exchange: Exchange): Promise<Reply> {
     const { query } = exchange;
@@ -102,12 +107,21 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     return { signedIn, writes };
   }
 
+  /** A refusal for the verifier's sake leaves the code good, so anyone with a code could go on for as long as they like. */
+  function countTry(code: string): void {
+    const key = fingerprint(code);
+    const { count } = tries.get(key) ?? { count: 0 };
+    if (count === maxTries) throw new AuthError('code_rejected');
+    tries.set(key, { count: count + 1 });
+  }
+
   /** The code does not say which of the tabs it belongs to, so the flows' verifiers are tried, newest first. */
   async function exchangeCode(
     exchange: Exchange,
     code: string,
     [flow, ...others]: readonly PendingFlow[],
   ): Promise<Exchanged> {
+    countTry(code);
     try {
       return await runFlow(exchange.cookies, async (run) => {
         const options = flow === undefined ? undefined : { flowId: flow.id };

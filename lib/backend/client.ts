@@ -12,7 +12,7 @@ import type { SessionWriter } from '../session/session-writer.ts';
 import type { Session } from '../types.ts';
 import type { BackendConnection } from './calls.ts';
 import type { StoredContent } from './content.ts';
-import { flowAttributes } from './flow-state.ts';
+import { flowAttributes, verifierIn } from './flow-state.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { BackendSource } from './source.ts';
 import { readToken } from '../core/token.ts';
@@ -130,9 +130,12 @@ function initialCookies(
   name: string,
   content: StoredContent | undefined,
 ): (readonly [string, string])[] {
-  const others = [...cookies].flatMap(([present, [value]]) =>
-    value === undefined || isChunkLike(present, name) ? [] : [[present, value] as const],
-  );
+  const others = [...cookies].flatMap(([present, values]) => {
+    if (isChunkLike(present, name)) return [];
+    const [first] = values;
+    const value = present.startsWith(`${name}-`) ? verifierIn(name, present, values) : first;
+    return value === undefined ? [] : [[present, value] as const];
+  });
   if (content === undefined) return others;
   // The session was renewed where that was due, once for everybody; the SDK would do it again, and alone.
   const text = JSON.stringify({ ...content, expires_at: never });

@@ -55,7 +55,7 @@ export function createFlowState(storageKey: string, sameSite: CookieAttributes['
       .filter(isFlowId);
 
   const verifierNames = (cookies: RequestCookies): string[] =>
-    [...cookies.keys()].filter((name) => name.startsWith(`${storageKey}-`) && name.endsWith('-code-verifier'));
+    [...cookies].filter(([name, values]) => verifierIn(storageKey, name, values) !== undefined).map(([name]) => name);
 
   return {
     pending: (cookies) =>
@@ -105,9 +105,35 @@ export function selectStale(
   return stale;
 }
 
+/**
+ * The verifier that a cookie holds, in the form that the SDK writes: it warns about every other form on the console, with a
+ * stack, each time it looks.
+ */
+export function verifierIn(storageKey: string, name: string, values: readonly string[]): string | undefined {
+  // The flows' own, the list of them, and the only one of older versions of auth-js.
+  const others = [`${storageKey}-flows-code-verifier`, `${storageKey}-code-verifier`];
+  const isVerifier = others.includes(name) || verifierFlowId(storageKey, name) !== undefined;
+  return isVerifier ? values.find(isEncodedJson) : undefined;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function isEncodedJson(value: string): boolean {
+  const [, encoded] = /^base64-([\w-]+)$/.exec(value) ?? [];
+  if (encoded === undefined) return false;
+  try {
+    JSON.parse(utf8.decode(Buffer.from(encoded, 'base64url')));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The flows whose verifiers the request carries, in the order in which the browser sends cookies: oldest first. */
 export function verifierIds(storageKey: string, cookies: RequestCookies): string[] {
-  return [...cookies.keys()].flatMap((name) => verifierFlowId(storageKey, name) ?? []);
+  return [...cookies].flatMap(([name, values]) =>
+    verifierIn(storageKey, name, values) === undefined ? [] : (verifierFlowId(storageKey, name) ?? []),
+  );
 }
 
 /** The flow that a verifier's cookie belongs to; auth-js names them `<key>-flow-<id>-code-verifier`. */

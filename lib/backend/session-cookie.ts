@@ -20,13 +20,14 @@ const prefix = 'base64-';
 const maxSessions = 4;
 
 export function createSessionCookie(name: string, attributes: Pick<CookieAttributes, 'domain'>): SessionCookie {
-  const remove = (names: readonly string[]): CookieWrite[] => [
-    // A cookie from the time before `domain` was set would outlive the deletion and come back.
-    ...(attributes.domain === undefined
-      ? []
-      : names.map((present) => ({ name: present, value: undefined, attributes: { domain: undefined } }))),
-    ...names.map((present) => ({ name: present, value: undefined })),
-  ];
+  const remove = (names: readonly string[]): CookieWrite[] =>
+    names.flatMap((present) => [
+      { name: present, value: undefined },
+      // A cookie from the time before `domain` was set would outlive the deletion and come back.
+      ...(attributes.domain === undefined
+        ? []
+        : [{ name: present, value: undefined, attributes: { domain: undefined } }]),
+    ]);
 
   return {
     name,

@@ -154,12 +154,17 @@ export function createChunksFinder(name: string): CookieFinder {
   };
 }
 
-/** Every name present that belongs to the cookie: itself and its chunks, contiguous or stray. */
+/** A session of 16 KB has few chunks; more digits are a stranger's. */
+const chunkIndexForm = /^(?:0|[1-9]\d?)$/;
+
+/** Every name present that belongs to the cookie: itself first, then its chunks in their order, contiguous or stray. */
 export function chunkNames(cookies: RequestCookies, name: string): readonly string[] {
-  return [...cookies.keys()].filter(
-    (present) =>
-      present === name || (present.startsWith(`${name}.`) && /^(?:0|[1-9]\d*)$/.test(present.slice(name.length + 1))),
-  );
+  const indexes = [...cookies.keys()]
+    .filter((present) => present.startsWith(`${name}.`))
+    .map((present) => present.slice(name.length + 1))
+    .filter((index) => chunkIndexForm.test(index))
+    .sort((one, other) => Number(one) - Number(other));
+  return [...(cookies.has(name) ? [name] : []), ...indexes.map((index) => `${name}.${index}`)];
 }
 
 /**

@@ -29,7 +29,7 @@ export const MAX_COOKIE_AGE = 400 * 24 * 60 * 60;
  *
  * The `cookie` package keeps one value per name, but a sibling domain or a deeper path can put a cookie of the same name
  * in front of the real one (RFC 6265bis §8.6), so every value is kept. The header is split before anything is decoded:
- * an encoded `;` never starts a cookie. Pairs without `=` or without a name are skipped.
+ * an encoded `;` never starts a cookie. Pairs without `=` are skipped, and so are names that no `Set-Cookie` could have.
  *
  * @param header what Node hands out as `req.headers.cookie`
  */
@@ -39,7 +39,7 @@ export function parseCookies(header: string | undefined): RequestCookies {
   for (const pair of header.split(';')) {
     const equals = pair.indexOf('=');
     const name = equals === -1 ? '' : trimmedSlice(pair, 0, equals);
-    if (name === '') continue;
+    if (!isWritableName(name)) continue;
     const value = decode(unquote(trimmedSlice(pair, equals + 1, pair.length)));
     const values = cookies.get(name);
     if (values) values.push(value);
@@ -115,6 +115,15 @@ function startsPair(header: string, at: number): boolean {
   let before = at - 1;
   while (before >= 0 && isBlank(header, before)) before -= 1;
   return before < 0 || header[before] === ';';
+}
+
+/** Whether `serializeCookie` takes it: visible ASCII only. A `;` or `=` cannot be in it. */
+function isWritableName(name: string): boolean {
+  for (let at = 0; at < name.length; at += 1) {
+    const code = name.charCodeAt(at);
+    if (code <= 0x20 || code >= 0x7f) return false;
+  }
+  return name !== '';
 }
 
 /** By hand: `trim()` also takes characters that are no blanks in HTTP, and `/[ \t]+$/` is quadratic. */

@@ -22,12 +22,16 @@ export interface CookieJar {
 
 interface Pending {
   readonly text: string;
+  readonly isDeletion: boolean;
   readonly isCurrent: (() => boolean) | undefined;
 }
 
 interface Parcel extends Delivery {
   readonly names: readonly string[];
 }
+
+/** Cookies that a sibling domain adds could otherwise make every response too large for a proxy in front. */
+const maxDeletions = 20;
 
 export function createCookieJar(res: ServerResponse): CookieJar {
   const pending = new Map<string, Pending>();
@@ -36,7 +40,9 @@ export function createCookieJar(res: ServerResponse): CookieJar {
 
   // At the head, not before: a handler may replace the header, and what carries our cookie must never be cached.
   const flush = (): void => {
-    const lines = [...pending.values()].filter(({ isCurrent }) => isCurrent?.() ?? true).map(({ text }) => text);
+    const current = [...pending.values()].filter(({ isCurrent }) => isCurrent?.() ?? true);
+    const isSurplus = new Set(current.filter(({ isDeletion }) => isDeletion).slice(maxDeletions));
+    const lines = current.filter((write) => !isSurplus.has(write)).map(({ text }) => text);
     if (lines.length === 0) return;
     const foreign = res.getHeader('set-cookie') ?? [];
     res.setHeader('Set-Cookie', [...[foreign].flat().map(String), ...lines]);
@@ -71,7 +77,8 @@ export function createCookieJar(res: ServerResponse): CookieJar {
         const { domain, path } = { ...attributes, ...write.attributes };
         const key = `${write.name};${domain ?? ''};${path}`;
         pending.delete(key);
-        pending.set(key, { text: serializeCookie(write, attributes), isCurrent: delivery.isCurrent });
+        const text = serializeCookie(write, attributes);
+        pending.set(key, { text, isDeletion: write.value === undefined, isCurrent: delivery.isCurrent });
       }
       parcels.push({ ...delivery, names });
     },

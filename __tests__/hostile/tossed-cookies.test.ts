@@ -1,0 +1,116 @@
+import { jest } from '@jest/globals';
+import { startBothApp } from '../support/both-app.ts';
+import type { BothApp } from '../support/both-app.ts';
+import type { Answer } from '../support/visitor.ts';
+
+/** What a page on a sibling domain can do: add cookies for the whole site, in front of the good ones or behind them. */
+let app: BothApp;
+beforeAll(async () => {
+  app = await startBothApp();
+});
+afterEach(() => jest.restoreAllMocks());
+afterAll(() => app.close());
+
+const storageKey = 'sb-127-auth-token';
+const flowId = (index: number): string => index.toString(16).padStart(32, '0');
+const verifierCookie = (index: number, value = encoded('"verifier"')): string =>
+  `${storageKey}-flow-${flowId(index)}-code-verifier=${value}`;
+const encoded = (text: string): string => `base64-${Buffer.from(text).toString('base64url')}`;
+
+const get = (path: string, cookie: string): Promise<Answer> => app.visitor().get(path, { headers: { cookie } });
+const post = (path: string, cookie: string): Promise<Answer> => app.visitor().post(path, { headers: { cookie } });
+const deletions = ({ setCookies }: Answer): string[] => setCookies.filter((line) => line.includes('; Max-Age=0;'));
+
+describe('a cookie whose name no response could have', () => {
+  it.each([' ', '\t', 'é', '"', '<', '(', ',', '\\', '%00', '__proto__'])(
+    'never breaks sign-in or sign-out (%j in it)',
+    async (odd) => {
+      const names = [0, 1, 2, 3, 4, 5].flatMap((n) => [
+        `b2b-session-flow-a${odd}${n}`,
+        `${storageKey}-a${odd}${n}-code-verifier`,
+      ]);
+      const cookie = names.map((name) => `${name}=x`).join('; ');
+      for (const path of ['/login', '/signup', '/callback', '/auth/login?provider=github', '/auth/callback?code=x']) {
+        expect((await get(path, cookie)).status).toBeLessThan(500);
+      }
+      for (const path of ['/logout', '/auth/logout']) expect((await post(path, cookie)).status).toBe(303);
+    },
+  );
+
+  it('never breaks the callback of a sign-in that is under way', async () => {
+    const visitor = app.visitor();
+    const start = await visitor.get('/auth/login?provider=github');
+    const callback = await app.supabase.authorize(start.location, { approve: true });
+    const cookie = `${storageKey}-a b-code-verifier=x; b2b-session-flow-a b=x; ${visitor.cookieHeader()}`;
+    expect((await get(callback.href, cookie)).status).toBe(303);
+  });
+});
+
+describe('cookies without number', () => {
+  const many = (name: (index: number) => string): string =>
+    Array.from({ length: 300 }, (_, index) => `${name(index)}=x`).join('; ');
+
+  it.each([
+    ['chunks', '/auth/session', many((index) => `${storageKey}.${index}`)],
+    ['chunks', '/b2b/session', many((index) => `b2b-session.${index}`)],
+    ['flows', '/login', many((index) => `b2b-session-flow-${String(index).padStart(16, '0')}`)],
+  ])('get twenty deletions at most (%s at %s)', async (_what, path, cookie) => {
+    const answer = await get(path, cookie);
+    expect(answer.status).toBeLessThan(500);
+    expect(deletions(answer)).toHaveLength(20);
+  });
+
+  it('of the form of chunks are deleted from the first on, as a session begins there', async () => {
+    const strays = Array.from({ length: 99 }, (_, index) => `b2b-session.${99 - index}=x`);
+    const answer = await get('/whoami', [...strays, 'b2b-session.0=x', 'b2b-session=x'].join('; '));
+    expect(
+      deletions(answer)
+        .map((line) => line.split('=', 1)[0])
+        .slice(0, 3),
+    ).toEqual(['b2b-session', 'b2b-session.0', 'b2b-session.1']);
+  });
+
+  it('with an index of many digits are no chunks', async () => {
+    const answer = await get(
+      '/auth/session',
+      `${storageKey}.${'1'.repeat(4000)}=x; ${storageKey}.100=x; ${storageKey}.99=x`,
+    );
+    expect(deletions(answer)).toHaveLength(1);
+  });
+});
+
+describe('made-up verifiers', () => {
+  it('cost the provider five calls for a code, however many there are', async () => {
+    const owner = app.visitor();
+    const start = await owner.get('/auth/login?provider=github');
+    const callback = await app.supabase.authorize(start.location, { approve: true });
+    const before = app.supabase.calls('pkce');
+    for (let round = 0; round < 3; round += 1) {
+      const cookie = Array.from({ length: 40 }, (_, index) => verifierCookie(round * 100 + index)).join('; ');
+      expect((await get(callback.href, cookie)).status).toBe(400);
+    }
+    expect(app.supabase.calls('pkce') - before).toBe(5);
+  });
+
+  it.each(['x', 'base64-', 'base64-!', 'base64-_w', encoded('{'), 'base64-eyJ', '"x"'])(
+    'in a form that the SDK does not write (%j) fill no log and cost no flow',
+    async (value) => {
+      const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
+      const visitor = app.visitor();
+      const start = await visitor.get('/auth/login?provider=github');
+      const callback = await app.supabase.authorize(start.location, { approve: true });
+      const own = [...visitor.cookies.keys()].filter((name) => name.endsWith('-code-verifier'));
+      const cookie = [
+        verifierCookie(1, value),
+        `${storageKey}-code-verifier=${value}`,
+        `${storageKey}-code-verifier.0=${value}`,
+        ...own.map((name) => `${name}=${value}`),
+        visitor.cookieHeader(),
+      ].join('; ');
+      expect((await get('/auth/login?provider=github', cookie)).status).toBe(302);
+      expect((await get('/notes', cookie)).status).toBe(200);
+      expect((await get(callback.href, cookie)).status).toBe(303);
+      expect(warn).not.toHaveBeenCalled();
+    },
+  );
+});
