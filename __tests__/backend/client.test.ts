@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import http from 'node:http';
 import { createServerClient } from '@supabase/ssr';
 import type { CookieMethodsServer } from '@supabase/ssr';
@@ -120,6 +121,33 @@ describe('getSupabaseClient', () => {
     );
     expect(stored.user.email).toBe('renamed@example.com');
     expect(stored.expires_at).toBe(Math.floor(app.clock.now() / 1000) + 3600);
+  });
+
+  it('takes the user from the verified claims, not from the cookie, and logs no warning of the SDK', async () => {
+    const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
+    await start({
+      after: withClient('/sdk', async (client) => {
+        const { data } = await client.auth.getSession();
+        return { ...data.session?.user };
+      }),
+    });
+    app.supabase.setMetadata(ada.email, { name: 'Ada' });
+    const issued = await app.supabase.issueSession(ada.email);
+    const visitor = app.visitor();
+    const forged = { id: 'admin', email: 'admin@example.com', app_metadata: { role: 'admin' }, factors: [] };
+    setSession(visitor, { ...issued, user: forged });
+    expect((await visitor.getJson('/sdk')).json.result).toEqual({
+      id: issued.user.id,
+      aud: 'authenticated',
+      role: 'authenticated',
+      email: ada.email,
+      phone: '',
+      app_metadata: { provider: 'email', providers: ['email'] },
+      user_metadata: { name: 'Ada' },
+      is_anonymous: false,
+    });
+    expect(warn.mock.calls).toEqual([]);
+    warn.mockRestore();
   });
 
   it('never stores a session that the next request could not carry, and says so once', async () => {

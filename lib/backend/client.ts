@@ -9,7 +9,7 @@ import type { MountedAdapter } from '../http/context.ts';
 import { keepPrivate } from '../http/headers.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
-import type { Session } from '../types.ts';
+import type { BackendSession, Session } from '../types.ts';
 import type { BackendConnection } from './calls.ts';
 import type { StoredContent } from './content.ts';
 import { flowAttributes, verifierIn } from './flow-state.ts';
@@ -75,13 +75,14 @@ async function createUserClient(
   const ssr = await import('@supabase/ssr');
   const { connection, cookie, source, writer } = parts;
   const cookies = parseCookies(mounted.req.headers.cookie);
-  const content = session?.adapter === 'backend' ? source.contentOf(session) : undefined;
+  const verified = session?.adapter === 'backend' ? session : undefined;
+  const content = verified === undefined ? undefined : storedContent(source, verified);
   const jar = new Map(initialCookies(ssr, cookies, cookie.name, content));
   const verifierAttributes = flowAttributes(parts.sameSite);
   let weighedToken = content?.access_token;
 
   // Its own type and supabase-js' are too deep for the compiler to compare; they are the same class.
-  const client: unknown = ssr.createServerClient(connection.url, connection.anonKey, {
+  const client: { readonly auth: object } = ssr.createServerClient(connection.url, connection.anonKey, {
     cookieOptions: { name: cookie.name },
     global: { fetch: connection.fetch },
     cookies: {
@@ -96,6 +97,8 @@ async function createUserClient(
       },
     },
   });
+  // It would warn that `getSession()` returns a user that was not verified; this one is.
+  Reflect.set(client.auth, 'suppressGetSessionWarning', true);
   return client as SupabaseClient;
 
   async function deliver(changes: readonly CookieWrite[]): Promise<void> {
@@ -121,6 +124,14 @@ async function createUserClient(
     }
     return writer.write(stored, cookies);
   }
+}
+
+/** The cookie's tokens with a `user` made of the verified claims: the browser can write anything into the one beside them. */
+function storedContent(source: BackendSource, session: BackendSession): StoredContent | undefined {
+  const content = source.contentOf(session);
+  const { sub: id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous } = session.claims;
+  const user = { id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous };
+  return content === undefined ? undefined : { ...content, user };
 }
 
 /** What the SDK sees: the session as it was verified (or none), and everything that is not a session. */
