@@ -13,8 +13,8 @@ describeGoTrue('the request’s own client', () => {
     const visitor = await real.app.signedIn(user);
     const signedIn = await real.app.asVisitor(visitor, (client) => client.auth.getUser());
     expect(signedIn.data.user.id).toBe(user.id);
-    const nobody = await real.app.asVisitor(real.app.visitor(), (client) => client.auth.getUser());
-    expect(nobody.data.user).toBeNull();
+    const signedOut = await real.app.asVisitor(real.app.visitor(), (client) => client.auth.getUser());
+    expect(signedOut.data.user).toBeNull();
   });
 
   it('stores what it renews, and the session shows it', async () => {

@@ -57,7 +57,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue', () => {
     ['no address', ({ password }) => ({ password })],
     ['no password', ({ email }) => ({ email })],
     ['nothing', () => ({})],
-    ['a malformed address', ({ password }) => ({ email: 'nobody', password })],
+    ['a malformed address', ({ password }) => ({ email: 'no-address', password })],
   ])('to a sign-in with %s', (_name, credentials) =>
     expectAlike(async (side) => {
       const user = await side.addUser();
@@ -154,7 +154,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue', () => {
         await ask(side, 'POST', 'signup', { body: { ...newUser(), password: 'short' } }),
         await ask(side, 'POST', 'signup', { body: { ...newUser(), password: '' } }),
         await ask(side, 'POST', 'signup', { body: { ...newUser(), password: 'x'.repeat(73) } }),
-        await ask(side, 'POST', 'signup', { body: { ...newUser(), email: 'nobody' } }),
+        await ask(side, 'POST', 'signup', { body: { ...newUser(), email: 'no-address' } }),
         await ask(side, 'POST', 'signup', { body: { ...newUser(), email: 'a..b@example.com' } }),
         await ask(side, 'POST', 'token?grant_type=password', { body: person }),
       ];

@@ -112,7 +112,7 @@ export async function expiry(visitor: Visitor, afterMs = 300): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, expiresAt * 1000 + afterMs - Date.now()));
 }
 
-/** What a browser sends along when somebody follows a link or submits a form of the site itself. */
+/** A link's path and query, to be opened in the application under test. */
 export function pathOf(link: string): string {
   const { pathname, search } = new URL(link);
   return pathname + search;

@@ -89,7 +89,7 @@ export async function startProject(setup?: GoTrueSetup) {
   };
 }
 
-/** Somebody whom GoTrue has not met. */
+/** An address and a password that GoTrue has not seen. */
 export function newUser(): Omit<User, 'id'> {
   return { email: `${randomUUID()}@example.com`, password: 'correct horse battery' };
 }
