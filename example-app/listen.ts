@@ -8,7 +8,7 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** The port is somebody else's. */
+/** Another process has the port. */
 export class PortTakenError extends Error {
   override readonly name = 'PortTakenError';
 }

@@ -10,7 +10,7 @@ try {
   const settings = readSettings({
     NODE_ENV: process.env['NODE_ENV'],
     PORT: process.argv[2],
-    // Nobody shows the mails here.
+    // This server has no page that shows the emails.
     EXAMPLE_CONFIRM_EMAIL: 'false',
   });
   const providers = await startProviders(settings, settings.port);

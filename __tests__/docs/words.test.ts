@@ -26,7 +26,7 @@ type Area = 'lib' | 'docs' | 'example app' | 'test titles';
 const limits: Readonly<Record<Area, Partial<Record<Word, number>>>> = {
   lib: { nobody: 48, somebody: 20, whoever: 15, 'e-mail': 24, shall: 4, 'British spelling': 8 },
   docs: { 'e-mail': 12, 'British spelling': 2 },
-  'example app': { nobody: 8, somebody: 8, whoever: 3, 'e-mail': 2, 'British spelling': 1 },
+  'example app': {},
   'test titles': {},
 };
 

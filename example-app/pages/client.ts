@@ -39,7 +39,7 @@ const auth = createBackendClient({
 <button data-call="backend.logout" class="quiet">logout()</button>
 </div>
 <form id="password-form" class="fields">
-<label>E-mail address <input name="email" type="email" autocomplete="username" value="${demo?.email ?? ''}" required></label>
+<label>Email <input name="email" type="email" autocomplete="username" value="${demo?.email ?? ''}" required></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
 <div class="buttons"><button name="call" value="login">login()</button><button name="call" value="signup" class="quiet">signup()</button></div>
 </form>

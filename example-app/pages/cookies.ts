@@ -36,7 +36,7 @@ const kinds: readonly CookieKind[] = [
     pattern: /^sb-.+-auth-token(?:-flows?(?:-.+)?)?-(?:code-verifier|state)$/,
     name: 'sb-…-auth-token-flow-…',
     adapter: 'Backend',
-    what: 'One sign-in through a provider or a mail that is under way: PKCE verifiers, which ones are open, and the page to come back to.',
+    what: 'One sign-in through a provider or an email that is in progress: PKCE verifiers, which ones are open, and the page to come back to.',
     life: '10 minutes, or until the callback',
   },
   {
@@ -60,11 +60,11 @@ export function cookiesPage(present: readonly PresentCookie[]): string {
   return page({
     title: 'Cookies',
     at: '/cookies',
-    lead: 'What your browser sends to this app. Names and sizes only: the values are nobody’s business, and as HttpOnly cookies they are hidden from scripts, too.',
+    lead: 'What your browser sends to this app. Names and sizes only: the values are private, and as HttpOnly cookies they are hidden from scripts, too.',
     content: html`<section aria-labelledby="present">
 <h2 id="present">In your browser now</h2>
 ${found.length === 0 ? html`<p class="empty">None. Signed out, this app needs no cookie.</p>` : html`<ul class="cards">${found.map(({ kind, cookies }) => presentCard(kind, cookies))}</ul>`}
-${others.length > 0 && html`<p class="soft">And ${others.length} of somebody else’s: cookies do not tell ports apart, so other apps on this host share them.</p>`}
+${others.length > 0 && html`<p class="soft">And ${others.length} from elsewhere: cookies do not tell ports apart, so other apps on this host share them.</p>`}
 </section>
 ${absent.length > 0 && html`<section aria-labelledby="absent"><h2 id="absent">Others you may meet</h2><ul class="cards">${absent.map(({ kind }) => absentCard(kind))}</ul></section>`}
 <section aria-labelledby="flags"><h2 id="flags">What they have in common</h2>

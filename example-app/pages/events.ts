@@ -33,8 +33,8 @@ function valueText(value: unknown): string {
 }
 
 const meaningOf: Readonly<Record<AuthEvent['type'], string>> = {
-  signed_in: 'Somebody signed in: the code was exchanged, the token verified, the session stored.',
-  signed_out: 'Somebody signed out; no copy of the session is good here any more.',
+  signed_in: 'A user signed in: the code was exchanged, the token verified, the session stored.',
+  signed_out: 'A user signed out; no copy of the session is good here any more.',
   session_refreshed: 'The access token had expired; a new one was fetched, once for all requests that waited.',
   session_ended: 'The provider ended the session for good, so its cookie was cleared.',
   refresh_failed: 'The provider could not be asked. The session is kept.',

@@ -51,9 +51,9 @@ function backendCard(session: Side<BackendSession>, demo: Credentials | undefine
   return html`<section class="card" aria-labelledby="backend">
 <p class="kind">${demo === undefined ? 'Live' : 'Local project'}</p>
 <h2 id="backend">Backend · Supabase Auth</h2>
-<p>You sign in right here, with e-mail and password or through GitHub, and the database answers to you as yourself.</p>
+<p>You sign in right here, with email and password or through GitHub, and the database answers to you as yourself.</p>
 ${status(session, isSignedIn ? (session.user.email ?? session.user.id) : '')}
-${demo !== undefined && !isSignedIn && html`<p class="hint">Try <strong>${demo.email}</strong> with the password <strong>${demo.password}</strong>, or a new account: its mail goes to the <a href="/outbox">outbox</a>.</p>`}
+${demo !== undefined && !isSignedIn && html`<p class="hint">Try <strong>${demo.email}</strong> with the password <strong>${demo.password}</strong>, or a new account: its email goes to the <a href="/outbox">outbox</a>.</p>`}
 <div class="actions">${
     isSignedIn
       ? html`<a class="button" href="/account">Open the account</a>${signOutForm('/auth/logout')}`
@@ -64,7 +64,7 @@ ${demo !== undefined && !isSignedIn && html`<p class="hint">Try <strong>${demo.e
 
 function status(session: Side<Session>, name: string): Markup {
   if (session === 'unknown')
-    return html`<p class="status">The provider is out of reach; whoever is signed in stays so.</p>`;
+    return html`<p class="status">The provider is out of reach; signed-in users stay signed in.</p>`;
   return session === null
     ? html`<p class="status">Signed out</p>`
     : html`<p class="status good">Signed in as <strong>${name}</strong></p>`;
@@ -87,6 +87,6 @@ const inside = html`<section aria-labelledby="inside">
 <li><a href="/events">Events</a><span>Each step of a sign-in, as it happens</span></li>
 <li><a href="/cookies">Cookies</a><span>Which ones you carry, and what each is for</span></li>
 <li><a href="/client">Client</a><span>The typed client, at work in your browser</span></li>
-<li><a href="/outbox">Outbox</a><span>The mails that a project would have sent</span></li>
+<li><a href="/outbox">Outbox</a><span>The emails that a project would have sent</span></li>
 </ul>
 </section>`;

@@ -8,12 +8,12 @@ export function outboxPage(mails: readonly Mail[] | undefined): string {
   return page({
     title: 'Outbox',
     at: '/outbox',
-    lead: 'The mails that a real project would have sent. Here they stay on this machine, for you to open.',
+    lead: 'The emails that a real project would have sent. Here they stay on this machine, for you to open.',
     content:
       mails === undefined
-        ? html`<p class="empty">This app runs against a real Supabase project, which sends its mails itself.</p>`
+        ? html`<p class="empty">This app runs against a real Supabase project, which sends its emails itself.</p>`
         : mails.length === 0
-          ? html`<p class="empty">No mails yet. <a href="/auth/signup?returnTo=/account">Create an account</a> on the Supabase side to get one.</p>`
+          ? html`<p class="empty">No emails yet. <a href="/auth/signup?returnTo=/account">Create an account</a> on the Supabase side to get one.</p>`
           : html`<ul class="cards">${mails.map(mailCard)}</ul>`,
   });
 }
@@ -25,5 +25,5 @@ ${text
   .split('\n')
   .filter((paragraph) => paragraph !== subject)
   .map((paragraph) => html`<p>${paragraph}</p>`)}
-${link !== undefined && html`<div class="actions"><a class="button" href="${link}">Open the mail’s link</a></div>`}</li>`;
+${link !== undefined && html`<div class="actions"><a class="button" href="${link}">Open the email’s link</a></div>`}</li>`;
 }

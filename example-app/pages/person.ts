@@ -9,7 +9,7 @@ export interface Person {
 
 /** Who is signed in, with a picture or initials. */
 export function personCard({ name, email, pictureUrl }: Person): Markup {
-  const shown = name ?? email ?? 'Somebody';
+  const shown = name ?? email ?? 'Unnamed user';
   const picture =
     pictureUrl?.startsWith('https://') === true
       ? html`<img class="avatar" src="${pictureUrl}" alt="" width="56" height="56" referrerpolicy="no-referrer">`

@@ -1,5 +1,5 @@
 /**
- * A table that shows row-level security at work: everybody reads and writes their own notes and nobody else's.
+ * A table that shows row-level security at work: users read and write their own notes and no others.
  * Postgres' DDL, as it would run on a real project; @supabase/lite translates it for SQLite.
  */
 export const notesSchema = `
@@ -23,6 +23,6 @@ export const welcomeTrigger = `
 create trigger if not exists welcome_new_user after insert on "auth.users" begin
   insert into notes (user_id, body) values
     (new.id, 'Welcome! This row came from the database, read with your own access token.'),
-    (new.id, 'Row-level security compares auth.uid() with user_id: sign in as somebody else and these rows are gone.');
+    (new.id, 'Row-level security compares auth.uid() with user_id: sign in as another user and these rows are gone.');
 end
 `;

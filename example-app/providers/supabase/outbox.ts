@@ -26,7 +26,7 @@ export function createOutbox(limit = 50): Outbox {
     list: () => mails,
     clear: () => (mails = []),
     send({ to, subject, html = '' }) {
-      // The driver's own `text` links to a route of the backend under the application's origin, which nobody serves there.
+      // The driver's own `text` links to a route of the backend under the application's origin, which does not serve it.
       lastId += 1;
       const mail = { id: lastId, to, subject, text: textOf(html), link: firstLink(html), sentAt: new Date() };
       mails = [mail, ...mails].slice(0, limit);

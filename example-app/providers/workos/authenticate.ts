@@ -84,7 +84,7 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
       return json(400, { code: 'invalid_pending_authentication_token', message });
     }
     const { user, authenticationMethod } = known;
-    // Before the token is spent: whoever picked a wrong one may pick again.
+    // Before the token is spent: a user who picked a wrong one may pick again.
     if (!user.organizations.some(({ id }) => id === organizationId)) return notAMember();
     pending.take(token);
     return (

@@ -32,12 +32,12 @@ export function parseAuthorizationRequest(
     return { kind: 'refused', reply: problemPage({ title, text, ...(value !== undefined && { value }) }) };
   };
 
-  // Nobody is sent to an address that is not registered, least of all with an error (RFC 6749 §4.1.2.1).
+  // Never redirects to an address that is not registered, least of all with an error (RFC 6749 §4.1.2.1).
   if (query.get('client_id') !== clientId) return refuse('Unknown client', 'This client_id is not registered here.');
   const redirectUri = get('redirect_uri');
   if (redirectUri === undefined) return refuse('No redirect URI', 'The request carries no redirect_uri.');
   if (!redirectUris.includes(redirectUri)) {
-    const text = 'Nobody is sent to an address that is not registered. Register exactly this one as a redirect URI:';
+    const text = 'This address is not registered. Register exactly this one as a redirect URI:';
     return refuse('Redirect URI not registered', text, redirectUri);
   }
   const sendBack: AuthorizationRequest['sendBack'] = (parameters) => {

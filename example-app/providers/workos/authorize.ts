@@ -55,7 +55,7 @@ export function createAuthorize(context: AuthorizeContext) {
 
   function decide(request: AuthorizationRequest, form: URLSearchParams): Reply {
     if (form.get('decision') === 'cancel') {
-      return request.sendBack({ error: 'access_denied', error_description: 'The user cancelled the sign-in.' });
+      return request.sendBack({ error: 'access_denied', error_description: 'The user canceled the sign-in.' });
     }
     if (form.get('decision') === 'sign-up') return signUp(request, form);
     const user = users.get(form.get('user_id') ?? '');
@@ -92,7 +92,7 @@ export function createAuthorize(context: AuthorizeContext) {
     return request.sendBack({ code });
   }
 
-  /** An invitation makes whoever accepts it a member. */
+  /** An invitation makes the user who accepts it a member. */
   function join(user: StandInUser, organizationId: string | undefined): StandInUser {
     if (organizationId === undefined || findMembership(user, organizationId)) return user;
     const membership = { id: organizationId, name: organizationName(organizationId) ?? organizationId, role: 'member' };

@@ -13,7 +13,7 @@ export interface LogoutContext {
 export function logout(query: URLSearchParams, { sessions, logoutReturnTos }: LogoutContext): Reply {
   const sessionId = query.get('session_id');
   if (!sessionId) return problemPage({ title: 'No session', text: 'The request carries no session_id.' });
-  // First, so that somebody who wanted out is out, whatever is wrong with the way back.
+  // First, so that the user is signed out, whatever is wrong with the way back.
   sessions.end(sessionId);
   const returnTo = query.get('return_to') ?? logoutReturnTos[0];
   if (returnTo === undefined) return signedOutPage();

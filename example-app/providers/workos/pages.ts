@@ -53,8 +53,8 @@ export function signInPage({ action, signUpUrl, users, suggestedEmail, organizat
   const signUpLink =
     signUpUrl === undefined
       ? ''
-      : `<p class="soft">Somebody else? <a href="${escapeHtml(signUpUrl)}">Create an account</a></p>`;
-  const invitation = users.length > 0 ? `Choose who signs in${into}.` : `There is nobody who could sign in${into}.`;
+      : `<p class="soft">Someone else? <a href="${escapeHtml(signUpUrl)}">Create an account</a></p>`;
+  const invitation = users.length > 0 ? `Choose who signs in${into}.` : `There are no users who could sign in${into}.`;
   return layout(
     200,
     'Sign in',
