@@ -118,9 +118,9 @@ describe('signing in', () => {
     expect(await loaded.refresh()).toMatchObject({ authenticated: true });
   });
 
-  it('leaves the organization out of a personal session', async () => {
+  it('says null for the organization of a personal session, and leaves it out of the token', async () => {
     const session = await signIn();
-    expect(session.organizationId).toBeUndefined();
+    expect(session.organizationId).toBeNull();
     expect(decodeJwt(session.accessToken)).not.toHaveProperty('org_id');
   });
 
