@@ -1,3 +1,5 @@
+import { getSupabaseClient } from '../../lib/backend/index.ts';
+import { sendText } from '../support/hosts.ts';
 import { follow } from '../support/supabase-stand-in/browser.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
@@ -26,13 +28,15 @@ describe('a mail’s own link', () => {
     expect([...visitor.cookies.keys()]).toEqual([app.cookieName]);
   });
 
-  it('says "confirmed, please sign in" in another browser', async () => {
+  it('says "please sign in" in another browser, and claims nothing that is not known there', async () => {
     await start();
     const { mail } = await signUp();
-    const page = await app.visitor().get(await follow(mail.confirmationUrl));
-    expect(page.status).toBe(200);
-    expect(page.text).toContain('Your address is confirmed');
-    expect(page.text).toContain('href="/auth/login"');
+    for (const callback of [await follow(mail.confirmationUrl), '/auth/callback?code=nonsense']) {
+      const page = await app.visitor().get(callback);
+      expect([page.status, page.text.includes('<h1>Please sign in</h1>')]).toEqual([200, true]);
+      expect(page.text).not.toMatch(/is confirmed|<svg/);
+      expect(page.text).toContain('href="/auth/login"');
+    }
   });
 
   it('says so after the five minutes that the backend keeps a flow, too, and cleans up', async () => {
@@ -40,7 +44,7 @@ describe('a mail’s own link', () => {
     const { visitor, mail } = await signUp();
     app.clock.advance(6 * 60_000);
     const page = await visitor.get(await follow(mail.confirmationUrl));
-    expect([page.status, page.text.includes('Your address is confirmed')]).toEqual([200, true]);
+    expect([page.status, page.text.includes('Please sign in')]).toEqual([200, true]);
     expect(page.text).toContain('/auth/login?returnTo=%2Faccount');
     expect([...visitor.cookies.keys()].filter((name) => name.includes('-flow-'))).toEqual([]);
     expect((await visitor.postJson('/auth/login', eve)).status).toBe(200);
@@ -52,6 +56,55 @@ describe('a mail’s own link', () => {
     await visitor.get(await follow(mail.confirmationUrl));
     const again = await visitor.get(await follow(mail.confirmationUrl));
     expect([again.status, again.headers.location]).toEqual([303, '/']);
+  });
+});
+
+describe('the two links of a change of address', () => {
+  it('open one after the other: the first asks for the other one, the second signs in', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const [first, second] = app.supabase.sendEmailChange(ada.email);
+    const fields = { type: 'email_change', returnTo: '/account' };
+    const one = await postForm(visitor, '/auth/confirm', { ...fields, token_hash: first!.tokenHash });
+    expect([one.status, one.text.includes('One more link to open')]).toEqual([200, true]);
+    expect(one.text).toContain('href="/account"');
+    expect(one.text).not.toMatch(/is confirmed|sign in to continue/i);
+    const two = await postForm(visitor, '/auth/confirm', { ...fields, token_hash: second!.tokenHash });
+    expect([two.status, two.headers.location]).toEqual([303, '/account']);
+  });
+
+  it('say so by the backend’s own link, too, which brings a message and nothing else', async () => {
+    await start();
+    const [first] = app.supabase.sendEmailChange(ada.email, `${app.origin}/auth/callback`);
+    const callback = await follow(first!.confirmationUrl);
+    expect(callback).toContain('message=');
+    const page = await app.visitor().get(callback);
+    expect([page.status, page.text.includes('One more link to open')]).toEqual([200, true]);
+    expect(page.text).not.toContain('Confirmation link accepted');
+    expect((await app.visitor().getJson(callback)).json).toEqual({ redirectTo: '/' });
+  });
+});
+
+describe('the backend’s own link of a password recovery', () => {
+  it('opens no session, here or at the backend', async () => {
+    await start({
+      after: (host) => {
+        host.get('/reset', (req, res, next) => {
+          getSupabaseClient(req)
+            .then((client) =>
+              client.auth.resetPasswordForEmail(ada.email, { redirectTo: `${app.origin}/auth/callback` }),
+            )
+            .then(() => sendText(res, 'sent'), next);
+        });
+      },
+    });
+    const visitor = app.visitor();
+    await visitor.get('/reset');
+    const answer = await visitor.getJson(await follow(app.supabase.mails.at(-1)!.confirmationUrl));
+    expect([answer.status, answer.json.error.code]).toEqual([400, 'unsupported_flow']);
+    expect([...visitor.cookies.keys()]).toEqual([]);
+    expect([app.supabase.calls('pkce'), app.supabase.calls('logout')]).toEqual([1, 1]);
+    expect(app.eventTypes()).toEqual(['sign_in_failed']);
   });
 });
 

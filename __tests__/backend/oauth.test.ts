@@ -214,6 +214,36 @@ describe('the callback', () => {
     expect(answer.text).toContain('href="/auth/login"');
   });
 
+  it('keeps the way back of a sign-in that was canceled or whose code has expired', async () => {
+    await start();
+    const visitor = app.visitor();
+    const cancelled = await visitor.get(
+      await authorize(visitor, '/auth/login?provider=github&returnTo=/account', false),
+    );
+    expect([cancelled.status, [...visitor.cookies.keys()]]).toEqual([403, []]);
+    expect(cancelled.text).toContain('href="/auth/login?returnTo=%2Faccount"');
+    const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
+    app.clock.advance(6 * 60_000);
+    const expired = await visitor.get(callback);
+    expect([expired.status, expired.text.includes('Code: code_rejected')]).toEqual([400, true]);
+    expect(expired.text).toContain('href="/auth/login?returnTo=%2Faccount"');
+  });
+
+  it('leaves several sign-ins under way alone when one is canceled', async () => {
+    await start();
+    const visitor = app.visitor();
+    const other = await authorize(visitor, '/auth/login?provider=github&returnTo=/other');
+    const denied = await authorize(visitor, '/auth/login?provider=github&returnTo=/account', false);
+    expect((await visitor.get(denied)).text).toContain('href="/auth/login"');
+    expect((await visitor.get(other)).headers.location).toBe('/other');
+  });
+
+  it('says that nothing came where the tokens are in the fragment, which no server sees', async () => {
+    await start();
+    const answer = await app.visitor().getJson('/auth/callback');
+    expect(answer.json.error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('sign in') });
+  });
+
   it.each([
     ['error=access_denied&error_code=signup_disabled', 403, 'signup_disabled'],
     ['error=access_denied&error_code=user_banned', 403, 'user_banned'],
@@ -248,13 +278,11 @@ describe('the callback', () => {
     ]);
   });
 
-  it('goes home with an error that a signed-in visitor comes back to, and with a mere message', async () => {
+  it('goes home with an error that a signed-in visitor comes back to', async () => {
     await start();
     const visitor = await app.signedIn();
     const late = await visitor.get('/auth/callback?error=access_denied');
-    const message = await app.visitor().get('/auth/callback?message=Confirmation+link+accepted');
     expect([late.status, late.headers.location]).toEqual([303, '/']);
-    expect([message.status, message.headers.location]).toEqual([303, '/']);
   });
 
   it('does nothing for HEAD or a prefetch', async () => {

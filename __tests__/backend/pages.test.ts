@@ -82,13 +82,14 @@ describe('a hostile value', () => {
     const signUp = { ...base, signInHref: hostile, providers: [provider] };
     const pages = [
       signInPage({ ...signIn, error, offerResend: true }),
-      signInPage({ ...signIn, error: { ...error, field: 'email', retryAfter: 5 }, notice: 'confirmed' }),
+      signInPage({ ...signIn, error: { ...error, field: 'email', retryAfter: 5 }, notice: 'signed_out' }),
       signUpPage({ ...signUp, error: { ...error, field: 'password' } }),
       confirmPage({ ...base, tokenHash: hostile, type: hostile, error: { ...error, retryAfter: 5 } }),
       signOutPage({ ...base, stayHref: hostile }),
       noticePage({ ...base, kind: 'confirmation_sent', signInHref: hostile, resendAction: hostile }),
       noticePage({ ...base, kind: 'mail_sent', signInHref: hostile }),
-      noticePage({ ...base, kind: 'confirmed', signInHref: hostile }),
+      noticePage({ ...base, kind: 'please_sign_in', signInHref: hostile }),
+      noticePage({ ...base, kind: 'other_link', returnTo: hostile, signInHref: hostile }),
     ];
     for (const page of pages) {
       const markup = markupOf(page);
@@ -207,7 +208,6 @@ describe('the sign-in form', () => {
   });
 
   it.each([
-    ['confirmed', 'Your address is confirmed. Please sign in to continue.'],
     ['signed_out', 'You are signed out.'],
     ['mail_sent', englishText.mailSentNotice],
   ] as const)('tells news politely: %s', (notice, words) => {
@@ -256,6 +256,26 @@ describe('the other pages', () => {
     expect(markup).toContain('href="/app">Stay signed in</a>');
   });
 
+  it.each([
+    ['email', 'Confirm your email address', 'Confirm and continue'],
+    ['signup', 'Confirm your email address', 'Confirm and continue'],
+    ['magiclink', 'Sign in', 'Sign in'],
+    ['invite', 'Accept the invitation', 'Accept and continue'],
+    ['email_change', 'Confirm your new email address', 'Confirm the change'],
+  ])('says what a link of the type %s is for', (type, heading, label) => {
+    const markup = markupOf(confirmPage({ ...pageView, action: '/auth/confirm', tokenHash: 'pkce_1', type }));
+    expect(markup).toContain(`<h1>${heading}</h1>`);
+    expect(markup).toContain(`<button>${label}</button>`);
+    expect(markup).not.toContain('account is ready');
+  });
+
+  it('leads on from the first of two links, to a person who may well be signed in', () => {
+    const view = { ...pageView, kind: 'other_link', signInHref: '/auth/login' } as const;
+    expect(markupOf(noticePage({ ...view, returnTo: '/account' }))).toContain('<a class="button" href="/account">');
+    expect(markupOf(noticePage(view))).toContain('<a class="button" href="/">Continue</a>');
+    expect(markupOf(noticePage(view))).not.toContain('confirmed');
+  });
+
   it('tells that a mail is on its way, and offers another', () => {
     const view = { ...pageView, signInHref: '/auth/login', returnTo: '/a', email: 'ada@example.com' };
     const sent = markupOf(noticePage({ ...view, kind: 'confirmation_sent', resendAction: '/auth/resend' }));
@@ -268,17 +288,18 @@ describe('the other pages', () => {
   });
 
   it.each([
-    ['confirmed', 'Your address is confirmed'],
-    ['signed_out', 'You are signed out'],
-  ] as const)('leads from news to sign-in: %s', (kind, heading) => {
+    ['please_sign_in', 'Please sign in', false],
+    ['signed_out', 'You are signed out', true],
+  ] as const)('leads from news to sign-in, with a tick for what is certain only: %s', (kind, heading, hasTick) => {
     const markup = markupOf(noticePage({ ...pageView, kind, signInHref: '/auth/login' }));
+    expect(markup.includes('<svg')).toBe(hasTick);
     expect(markup).toContain(`<h1>${heading}</h1>`);
     expect(markup).toContain('<a class="button" href="/auth/login">Sign in</a>');
   });
 
   it('keeps the status that it was given', () => {
     expect(signInPage({ ...signInView, status: 429 }).status).toBe(429);
-    expect(noticePage({ ...pageView, status: 202, kind: 'confirmed', signInHref: '/' }).status).toBe(202);
+    expect(noticePage({ ...pageView, status: 202, kind: 'signed_out', signInHref: '/' }).status).toBe(202);
   });
 });
 

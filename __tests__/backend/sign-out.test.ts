@@ -137,7 +137,6 @@ describe('GET /auth/logout', () => {
   it.each([
     ['from a page of this site', { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate' }],
     ['typed by the visitor', { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' }],
-    ['by a client that is no browser', {}],
     ['on plain http, from this site', { referer: 'ORIGIN/account' }],
   ])('signs out %s', async (_what, headers) => {
     await start();
@@ -156,6 +155,9 @@ describe('GET /auth/logout', () => {
     ['a prefetch', { 'sec-fetch-site': 'same-origin', 'sec-purpose': 'prefetch' }],
     ['a browser’s own prerendering', { 'sec-fetch-site': 'none', 'sec-purpose': 'prefetch;prerender' }],
     ['another site, on plain http', { referer: 'https://evil.example/' }],
+    ['a link that hides where it stands, on plain http', {}],
+    ['a page without an address, on plain http', { origin: 'null' }],
+    ['a referrer that is no URL, on plain http', { referer: 'about:blank' }],
   ])('signs no one out for %s, but shows a button that posts', async (_what, headers) => {
     await start();
     const visitor = await app.signedIn();

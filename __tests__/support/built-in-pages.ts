@@ -56,7 +56,7 @@ export function everyPageState(): Readonly<Record<string, Reply>> {
       error: { message: text.emailMissing, field: 'email' },
     }),
     'sign-in, unconfirmed': signInPage({ ...rejected, error: failure('email_not_confirmed'), offerResend: true }),
-    'sign-in, after confirmation': signInPage({ ...signInView, notice: 'confirmed' }),
+    'sign-in, after sign-out': signInPage({ ...signInView, notice: 'signed_out' }),
     'sign-up': signUpPage(signUpView),
     'sign-up, e-mail malformed': signUpPage({
       ...signUpView,
@@ -67,7 +67,8 @@ export function everyPageState(): Readonly<Record<string, Reply>> {
     'sign-up, throttled': signUpPage({ ...signUpView, email, error: failure('rate_limited', { retryAfter: 30 }) }),
     'confirmation sent': noticePage({ ...notice, kind: 'confirmation_sent', email, resendAction: '/auth/resend' }),
     'mail sent again': noticePage({ ...notice, kind: 'mail_sent', email }),
-    confirmed: noticePage({ ...notice, kind: 'confirmed' }),
+    'please sign in': noticePage({ ...notice, kind: 'please_sign_in' }),
+    'one more link': noticePage({ ...notice, kind: 'other_link' }),
     'signed out': noticePage({ ...notice, kind: 'signed_out' }),
     confirm: confirmPage({ ...pageView, action: '/auth/confirm', tokenHash: 'pkce_abc', type: 'email', returnTo: '/' }),
     'confirm, unavailable': confirmPage({

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import type { CookieWrite } from '../core/cookie-codec.ts';
 import { createBoundedMap } from '../core/bounded-map.ts';
+import { isRecord } from '../core/is-record.ts';
 import { createOnce } from '../core/once.ts';
+import { readToken } from '../core/token.ts';
 import { AuthError } from '../errors.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { redirect } from '../http/reply.ts';
@@ -13,6 +15,7 @@ import type { Emit } from '../session/events.ts';
 import type { RunAuthFlow } from './auth-flow.ts';
 import { flowMaxAge } from './flow-state.ts';
 import type { FlowState, PendingFlow } from './flow-state.ts';
+import { otherLinkAnswer } from './form-answers.ts';
 import { noticePage } from './pages/index.ts';
 import { callbackError, codeOf } from './provider-errors.ts';
 import { unwrap } from './sign-in.ts';
@@ -65,8 +68,8 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
         return await failed(exchange, callbackError(error, errorCode), errorCode);
       if (code !== null && code !== '') return await withCode(exchange, code);
       // The first of the two links that confirm a changed address brings a message and nothing else.
-      if (query.has('message')) return redirect(303, exchange.home);
-      throw new AuthError('invalid_request');
+      if (query.has('message')) return otherLinkAnswer(exchange, views, exchange.home);
+      throw new AuthError('invalid_request', { message: nothingCame });
     } catch (error) {
       emit(signInFailed(error));
       throw error;
@@ -95,14 +98,24 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   }
 
   /** A reload after an outage: nobody knows what became of the code, and it must not be used again (RFC 6749 §4.1.2). */
-  function startOver(exchange: Exchange, [flow, ...others]: readonly PendingFlow[]): Reply {
-    if (flow === undefined || others.length > 0) return redirect(303, exchange.signInUrl(exchange.home));
+  function startOver(exchange: Exchange, pending: readonly PendingFlow[]): Reply {
+    return redirect(303, exchange.signInUrl(endOnly(exchange, pending)));
+  }
+
+  /** The way back of the only flow under way, which ends here. With several there is no telling which one came back; they end by themselves. */
+  function endOnly(exchange: Exchange, [flow, ...others]: readonly PendingFlow[]): string {
+    if (flow === undefined || others.length > 0) return exchange.home;
     exchange.writeCookies(flows.drop(flow.id, exchange.cookies));
-    return redirect(303, exchange.signInUrl(exchange.returnTo(flow.returnTo)));
+    return exchange.returnTo(flow.returnTo);
   }
 
   async function complete(exchange: Exchange, code: string, pending: readonly PendingFlow[]): Promise<Outcome> {
     const { issued, flow, writes } = await exchangeCode(exchange, code, pending);
+    if (isRecovery(issued)) {
+      exchange.writeCookies(writes);
+      await signIn.discard(issued);
+      throw new AuthError('unsupported_flow', { reason: 'recovery' });
+    }
     const signedIn = await signIn.admit(exchange, issued, exchange.returnTo(flow?.returnTo));
     return { signedIn, writes };
   }
@@ -143,26 +156,25 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     pending: readonly PendingFlow[],
     error = new AuthError('code_rejected'),
   ): Promise<Reply> {
-    const [flow, ...others] = pending;
-    const returnTo = exchange.returnTo(others.length === 0 ? flow?.returnTo : undefined);
-    // With several flows under way there is no telling whose code it was; they end by themselves.
-    if (flow !== undefined && others.length === 0) exchange.writeCookies(flows.drop(flow.id, exchange.cookies));
+    const returnTo = endOnly(exchange, pending);
     if (await isSignedIn(exchange)) return redirect(303, returnTo);
-    // Only a mail's link is ever opened in another browser, and by then it has confirmed the address.
-    const isMail =
-      flow === undefined
+    // Only an email's link is ever opened in another browser. What became of it there is not known here.
+    const mayBeMail =
+      pending.length === 0
         ? code === 'pkce_code_verifier_not_found'
         : pending.every(({ kind }) => kind === 'mail') && !isForeignVerifier(code);
-    if (!isMail || exchange.wantsJson) throw error;
+    exchange.errorReturnTo = returnTo;
+    if (!mayBeMail || exchange.wantsJson) throw error;
     emit(signInFailed(error));
-    return { ...noticePage(views.news(exchange, 'confirmed', returnTo)), isNegotiated: true };
+    return { ...noticePage(views.news(exchange, 'please_sign_in', returnTo)), isNegotiated: true };
   }
 
   async function failed(exchange: Exchange, error: AuthError, errorCode: string | null): Promise<Reply> {
     // Reloaded, or reached by the back button, after a sign-in that went well in the end.
-    if (flows.pending(exchange.cookies).length === 0 && (await isSignedIn(exchange)))
-      return redirect(303, exchange.home);
+    const pending = flows.pending(exchange.cookies);
+    if (pending.length === 0 && (await isSignedIn(exchange))) return redirect(303, exchange.home);
     if (error.code === 'code_rejected') return stray(exchange, errorCode ?? undefined, [], error);
+    exchange.errorReturnTo = endOnly(exchange, pending);
     throw error;
   }
 
@@ -177,6 +189,16 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
 
   return { path: parts.path, option: 'callbackPath', hasGetEffects: true, get };
 }
+
+/** The default link of a recovery email brings a code like any other; its token, straight from the backend, tells. */
+function isRecovery({ access_token: accessToken }: SdkSession): boolean {
+  const { amr } = readToken(accessToken).claims;
+  return Array.isArray(amr) && amr.some((entry) => isRecord(entry) && entry['method'] === 'recovery');
+}
+
+/** Supabase puts tokens of links that an administrator made into the fragment, which no server sees. */
+const nothingCame =
+  'No sign-in came with this request. If a link in an email brought you here, sign in as usual or ask for a new link.';
 
 /** What a cookie may say of a code. */
 function fingerprint(code: string): string {

@@ -7,8 +7,8 @@ import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 import type { RunAuthFlow } from './auth-flow.ts';
-import { go } from './form-answers.ts';
-import { confirmPage, formErrorOf, noticePage } from './pages/index.ts';
+import { go, otherLinkAnswer } from './form-answers.ts';
+import { confirmPage, formErrorOf } from './pages/index.ts';
 import { unwrap } from './sign-in.ts';
 import type { SignIn } from './sign-in.ts';
 import { retryHeaders } from './views.ts';
@@ -44,11 +44,7 @@ export function confirmRoute(parts: ConfirmParts): AuthRoute {
       unwrap(flow, await flow.auth.verifyOtp({ token_hash: tokenHash, type }), emit),
     );
     // A changed address wants both of its links opened; after the first there is no session yet.
-    if (session === null) {
-      return exchange.wantsJson
-        ? go(exchange, exchange.signInUrl(returnTo))
-        : { ...noticePage(views.news(exchange, 'confirmed', returnTo)), isNegotiated: true };
-    }
+    if (session === null) return otherLinkAnswer(exchange, views, returnTo);
     const signedIn = await signIn.admit(exchange, session, returnTo);
     await signIn.store(exchange, signedIn);
     return go(exchange, signedIn.redirectTo);

@@ -38,6 +38,12 @@ export function mailAnswer(
   return { ...json(200, body), isNegotiated: true };
 }
 
+/** After the first of the two links that confirm a changed address. */
+export function otherLinkAnswer(exchange: Exchange, views: Views, returnTo: string): Reply {
+  if (exchange.wantsJson) return go(exchange, returnTo);
+  return { ...noticePage(views.news(exchange, 'other_link', returnTo)), isNegotiated: true };
+}
+
 /** The built-in form, or the way to the application's own page; a client that wants JSON is told where the page is. */
 export function showForm(
   exchange: Exchange,

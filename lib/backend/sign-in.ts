@@ -40,6 +40,8 @@ export interface SignIn {
    * @throws {AuthError} `token_rejected`, `session_too_large`, `provider_unavailable`, or what the hook throws; nobody is signed in then
    */
   admit(exchange: Exchange, issued: SdkSession, returnTo: string): Promise<SignedIn>;
+  /** Ends what was issued and will not be used: the backend need not keep it. */
+  discard(issued: Pick<SdkSession, 'access_token'>): Promise<void>;
   /** Stores an admitted session in place of whatever session there was. */
   store(exchange: Exchange, signedIn: SignedIn, further?: readonly CookieWrite[]): Promise<void>;
 }
@@ -53,12 +55,12 @@ export function createSignIn(parts: SignInParts): SignIn {
     throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
   }
 
-  /** Nobody will ever use what was issued; the backend need not keep it. */
-  async function discard({ access_token: accessToken }: StoredContent): Promise<void> {
+  async function discard({ access_token: accessToken }: Pick<SdkSession, 'access_token'>): Promise<void> {
     await calls.revoke(accessToken, 'local', AbortSignal.timeout(parts.timeoutMs)).catch(() => undefined);
   }
 
   return {
+    discard,
     async admit(exchange, issued, returnTo) {
       const content = parseContent(issued);
       if (content === undefined) throw new AuthError('token_rejected');

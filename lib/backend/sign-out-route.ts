@@ -119,12 +119,12 @@ function isMeant(exchange: Exchange): boolean {
   if (req.method !== 'GET' || isPrefetch(req)) return false;
   const site = header(req, 'sec-fetch-site');
   const mode = header(req, 'sec-fetch-mode');
-  if (site === undefined) return !hasForeignReferrer(exchange);
+  if (site === undefined) return hasOwnReferrer(exchange);
   return (site === 'same-origin' || site === 'none') && mode !== 'no-cors';
 }
 
-/** Where a browser sends no Fetch Metadata (plain http on a network), the referrer still tells. */
-function hasForeignReferrer({ req, origin }: Exchange): boolean {
+/** Where a browser sends no Fetch Metadata (plain http on a network), the link must have been on a page of this site. */
+function hasOwnReferrer({ req, origin }: Exchange): boolean {
   const from = header(req, 'origin') ?? header(req, 'referer');
-  return from !== undefined && URL.parse(from)?.origin !== origin;
+  return from !== undefined && URL.parse(from)?.origin === origin;
 }

@@ -36,7 +36,7 @@ export interface Views {
   ): ConfirmView;
   signOut(exchange: Exchange, returnTo: string): SignOutView;
   mail(exchange: Exchange, kind: 'confirmation_sent' | 'mail_sent', email: string, returnTo: string): NoticeView;
-  news(exchange: Exchange, kind: 'confirmed' | 'signed_out', returnTo: string): NoticeView;
+  news(exchange: Exchange, kind: 'please_sign_in' | 'other_link', returnTo: string): NoticeView;
 }
 
 export function createViews(settings: ViewSettings, text: PagesText): Views {

@@ -66,7 +66,7 @@ export function errorReply(exchange: Exchange, error: AuthError, isJsonOnly = fa
   const headers: Record<string, string> = {};
   if (error.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(error.retryAfter)));
   if (error.allow !== undefined) headers['Allow'] = error.allow.join(', ');
-  const signInUrl = exchange.signInUrl(exchange.home);
+  const signInUrl = exchange.signInUrl(exchange.errorReturnTo ?? exchange.home);
   const reply =
     isJsonOnly || exchange.wantsJson
       ? json(error.status, errorBody(error, error.status === 401 ? signInUrl : undefined))

@@ -16,6 +16,8 @@ export class Exchange {
   readonly res: ServerResponse;
   readonly definition: AdapterDefinition;
   readonly #mounted: MountedAdapter;
+  /** Where the sign-in link of an error page leads back to; set by a route that knows where the visitor was going. */
+  errorReturnTo: string | undefined;
   #prefix: string | undefined;
   #origin: string | undefined;
   #cookies: RequestCookies | undefined;

@@ -131,6 +131,8 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     },
     /** A session as a grant would answer it. */
     issueSession: (who: string | User, session?: SessionOptions) => sessions.issue(userOf(who), session),
+    /** The two mails of a change of address. */
+    sendEmailChange: (who: string | User, redirectTo = siteUrl) => mails.sendEmailChange(userOf(who), redirectTo),
     /** A token with exactly these claims; signed with the project's own key unless told otherwise. */
     signToken: (claims: JWTPayload, forgery?: TokenForgery) => keys.sign(claims, forgery),
     /** Signs with a new key from now on; `keepOld: false` forgets the old ones at once. */

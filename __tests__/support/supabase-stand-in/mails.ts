@@ -29,7 +29,9 @@ export function createMails(url: string, switches: Switches, now: () => number) 
       }
       refuseToSend(switches, user.email);
       lastSent.set(user.email, now());
-      for (const [hash, token] of tokens) if (token.userId === user.id && token.kind === kind) tokens.delete(hash);
+      for (const [hash, token] of tokens) {
+        if (token.userId === user.id && token.kind === kind && kind !== 'email_change') tokens.delete(hash);
+      }
       const hash = createHash('sha224').update(randomBytes(32)).digest('hex');
       const tokenHash = pkce ? `pkce_${hash}` : hash;
       tokens.set(tokenHash, { userId: user.id, kind, pkce, sentAt: now() });
@@ -42,6 +44,18 @@ export function createMails(url: string, switches: Switches, now: () => number) 
       sent.push(mail);
       return mail;
     },
+
+    /** The two mails of a secure change of address: one to the old address, one to the new one. */
+    sendEmailChange(user: User, redirectTo: string): readonly Mail[] {
+      return [0, 1].map(() => {
+        lastSent.delete(user.email);
+        return this.send(user, 'email_change', redirectTo);
+      });
+    },
+
+    /** Whether another link of this kind is still to be opened. */
+    hasOther: (userId: string, kind: Mail['kind']) =>
+      [...tokens.values()].some((token) => token.userId === userId && token.kind === kind),
 
     /** Spends a token. @throws GoTrueError `otp_expired` for one that is unknown, spent, too old or of another kind. */
     redeem(tokenHash: string, type: string): OneTimeToken {

@@ -92,6 +92,7 @@ export type Endpoint =
   | 'pkce'
   | 'signup'
   | 'resend'
+  | 'recover'
   | 'verify'
   | 'authorize'
   | 'logout'

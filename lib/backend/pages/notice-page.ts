@@ -16,16 +16,28 @@ export function noticePage(view: NoticeView): Reply {
         return [text.confirmationSentHeading, mailContent(view, text.confirmationSentText, signInHref)];
       case 'mail_sent':
         return [text.mailSentHeading, mailContent(view, text.mailSentText, signInHref)];
-      case 'confirmed':
-        return [text.confirmedHeading, plainContent(view, text.confirmedText, signInHref)];
+      case 'please_sign_in':
+        return [text.pleaseSignInHeading, plainContent(text.pleaseSignInText, signInHref, text.signInButton)];
+      case 'other_link':
+        return [
+          text.otherLinkHeading,
+          plainContent(text.otherLinkText, safeHref(view.returnTo ?? '/'), text.continueButton),
+        ];
       case 'signed_out':
-        return [text.signedOutHeading, plainContent(view, text.signedOutText, signInHref)];
+        return [text.signedOutHeading, plainContent(text.signedOutText, signInHref, text.signInButton)];
     }
   })();
   const isAboutMail = view.kind === 'confirmation_sent' || view.kind === 'mail_sent';
   const hasForm = isAboutMail && view.resendAction !== undefined;
-  const emblem = isAboutMail ? envelope : tick;
-  return builtInPage({ ...view, heading, emblem, content, ...(hasForm ? { formAction: "'self'" as const } : {}) });
+  // A tick is for what is certain.
+  const emblem = isAboutMail ? envelope : view.kind === 'signed_out' ? tick : undefined;
+  return builtInPage({
+    ...view,
+    heading,
+    ...(emblem && { emblem }),
+    content,
+    ...(hasForm ? { formAction: "'self'" as const } : {}),
+  });
 }
 
 const envelope = html`<svg viewBox="0 0 24 24"><rect x="3" y="5" width="18" height="14" rx="2.5"/><path d="m4 7 8 6 8-6"/></svg>`;
@@ -41,7 +53,7 @@ ${resendAction !== undefined && postForm(resendAction, { email, returnTo }, agai
 <p class="actions"><a href="${signInHref}">${text.backToSignIn}</a></p>`;
 }
 
-function plainContent({ text }: NoticeView, words: string, signInHref: string): Html {
+function plainContent(words: string, href: string, label: string): Html {
   return html`<p role="status">${words}</p>
-<p><a class="button" href="${signInHref}">${text.signInButton}</a></p>`;
+<p><a class="button" href="${href}">${label}</a></p>`;
 }

@@ -39,7 +39,6 @@ function alert(view: SignInView): HtmlValue {
 function notice({ notice: kind, text }: SignInView): HtmlValue {
   if (kind === undefined) return undefined;
   const words = {
-    confirmed: `${text.confirmedHeading}. ${text.confirmedText}`,
     signed_out: `${text.signedOutHeading}.`,
     mail_sent: text.mailSentNotice,
   };

@@ -37,9 +37,19 @@ export const englishText = {
   emailInvalid: 'Enter an e-mail address such as name@example.com.',
   passwordMissing: 'Enter your password.',
 
-  confirmHeading: 'Confirm your address',
-  confirmText: 'One last click, and your account is ready.',
+  /** The page of an email's link, by what the link is for. */
+  confirmHeading: 'Confirm your email address',
+  confirmText: 'Press the button to confirm your address and sign in.',
   confirmButton: 'Confirm and continue',
+  magicLinkHeading: 'Sign in',
+  magicLinkText: 'Press the button to sign in.',
+  magicLinkButton: 'Sign in',
+  inviteHeading: 'Accept the invitation',
+  inviteText: 'Press the button to accept the invitation and sign in.',
+  inviteButton: 'Accept and continue',
+  emailChangeHeading: 'Confirm your new email address',
+  emailChangeText: 'Press the button to confirm the change of your email address.',
+  emailChangeButton: 'Confirm the change',
 
   confirmationSentHeading: 'Check your mail',
   confirmationSentText: 'We have sent a link to {email}. Open it to confirm your address.',
@@ -49,8 +59,13 @@ export const englishText = {
   resendButton: 'Send the mail again',
   backToSignIn: 'Back to sign-in',
 
-  confirmedHeading: 'Your address is confirmed',
-  confirmedText: 'Please sign in to continue.',
+  pleaseSignInHeading: 'Please sign in',
+  pleaseSignInText:
+    'This link has been used already, has expired, or was opened in another browser. Sign in to continue.',
+  otherLinkHeading: 'One more link to open',
+  otherLinkText:
+    'A change of address needs both links: the one in the email to your old address and the one to your new address.',
+  continueButton: 'Continue',
   signedOutHeading: 'You are signed out',
   signedOutText: 'See you soon.',
   mailSentNotice: 'If this address is still waiting to be confirmed, a new link is on its way.',

@@ -30,7 +30,7 @@ export interface ProviderButton {
 }
 
 /** What is told in passing, above the sign-in form. */
-export type SignInNotice = 'confirmed' | 'signed_out' | 'mail_sent';
+export type SignInNotice = 'signed_out' | 'mail_sent';
 
 interface CredentialsView extends PageView {
   /** Where the form posts to. */
@@ -92,5 +92,6 @@ export type NoticeView = NoticeBase &
         /** Where "Send it again" posts `email` and `returnTo`; no button without it. */
         readonly resendAction?: string | undefined;
       }
-    | { readonly kind: 'confirmed' | 'signed_out' }
+    /** `other_link` leads on to `returnTo`, the others to sign-in. */
+    | { readonly kind: 'please_sign_in' | 'other_link' | 'signed_out' }
   );

@@ -4,7 +4,7 @@ import type { Project } from '../project.ts';
 import type { Endpoint } from '../types.ts';
 import { logout, notes, settings, user } from './account.ts';
 import { createOauth } from './oauth.ts';
-import { resend, signup } from './signup.ts';
+import { recover, resend, signup } from './signup.ts';
 import { token } from './token.ts';
 import { followMailLink, verify } from './verify.ts';
 
@@ -33,6 +33,8 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
         return { endpoint: 'signup', handle: (request) => signup(project, request) };
       case 'POST /auth/v1/resend':
         return { endpoint: 'resend', handle: (request) => resend(project, request) };
+      case 'POST /auth/v1/recover':
+        return { endpoint: 'recover', handle: (request) => recover(project, request) };
       case 'POST /auth/v1/verify':
         return { endpoint: 'verify', handle: (request) => verify(project, request) };
       case 'GET /auth/v1/verify':

@@ -70,6 +70,15 @@ export async function resend(project: Project, request: StandInRequest): Promise
   return json(200, {});
 }
 
+/** `POST /recover`: 200 `{}`, known or not. */
+export function recover({ mails, users, siteUrl, redirectAllowList }: Project, request: StandInRequest): Reply {
+  const user = users.find(textField(request.body, 'email'));
+  const asked = request.url.searchParams.get('redirect_to') ?? '';
+  const target = allowedRedirect(asked, siteUrl, redirectAllowList);
+  if (user) mails.send(user, 'recovery', target, readChallengeOf(request));
+  return json(200, {});
+}
+
 async function takeTime({ switches }: Project, email: string): Promise<void> {
   const extraMs = switches.extraMs(email);
   if (extraMs > 0) await setTimeout(extraMs);

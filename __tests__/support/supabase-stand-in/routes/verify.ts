@@ -18,7 +18,8 @@ export async function verify(project: Project, { body }: StandInRequest): Promis
   if (tokenHash === '' || textField(body, 'email') !== '' || textField(body, 'token') !== '') {
     throw new GoTrueError(400, 'validation_failed', 'Only the token_hash and type should be provided');
   }
-  const { user } = redeem(project, tokenHash, type);
+  const { user, token } = redeem(project, tokenHash, type);
+  if (isFirstOfTwo(project, token)) return json(200, { code: '200', msg: firstOfTwo });
   return json(200, await project.sessions.issue(user, { method: 'otp' }));
 }
 
@@ -28,9 +29,15 @@ export async function followMailLink(project: Project, { url }: StandInRequest):
   const target = allowedRedirect(query('redirect_to'), project.siteUrl, project.redirectAllowList);
   try {
     const { user, token } = redeem(project, query('token'), query('type'));
+    if (isFirstOfTwo(project, token)) return redirect(303, withParameters(target, { message: firstOfTwo }, 'both'));
     if (token.pkce) {
       const startedAt = token.kind === 'magiclink' ? project.now() : token.sentAt;
-      const code = project.flows.issueCode(token.pkce, user.id, startedAt, 'otp');
+      const code = project.flows.issueCode(
+        token.pkce,
+        user.id,
+        startedAt,
+        token.kind === 'recovery' ? 'recovery' : 'otp',
+      );
       return redirect(303, withParameters(target, { code }, 'query'));
     }
     const session = await project.sessions.issue(user, { method: 'otp' });
@@ -45,6 +52,13 @@ export async function followMailLink(project: Project, { url }: StandInRequest):
     const parameters = isPkce ? errorParameters(error) : { ...errorParameters(error), sb: '' };
     return redirect(303, withParameters(target, parameters, isPkce ? 'both' : 'fragment'));
   }
+}
+
+/** GoTrue's own words. */
+const firstOfTwo = 'Confirmation link accepted. Please proceed to confirm link sent to the other email';
+
+function isFirstOfTwo({ mails }: Project, { userId, kind }: OneTimeToken): boolean {
+  return kind === 'email_change' && mails.hasOther(userId, kind);
 }
 
 /** GoTrue names an OAuth `error` for some statuses only; the code is always there. */
