@@ -1,4 +1,4 @@
-import { expiry, sessionOf, startRealApp, useRealApp } from '../support/application.ts';
+import { expiry, sessionOf, setSession, startRealApp, useRealApp } from '../support/application.ts';
 import type { RealApp } from '../support/application.ts';
 import { describeOwnGoTrue } from '../support/describe-with.ts';
 import { createSigningKey, retired } from '../support/gotrue.ts';
@@ -70,6 +70,21 @@ describeOwnGoTrue('signing keys', () => {
     // GoTrue: GET /user 403 {"code":"bad_jwt","message":"invalid JWT: unable to parse or verify signature, token is unverifiable: …"}
     expect((await back.getJson('/api/me')).status).toBe(200);
     expect(kidOf(back)).toBe('b');
+  });
+
+  it('are fetched once for a hundred tokens with made-up key ids', async () => {
+    const visitor = await real.app.signedIn(user);
+    const session = sessionOf(visitor);
+    real.project.proxy.passed.splice(0);
+    for (let turn = 0; turn < 100; turn += 1) {
+      const header = Buffer.from(JSON.stringify({ alg: 'ES256', kid: `made-up-${turn}` })).toString('base64url');
+      const forged = real.app.visitor();
+      const accessToken = session.access_token.replace(/^[^.]+/, header);
+      setSession(forged, { ...session, access_token: accessToken, refresh_token: `none${turn}`.padEnd(12, '0') });
+      expect((await forged.getJson('/auth/session')).status).not.toBe(200);
+    }
+    expect(real.project.proxy.to(jwks).length).toBeLessThanOrEqual(1);
+    expect(real.project.proxy.to('/token').length).toBeLessThanOrEqual(10);
   });
 
   it.each([

@@ -9,11 +9,11 @@ const faults: readonly (readonly [string, Fault])[] = [
   ['answers with a page', { status: 502, body: '<html>Bad gateway</html>' }],
   ['refuses connections', 'refused'],
   ['loses the answer', 'lost'],
-  ['is too slow', { delay: 3_000 }],
+  ['is too slow', { delay: 5_000 }],
 ];
 
 describeGoTrue('a gateway in trouble', () => {
-  const real = useRealApp({ options: { timeoutMs: 1_000 } });
+  const real = useRealApp({ options: { timeoutMs: 3_000 } });
   let user: User;
   beforeAll(async () => {
     user = await real.project.addUser();
@@ -46,7 +46,7 @@ describeGoTrue('a gateway in trouble', () => {
 
   it('that hides the keys at the start: 503, and signed in as soon as they can be fetched', async () => {
     const visitor = await real.app.signedIn(user);
-    const started = await startRealApp(real.project, { timeoutMs: 1_000 });
+    const started = await startRealApp(real.project, { timeoutMs: 3_000 });
     const elsewhere = started.visitor();
     visitor.cookies.forEach((value, name) => elsewhere.cookies.set(name, value));
     real.project.proxy.break(/./, { status: 503 });

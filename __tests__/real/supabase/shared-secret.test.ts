@@ -3,7 +3,7 @@ import { describeOwnGoTrue } from '../support/describe-with.ts';
 import type { User } from '../support/project.ts';
 
 describeOwnGoTrue('a project that signs with a shared secret', () => {
-  const real = useRealApp({ gotrue: { settings: { GOTRUE_JWT_EXP: '4' } }, options: { timeoutMs: 1_000 } });
+  const real = useRealApp({ gotrue: { settings: { GOTRUE_JWT_EXP: '4' } } });
   let user: User;
   beforeAll(async () => {
     user = await real.project.addUser();
