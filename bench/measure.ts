@@ -137,7 +137,7 @@ export async function measurePair(
   try {
     const over = await startMeasured(load, pair.over, fixtures);
     try {
-      // In turn from the beginning: whoever waited for the other to get warm would be cold again.
+      // In turn from the beginning: a server that waited for the other to get warm would be cold again.
       while (!variant.isWarm() || !over.isWarm()) await inReverse(variant, over);
       const measured: Round[] = [];
       while (measured.length < rounds) {

@@ -1,6 +1,6 @@
 import { express } from './express.js';
 
-/** Nothing but a handler that answers as all others do: with somebody's id. */
+/** Nothing but a handler that answers as all others do: with a user id. */
 function bare({ userId }) {
   const app = express();
   app.get('/', (_req, res) => void res.send(userId));

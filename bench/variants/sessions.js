@@ -19,7 +19,7 @@ function signedIn(content) {
   return { app, signInPath: '/sign-in' };
 }
 
-/** The same session as WorkOS' cookie holds: whoever is to refresh tokens has to keep them. */
+/** The same session as WorkOS' cookie holds: what refreshes tokens has to keep them. */
 export const expressSession = ({ b2bContent }) => signedIn(b2bContent);
 /** Nothing but who it is: no tokens, nothing to refresh or verify. */
 export const expressSessionUserId = ({ userId }) => signedIn({ user: { id: userId } });
