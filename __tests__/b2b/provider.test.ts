@@ -1,4 +1,6 @@
 import { WorkOS } from '@workos-inc/node';
+import { startB2bApp } from '../support/b2b-app.ts';
+import { closeAfterEach } from '../support/close-after-each.ts';
 import { createProvider } from '../../lib/b2b/provider.ts';
 import { readB2bOptions } from '../../lib/b2b/options.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/options.ts';
@@ -32,4 +34,18 @@ it('stops reading an answer that does not end', async () => {
   const provider = createProvider(readB2bOptions({ ...credentials, fetch: endless }, {}));
   await expect(provider.exchangeCode('code', 'verifier', {})).rejects.toThrow();
   expect(sent).toBeLessThan(2_000_000);
+});
+
+describe('a refresh', () => {
+  const closed = closeAfterEach();
+
+  it('tells WorkOS who asks, as a sign-in does', async () => {
+    const app = await closed(startB2bApp());
+    const visitor = await app.signedIn();
+    app.clock.advance(400_000);
+    app.workos.clearRequests();
+    await visitor.get('/api/me', { headers: { 'user-agent': 'Browser/1.0' } });
+    const [refresh] = app.workos.requests.filter(({ grantType }) => grantType === 'refresh_token');
+    expect(refresh?.body).toMatchObject({ ip_address: '127.0.0.1', user_agent: 'Browser/1.0' });
+  });
 });

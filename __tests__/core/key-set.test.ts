@@ -434,3 +434,21 @@ describe('what the issuer publishes', () => {
     });
   });
 });
+
+describe('a token that has just come from the issuer', () => {
+  it('has its key looked for after a second, while others wait for the cool-down', async () => {
+    const keySet = startKeySet();
+    await keySet.verify(sign(old, 'old'));
+    publish(old.jwk, next.jwk);
+    const token = await sign(next, 'next');
+    const byIssued = () => jwtVerify(token, keySet.ofIssued.getKey);
+    await expect(byIssued()).rejects.toMatchObject({ code: 'ERR_JWKS_NO_MATCHING_KEY' });
+    time += 999;
+    await expect(byIssued()).rejects.toMatchObject({ code: 'ERR_JWKS_NO_MATCHING_KEY' });
+    time += 1;
+    await expect(keySet.verify(token)).rejects.toMatchObject({ code: 'ERR_JWKS_NO_MATCHING_KEY' });
+    expect(fetches).toBe(1);
+    expect((await byIssued()).payload.sub).toBe('user_1');
+    expect(fetches).toBe(2);
+  });
+});

@@ -40,6 +40,15 @@ describe.each(adapters)('$name, once the provider has ended a session', ({ start
     expect(app.eventTypes().filter((type) => type === 'session_ended')).toHaveLength(1);
   });
 
+  it('reports the cookie once, however often a client brings it', async () => {
+    const visitor = await withRevokedSession();
+    const cookie = visitor.cookieHeader();
+    for (let time = 0; time < 5; time += 1) {
+      await send(new URL('/api/me', app.origin), { headers: { cookie, accept: 'application/json' } });
+    }
+    expect(app.eventTypes()).toEqual(['session_ended', 'session_rejected']);
+  });
+
   it('asks once for many requests at the same time, and signs all of them out', async () => {
     const visitor = await withRevokedSession();
     const answers = await Promise.all(Array.from({ length: 20 }, () => visitor.getJson('/api/me')));
@@ -51,5 +60,17 @@ describe.each(adapters)('$name, once the provider has ended a session', ({ start
     const visitor = await withRevokedSession();
     await visitor.getJson('/api/me');
     expect((await (await app.signedIn()).getJson('/api/me')).status).toBe(200);
+  });
+
+  it('leaves the new cookie alone where a request with the old one comes late', async () => {
+    const visitor = await app.signedIn();
+    const old = visitor.cookieHeader();
+    app.expireTokens();
+    app.forget();
+    expect((await visitor.getJson('/api/me')).setCookies).toHaveLength(1);
+    app.clock.advance(26_000);
+    const late = await send(new URL('/api/me', app.origin), { headers: { cookie: old, accept: 'application/json' } });
+    expect([late.status, late.setCookies]).toEqual([401, []]);
+    expect(app.eventTypes()).toEqual(['session_refreshed']);
   });
 });

@@ -199,7 +199,7 @@ describe('a sign-out while a renewal is under way', () => {
     const { app, visitNow, provider } = setUp((source) => ({
       source: {
         refresh: async (content) => {
-          const outcome = await source.refresh(content, new AbortController().signal);
+          const outcome = await source.refresh(content, new AbortController().signal, {});
           return outcome.kind === 'renewed'
             ? { kind: 'renewed', content: { ...outcome.content, sessionId: 'its next id' } }
             : outcome;

@@ -310,7 +310,11 @@ describe('tokens that were not verified', () => {
       sessionId: `of-${name}`,
     });
     const ask = (contents: readonly MemoryContent[], peer?: string) =>
-      app.resolver.resolve(contents.map((content) => `memory=${toCookie(content)}`).join('; '), unsent, peer);
+      app.resolver.resolve(
+        contents.map((content) => `memory=${toCookie(content)}`).join('; '),
+        unsent,
+        peer === undefined ? {} : { ipAddress: peer },
+      );
     return { ...app, made, ask };
   }
 

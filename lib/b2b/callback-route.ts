@@ -4,13 +4,13 @@ import { AuthError } from '../errors.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
-import { header, peerAddress } from '../http/request.ts';
+import { clientFacts } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
 import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 import { verdictReason } from '../session/session-source.ts';
-import type { SessionSource } from '../session/session-source.ts';
+import type { ClientFacts, SessionSource } from '../session/session-source.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
 import type { B2bSession } from '../types.ts';
 import { contentOf } from './content.ts';
@@ -21,7 +21,6 @@ import type { B2bSignIn, OnB2bSignIn } from './hook.ts';
 import { chooserReply, chosenOrganization, selectionOf } from './organizations.ts';
 import type { OrganizationSelection } from './organizations.ts';
 import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
-import type { ClientFacts } from './provider.ts';
 import { startFlow } from './sign-in-route.ts';
 import type { SignInParts } from './sign-in-route.ts';
 
@@ -131,7 +130,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     code: string,
     chosen: string | undefined,
   ): Promise<AuthenticationResponse> {
-    const client = clientFacts(exchange);
+    const client = clientFacts(exchange.req, exchange.peer);
     return selection === undefined || chosen === undefined
       ? parts.provider.exchangeCode(code, codeVerifier, client)
       : parts.provider.selectOrganization(selection.pendingAuthenticationToken, chosen, client);
@@ -143,7 +142,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     flow: Flow,
     work: () => Promise<AuthenticationResponse>,
   ): Promise<Outcome> {
-    const answer = await authenticate(work, flow.organizationId, clientFacts(exchange));
+    const answer = await authenticate(work, flow.organizationId, clientFacts(exchange.req, exchange.peer));
     if (answer.kind === 'selection') return answer;
     const content = contentOf(answer.response, Math.floor(parts.now() / 1000));
     const session = await verified(content);
@@ -233,13 +232,4 @@ function canComeAgain(failure: unknown, { selection }: Flow): boolean {
 
 function isOutage(failure: unknown): boolean {
   return failure instanceof AuthError && failure.code === 'provider_unavailable';
-}
-
-function clientFacts({ req }: Exchange): ClientFacts {
-  const ipAddress = peerAddress(req);
-  const userAgent = header(req, 'user-agent');
-  return {
-    ...(ipAddress === undefined ? {} : { ipAddress }),
-    ...(userAgent === undefined ? {} : { userAgent }),
-  };
 }

@@ -3,6 +3,7 @@ import type { AuthenticationResponse, WorkOS } from '@workos-inc/node';
 import { withDeadline } from '../core/deadline.ts';
 import { isRecord } from '../core/is-record.ts';
 import { maxAnswerBytes, readText } from '../core/read-text.ts';
+import type { ClientFacts } from '../session/session-source.ts';
 import type { B2bOptions } from './options.ts';
 
 export interface AuthorizationRequest {
@@ -17,12 +18,6 @@ export interface AuthorizationRequest {
   readonly invitationToken?: string;
 }
 
-/** Who signs in, for WorkOS' audit log and risk checks. */
-export interface ClientFacts {
-  readonly ipAddress?: string;
-  readonly userAgent?: string;
-}
-
 /** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */
 export interface Provider {
   createVerifier(): Promise<{ readonly codeVerifier: string; readonly codeChallenge: string }>;
@@ -34,8 +29,8 @@ export interface Provider {
     client: ClientFacts,
   ): Promise<AuthenticationResponse>;
   refresh(
-    refreshToken: string,
-    organizationId: string | undefined,
+    session: { readonly refreshToken: string; readonly organizationId?: string | undefined },
+    client: ClientFacts,
     signal: AbortSignal,
   ): Promise<AuthenticationResponse>;
   logoutUrl(sessionId: string, returnTo: string): Promise<string>;
@@ -103,13 +98,14 @@ export function createProvider(options: ProviderOptions): Provider {
         }),
       );
     },
-    refresh: async (refreshToken, organizationId, signal) => {
+    refresh: async ({ refreshToken, organizationId }, client, signal) => {
       const userManagement = await users();
       return deadlines.run(signal, () =>
         userManagement.authenticateWithRefreshToken({
           clientId,
           refreshToken,
           ...(organizationId === undefined ? {} : { organizationId }),
+          ...client,
         }),
       );
     },

@@ -41,14 +41,14 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
 
   async function verify(
     content: SealedContent,
-    _origin: TokenOrigin,
+    origin: TokenOrigin,
     token = readToken(content.accessToken),
   ): Promise<Verdict> {
     const { signedInAt } = content;
     const validUntil =
       sessionMaxAge === undefined || signedInAt === undefined ? undefined : (signedInAt + sessionMaxAge) * 1000;
     if (validUntil !== undefined && validUntil <= now()) return { kind: 'invalid', reason: 'session_max_age' };
-    const verdict = await verifyAccessToken(token, keySet, now);
+    const verdict = await verifyAccessToken(token, origin === 'provider' ? keySet.ofIssued : keySet, now);
     if (verdict.kind !== 'valid') return verdict;
     const { claims } = verdict;
     if (claims.sub !== content.user.id) return { kind: 'invalid', reason: 'subject' };
@@ -86,9 +86,9 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
     peek: createChunksFinder(cookieName),
     read,
     verify,
-    async refresh(content, signal) {
+    async refresh(content, signal, client) {
       try {
-        const response = await provider.refresh(content.refreshToken, content.organizationId, signal);
+        const response = await provider.refresh(content, client, signal);
         return { kind: 'renewed', content: renewedContent(response, content) };
       } catch (error) {
         if (error instanceof AuthError) throw error;

@@ -2,7 +2,7 @@ import type { CookieOptions } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
 import { withDeadline } from '../core/deadline.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
-import { outOfTime } from './calls.ts';
+import { forwarding, outOfTime } from './calls.ts';
 import type { BackendConnection } from './calls.ts';
 import { flowAttributes, verifierFlowId, verifierIds, verifierIn } from './flow-state.ts';
 import { createGateway } from './gateway.ts';
@@ -29,8 +29,14 @@ export interface AuthFlow {
   finishedWrites(): readonly CookieWrite[];
 }
 
+/** Whose flow it is: a request's cookies, and its address as far as the adapter knows it. */
+export interface FlowClient {
+  readonly cookies: RequestCookies;
+  readonly peer: string | undefined;
+}
+
 export type RunAuthFlow = <Result>(
-  cookies: RequestCookies,
+  client: FlowClient,
   work: (flow: AuthFlow) => Promise<Result>,
   /** Milliseconds; default: `timeoutMs`. */
   lifeMs?: number,
@@ -42,11 +48,11 @@ export function createAuthFlows(
   storageKey: string,
   sameSite: CookieAttributes['sameSite'],
 ): RunAuthFlow {
-  return async (cookies, work, lifeMs = connection.timeoutMs) => {
+  return async (client, work, lifeMs = connection.timeoutMs) => {
     // Before the clock starts: the budget is for the backend, not for loading the SDK.
     await import('@supabase/ssr');
     return withDeadline(
-      async (signal) => work(await openFlow(connection, storageKey, sameSite, cookies, signal)),
+      async (signal) => work(await openFlow(connection, storageKey, sameSite, client, signal)),
       lifeMs,
       outOfTime,
     );
@@ -57,14 +63,14 @@ async function openFlow(
   connection: BackendConnection,
   storageKey: string,
   sameSite: CookieAttributes['sameSite'],
-  cookies: RequestCookies,
+  visitor: FlowClient,
   signal: AbortSignal,
 ): Promise<AuthFlow> {
   const ssr = await import('@supabase/ssr');
-  const gateway = createGateway(connection.fetch, signal);
+  const gateway = createGateway(forwarding(connection, visitor.peer), signal);
   const isVerifier = (name: string): boolean => name.startsWith(`${storageKey}-`) && name.endsWith('-code-verifier');
   const stored = new Map<string, string>();
-  for (const [name, values] of cookies) {
+  for (const [name, values] of visitor.cookies) {
     const verifier = verifierIn(storageKey, name, values);
     if (verifier !== undefined) stored.set(name, verifier);
   }

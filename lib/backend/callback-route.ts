@@ -136,7 +136,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   ): Promise<Exchanged> {
     countTry(code);
     try {
-      return await runFlow(exchange.cookies, async (run) => {
+      return await runFlow(exchange, async (run) => {
         const options = flow === undefined ? undefined : { flowId: flow.id };
         const { session } = unwrap(run, await run.auth.exchangeCodeForSession(code, options), emit);
         const writes = run.finishedWrites();

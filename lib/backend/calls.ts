@@ -2,7 +2,7 @@ import type { SupabaseClient } from '@supabase/supabase-js';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
-import type { RefreshOutcome } from '../session/session-source.ts';
+import type { ClientFacts, RefreshOutcome } from '../session/session-source.ts';
 import { parseContent } from './content.ts';
 import type { StoredContent } from './content.ts';
 import { createGateway } from './gateway.ts';
@@ -15,13 +15,15 @@ export interface BackendConnection {
   readonly fetch: typeof globalThis.fetch;
   /** For all tries of one call, in milliseconds. */
   readonly timeoutMs: number;
+  /** Whether the backend is told the visitor's address, in `X-Forwarded-For`. */
+  readonly forwardClientAddress: boolean;
   readonly emit: Emit;
 }
 
 /** The calls to the backend that need no cookies. */
 export interface BackendCalls {
   /** Spends a refresh token. @throws {AuthError} `provider_unavailable` for whatever is not a definitive answer */
-  refresh(refreshToken: string, signal: AbortSignal): Promise<RefreshOutcome<StoredContent>>;
+  refresh(refreshToken: string, signal: AbortSignal, client?: ClientFacts): Promise<RefreshOutcome<StoredContent>>;
   /** What the backend says about a token. @throws {AuthError} `provider_unavailable` */
   introspect(accessToken: string): Promise<TokenWord>;
   /**
@@ -50,9 +52,10 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
 
   async function open(
     signal: AbortSignal,
+    address?: string,
   ): Promise<{ readonly auth: SupabaseClient['auth']; readonly gateway: Gateway }> {
     const { createClient } = await import('@supabase/supabase-js');
-    const gateway = createGateway(connection.fetch, signal);
+    const gateway = createGateway(forwarding(connection, address), signal);
     const { auth } = createClient(connection.url, connection.anonKey, {
       auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
       global: { fetch: gateway.fetch },
@@ -73,8 +76,8 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
   }
 
   return {
-    async refresh(refreshToken, signal) {
-      const { auth, gateway } = await open(signal);
+    async refresh(refreshToken, signal, client) {
+      const { auth, gateway } = await open(signal, client?.ipAddress);
       const { data, error } = await auth.refreshSession({ refresh_token: refreshToken });
       const answer = gateway.answer();
       if (answer.kind === 'unanswered') return { kind: 'unanswered', cause: answer.cause };
@@ -118,6 +121,22 @@ function refusalOf(answer: Answer): Exclude<TokenWord, 'accepted'> | undefined {
   // It has expired by GoTrue's clock, or it names a key that was withdrawn.
   if (code === 'bad_jwt') return 'stale';
   return sessionRefusals.has(code) ? 'refused' : undefined;
+}
+
+/**
+ * The connection's `fetch`, with the visitor's address where the project counts by it: every call comes from this server, so
+ * that all visitors would share one rate limit.
+ */
+export function forwarding(
+  { fetch, forwardClientAddress }: Pick<BackendConnection, 'fetch' | 'forwardClientAddress'>,
+  address: string | undefined,
+): typeof globalThis.fetch {
+  if (!forwardClientAddress || address === undefined) return fetch;
+  return (input, init) => {
+    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
+    headers.set('x-forwarded-for', address);
+    return fetch(input, { ...init, headers });
+  };
 }
 
 /** Tells the operators of what no visitor can mend: the project refuses this application's key, or is not there. */

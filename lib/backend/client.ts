@@ -10,6 +10,7 @@ import { keepPrivate } from '../http/headers.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
 import type { BackendSession, Session } from '../types.ts';
+import { forwarding } from './calls.ts';
 import type { BackendConnection } from './calls.ts';
 import type { StoredContent } from './content.ts';
 import { flowAttributes, verifierIn } from './flow-state.ts';
@@ -18,7 +19,7 @@ import type { BackendSource } from './source.ts';
 import { readToken } from '../core/token.ts';
 
 export interface UserClientParts {
-  readonly connection: Pick<BackendConnection, 'url' | 'anonKey' | 'fetch'>;
+  readonly connection: Pick<BackendConnection, 'url' | 'anonKey' | 'fetch' | 'forwardClientAddress'>;
   readonly cookie: SessionCookie;
   readonly source: BackendSource;
   readonly writer: SessionWriter<StoredContent>;
@@ -84,7 +85,7 @@ async function createUserClient(
   // Its own type and supabase-js' are too deep for the compiler to compare; they are the same class.
   const client: { readonly auth: object } = ssr.createServerClient(connection.url, connection.anonKey, {
     cookieOptions: { name: cookie.name },
-    global: { fetch: connection.fetch },
+    global: { fetch: forwarding(connection, mounted.peer) },
     cookies: {
       getAll: () => [...jar].map(([name, value]) => ({ name, value })),
       // It must never throw: the SDK also calls it from promises that nobody awaits, long after the response perhaps.

@@ -40,7 +40,7 @@ export function confirmRoute(parts: ConfirmParts): AuthRoute {
   const { views, runFlow, signIn, emit } = parts;
 
   async function confirm(exchange: Exchange, { tokenHash, type, returnTo }: Link): Promise<Reply> {
-    const { session } = await runFlow(exchange.cookies, async (flow) =>
+    const { session } = await runFlow(exchange, async (flow) =>
       unwrap(flow, await flow.auth.verifyOtp({ token_hash: tokenHash, type }), emit),
     );
     // A changed address wants both of its links opened; after the first there is no session yet.

@@ -37,7 +37,7 @@ export function loginRoute(
   async function withPassword(exchange: Exchange, fields: Fields, returnTo: string): Promise<Reply> {
     const { email, password, captchaToken } = readCredentials(fields);
     const ask = () =>
-      runFlow(exchange.cookies, async (flow) => {
+      runFlow(exchange, async (flow) => {
         const result = await flow.auth.signInWithPassword({ email, password, options: captchaOption(captchaToken) });
         return unwrap(flow, result, emit).session;
       });

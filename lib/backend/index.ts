@@ -59,7 +59,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   const source = createBackendSource({
     cookie,
     tokens,
-    refresh: (refreshToken, signal) => calls.refresh(refreshToken, signal),
+    refresh: (refreshToken, signal, client) => calls.refresh(refreshToken, signal, client),
   });
   const writer = createSessionWriter(source, emit);
   const resolver = createSessions(source, { ...settings, emit });

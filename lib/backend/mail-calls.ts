@@ -73,7 +73,7 @@ export function createMailCalls(parts: {
         return null;
       }
     };
-    const outcome = attempts.run(exchange.req, email, () => runFlow(exchange.cookies, call, callLifeMs), 'counts');
+    const outcome = attempts.run(exchange.req, email, () => runFlow(exchange, call, callLifeMs), 'counts');
     const isAnsweredEarly = sendsMail && mailAnswerMs > 0;
     const patience = isAnsweredEarly ? answerIsDue : wait(timeoutMs, undefined, { ref: false });
     const result = await Promise.race([outcome, patience.then(() => undefined)]);

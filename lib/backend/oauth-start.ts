@@ -28,7 +28,7 @@ export async function startOAuth(parts: OAuthStartParts, exchange: Exchange): Pr
   const provider = allowedProvider(query.get('provider') ?? settings.defaultProvider, settings);
   const returnTo = exchange.returnTo(query.get('returnTo'));
   const redirectTo = redirectUrl(exchange, settings);
-  const { url, writes } = await runFlow(exchange.cookies, async (flow) => {
+  const { url, writes } = await runFlow(exchange, async (flow) => {
     const { name, scopes } = provider;
     const options = { redirectTo, skipBrowserRedirect: false, ...(scopes === undefined ? {} : { scopes }) };
     // Supabase's type lists the providers of today; `custom:` ones and those of tomorrow work as well.

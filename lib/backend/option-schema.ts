@@ -149,6 +149,7 @@ export const backendSchema = v.strictObject({
   signOutScope: v.optional(v.picklist(['local', 'global'], "must be 'local' or 'global'"), 'local'),
   mailAnswerMs: v.optional(wholeNumber('milliseconds, or 0', 0, 10_000), 1_500),
   throttle: throttleEntry,
+  forwardClientAddress: v.optional(v.boolean('must be true or false'), false),
   clientAddress: v.optional(callback<(req: IncomingMessage) => string | undefined>('(req) => string | undefined')),
   onSignIn: v.optional(callback<OnBackendSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
 });

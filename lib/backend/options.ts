@@ -81,6 +81,11 @@ export interface BackendAuthOptions extends SharedAuthOptions {
   readonly mailAnswerMs?: number | undefined;
   /** Limits failed sign-ins before the backend is asked; `false` turns that off. */
   readonly throttle?: false | ThrottleOptions | undefined;
+  /**
+   * Whether Supabase is told the visitor's address in `X-Forwarded-For`. For a self-hosted project whose GoTrue counts by it
+   * (`GOTRUE_RATE_LIMIT_HEADER=X-Forwarded-For`); a hosted project ignores it. Default false.
+   */
+  readonly forwardClientAddress?: boolean | undefined;
   /** The visitor's address, for the throttle. Default: Express' `req.ip`, which follows `trust proxy`, else the socket's. */
   readonly clientAddress?: ((req: IncomingMessage) => string | undefined) | undefined;
   /** Runs once per sign-in or sign-up, before any cookie is stored. */

@@ -2,7 +2,7 @@ import { cookieBytes } from '../core/cookie-chunks.ts';
 import { isRecord } from '../core/is-record.ts';
 import { createSlot } from '../core/slot.ts';
 import { readToken } from '../core/token.ts';
-import type { RefreshOutcome, SessionSource, TokenOrigin, Verdict } from '../session/session-source.ts';
+import type { ClientFacts, RefreshOutcome, SessionSource, TokenOrigin, Verdict } from '../session/session-source.ts';
 import type { AccessTokenClaims, BackendSession, BackendUser } from '../types.ts';
 import { parseContentText, slimContent, storedOf } from './content.ts';
 import type { StoredContent } from './content.ts';
@@ -17,7 +17,11 @@ export interface BackendSource extends SessionSource<StoredContent> {
 export interface BackendSourceParts {
   readonly cookie: SessionCookie;
   readonly tokens: TokenVerifier;
-  readonly refresh: (refreshToken: string, signal: AbortSignal) => Promise<RefreshOutcome<StoredContent>>;
+  readonly refresh: (
+    refreshToken: string,
+    signal: AbortSignal,
+    client: ClientFacts,
+  ) => Promise<RefreshOutcome<StoredContent>>;
 }
 
 /** Supabase sessions in the cookies of @supabase/ssr. */
@@ -47,7 +51,7 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
       return candidates.length === 0 ? { kind: 'unreadable', reason: 'unreadable' } : { kind: 'stored', candidates };
     },
     verify,
-    refresh: (content, signal) => refresh(content.refresh_token, signal),
+    refresh: (content, signal, client) => refresh(content.refresh_token, signal, client),
     toStored: storedOf,
     serialize: (content) => JSON.stringify(content),
     deserialize: parseContentText,

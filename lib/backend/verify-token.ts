@@ -98,7 +98,9 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
       // What speaks against a token needs no proof, and an expired one must not be renewed either.
       const reason = claimProblem(token.claims, issuers);
       if (reason !== undefined) return { kind: 'invalid', reason };
-      return token.header['alg'] === 'HS256' ? verifyShared(token, origin) : verifyAccessToken(token, keySet, now);
+      return token.header['alg'] === 'HS256'
+        ? verifyShared(token, origin)
+        : verifyAccessToken(token, origin === 'provider' ? keySet.ofIssued : keySet, now);
     },
   };
 }

@@ -38,7 +38,11 @@ const algorithms = [
  * @param now milliseconds since the epoch
  * @throws {AuthError} `provider_unavailable` when only the issuer could tell and it cannot be reached
  */
-export async function verifyAccessToken(token: Token, keySet: KeySet, now: () => number): Promise<TokenVerdict> {
+export async function verifyAccessToken(
+  token: Token,
+  keySet: Omit<KeySet, 'ofIssued'>,
+  now: () => number,
+): Promise<TokenVerdict> {
   try {
     const isSigned = await checkInPlace(token, keySet);
     if (isSigned === undefined) return await verifyByJose(token.text, keySet.getKey, now());
@@ -57,7 +61,10 @@ export async function verifyAccessToken(token: Token, keySet: KeySet, now: () =>
 }
 
 /** Of the usual token, at half of what jose takes for it; `undefined` where jose has to say. */
-function checkInPlace({ header, signed }: Token, keySet: KeySet): ReturnType<KeySet['checkSignature']> {
+function checkInPlace(
+  { header, signed }: Token,
+  keySet: Pick<KeySet, 'checkSignature'>,
+): ReturnType<KeySet['checkSignature']> {
   return signed !== undefined && isPlainlySigned(header) ? keySet.checkSignature(header, signed) : undefined;
 }
 
@@ -103,7 +110,7 @@ function isDate(value: unknown): value is number | undefined {
  * Right after a rotation a token may name a key that was published since the keys were fetched. It is not invalid; it has to
  * wait until the cool-down lets them be fetched again. A token of the future names no key that there could be.
  */
-function mayBeNewerThanKeys({ claims: { iat } }: Token, keySet: KeySet, now: number): boolean {
+function mayBeNewerThanKeys({ claims: { iat } }: Token, keySet: Pick<KeySet, 'fetchedAt'>, now: number): boolean {
   const fetchedAt = keySet.fetchedAt();
   if (fetchedAt === undefined || typeof iat !== 'number') return false;
   return (iat + clockSkew) * 1000 >= fetchedAt && (iat - clockSkew) * 1000 <= now;

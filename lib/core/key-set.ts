@@ -54,6 +54,8 @@ export interface KeySet {
   isEmpty(): Promise<boolean>;
   /** When the held keys were fetched, in milliseconds since the epoch; `undefined` before the first fetch. */
   fetchedAt(): number | undefined;
+  /** The same for tokens that have just come from the issuer: no stranger's, so that the cool-down is one second. */
+  readonly ofIssued: Omit<KeySet, 'ofIssued'>;
 }
 
 interface Held extends JwksDocument {
@@ -124,9 +126,9 @@ export function createKeySet(options: KeySetOptions): KeySet {
     return elapsedMs < 0 || elapsedMs >= intervalMs;
   }
 
-  function mayFetch(): boolean {
+  function mayFetch(minIntervalMs = cooldownMs): boolean {
     if (failure) return hasElapsed(failure.at, backoffMs);
-    return held === undefined || hasElapsed(held.fetchedAt, cooldownMs);
+    return held === undefined || hasElapsed(held.fetchedAt, minIntervalMs);
   }
 
   function refetch(): Promise<Held> {
@@ -137,8 +139,8 @@ export function createKeySet(options: KeySetOptions): KeySet {
   }
 
   /** The newest keys that may be had now; during the back-off the failure is answered from memory. */
-  async function newest(): Promise<Held> {
-    if (!inFlight && !mayFetch()) {
+  async function newest(minIntervalMs = cooldownMs): Promise<Held> {
+    if (!inFlight && !mayFetch(minIntervalMs)) {
       if (failure) throw unavailable(failure);
       if (held) return held;
     }
@@ -157,14 +159,14 @@ export function createKeySet(options: KeySetOptions): KeySet {
     refetch().catch(() => undefined); // Reported by `onUnavailable`; the stale keys serve.
   }
 
-  async function findKey(header: JWSHeaderParameters): Promise<Found> {
+  async function findKey(header: JWSHeaderParameters, minIntervalMs: number): Promise<Found> {
     const known = await current();
     try {
       return { key: await known.getKey(header), keys: known };
     } catch (error) {
       if (joseCode(error) !== 'ERR_JWKS_NO_MATCHING_KEY') throw asOutcome(error);
     }
-    const fresh = await newest();
+    const fresh = await newest(minIntervalMs);
     try {
       return { key: await fresh.getKey(header), keys: fresh };
     } catch (error) {
@@ -176,19 +178,21 @@ export function createKeySet(options: KeySetOptions): KeySet {
     header: Token['header'],
     name: string,
     signed: SignedText,
+    minIntervalMs: number,
   ): Promise<boolean | undefined> {
-    const { key, keys } = await findKey(header);
+    const { key, keys } = await findKey(header, minIntervalMs);
     const check = createSignatureCheck(key);
     keys.checks.set(name, check);
     return check(signed);
   }
 
-  return {
-    getKey: async (header) => (await findKey(header)).key,
+  /** @param minIntervalMs least time from one fetch to the next for a key that is not known */
+  const lookUpsWith = (minIntervalMs: number): KeySet['ofIssued'] => ({
+    getKey: async (header) => (await findKey(header, minIntervalMs)).key,
     checkSignature(header, signed) {
       const name = JSON.stringify([header['alg'], header['kid']]);
       const known = held?.checks.get(name);
-      if (held === undefined || known === undefined) return checkByNewKey(header, name, signed);
+      if (held === undefined || known === undefined) return checkByNewKey(header, name, signed, minIntervalMs);
       renewAged(held);
       return known(signed);
     },
@@ -196,8 +200,13 @@ export function createKeySet(options: KeySetOptions): KeySet {
       return (await current()).isEmpty;
     },
     fetchedAt: () => held?.fetchedAt,
-  };
+  });
+
+  return { ...lookUpsWith(cooldownMs), ofIssued: lookUpsWith(Math.min(issuedCooldownMs, cooldownMs)) };
 }
+
+/** Milliseconds. Enough for the issuer's own caches, and too short for anyone to notice. */
+const issuedCooldownMs = 1_000;
 
 const aboutToken: readonly unknown[] = [
   'ERR_JWKS_NO_MATCHING_KEY',

@@ -87,7 +87,7 @@ async function* checkKeys(url: string, context: DoctorContext): AsyncGenerator<S
 /** A refresh token that nobody issued: WorkOS looks at the key first, and changes nothing. */
 async function checkApiKey(provider: Provider, { timeoutMs }: DoctorContext): Promise<Step> {
   const failure = await withDeadline(
-    (signal) => provider.refresh('express-auth-adapters-doctor', undefined, signal),
+    (signal) => provider.refresh({ refreshToken: 'express-auth-adapters-doctor' }, {}, signal),
     timeoutMs,
     () => new Error(`no answer within ${timeoutMs} ms`),
   ).then(

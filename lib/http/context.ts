@@ -7,7 +7,7 @@ import { createCookieJar } from './cookie-jar.ts';
 import type { CookieJar, Delivery } from './cookie-jar.ts';
 import type { Resolution } from '../session/resolve-session.ts';
 import { isHeadOpen, keepPrivate } from './headers.ts';
-import { peerAddress, protocolOf } from './request.ts';
+import { clientFacts, peerAddress, protocolOf } from './request.ts';
 import type { CookieWrite } from '../core/cookie-codec.ts';
 
 /** One adapter as one request meets it: its session is resolved once, on first need. */
@@ -59,7 +59,11 @@ export class MountedAdapter {
     const known = this.peek();
     if (known !== undefined) return known;
     const { resolver } = this.definition;
-    const resolution = await resolver.resolve(this.req.headers.cookie, () => !isHeadOpen(this.res), this.peer);
+    const resolution = await resolver.resolve(
+      this.req.headers.cookie,
+      () => !isHeadOpen(this.res),
+      clientFacts(this.req, this.peer),
+    );
     this.#deliver(resolution);
     this.#session = resolution.session ?? undefined;
     if (resolution.later !== undefined) void this.#deliverLater(resolution.later);

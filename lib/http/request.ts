@@ -2,6 +2,7 @@ import Negotiator from 'negotiator';
 import type { IncomingMessage } from 'node:http';
 import { sanitizeReturnTo } from '../core/return-to.ts';
 import { AuthError } from '../errors.ts';
+import type { ClientFacts } from '../session/session-source.ts';
 
 /** What Express adds to a request; absent under Connect and bare `node:http`. */
 export interface HostRequest extends IncomingMessage {
@@ -136,4 +137,13 @@ export function isPrefetch(req: IncomingMessage): boolean {
  */
 export function isSubresource(req: IncomingMessage): boolean {
   return header(req, 'sec-fetch-mode') === 'no-cors';
+}
+
+/** What a provider is told of who asks. */
+export function clientFacts(req: HostRequest, ipAddress: string | undefined): ClientFacts {
+  const userAgent = header(req, 'user-agent');
+  return {
+    ...(ipAddress === undefined ? {} : { ipAddress }),
+    ...(userAgent === undefined ? {} : { userAgent }),
+  };
 }

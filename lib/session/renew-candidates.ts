@@ -8,7 +8,7 @@ import type { EndedSessions } from './ended-sessions.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { RefreshCoordinator } from './refresh-coordinator.ts';
 import type { Renew, Renewal, Renewed } from './renew-session.ts';
-import type { Candidate, SessionSource } from './session-source.ts';
+import type { Candidate, ClientFacts, SessionSource } from './session-source.ts';
 import type { SessionWriter } from './session-writer.ts';
 
 /** What a request's cookies came to, and which cookies the response should carry. */
@@ -30,6 +30,7 @@ export interface Attempt {
   readonly cookieHeader: string;
   readonly cookies: RequestCookies;
   readonly isHeadSent: () => boolean;
+  readonly client: ClientFacts;
   readonly allowance: Allowance;
   readonly deadline: Deadline;
   /** Why candidates could not be judged; while there is one, nothing is cleared. */
@@ -76,12 +77,13 @@ export type RenewFirst<Content> = (
 
 export function createRenewAhead<Content>(parts: CandidateRenewalParts<Content>): RenewAhead<Content> {
   const { source, coordinator, renew, now, refreshWindowMs } = parts;
-  return async (candidate, session, { isHeadSent, cookies }) => {
+  return async (candidate, session, attempt) => {
+    const { isHeadSent, cookies } = attempt;
     const alive: Resolution = { session, cookies: [] };
     if (refreshWindowMs === 0 || renewalDueAt(session.claims, refreshWindowMs) > now()) return alive;
     const key = refreshKey(source.adapter, candidate);
     const renewed = async (): Promise<Resolution | undefined> => {
-      const renewal = await renew(candidate, isHeadSent);
+      const renewal = await renew(candidate, attempt);
       return renewal.kind === 'renewed' ? resolutionOf(parts, renewal, cookies) : undefined;
     };
     // Whatever else the provider says, the token at hand is still good; its own expiry will ask again.
@@ -103,12 +105,10 @@ export function createRenewFirst<Content>(parts: CandidateRenewalParts<Content>)
    * A token that was not verified is renewed within the allowance. The session id that it names may be anyone's, so it ends
    * nothing and no event repeats it.
    */
-  function renewWithin(
-    { candidate, isVerified }: Renewable<Content>,
-    { isHeadSent, allowance }: Attempt,
-  ): Promise<Renewal<Content>> {
-    if (isVerified) return renew(candidate, isHeadSent);
-    const renewal = (): Promise<Renewal<Content>> => renew({ ...candidate, sessionId: undefined }, isHeadSent);
+  function renewWithin({ candidate, isVerified }: Renewable<Content>, attempt: Attempt): Promise<Renewal<Content>> {
+    if (isVerified) return renew(candidate, attempt);
+    const { isHeadSent, allowance } = attempt;
+    const renewal = (): Promise<Renewal<Content>> => renew({ ...candidate, sessionId: undefined }, attempt);
     if (isHeadSent() || coordinator.knows(refreshKey(source.adapter, candidate))) return renewal();
     return allowance.spend(candidate.token?.text ?? candidate.cookie, renewal, ({ kind }) => kind === 'renewed');
   }

@@ -2,13 +2,14 @@ import { createBoundedMap } from '../core/bounded-map.ts';
 import { isRenewalUrgent } from '../core/access-token.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
+import { sessionKey } from './ended-sessions.ts';
 import type { Ending } from './ended-sessions.ts';
 import { causeOf } from './events.ts';
 import type { Emit } from './events.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { RefreshCoordinator, SettledRefresh } from './refresh-coordinator.ts';
 import { verdictReason } from './session-source.ts';
-import type { SessionSource, StoredSession, Verdict } from './session-source.ts';
+import type { ClientFacts, SessionSource, StoredSession, Verdict } from './session-source.ts';
 import type { SessionWriter } from './session-writer.ts';
 
 /** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
@@ -18,6 +19,9 @@ const finalAfterMs = 10 * 60_000;
 const finalStatuses: readonly number[] = [400, 403, 404];
 const refusalMemoryMs = 24 * 60 * 60_000;
 const maxRefusals = 10_000;
+/** Longer than any request is under way. */
+const newestMs = 10 * 60_000;
+const maxNewest = 20_000;
 
 export interface Renewed<Content> {
   readonly kind: 'renewed';
@@ -39,6 +43,13 @@ interface Old<Content> {
   readonly answer?: Renewed<Content>;
 }
 
+interface HopFrom<Content> {
+  readonly first: StoredSession<Content>;
+  readonly current: StoredSession<Content>;
+  readonly keys: readonly string[];
+  readonly client: ClientFacts;
+}
+
 type Hop<Content> = Exclude<Renewal<Content>, { kind: 'skipped' }> | Old<Content>;
 
 export interface RenewalParts<Content> {
@@ -55,16 +66,22 @@ export interface RenewalParts<Content> {
 /**
  * Renews an expired session: one call per token, its answer followed through whatever was renewed since.
  *
- * @param isHeadSent whether it is too late to send cookies; then no token is spent
  * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
  */
-export type Renew<Content> = (stored: StoredSession<Content>, isHeadSent: () => boolean) => Promise<Renewal<Content>>;
+export type Renew<Content> = (stored: StoredSession<Content>, request: RenewalRequest) => Promise<Renewal<Content>>;
+
+/** The request that a renewal is for. */
+export interface RenewalRequest {
+  /** Whether it is too late to send cookies; then no token is spent. */
+  readonly isHeadSent: () => boolean;
+  readonly client: ClientFacts;
+}
 
 export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Content> {
   const { source, coordinator, emit } = parts;
   const hop = createHop(parts);
 
-  return async function renew(stored: StoredSession<Content>, isHeadSent: () => boolean): Promise<Renewal<Content>> {
+  return async function renew(stored: StoredSession<Content>, request: RenewalRequest): Promise<Renewal<Content>> {
     const keys: string[] = [];
     let current = stored;
     /** Old, but good where the provider has nothing better. */
@@ -72,13 +89,13 @@ export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Conten
     for (let hops = 0; hops < maxHops; hops += 1) {
       const key = refreshKey(source.adapter, current);
       keys.push(key);
-      if (isHeadSent() && !coordinator.knows(key)) {
+      if (request.isHeadSent() && !coordinator.knows(key)) {
         if (best !== undefined) return best;
         emit({ type: 'refresh_skipped', reason: 'headers_sent' });
         return { kind: 'skipped' };
       }
       try {
-        const found = await hop(stored, current, [...keys]);
+        const found = await hop({ first: stored, current, keys: [...keys], client: request.client });
         if (found.kind !== 'old') return found;
         current = found.next;
         best = found.answer;
@@ -96,20 +113,21 @@ export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Conten
 function createHop<Content>(parts: RenewalParts<Content>) {
   const { source, coordinator, writer, endingOf, verify, emit, now } = parts;
   const refresh = createRefresh(source, now);
+  /** The newest token of each session that was renewed here lately, by the session. */
+  const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
 
   async function endingOfEither(one: string | undefined, other: string | undefined): Promise<Ending | undefined> {
     return (await endingOf(one)) ?? (one === other ? undefined : await endingOf(other));
   }
 
-  return async function hop(
-    first: StoredSession<Content>,
-    current: StoredSession<Content>,
-    keys: readonly string[],
-  ): Promise<Hop<Content>> {
+  return async function hop({ first, current, keys, client }: HopFrom<Content>): Promise<Hop<Content>> {
     const { content } = current;
     const key = refreshKey(source.adapter, current);
-    const { settled, isNew } = await coordinator.run(key, (signal) => refresh(key, content, signal));
+    const { settled, isNew } = await coordinator.run(key, (signal) => refresh(key, content, signal, client));
     if (settled.kind === 'ended') {
+      const latest = current.sessionId === undefined ? undefined : newest.get(sessionKey(current.sessionId));
+      // A straggler with a token that was renewed here since: its browser has a newer one, and the session goes on.
+      if (latest !== undefined && latest !== key) return { kind: 'ended', reason: 'superseded' };
       if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
       return settled;
     }
@@ -124,6 +142,7 @@ function createHop<Content>(parts: RenewalParts<Content>) {
     const verdict = await verify(next);
     if (verdict.kind === 'live') {
       const { session } = verdict;
+      if (next.sessionId !== undefined) newest.set(sessionKey(next.sessionId), refreshKey(source.adapter, next));
       if (isNew) {
         const { id: userId } = session.user;
         await writer.fits(renewed, userId);
@@ -148,7 +167,7 @@ function createHop<Content>(parts: RenewalParts<Content>) {
 function createRefresh<Content>(
   source: SessionSource<Content>,
   now: () => number,
-): (key: string, content: Content, signal: AbortSignal) => Promise<SettledRefresh> {
+): (key: string, content: Content, signal: AbortSignal, client: ClientFacts) => Promise<SettledRefresh> {
   /** Since when a token has met a code that is not known to end sessions. */
   const refusals = createBoundedMap<Refusal>({ max: maxRefusals, ttlMs: refusalMemoryMs, now });
 
@@ -160,10 +179,10 @@ function createRefresh<Content>(
     return false;
   }
 
-  return async (key, content, signal) => {
-    let outcome = await source.refresh(content, signal);
+  return async (key, content, signal, client) => {
+    let outcome = await source.refresh(content, signal, client);
     // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
-    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await source.refresh(content, signal);
+    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await source.refresh(content, signal, client);
     switch (outcome.kind) {
       case 'renewed':
         return { kind: 'renewed', text: source.serialize(outcome.content) };

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { createBoundedMap } from '../core/bounded-map.ts';
 import { isRenewalUrgent, renewalDueAt, urgentWindowMs } from '../core/access-token.ts';
 import { parseCookies } from '../core/cookie-codec.ts';
 import { raceDeadline } from '../core/deadline.ts';
@@ -14,7 +16,15 @@ import type { RefreshCoordinator, SharedCoordinator } from './refresh-coordinato
 import { createRenew } from './renew-session.ts';
 import { createRenewAhead, createRenewFirst, nobody } from './renew-candidates.ts';
 import type { Attempt, Renewable, Resolution } from './renew-candidates.ts';
-import type { Candidate, ReadOutcome, SessionSource, StoredSession, TokenOrigin, Verdict } from './session-source.ts';
+import type {
+  Candidate,
+  ClientFacts,
+  ReadOutcome,
+  SessionSource,
+  StoredSession,
+  TokenOrigin,
+  Verdict,
+} from './session-source.ts';
 import { createSessionWriter } from './session-writer.ts';
 import type { VerifiedSessions } from './verified-sessions.ts';
 
@@ -27,10 +37,10 @@ export interface SessionResolver<Content> extends SessionEnds<Content> {
    * Verify, else refresh, else end.
    *
    * @param isHeadSent whether it is too late to send cookies; then no token is spent
-   * @param peer the address that calls for tokens that were not verified count under
+   * @param client who asks; its address is what calls for tokens that were not verified count under
    * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
    */
-  resolve(cookieHeader: string | undefined, isHeadSent: () => boolean, peer?: string): Promise<Resolution>;
+  resolve(cookieHeader: string | undefined, isHeadSent: () => boolean, client?: ClientFacts): Promise<Resolution>;
 }
 
 export interface SessionResolverParts<Content> {
@@ -51,6 +61,9 @@ export interface SessionResolverParts<Content> {
 
 /** How long a verified session is taken for alive before the shared tombstones are asked again. */
 const sharedRecheckMs = 5_000;
+/** How long a rejected cookie is not reported again. */
+const rejectedMs = 10 * 60_000;
+const maxRejected = 10_000;
 
 export function createSessionResolver<Content>(parts: SessionResolverParts<Content>): SessionResolver<Content> {
   const { source, coordinator, shared, ended, verified, allowanceOf, emit, now, refreshWindowMs, timeoutMs } = parts;
@@ -62,6 +75,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
   const renewalParts = { source, coordinator, writer, ended, renew, now, refreshWindowMs };
   const renewAhead = createRenewAhead(renewalParts);
   const renewFirst = createRenewFirst(renewalParts);
+  const rejected = createBoundedMap<true>({ max: maxRejected, ttlMs: rejectedMs, now });
   const windowMs = Math.max(refreshWindowMs, urgentWindowMs);
 
   async function verify({ content, token }: StoredSession<Content>, origin: TokenOrigin): Promise<Verdict> {
@@ -118,6 +132,17 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     return [...renewable, ...unverified];
   }
 
+  /** A client that keeps a dead cookie is news once, not with every request. */
+  function reportOnce(read: Exclude<ReadOutcome<Content>, { kind: 'none' }>, { cookieHeader, reason }: Attempt): void {
+    const cookies = read.kind === 'stored' ? read.candidates.map(({ cookie }) => cookie) : [];
+    const rest = cookies.length === 0 ? [source.peek(cookieHeader) ?? cookieHeader] : cookies;
+    const key = createHash('sha256')
+      .update([reason, ...rest].join('\n'))
+      .digest('base64url');
+    if (!rejected.has(key)) emit({ type: 'session_rejected', reason });
+    rejected.set(key, true);
+  }
+
   async function judge(read: Exclude<ReadOutcome<Content>, { kind: 'none' }>, attempt: Attempt): Promise<Resolution> {
     const found = await verifyEach(read.kind === 'stored' ? read.candidates : [], attempt);
     if ('session' in found) return found;
@@ -125,24 +150,24 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     if (renewed !== undefined) return renewed;
     const { outages, reason, cookies } = attempt;
     if (outages.length > 0) throw outages[0];
-    if (reason === 'replaced') return nobody;
-    emit({ type: 'session_rejected', reason });
+    if (reason === 'replaced' || reason === 'superseded') return nobody;
+    reportOnce(read, attempt);
     const isKept = read.kind === 'unreadable' && read.isKept === true;
     return isKept ? nobody : { session: null, cookies: source.clear(cookies) };
   }
 
-  const resolve: SessionResolver<Content>['resolve'] = async (cookieHeader, isHeadSent, peer) => {
+  const resolve: SessionResolver<Content>['resolve'] = async (cookieHeader, isHeadSent, client = {}) => {
     if (cookieHeader === undefined) return nobody;
     const cookies = parseCookies(cookieHeader);
     const read = await source.read(cookies);
     if (read.kind === 'none') return nobody;
     const reason = read.kind === 'unreadable' ? read.reason : 'unknown';
-    const allowance = allowanceOf(peer);
+    const allowance = allowanceOf(client.ipAddress);
     let attempt: Attempt | undefined;
     try {
       return await raceDeadline(
         (deadline) => {
-          attempt = { cookieHeader, cookies, isHeadSent, allowance, deadline, outages: [], reason };
+          attempt = { cookieHeader, cookies, isHeadSent, client, allowance, deadline, outages: [], reason };
           return judge(read, attempt);
         },
         timeoutMs,

@@ -41,6 +41,12 @@ export type Verdict =
   | { readonly kind: 'unverifiable' }
   | { readonly kind: 'invalid'; readonly reason: string };
 
+/** Who a request comes from, as far as the provider is told: for its audit log, its risk checks and its rate limits. */
+export interface ClientFacts {
+  readonly ipAddress?: string;
+  readonly userAgent?: string;
+}
+
 /** Where a token came from: from the provider just now, or from a request, with what that may ask of the provider. */
 export type TokenOrigin = 'provider' | Allowance;
 
@@ -83,7 +89,7 @@ export interface SessionSource<Content> {
    */
   verify(content: Content, origin: TokenOrigin, token?: Token): Promise<Verdict>;
   /** One call to the provider within `signal`'s deadline. Throws AuthError `provider_unavailable` or `provider_refused`. */
-  refresh(content: Content, signal: AbortSignal): Promise<RefreshOutcome<Content>>;
+  refresh(content: Content, signal: AbortSignal, client: ClientFacts): Promise<RefreshOutcome<Content>>;
   /** The stored form of freshly issued tokens. */
   toStored(content: Content): StoredSession<Content>;
   /** `content` as it travels between processes, and back; `undefined` for what is not the adapter's own. */

@@ -1,0 +1,32 @@
+import { ada, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp } from '../support/backend-app.ts';
+
+let app: BackendApp;
+afterEach(() => app.close());
+
+const calls = () => app.supabase.requests.filter(({ endpoint }) => endpoint !== 'jwks');
+const addressesTold = (): unknown[] => calls().map(({ headers }) => headers['x-forwarded-for']);
+
+async function signInAndRenew(forwardClientAddress?: boolean): Promise<void> {
+  app = await startBackendApp({
+    options: {
+      clientAddress: () => '203.0.113.7',
+      ...(forwardClientAddress === undefined ? {} : { forwardClientAddress }),
+    },
+  });
+  const visitor = app.visitor();
+  await visitor.postJson('/auth/login', ada);
+  app.clock.advance(61 * 60_000);
+  expect((await visitor.getJson('/notes')).status).toBe(200);
+  expect(calls().map(({ endpoint }) => endpoint)).toEqual(['password', 'refresh', 'rest']);
+}
+
+it('tells Supabase the visitor’s address with forwardClientAddress, wherever that counts', async () => {
+  await signInAndRenew(true);
+  expect(addressesTold()).toEqual(['203.0.113.7', '203.0.113.7', '203.0.113.7']);
+});
+
+it('tells Supabase no address by default', async () => {
+  await signInAndRenew();
+  expect(addressesTold()).toEqual([undefined, undefined, undefined]);
+});
