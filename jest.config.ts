@@ -1,5 +1,10 @@
 import type { Config } from 'jest';
 
+/** The folder of another Express than the installed one; see tools/peers.js. */
+const { TEST_EXPRESS: peer, TEST_HOST: host } = process.env;
+/** An application on Express 4 has that one alone, so the adapters use it, too. */
+const peerNames = host === 'Express 4' ? '^express4?$' : '^express$';
+
 const config: Config = {
   testEnvironment: 'node',
   // A busy machine is no failure; what hangs still ends.
@@ -18,6 +23,7 @@ const config: Config = {
   ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
+    ...(peer === undefined ? {} : { [peerNames]: peer }),
     '^express-auth-adapters$': '<rootDir>/lib/index.ts',
     '^express-auth-adapters/(.*)$': '<rootDir>/lib/$1/index.ts',
     // TypeScript's emit turns './x.ts' into './x.js'; the sources are still called './x.ts'.

@@ -6,11 +6,13 @@ import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { isSafeMountPath } from '../../lib/http/request.ts';
 import { sendRaw } from '../support/raw-socket.ts';
 import { serve } from '../support/servers.ts';
+import { hostNames } from '../support/variant.ts';
+import type { HostName } from '../support/variant.ts';
 
 const options: B2bAuthOptions = { clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'x'.repeat(32) };
 
 /** Every way to mount at a path that the request has a say in. */
-const mounts: readonly (readonly [string, string | RegExp, () => express.Express])[] = [
+const mounts: readonly (readonly [HostName, string | RegExp, () => express.Express])[] = [
   ['Express 5', '/*tenant/app', express],
   ['Express 5', '/{*tenant}', express],
   ['Express 5', '/:tenant', express],
@@ -36,32 +38,35 @@ const targets = [
   '//login',
 ];
 
-it.each(mounts)('on %s, mounted at %s, no target leads elsewhere', async (_version, path, create) => {
-  const app = create();
-  const answered: express.RequestHandler = (_req, res) => void res.send('ok');
-  app.use(path, b2bAuth(options) as express.RequestHandler, requireSession(), answered);
-  const server = await serve(app);
-  try {
-    for (const method of ['GET', 'POST']) {
-      for (const target of targets) {
-        const { status, head } = await sendRaw(
-          server.port,
-          `${method} ${target} HTTP/1.1\r\nHost: app.example\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
-        );
-        const [, location] = /^location: (.*?)\r?$/im.exec(head) ?? [];
-        const { origin } = new URL(
-          location?.replaceAll(/%5c/gi, '\\').replaceAll(/%2f/gi, '/') ?? '/',
-          'http://app.example',
-        );
-        const isHome = origin === 'http://app.example' || origin.endsWith('workos.com');
-        expect([method, target, location, isHome]).toEqual([method, target, location, true]);
-        expect([target, status < 500 && status >= 200]).toEqual([target, true]);
+it.each(mounts.filter(([name]) => hostNames.includes(name)))(
+  'on %s, mounted at %s, no target leads elsewhere',
+  async (_version, path, create) => {
+    const app = create();
+    const answered: express.RequestHandler = (_req, res) => void res.send('ok');
+    app.use(path, b2bAuth(options) as express.RequestHandler, requireSession(), answered);
+    const server = await serve(app);
+    try {
+      for (const method of ['GET', 'POST']) {
+        for (const target of targets) {
+          const { status, head } = await sendRaw(
+            server.port,
+            `${method} ${target} HTTP/1.1\r\nHost: app.example\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+          );
+          const [, location] = /^location: (.*?)\r?$/im.exec(head) ?? [];
+          const { origin } = new URL(
+            location?.replaceAll(/%5c/gi, '\\').replaceAll(/%2f/gi, '/') ?? '/',
+            'http://app.example',
+          );
+          const isHome = origin === 'http://app.example' || origin.endsWith('workos.com');
+          expect([method, target, location, isHome]).toEqual([method, target, location, true]);
+          expect([target, status < 500 && status >= 200]).toEqual([target, true]);
+        }
       }
+    } finally {
+      await server.close();
     }
-  } finally {
-    await server.close();
-  }
-});
+  },
+);
 
 it('a mount path is safe only where every URL below it stays here', () => {
   const piece = fc.constantFrom(

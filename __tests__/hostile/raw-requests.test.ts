@@ -199,7 +199,7 @@ describe.each(
           await survives(line);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: Number(process.env['RAW_REQUEST_RUNS'] ?? 300) },
     );
   });
 });
