@@ -41,7 +41,7 @@ function sealWith(parts: {
 /** No blank: no cookie has one, and iron-session overlooks it inside a MAC. */
 const character = fc.constantFrom('*', '~', '.', '-', '_', '=', '0', '1', '9', 'A', 'Z', 'a', 'z', 'é', '%');
 
-/** A change that a cookie could suffer on its way, or at somebody's hands. */
+/** A change that a cookie could suffer on its way, or by intent. */
 const mutation = fc.oneof(
   fc.record({ kind: fc.constant('replace' as const), at: fc.nat(), by: character }),
   fc.record({ kind: fc.constant('insert' as const), at: fc.nat(), by: character }),

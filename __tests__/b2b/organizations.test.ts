@@ -96,7 +96,7 @@ describe('the option organizationId', () => {
   ])('refuses, before the hook, who comes back with %s', async (_name, user) => {
     app.workos.users.set(user.id, user);
     const visitor = strict.visitor();
-    // WorkOS' emulator ignores the parameter as this does: who comes back is whoever was signed in there.
+    // WorkOS' emulator ignores the parameter as this does: the user who comes back is the one signed in there.
     const asked = new URL((await visitor.get('/login')).location);
     asked.searchParams.delete('organization_id');
     const refused = await visitor.get((await app.workos.authorize(asked, { user })).href);

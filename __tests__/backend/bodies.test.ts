@@ -25,7 +25,7 @@ describe('what a body may be', () => {
     ['a field that is no text', json, '{"email":{"a":1},"password":["b"]}', 400],
     ['an inherited field', json, '{"__proto__":{"email":"a@b.example","password":"c"}}', 400],
     ['a field twice', form, 'email=a@b.example&email=c@d.example&password=x', 400],
-    ['no address', json, '{"email":"nobody","password":"x"}', 400],
+    ['no address', json, '{"email":"unknown","password":"x"}', 400],
     ['a line break in the address', json, '{"email":"a@b.example\\nBcc: c@d.example","password":"x"}', 400],
     ['nothing', json, '', 400],
   ])('%s is refused', (_what, type, body, status) => expectRefused(type, body, status));

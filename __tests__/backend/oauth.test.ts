@@ -198,7 +198,7 @@ describe('the callback', () => {
     const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
     app.supabase.fail('pkce', 503, 1);
     expect((await visitor.get(callback)).status).toBe(503);
-    // Whose code it was, nobody can tell.
+    // Whose code it was cannot be known.
     expect((await visitor.get(callback)).headers.location).toBe('/auth/login');
     expect((await visitor.get(other)).headers.location).toBe('/other');
   });

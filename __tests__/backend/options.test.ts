@@ -45,8 +45,8 @@ describe('the key', () => {
     ['a personal access token', () => `sbp_${randomBytes(20).toString('hex')}`],
     ['a service-role key', () => jwt({ role: 'service_role' })],
     ['an administrator’s key', () => jwt({ role: 'supabase_admin' })],
-    ['a user’s access token', () => jwt({ role: 'authenticated', sub: 'somebody' })],
-    ['a user’s access token', () => jwt({ role: 'anon', sub: 'somebody' })],
+    ['a user’s access token', () => jwt({ role: 'authenticated', sub: 'user' })],
+    ['a user’s access token', () => jwt({ role: 'anon', sub: 'user' })],
     ['a user’s access token', () => jwt({ role: 'anon', session_id: 'a-session' })],
     ['a key of an unknown kind', () => jwt({ role: ['anon', 'service_role'] })],
     ['a key of an unknown kind', () => jwt({ iss: 'supabase' })],
@@ -96,12 +96,12 @@ describe('options', () => {
   });
 
   it('are all checked before anything is said, each problem with its option and variables', () => {
-    const options = { providers: ['GitHub'], colour: 'red', pages: { signIn: 'sign-in' } } as BackendAuthOptions;
+    const options = { providers: ['GitHub'], color: 'red', pages: { signIn: 'sign-in' } } as BackendAuthOptions;
     const problems = problemsOf(options);
     const text = problems.join('\n');
     expect(text).toContain('url (env BAAS_URL or NEXT_PUBLIC_BAAS_URL) is missing: the URL of a Supabase project');
     expect(text).toMatch(/anonKey \(env BAAS_ANON_KEY or .*\) is missing: the publishable key/);
-    expect(text).toContain('colour is not an option');
+    expect(text).toContain('color is not an option');
     expect(text).toContain('providers.0');
     expect(text).toContain('pages.signIn');
     expect(problems).toHaveLength(5);
@@ -111,7 +111,7 @@ describe('options', () => {
     [{ loginPath: '/auth/session' }, 'loginPath'],
     [{ providers: ['github', { name: 'github' }] }, 'twice'],
     [{ pages: { signIn: '/auth/login' } }, 'pages.signIn is loginPath itself'],
-    [{ pages: { text: { colour: 'red' } as never } }, 'pages.text.colour'],
+    [{ pages: { text: { color: 'red' } as never } }, 'pages.text.color'],
     [{ callbackUrl: '/auth/callback' }, 'callbackUrl'],
     [{ url: 'https://user:secret@host.example' }, 'url'],
     [{ signOutScope: 'others' as 'local' }, 'signOutScope'],

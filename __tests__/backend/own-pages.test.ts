@@ -26,7 +26,7 @@ describeAtRoot('with pages of the application’s own', () => {
     expect([failed.status, failed.headers.location]).toEqual([303, '/welcome?from=auth&error=invalid_credentials']);
     const meant = await postForm(app.visitor(), '/auth/login', { ...wrong, returnTo: '/account' });
     expect(meant.headers.location).toBe('/welcome?from=auth&error=invalid_credentials&returnTo=%2Faccount');
-    const taken = await postForm(app.visitor(), '/auth/signup', { email: 'nobody', password: 'x' });
+    const taken = await postForm(app.visitor(), '/auth/signup', { email: 'unknown', password: 'x' });
     expect([taken.status, taken.headers.location]).toEqual([303, '/join?error=invalid_request']);
   });
 
@@ -39,7 +39,7 @@ describeAtRoot('with pages of the application’s own', () => {
 it.each([
   [{ password: 'x' }, 'The e-mail address is missing.'],
   [{ email: '  ', password: 'x' }, 'The e-mail address is missing.'],
-  [{ email: 'nobody', password: 'x' }, 'The e-mail address is not valid.'],
+  [{ email: 'unknown', password: 'x' }, 'The e-mail address is not valid.'],
   [{ email: ada.email }, 'The password is missing.'],
   [{ email: ada.email, password: '' }, 'The password is missing.'],
 ])('does not ask the backend about %j, and says what is missing', async (fields, message) => {

@@ -40,7 +40,7 @@ describe('POST /auth/login', () => {
     await start();
     const visitor = app.visitor();
     const wrong = await visitor.postJson('/auth/login', { ...ada, password: 'wrong' });
-    const unknown = await visitor.postJson('/auth/login', { email: 'nobody@example.com', password: 'wrong' });
+    const unknown = await visitor.postJson('/auth/login', { email: 'unknown@example.com', password: 'wrong' });
     expect(wrong.status).toBe(401);
     expect(wrong.json.error).toMatchObject({ status: 401, code: 'invalid_credentials' });
     expect(unknown.text).toBe(wrong.text);

@@ -78,7 +78,7 @@ describe('failed sign-ins', () => {
     await start();
     const headers = { 'x-forwarded-for': '203.0.113.7' };
     for (let index = 0; index < 110; index += 1) {
-      expect((await guess(`nobody${index}@example.com`, headers)).status).toBe(401);
+      expect((await guess(`unknown${index}@example.com`, headers)).status).toBe(401);
     }
     expect(app.eventTypes().filter((type) => type === 'configuration_warning')).toHaveLength(1);
   });

@@ -11,7 +11,7 @@ const minutes = 60_000;
 const hs256 = { standIn: { algorithm: 'HS256' as const } };
 const seconds = (): number => Math.floor(app.clock.now() / 1000);
 
-/** A cookie with a token that nobody signed, of the form that the project would sign. */
+/** A cookie with an unsigned token, of the form that the project would sign. */
 async function madeUp(claims: Readonly<Record<string, unknown>> = {}): Promise<string> {
   const whole = {
     iss: `${app.supabase.url}/auth/v1`,
@@ -91,7 +91,7 @@ describe('a project with signing keys', () => {
     await app.supabase.rotateKeys({ keepOld: true });
     app.clock.advance(3601 * 1000);
     await app.supabase.rotateKeys({ keepOld: false });
-    // Somebody's new token makes the keys be fetched.
+    // Another user's new token makes the keys be fetched.
     app.clock.advance(31_000);
     await app.signedIn();
     app.clock.advance(31_000);

@@ -98,7 +98,7 @@ async function whoIsThere(): Promise<Who> {
 }
 
 const both: Who = { b2b: demoUsers.personal.email, backend: ada.email };
-const nobody: Who = { b2b: undefined, backend: undefined };
+const signedOut: Who = { b2b: undefined, backend: undefined };
 
 /** Shows the attacker's page, and waits until what it does has been answered. */
 async function visit(origin: string, html: string, until: string): Promise<void> {
@@ -129,7 +129,7 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
       ['a form that signs up', () => submitted('/auth/signup', { ...eve, email: 'mallory@example.com' })],
     ])('by %s signs no one in', async (_name, html) => {
       await visit(origin(), html(), '/auth/');
-      expect(await whoIsThere()).toEqual(nobody);
+      expect(await whoIsThere()).toEqual(signedOut);
       expect(await page.locator('body').innerText()).toContain('another site');
       expect(answered.some(({ method, url }) => method === 'POST' && url.startsWith('/auth/'))).toBe(true);
     });
@@ -138,7 +138,7 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
       const script = (type: string): string =>
         `fetch('${app.origin}/auth/login', { method: 'POST', mode: 'no-cors', credentials: 'include', headers: { 'content-type': '${type}' }, body: ${JSON.stringify(JSON.stringify(eve))} })`;
       await visit(origin(), `<script>${script('text/plain')}</script>`, '/auth/login');
-      expect(await whoIsThere()).toEqual(nobody);
+      expect(await whoIsThere()).toEqual(signedOut);
     });
 
     it('never replaces a visitor’s session by another user’s', async () => {
@@ -178,7 +178,7 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
           `<link rel=prefetch href="${url}">`,
         ]) {
           await visit(origin(), html, 'callback');
-          expect(await whoIsThere()).toEqual(nobody);
+          expect(await whoIsThere()).toEqual(signedOut);
         }
         expect(codesAsked()).toBe(before);
       });
@@ -189,7 +189,7 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
           await page.goto(start, { waitUntil: 'commit' });
         }
         await visit(origin(), `<script>location = ${JSON.stringify(await attackersCallback())}</script>`, 'callback');
-        expect(await whoIsThere()).toEqual(nobody);
+        expect(await whoIsThere()).toEqual(signedOut);
       });
 
       it('leaves a signed-in user alone', async () => {

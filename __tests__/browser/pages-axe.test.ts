@@ -158,9 +158,9 @@ describe('with the keyboard alone', () => {
     ['sign-in', 'email'],
     ['sign-in, wrong password', 'password'],
     ['sign-in, throttled', 'password'],
-    ['sign-in, e-mail missing', 'email'],
+    ['sign-in, email missing', 'email'],
     ['sign-in, unconfirmed', 'Send the mail again'],
-    ['sign-up, e-mail malformed', 'email'],
+    ['sign-up, email malformed', 'email'],
     ['sign-up, weak password', 'password'],
   ])('%s starts at %s', async (name, start) => {
     await withPage({ viewport: desk }, async (page) => {

@@ -29,7 +29,7 @@ export async function compiled(): Promise<unknown[]> {
   await backend.login({ body: { email: 'ada@example.com', password: 'p', returnTo: '/account' } });
   await backend.logout({ body: { returnTo: '/bye' }, signal: AbortSignal.timeout(1000) });
 
-  // @ts-expect-error e-mail and password are needed
+  // @ts-expect-error email and password are needed
   await backend.login({ body: { email: 'ada@example.com' } });
   // @ts-expect-error a body is needed
   await backend.signup();

@@ -24,11 +24,11 @@ it('lists exactly the dependencies, each with its reason and the license that it
     ...page.matchAll(/^\| \[([^\]]+)\]\(https:\/\/www\.npmjs\.com[^|]+\| ([^|]+?) +\| +(\S[^|]+?) +\|$/gm),
   ];
   expect(listed.map(([, name]) => name).sort()).toEqual(Object.keys(needed).sort());
-  for (const [, name = '', licence] of listed) expect([name, licence]).toEqual([name, licenceOf(name)]);
+  for (const [, name = '', license] of listed) expect([name, license]).toEqual([name, licenseOf(name)]);
 });
 
 /** Not every package exports its package.json. */
-function licenceOf(name: string): unknown {
+function licenseOf(name: string): unknown {
   for (const folder of require.resolve.paths(name) ?? []) {
     try {
       return (JSON.parse(readFileSync(`${folder}/${name}/package.json`, 'utf8')) as { license?: unknown }).license;

@@ -18,7 +18,7 @@ it('ends with 0 and readable marks where nothing is wrong', async () => {
   expect(stdout).toContain('Supabase (backendAuth)\n');
   expect(stdout).toContain('  ok       The key is a publishable key\n');
   expect(stdout).toMatch(/no problems, \w+ warnings?\n$/);
-  // A pipe gets neither colour nor lines that are erased again.
+  // A pipe gets neither color nor lines that are erased again.
   expect(stdout).not.toMatch(/[\u001B\r]|…  /);
 });
 

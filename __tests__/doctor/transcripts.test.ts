@@ -144,7 +144,7 @@ async function reportOf({ env, answers, ...options }: Transcript): Promise<strin
   return `${words.join('\n')}\n`;
 }
 
-/** The words matter: they are all that somebody has whose sign-in does not work. */
+/** The words matter: users whose sign-in does not work have nothing else. */
 it.each(Object.entries(transcripts))('says of %s what is written down for it', async (name, transcript) => {
   const written = new URL(`transcripts/${name.replaceAll(/[ ,]+/g, '-')}.txt`, import.meta.url);
   expect(await reportOf(transcript)).toBe(readFileSync(written, 'utf8'));

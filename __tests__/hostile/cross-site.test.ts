@@ -39,7 +39,7 @@ describe('a POST', () => {
   ];
   const routes = ['/logout', '/auth/login', '/auth/signup', '/auth/logout', '/auth/resend', '/auth/confirm'];
 
-  /** The rule: a trusted origin passes; else Sec-Fetch-Site decides; else Origin; else nobody says where it comes from. */
+  /** The rule: a trusted origin passes; else Sec-Fetch-Site decides; else Origin; else its origin is unknown. */
   function isWelcome(site: string | undefined, origin: string | undefined): boolean {
     if (origin === sister) return true;
     if (site !== undefined) return site === 'same-origin' || site === 'none';

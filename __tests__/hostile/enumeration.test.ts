@@ -119,9 +119,9 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     await start({ standIn: { autoconfirm: false } });
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
     const send: Send = (email) => post('/auth/resend', { email });
-    const nobody = await observed(send, unknown);
+    const forUnknown = await observed(send, unknown);
     for (const email of [ada.email, 'new@example.com', 'new@example.com']) {
-      expect(await observed(send, email)).toEqual(nobody);
+      expect(await observed(send, email)).toEqual(forUnknown);
     }
   });
 

@@ -216,7 +216,7 @@ async function backendWays(): Promise<void> {
   await visitor.get('/auth/session');
 }
 
-/** What a secret looks like wherever somebody might have put it. */
+/** What a secret looks like wherever code might have put it. */
 function guisesOf(secret: string): string[] {
   const escaped = secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   const base64 = Buffer.from(secret).toString('base64').replaceAll('=', '');

@@ -71,7 +71,7 @@ describeAtRoot('an appBaseUrl with a path, which a proxy takes off every request
     const page = await visitor.get('/auth/login?returnTo=/shop/a');
     expect(page.text).toContain('action="/shop/auth/login"');
     expect(page.text).toContain('href="/shop/auth/signup');
-    const email = { email: 'nobody@example.com', password: 'wrong horse battery' };
+    const email = { email: 'unknown@example.com', password: 'wrong horse battery' };
     expect((await visitor.postJson('/auth/logout', email)).json).toEqual({ redirectTo: '/shop/' });
     await backend.close();
   });

@@ -33,7 +33,7 @@ afterAll(async () => {
   await provider.close();
 });
 
-/** As if the organization had given somebody this many permissions. */
+/** As if the organization had given a user this many permissions. */
 function withPermissions(count: number): void {
   const permissions = Array.from({ length: count }, (_, index) => `resource-${index}:read-and-write`);
   app.workos.switches.extraClaims = { permissions };

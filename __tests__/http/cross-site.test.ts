@@ -39,7 +39,7 @@ describe('a request that changes something', () => {
     ['from another site', site('cross-site', 'https://evil.example')],
     ['from another site that hides its origin', site('cross-site')],
     ['from a sibling host', site('same-site', 'https://blog.app.example')],
-    ['of whose site the browser says what nobody knows', site('other', own)],
+    ['of whose site the browser says an unknown word', site('other', own)],
     ['from another origin, as an older browser tells', { origin: 'https://evil.example' }],
     ['from a hidden origin, as an older browser tells', { origin: 'null' }],
   ])('%s is refused', (_what, headers) => {
@@ -57,7 +57,7 @@ describe('a request that changes something', () => {
 
 describe('a GET that changes something', () => {
   it.each<[string, IncomingHttpHeaders]>([
-    ['somebody goes there', { 'sec-fetch-mode': 'navigate', ...site('cross-site') }],
+    ['a user goes there', { 'sec-fetch-mode': 'navigate', ...site('cross-site') }],
     ['an own script asks', { 'sec-fetch-mode': 'cors', ...site('same-origin', own) }],
     ['a script of one’s own origin asks', { 'sec-fetch-mode': 'cors', ...site('cross-site', trusted) }],
     ['no browser is involved', { origin: 'https://evil.example' }],

@@ -331,7 +331,7 @@ describe('a public request', () => {
     provider.clock.advance(400_000);
     app.workos.clearRequests();
     app.events.length = 0;
-    // Each of these would be refreshed, or cleared, by whoever looked at it.
+    // Each of these would be refreshed, or cleared, by any code that looked at it.
     for (const cookie of [visitor.cookieHeader(), 'b2b-session=rubbish', 'b2b-session.0=a; b2b-session.1=b']) {
       for (const path of ['/', '/nothing', '/dash', '/api/public']) {
         const answer = await app.visitor().get(path, { headers: { cookie } });

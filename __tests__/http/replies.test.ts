@@ -34,7 +34,7 @@ beforeAll(async () => {
       });
       root.get('/late', (req, res, next) => {
         res.write('early ');
-        getSession(req).then((session) => res.end(session === null ? 'nobody' : 'somebody'), next);
+        getSession(req).then((session) => res.end(session === null ? 'signed out' : 'signed in'), next);
       });
     },
   });
@@ -327,7 +327,7 @@ it('spends no token once the head is sent', async () => {
   const visitor = await app.signedIn();
   provider.clock.advance(400_000);
   app.workos.clearRequests();
-  expect((await visitor.get('/late')).text).toBe('early nobody');
+  expect((await visitor.get('/late')).text).toBe('early signed out');
   expect(app.workos.tokenCalls).toBe(0);
   expect(app.events.at(-1)).toEqual({ adapter: 'b2b', type: 'refresh_skipped', reason: 'headers_sent' });
   expect((await visitor.getJson('/auth/session')).status).toBe(200);

@@ -11,18 +11,18 @@ function addHandlers(app: Host): void {
   app.get('/head-first', (req, res, next) => {
     res.writeHead(200, { 'content-type': 'text/plain' });
     res.write('first ');
-    getSession(req).then((session) => res.end(session === null ? 'nobody' : 'somebody'), next);
+    getSession(req).then((session) => res.end(session === null ? 'signed out' : 'signed in'), next);
   });
   app.get('/meanwhile', (req, res, next) => {
     const asked = getSession(req);
     res.writeHead(200, { 'content-type': 'text/plain' });
     res.write('first ');
-    asked.then((session) => res.end(session === null ? 'nobody' : 'somebody'), next);
+    asked.then((session) => res.end(session === null ? 'signed out' : 'signed in'), next);
   });
   app.get('/stream', (req, res, next) => {
     getSession(req).then((session) => {
       res.writeHead(200, { 'content-type': 'text/plain', 'set-cookie': 'own=1', 'cache-control': 'public' });
-      res.write(session === null ? 'nobody ' : 'somebody ');
+      res.write(session === null ? 'signed out ' : 'signed in ');
       res.end('end');
     }, next);
   });
@@ -62,7 +62,7 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
   it('spends no token for a handler that asks too late, and says so', async () => {
     const visitor = await withExpiredToken();
     const late = await visitor.get('/head-first');
-    expect([late.status, late.text, late.setCookies]).toEqual([200, 'first nobody', []]);
+    expect([late.status, late.text, late.setCookies]).toEqual([200, 'first signed out', []]);
     expect(app.eventTypes()).toEqual(['refresh_skipped']);
     expect(app.refreshes()).toEqual([]);
     expect((await visitor.getJson('/api/me')).status).toBe(200);
@@ -70,7 +70,7 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
 
   it('still shows a handler that asks late a session that is valid', async () => {
     const visitor = await app.signedIn();
-    expect((await visitor.get('/head-first')).text).toBe('first somebody');
+    expect((await visitor.get('/head-first')).text).toBe('first signed in');
   });
 
   it('keeps the tokens for the next request where the head overtook the refresh', async () => {
@@ -92,7 +92,7 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
   it('puts the cookie into a head that the handler writes itself, and keeps the response out of caches', async () => {
     const visitor = await withExpiredToken();
     const streamed = await visitor.get('/stream');
-    expect(streamed.text).toBe('somebody end');
+    expect(streamed.text).toBe('signed in end');
     expect(streamed.setCookies).toHaveLength(2);
     expect(streamed.setCookies[0]).toBe('own=1');
     expect(streamed.headers['cache-control']).toBe('private, no-store');

@@ -79,7 +79,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** The cookie of somebody who signed in a while ago. */
+/** The cookie of a user who signed in a while ago. */
 async function createCookie(accessTokenTtlSeconds = -60): Promise<string> {
   const issued = await workos.issueSession({ user: demoUsers.personal, accessTokenTtlSeconds });
   const { accessToken, refreshToken, user } = issued;

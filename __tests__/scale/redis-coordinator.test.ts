@@ -60,7 +60,7 @@ function createGate<T>() {
   return { passed, open, fail };
 }
 
-/** Until somebody holds a lock, by which a refresh shows that it has begun. */
+/** Until a process holds a lock, by which a refresh shows that it has begun. */
 async function untilLocked(): Promise<void> {
   while ((await admin.keys('*:lock')).length === 0) await pass(2);
 }

@@ -163,10 +163,10 @@ describe('a network', () => {
   it('is closed after a hundred failures on whatever accounts', async () => {
     await failOnMany(100, home);
     jest.advanceTimersByTime(60_000);
-    const error = await refusal('somebody@example.com');
+    const error = await refusal('someone@example.com');
     expect(error?.retryAfter).toBe(14 * 60);
     expect(events).toEqual([{ type: 'throttled', scope: 'network' }]);
-    expect(await refusal('somebody@example.com', elsewhere)).toBeUndefined();
+    expect(await refusal('someone@example.com', elsewhere)).toBeUndefined();
   });
 
   it('is one /64 for IPv6, and IPv4 in whatever clothes', async () => {

@@ -29,7 +29,7 @@ export async function launchBrowser(): Promise<TestBrowser> {
   return {
     newContext: async (options) => {
       const context = await browser.newContext(options);
-      // A missing element shall fail its own test, not run into jest's limit for all of them.
+      // A missing element must fail its own test, not run into jest's limit for all of them.
       context.setDefaultTimeout(5_000);
       return context;
     },

@@ -50,7 +50,7 @@ export function everyPageState(): Readonly<Record<string, Reply>> {
     'sign-in, plain': signInPage({ ...signInView, providers: [], brand: {} }),
     'sign-in, wrong password': signInPage({ ...rejected, error: failure('invalid_credentials') }),
     'sign-in, throttled': signInPage({ ...rejected, status: 429, error: failure('rate_limited', { retryAfter: 700 }) }),
-    'sign-in, e-mail missing': signInPage({
+    'sign-in, email missing': signInPage({
       ...rejected,
       email: '',
       error: { message: text.emailMissing, field: 'email' },
@@ -58,7 +58,7 @@ export function everyPageState(): Readonly<Record<string, Reply>> {
     'sign-in, unconfirmed': signInPage({ ...rejected, error: failure('email_not_confirmed'), offerResend: true }),
     'sign-in, after sign-out': signInPage({ ...signInView, notice: 'signed_out' }),
     'sign-up': signUpPage(signUpView),
-    'sign-up, e-mail malformed': signUpPage({
+    'sign-up, email malformed': signUpPage({
       ...signUpView,
       email: 'ada@',
       error: { message: text.emailInvalid, field: 'email' },

@@ -54,7 +54,7 @@ function expressHost(app: express.Express, createRouter: () => express.Router, r
   };
 }
 
-/** Neither methods nor exact paths are known here: whoever needs them asks the request. */
+/** Neither methods nor exact paths are known here: handlers that need them ask the request. */
 function plainHost(create: () => HandlerList): Host {
   const list = create();
   const addRoute = (paths: Paths, handlers: readonly Handler[], isMine: (req: http.IncomingMessage) => boolean) =>

@@ -18,7 +18,7 @@ const isParsed = variant.front === 'parsers' || variant.front === 'everything';
 export const itWithoutParsers = only(!isParsed, it);
 export const describeWithoutParsers = only(!isParsed, describe);
 
-/** For what is about http, or about headers that nobody vouches for. */
+/** For what is about http, or about headers from an untrusted peer. */
 export const itWithoutProxy = only(!variant.isProxied, it);
 
 /** For places that the application names itself, which the mapping of a prefix does not see. */

@@ -58,7 +58,7 @@ describe('signing in with a password', () => {
     ],
     ['an unconfirmed user', {}, { email: 'new@example.com', password: 'long enough' }, 400, 'email_not_confirmed'],
     ['a banned user', {}, { email: 'bad@example.com', password: 'long enough' }, 400, 'user_banned'],
-    ['e-mail switched off', { emailProviderDisabled: true }, ada, 422, 'email_provider_disabled'],
+    ['email switched off', { emailProviderDisabled: true }, ada, 422, 'email_provider_disabled'],
     ['a missing captcha', { captchaToken: 'solved' }, ada, 400, 'captcha_failed'],
     [
       'a wrong captcha',
@@ -163,8 +163,8 @@ describe('signing up', () => {
 
   it.each<[string, SupabaseStandInOptions, object, number, string]>([
     ['closed sign-up', { signupDisabled: true }, ada, 422, 'signup_disabled'],
-    ['closed e-mail sign-up', { emailProviderDisabled: true }, ada, 400, 'email_provider_disabled'],
-    ['a malformed address', {}, { ...ada, email: 'nobody' }, 400, 'validation_failed'],
+    ['closed email sign-up', { emailProviderDisabled: true }, ada, 400, 'email_provider_disabled'],
+    ['a malformed address', {}, { ...ada, email: 'unknown' }, 400, 'validation_failed'],
     ['no password', {}, { ...ada, password: '' }, 400, 'validation_failed'],
     ['a password of 73 bytes', {}, { ...ada, password: 'ä'.repeat(36) + 'x' }, 400, 'validation_failed'],
     [
@@ -194,7 +194,7 @@ describe('signing up', () => {
   it('resends to an unconfirmed address, and answers the same for any other', async () => {
     await start({ mailFrequency: 0 });
     project.addUser({ ...ada, confirmed: false });
-    for (const email of [ada.email, 'nobody@example.com']) {
+    for (const email of [ada.email, 'unknown@example.com']) {
       expect((await client().auth.resend({ type: 'signup', email })).error).toBeNull();
     }
     expect(project.mails).toMatchObject([{ kind: 'signup', to: ada.email }]);

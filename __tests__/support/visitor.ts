@@ -82,7 +82,7 @@ export function createVisitor(origin: string): Visitor {
   };
 }
 
-/** One request over a connection of its own. Whoever asks for https meets a proxy that ends TLS and says so. */
+/** One request over a connection of its own. For https it plays the proxy that ends TLS and says so. */
 export function send(target: URL, { method = 'GET', headers = {}, body }: Ask): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const isProxied = target.protocol === 'https:';

@@ -112,7 +112,7 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
         const family = familyOf(used.sessionId);
         const active = family.find((token) => !token.revoked);
         if (switches.reuse === 'parent' && active?.parent === name) return toJson(user, active);
-        // A spent token in somebody's hands means that it was stolen: nobody goes on with this family.
+        // A spent token that comes again was stolen: its whole family ends.
         for (const token of family) token.revoked = true;
         throw new GoTrueError(400, 'refresh_token_already_used', 'Invalid Refresh Token: Already Used');
       }

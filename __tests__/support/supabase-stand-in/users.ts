@@ -99,7 +99,7 @@ export function userJson(user: User): UserJson {
   };
 }
 
-/** What GoTrue answers when the address belongs to somebody already: a user who does not exist, without identities. */
+/** What GoTrue answers when the address belongs to a user already: a user who does not exist, without identities. */
 export function obfuscatedUserJson(email: string, at: string, metadata: Record<string, unknown>): UserJson {
   return {
     id: randomUUID(),

@@ -36,7 +36,7 @@ export function settings({ switches }: Project): Reply {
   });
 }
 
-/** `GET /rest/v1/notes`: the rows of whoever the bearer token speaks for, and none for the key alone. */
+/** `GET /rest/v1/notes`: the rows of the bearer token's user, and none for the key alone. */
 export async function notes({ keys, notes: rows, publishableKey }: Project, request: StandInRequest): Promise<Reply> {
   const bearer = bearerOf(request.headers);
   if (bearer === '' || bearer === publishableKey) return json(200, []);

@@ -7,7 +7,7 @@ export function consentPage(provider: string, email: string): string {
 <title>Stand-in for ${escape(provider)}</title>
 <h1>Stand-in for ${escape(provider)}</h1>
 <form method="post">
-  <label>E-mail <input name="email" type="email" value="${escape(email)}"></label>
+  <label>Email <input name="email" type="email" value="${escape(email)}"></label>
   <button name="decision" value="approve">Continue</button>
   <button name="decision" value="deny">Deny</button>
 </form>

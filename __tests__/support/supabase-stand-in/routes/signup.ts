@@ -34,7 +34,7 @@ export async function signup(project: Project, request: StandInRequest): Promise
   }
   // The hook is asked about new users only; GoTrue's code for its refusal, with the hook's own text.
   if (!existing && switches.newUsersRefused) throw new GoTrueError(403, 'unknown', 'Only for members of the choir.');
-  // The password of an address that waits for its confirmation stays what it was: nobody has proven anything yet.
+  // The password of an address that waits for its confirmation stays what it was: the address is not proven yet.
   const user = existing ?? users.add({ email, password, confirmed: false, metadata: recordField(body, 'data') });
   // "user_metadata":{"email":"…","email_verified":false,"phone_verified":false,"sub":"…"}, also without any data
   if (!existing)
