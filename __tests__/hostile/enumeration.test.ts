@@ -20,7 +20,10 @@ const unknown = 'ida@example.com';
 
 /** Everything that an answer tells, with what the visitor typed, the time, and random values of a known length blotted out. */
 function told(answer: Answer, email: string): unknown {
-  const headers = Object.entries(answer.headers).filter(([name]) => name !== 'date' && name !== 'set-cookie');
+  const headers = Object.entries(answer.headers)
+    .filter(([name]) => name !== 'date' && name !== 'set-cookie')
+    // In minutes: the limiter counts real seconds, and one may pass between two answers.
+    .map(([name, value]) => [name, name === 'retry-after' ? Math.ceil(Number(value) / 60) : value]);
   return {
     status: answer.status,
     headers,
