@@ -140,11 +140,13 @@ describe('a cookie in another’s place', () => {
     const visitor = app.visitor();
     await visitor.get('/login');
     await visitor.get('/auth/login?provider=github');
-    expect([...visitor.cookies.keys()].map((name) => name.split('-flow-')[0])).toContain(backend.name);
+    expect([...visitor.cookies.keys()].map((name) => name.replace('__Host-', '').split('-flow-')[0])).toContain(
+      backend.name,
+    );
     expect(visitor.cookies.size).toBeGreaterThan(2);
     for (const [name, value] of visitor.cookies) {
       // What was sealed with our password stays, whatever it is.
-      const isSealed = name.startsWith('b2b-session-flow-');
+      const isSealed = name.includes('b2b-session-flow-');
       expectSignedOutAndCleared(await ask(b2b, `${b2b.name}=${value}`), isSealed ? [] : [b2b.name]);
       expectSignedOutAndCleared(await ask(backend, `${backend.name}=${value}`), [backend.name]);
     }

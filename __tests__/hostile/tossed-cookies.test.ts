@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { startBothApp } from '../support/both-app.ts';
 import type { BothApp } from '../support/both-app.ts';
+import { flowPrefix } from '../support/variant.ts';
 import type { Answer } from '../support/visitor.ts';
 
 /** What a page on a sibling domain can do: add cookies for the whole site, in front of the good ones or behind them. */
@@ -14,7 +15,7 @@ afterAll(() => app.close());
 const storageKey = 'sb-127-auth-token';
 const flowId = (index: number): string => index.toString(16).padStart(32, '0');
 const verifierCookie = (index: number, value = encoded('"verifier"')): string =>
-  `${storageKey}-flow-${flowId(index)}-code-verifier=${value}`;
+  `${flowPrefix}${storageKey}-flow-${flowId(index)}-code-verifier=${value}`;
 const encoded = (text: string): string => `base64-${Buffer.from(text).toString('base64url')}`;
 
 const get = (path: string, cookie: string): Promise<Answer> => app.visitor().get(path, { headers: { cookie } });
@@ -53,7 +54,7 @@ describe('cookies without number', () => {
   it.each([
     ['chunks', '/auth/session', many((index) => `${storageKey}.${index}`)],
     ['chunks', '/b2b/session', many((index) => `b2b-session.${index}`)],
-    ['flows', '/login', many((index) => `b2b-session-flow-${String(index).padStart(16, '0')}`)],
+    ['flows', '/login', many((index) => `${flowPrefix}b2b-session-flow-${String(index).padStart(16, '0')}`)],
   ])('get twenty deletions at most (%s at %s)', async (_what, path, cookie) => {
     const answer = await get(path, cookie);
     expect(answer.status).toBeLessThan(500);

@@ -29,6 +29,7 @@ function createDefinition(change: Partial<AdapterDefinition> = {}): AdapterDefin
     loginPath: '/login',
     stylesheetPath: '/auth/pages.css',
     guardStatusForForms: 303,
+    cookieName: 'session',
     cookieOptions: { path: '/', sameSite: 'lax', httpOnly: true, maxAge: undefined },
     appBaseUrl: undefined,
     trustedOrigins: [],

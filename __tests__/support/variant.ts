@@ -38,6 +38,8 @@ export const prefixMapping = variant.prefix === '' ? undefined : createPrefixMap
 
 /** What a cookie has besides its own attributes where the visitor sees https. */
 export const protocolAttributes: readonly string[] = variant.isProxied ? ['Secure'] : [];
+/** Before the names of the cookies of a sign-in under way. */
+export const flowPrefix = variant.isProxied ? '__Host-' : '';
 export const privateCookie = variant.isProxied ? /; HttpOnly; Secure; SameSite=Lax$/ : /; HttpOnly; SameSite=Lax$/;
 
 function oneOf<Name extends string>(known: readonly Name[], name: string): Name {

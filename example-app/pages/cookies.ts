@@ -19,7 +19,7 @@ interface CookieKind {
 /** In this order: the first pattern that fits explains a cookie. */
 const kinds: readonly CookieKind[] = [
   {
-    pattern: /^b2b-session-flow-[0-9a-f]+$/,
+    pattern: /^(?:__Host-)?b2b-session-flow-[0-9a-f]+$/,
     name: 'b2b-session-flow-…',
     adapter: 'B2B',
     what: 'One sign-in that is under way: state, PKCE verifier and the page to come back to, sealed. Each tab has its own.',
@@ -33,7 +33,7 @@ const kinds: readonly CookieKind[] = [
     life: 'up to 400 days; the session inside may end sooner',
   },
   {
-    pattern: /^sb-.+-auth-token(?:-flows?(?:-.+)?)?-(?:code-verifier|state)$/,
+    pattern: /^(?:__Host-)?sb-.+-auth-token(?:-flows?(?:-.+)?)?-(?:code-verifier|state)$/,
     name: 'sb-…-auth-token-flow-…',
     adapter: 'Backend',
     what: 'One sign-in through a provider or an email that is in progress: PKCE verifiers, which ones are open, and the page to come back to.',

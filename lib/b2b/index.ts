@@ -35,7 +35,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
   const emit = createEmit('b2b', settings.onEvent, explain, now);
   if (settings.isFallbackPassword) announceFallback(emit);
 
-  const cookieOptions = cookieAttributes(settings.cookieOptions);
+  const cookieOptions = cookieAttributes(settings.cookieOptions, settings.cookieName);
   const { cookieName, clientId, timeoutMs, fetch } = settings;
   const provider = createProvider(settings);
   const seal = createSeal(settings.passwords);
@@ -73,6 +73,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       loginPath: settings.loginPath,
       stylesheetPath: settings.stylesheetPath,
       guardStatusForForms: 307,
+      cookieName,
       cookieOptions,
       appBaseUrl: settings.appBaseUrl,
       trustedOrigins: settings.trustedOrigins,

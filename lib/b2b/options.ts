@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import * as v from 'valibot';
+import { cookiePrefixProblems } from '../http/host-cookies.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
 import { callback, cookieEntries, pageUrl, routePath, sharedEntries, text } from '../http/shared-options.ts';
 import type { CookieOptions, SharedAuthOptions } from '../http/shared-options.ts';
@@ -174,12 +175,14 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
       env: b2bVariables,
       sdks: ['@workos-inc/node'],
       paths: { ...paths, stylesheetPath: '/auth/pages.css' },
-      check: (given) =>
-        given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'
+      check: (given) => [
+        ...(given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'
           ? [
               `${nameOf('cookiePassword', b2bVariables.cookiePassword)} is missing; in production set one of at least 32 characters`,
             ]
-          : [],
+          : []),
+        ...cookiePrefixProblems(given),
+      ],
     },
     environment,
   );

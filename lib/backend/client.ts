@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import type * as SupabaseSsr from '@supabase/ssr';
 import type { CookieOptions } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
-import { parseCookies } from '../core/cookie-codec.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import { mountedAdapter, notMounted } from '../http/context.ts';
 import type { MountedAdapter } from '../http/context.ts';
@@ -75,7 +74,7 @@ async function createUserClient(
   // With the first client: an application that starts need not wait for the SDK to load.
   const ssr = await import('@supabase/ssr');
   const { connection, cookie, source, writer } = parts;
-  const cookies = parseCookies(mounted.req.headers.cookie);
+  const { cookies } = mounted;
   const verified = session?.adapter === 'backend' ? session : undefined;
   const content = verified === undefined ? undefined : storedContent(source, verified);
   const jar = new Map(initialCookies(ssr, cookies, cookie.name, content));
@@ -83,7 +82,7 @@ async function createUserClient(
   let weighedToken = content?.access_token;
 
   // Its own type and supabase-js' are too deep for the compiler to compare; they are the same class.
-  const client: { readonly auth: object } = ssr.createServerClient(connection.url, connection.anonKey, {
+  const client: unknown = ssr.createServerClient(connection.url, connection.anonKey, {
     cookieOptions: { name: cookie.name },
     global: { fetch: forwarding(connection, mounted.peer) },
     cookies: {
@@ -99,7 +98,7 @@ async function createUserClient(
     },
   });
   // It would warn that `getSession()` returns a user that was not verified; this one is.
-  Reflect.set(client.auth, 'suppressGetSessionWarning', true);
+  Reflect.set((client as SupabaseClient).auth, 'suppressGetSessionWarning', true);
   return client as SupabaseClient;
 
   async function deliver(changes: readonly CookieWrite[]): Promise<void> {

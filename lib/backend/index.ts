@@ -42,7 +42,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   const explain = createExplain('backend');
   const emit = createEmit('backend', settings.onEvent, explain, now);
   const connection = { ...settings, emit };
-  const cookieOptions = cookieAttributes(settings.cookieOptions);
+  const cookieOptions = cookieAttributes(settings.cookieOptions, settings.cookieName);
   const { sameSite } = cookieOptions;
 
   const calls = createBackendCalls(connection);
@@ -85,6 +85,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       loginPath: settings.loginPath,
       stylesheetPath: settings.stylesheetPath,
       guardStatusForForms: 303,
+      cookieName,
       cookieOptions,
       appBaseUrl: settings.appBaseUrl,
       trustedOrigins: settings.trustedOrigins,

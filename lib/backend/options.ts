@@ -1,5 +1,6 @@
 import type * as v from 'valibot';
 import type { IncomingMessage } from 'node:http';
+import { cookiePrefixProblems } from '../http/host-cookies.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
 import type { CookieOptions, SharedAuthOptions } from '../http/shared-options.ts';
 import type { OnBackendSignIn } from './hook.ts';
@@ -104,7 +105,12 @@ export function readBackendOptions(input: BackendAuthOptions | undefined, enviro
       env,
       sdks: ['@supabase/ssr', '@supabase/supabase-js'],
       paths: { ...paths, stylesheetPath: '/auth/pages.css' },
-      check: (given) => [...keyProblems(given), ...providerProblems(given), ...pageProblems(given)],
+      check: (given) => [
+        ...keyProblems(given),
+        ...providerProblems(given),
+        ...pageProblems(given),
+        ...cookiePrefixProblems(given),
+      ],
     },
     environment,
   );

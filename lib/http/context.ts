@@ -8,7 +8,9 @@ import type { CookieJar, Delivery } from './cookie-jar.ts';
 import type { Resolution } from '../session/resolve-session.ts';
 import { isHeadOpen, keepPrivate } from './headers.ts';
 import { clientFacts, peerAddress, protocolOf } from './request.ts';
-import type { CookieWrite } from '../core/cookie-codec.ts';
+import { parseCookies } from '../core/cookie-codec.ts';
+import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { readHostCookies, toHostCookie } from './host-cookies.ts';
 
 /** One adapter as one request meets it: its session is resolved once, on first need. */
 export class MountedAdapter {
@@ -21,6 +23,7 @@ export class MountedAdapter {
   following: MountedAdapter | undefined;
   /** Whether a guard of this adapter has let the request pass. */
   isGuarded = false;
+  #cookies: RequestCookies | undefined;
   #session: Session | undefined;
   #resolution: Promise<Session | null> | undefined;
 
@@ -36,6 +39,17 @@ export class MountedAdapter {
     return this.definition.clientAddress?.(this.req) ?? peerAddress(this.req);
   }
 
+  /** Every value of every cookie, those of a sign-in under way by the names that the adapter knows. */
+  get cookies(): RequestCookies {
+    return (this.#cookies ??= readHostCookies(parseCookies(this.req.headers.cookie), this.definition, this.#isSecure));
+  }
+
+  get #isSecure(): boolean {
+    const { appBaseUrl, cookieOptions } = this.definition;
+    if (cookieOptions.secure !== undefined) return cookieOptions.secure;
+    return appBaseUrl === undefined ? protocolOf(this.req) === 'https' : appBaseUrl.startsWith('https:');
+  }
+
   /** The session, if it is known or costs no more than a look-up. */
   peek(): Session | undefined {
     if (this.#resolution !== undefined) return this.#session;
@@ -49,10 +63,11 @@ export class MountedAdapter {
 
   writeCookies(writes: readonly CookieWrite[], delivery: Omit<Delivery, 'onLost'> = {}): void {
     if (writes.length === 0) return;
-    const { cookieOptions, appBaseUrl, emit } = this.definition;
-    const isSecure = appBaseUrl === undefined ? protocolOf(this.req) === 'https' : appBaseUrl.startsWith('https:');
+    const { cookieOptions, emit } = this.definition;
+    const secure = this.#isSecure;
+    const named = writes.map((write) => toHostCookie(write, this.definition, secure));
     const onLost = (names: readonly string[]): void => emit({ type: 'cookie_lost', names });
-    jarOf(this.res).write(writes, { secure: isSecure, ...cookieOptions }, { ...delivery, onLost });
+    jarOf(this.res).write(named, { secure, ...cookieOptions }, { ...delivery, onLost });
   }
 
   async #resolve(): Promise<Session | null> {

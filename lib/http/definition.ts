@@ -39,6 +39,8 @@ export interface AdapterDefinition {
   readonly stylesheetPath: string;
   /** How a guard redirects methods other than GET and HEAD. */
   readonly guardStatusForForms: 303 | 307;
+  /** The session's; cookies of a sign-in under way are called `<cookieName>-…`. */
+  readonly cookieName: string;
   /** `secure` follows the public origin where it is left out. */
   readonly cookieOptions: Omit<CookieAttributes, 'secure'> & { readonly secure?: boolean };
   readonly appBaseUrl: string | undefined;

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { parseCookies } from '../core/cookie-codec.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import { sanitizeReturnTo } from '../core/return-to.ts';
 import { AuthError } from '../errors.ts';
@@ -20,7 +19,6 @@ export class Exchange {
   errorReturnTo: string | undefined;
   #prefix: string | undefined;
   #origin: string | undefined;
-  #cookies: RequestCookies | undefined;
 
   constructor(mounted: MountedAdapter) {
     this.#mounted = mounted;
@@ -35,7 +33,7 @@ export class Exchange {
 
   /** Every value of every cookie. */
   get cookies(): RequestCookies {
-    return (this.#cookies ??= parseCookies(this.req.headers.cookie));
+    return this.#mounted.cookies;
   }
 
   get wantsJson(): boolean {

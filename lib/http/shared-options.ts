@@ -189,7 +189,7 @@ interface GivenCookieOptions {
 }
 
 /** The attributes of an adapter's session cookie. */
-export function cookieAttributes(given: GivenCookieOptions = {}): AdapterDefinition['cookieOptions'] {
+export function cookieAttributes(given: GivenCookieOptions = {}, cookieName = ''): AdapterDefinition['cookieOptions'] {
   const { domain, path = '/', sameSite = 'lax', secure, maxAge = defaultCookieMaxAge, httpOnly = true } = given;
   return {
     domain,
@@ -197,7 +197,11 @@ export function cookieAttributes(given: GivenCookieOptions = {}): AdapterDefinit
     sameSite,
     httpOnly,
     maxAge: maxAge ?? undefined,
-    // Browsers drop a SameSite=None cookie that is not Secure.
-    ...(sameSite === 'none' ? { secure: true } : secure === undefined ? {} : { secure }),
+    // Browsers drop a cookie with SameSite=None or with a prefixed name that is not Secure.
+    ...(sameSite === 'none' || /^__(?:host|secure)-/i.test(cookieName)
+      ? { secure: true }
+      : secure === undefined
+        ? {}
+        : { secure }),
   };
 }
