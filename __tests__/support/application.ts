@@ -1,5 +1,5 @@
 import type http from 'node:http';
-import type { OnEvent } from '../../lib/types.ts';
+import type { AuthEvent, OnEvent } from '../../lib/types.ts';
 import { fronts, hosts } from './hosts.ts';
 import type { Host } from './hosts.ts';
 import { prefixMapping, variant } from './variant.ts';
@@ -43,9 +43,9 @@ export function variantOptions<Options extends SomeOptions>(options: Options): O
 
 /** Below a prefix every application with protectedRoutes gets it. */
 function withoutPrefixWarning(onEvent: OnEvent): OnEvent {
-  return (event) => {
-    if (event.type !== 'configuration_warning' || !event.message.includes('mounted under a path')) onEvent(event);
-  };
+  const isPrefixWarning = (event: AuthEvent): boolean =>
+    event.type === 'configuration_warning' && event.message.includes('mounted under a path');
+  return (event) => (isPrefixWarning(event) ? undefined : onEvent(event));
 }
 
 interface SomeOptions {
