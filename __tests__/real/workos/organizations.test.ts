@@ -1,0 +1,93 @@
+import { addOrganization, addUser, choicesOf, describeEmulator, startRealB2b } from '../support/workos.ts';
+import type { RealB2b } from '../support/workos.ts';
+import type { Visitor } from '../../support/visitor.ts';
+
+describeEmulator('organizations at the emulator', (url) => {
+  let app: RealB2b;
+  let [north, south, closed] = ['', '', ''];
+  beforeAll(async () => {
+    app = await startRealB2b(url);
+    [north, south, closed] = [
+      await addOrganization(app, 'North'),
+      await addOrganization(app, 'South'),
+      await addOrganization(app, 'Closed'),
+    ];
+  });
+  afterAll(() => app.close());
+
+  const organizationOf = async (visitor: Visitor): Promise<string | undefined> =>
+    (await visitor.getJson('/auth/session')).json.organizationId;
+
+  it('are taken without a question where there is one, with role and permissions', async () => {
+    const visitor = await app.signedIn(await addUser(app, [north]));
+    expect(await organizationOf(visitor)).toBe(north);
+    const { claims } = (await visitor.getJson('/api/me')).json;
+    expect(claims).toMatchObject({ org_id: north, role: 'reader', roles: ['reader'], permissions: ['reports:read'] });
+  });
+
+  it('are chosen from where there are several', async () => {
+    const user = await addUser(app, [north, south]);
+    const visitor = app.visitor();
+    const chooser = await visitor.get(await app.callback(visitor, user.email, '/login?returnTo=/dashboard'));
+    expect([chooser.status, choicesOf(chooser).length]).toEqual([200, 2]);
+    const [, link = ''] = choicesOf(chooser);
+    const done = await visitor.get(link);
+    expect([done.status, done.headers.location]).toEqual([303, '/dashboard']);
+    expect([north, south]).toContain(await organizationOf(visitor));
+  });
+
+  it('that the query names are taken without the choice, though the emulator ignores the parameter', async () => {
+    const user = await addUser(app, [north, south]);
+    const visitor = app.visitor();
+    await visitor.get(await app.callback(visitor, user.email, `/login?organization_id=${south}`));
+    expect(await organizationOf(visitor)).toBe(south);
+  });
+
+  it('that the person does not belong to are refused, and another can still be chosen', async () => {
+    const user = await addUser(
+      app,
+      await Promise.all(
+        Array.from({ length: 60 }, (_, n) => addOrganization(app, `Branch number ${n} of the company`)),
+      ),
+    );
+    const visitor = app.visitor();
+    const chooser = await visitor.get(await app.callback(visitor, user.email));
+    const [link = ''] = choicesOf(chooser);
+    expect(choicesOf(chooser)).toHaveLength(60);
+    for (const id of [closed, 'org_01NOWHERE']) {
+      const refused = await visitor.get(link.replace(/organization_id=.*/, `organization_id=${id}`));
+      expect([id, refused.status]).toEqual([id, 403]);
+    }
+    expect((await visitor.get(link)).status).toBe(303);
+  });
+
+  it('whose choice was made already say so', async () => {
+    const user = await addUser(app, [north, south]);
+    const visitor = app.visitor();
+    const chooser = await visitor.get(await app.callback(visitor, user.email));
+    const waiting = { headers: { cookie: visitor.cookieHeader() } };
+    const [one = '', other = ''] = choicesOf(chooser);
+    await visitor.get(one);
+    const late = await app.visitor().get(other, waiting);
+    expect([late.status, late.text.includes('code_rejected')]).toEqual([400, true]);
+  });
+
+  it('of the option let nobody in who has another one, or none', async () => {
+    const hooked: string[] = [];
+    const onSignIn = ({ session }: { session: { user: { id: string } } }): void => void hooked.push(session.user.id);
+    const strict = await startRealB2b(url, { organizationId: north, onSignIn }, app.relay);
+    const member = await addUser(app, [north, south]);
+    for (const organizations of [[], [south], [south, closed]]) {
+      const user = await addUser(app, organizations);
+      const visitor = strict.visitor();
+      const refused = await visitor.get(await strict.callback(visitor, user.email));
+      expect([organizations.length, refused.status, visitor.cookies.size]).toEqual([organizations.length, 403, 0]);
+      expect(refused.text).toContain('organization_required');
+    }
+    expect(hooked).toEqual([]);
+    const visitor = strict.visitor();
+    await visitor.get(await strict.callback(visitor, member.email, `/login?organization_id=${south}`));
+    expect(await organizationOf(visitor)).toBe(north);
+    await strict.close();
+  });
+});
