@@ -4,6 +4,7 @@ import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 import { sendText } from '../support/hosts.ts';
 import { itAtRoot } from '../support/only.ts';
+import { until } from '../support/until.ts';
 import type { Visitor } from '../support/visitor.ts';
 
 let provider: SharedProvider;
@@ -68,6 +69,39 @@ describe('a good callback', () => {
     await visitor.get(await callbackOf(visitor), { headers: { 'user-agent': 'Browser/1.0' } });
     const exchange = app.workos.requests.find(({ endpoint }) => endpoint === 'token');
     expect(exchange?.body).toMatchObject({ ip_address: '127.0.0.1', user_agent: 'Browser/1.0' });
+  });
+});
+
+describe('a sign-in over a session that there was', () => {
+  const revocations = (): number => app.workos.requests.filter(({ endpoint }) => endpoint === 'revoke').length;
+
+  it('ends the old session at the provider as well, in the background', async () => {
+    const visitor = await app.signedIn();
+    const { sessionId } = (await visitor.getJson('/auth/session')).json;
+    const held = Promise.withResolvers<void>();
+    app.workos.switches.gate.revoke = () => held.promise;
+    const start = await visitor.get('/login');
+    const callback = await app.workos.authorize(start.location, { user: demoUsers.oneOrganization });
+    expect((await visitor.get(callback.href)).status).toBe(303);
+    held.resolve();
+    await until(() => !app.workos.isSessionActive(sessionId));
+    delete app.workos.switches.gate.revoke;
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(demoUsers.oneOrganization.email);
+    expect(revocations()).toBe(1);
+  });
+
+  it('works where the provider does not hear of it, and asks nothing where there was none', async () => {
+    const visitor = await app.signedIn();
+    await visitor.getJson('/auth/session');
+    expect(revocations()).toBe(0);
+    app.workos.switches.outage = { revoke: 'refuse' };
+    const callback = await callbackOf(visitor);
+    expect((await visitor.get(callback)).status).toBe(303);
+    await until(() => revocations() === 1);
+    app.workos.switches.outage = {};
+    // The same callback again, with the cookies that it came with, ends nothing.
+    expect((await visitor.get(callback)).status).toBe(303);
+    expect([revocations(), (await visitor.getJson('/auth/session')).status]).toEqual([1, 200]);
   });
 });
 

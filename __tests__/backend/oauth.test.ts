@@ -3,6 +3,7 @@ import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { privateCookie } from '../support/variant.ts';
 import { itAtRoot } from '../support/only.ts';
 import type { Visitor } from '../support/visitor.ts';
+import { until } from '../support/until.ts';
 
 let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
@@ -154,7 +155,10 @@ describe('the callback', () => {
     const callback = await authorize(visitor, '/auth/login?provider=github');
     expect((await visitor.get(callback)).status).toBe(303);
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe('octavia@example.com');
-    expect(app.supabase.calls('refresh')).toBe(0);
+    // Only afterwards, and once: to end it at the backend, too.
+    await until(() => app.supabase.calls('refresh') === 1);
+    const order = app.supabase.requests.map(({ url }) => url.searchParams.get('grant_type'));
+    expect(order.filter((grant) => grant !== null)).toEqual(['pkce', 'refresh_token']);
   });
 
   it('never asks the backend about a code that this browser holds no verifier for', async () => {

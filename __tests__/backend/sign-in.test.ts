@@ -1,6 +1,7 @@
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { Fault } from '../support/supabase-stand-in/index.ts';
+import { until } from '../support/until.ts';
 import { privateCookie } from '../support/variant.ts';
 
 let app: BackendApp;
@@ -128,6 +129,33 @@ describe('POST /auth/login', () => {
     expect([...visitor.cookies.keys()]).toEqual([app.cookieName]);
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
+
+  it.each([0, 3_700])(
+    'ends the session of another user that there was, %i seconds old, at the backend too',
+    async (age) => {
+      await start();
+      const visitor = await app.signedIn();
+      const cookie = visitor.cookies.get(app.cookieName) ?? '';
+      const { refresh_token } = JSON.parse(Buffer.from(cookie.slice('base64-'.length), 'base64url').toString());
+      app.clock.advance(age * 1000);
+      app.supabase.addUser({ email: 'grace@example.com', password: 'another good password' });
+      await visitor.postJson('/auth/login', { email: 'grace@example.com', password: 'another good password' });
+      await until(() => app.supabase.calls('logout') === 1);
+      expect((await visitor.getJson('/auth/session')).json.user.email).toBe('grace@example.com');
+      const refresh = async (): Promise<number> => {
+        const answer = await fetch(`${app.supabase.url}/auth/v1/token?grant_type=refresh_token`, {
+          method: 'POST',
+          headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
+          body: JSON.stringify({ refresh_token }),
+        });
+        return answer.status;
+      };
+      // It has come in; its work may not be done yet.
+      let status = await refresh();
+      while (status === 200) status = await refresh();
+      expect(status).toBe(400);
+    },
+  );
 
   it('refuses a post from another site, however it says so', async () => {
     await start();

@@ -1,4 +1,4 @@
-// Starts WorkOS' own emulator for `npm run test:real`, with short-lived tokens and somebody who is impersonated.
+// Starts WorkOS' own emulator for `npm run test:real`, with short-lived tokens and a user who is impersonated.
 // Usage: node __tests__/real/workos-emulator.js <folder of a built workos/emulate> [port, 4100]
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -8,7 +8,7 @@ import { clientFacts } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
 import { signInFailed } from '../session/events.ts';
-import type { Emit } from '../session/events.ts';
+import type { Emit, Explain } from '../session/events.ts';
 import { verdictReason } from '../session/session-source.ts';
 import type { ClientFacts, SessionSource } from '../session/session-source.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
@@ -17,12 +17,14 @@ import { contentOf } from './content.ts';
 import type { SealedContent } from './content.ts';
 import { fitToCookie } from './flow-cookie.ts';
 import type { Flow } from './flow-cookie.ts';
-import type { B2bSignIn, OnB2bSignIn } from './hook.ts';
+import { signInOf } from './hook.ts';
+import type { OnB2bSignIn } from './hook.ts';
 import { chooserReply, chosenOrganization, selectionOf } from './organizations.ts';
 import type { OrganizationSelection } from './organizations.ts';
 import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
 import { startFlow } from './sign-in-route.ts';
 import type { SignInParts } from './sign-in-route.ts';
+import { revokeQuietly } from './sign-out-route.ts';
 
 export interface CallbackParts extends SignInParts {
   readonly source: SessionSource<SealedContent>;
@@ -30,6 +32,7 @@ export interface CallbackParts extends SignInParts {
   readonly resolver: SessionResolver<SealedContent>;
   readonly onSignIn: OnB2bSignIn | undefined;
   readonly emit: Emit;
+  readonly explain: Explain;
 }
 
 type Outcome =
@@ -118,7 +121,10 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     }
     const writes = await writer.write(outcome.content, exchange.cookies);
     const { sessionId } = source.toStored(outcome.content);
-    await resolver.replace(exchange.req.headers.cookie, sessionId, exchange.peer);
+    const replaced = await resolver.replace(exchange.req.headers.cookie, sessionId, exchange.peer);
+    for (const { candidate } of replaced.sessions) {
+      if (candidate.sessionId !== undefined) void revokeQuietly(parts, candidate.sessionId);
+    }
     await refuseSignedOut(flow, sessionId);
     exchange.writeCookies([...writes, ...flows.finish(flow.state)]);
     return redirect(303, outcome.redirectTo);
@@ -202,23 +208,6 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   }
 
   return { path: parts.callbackPath, option: 'callbackPath', hasGetEffects: true, get };
-}
-
-/** Everything that the hook may want to know of a sign-in. */
-function signInOf(
-  signIn: Pick<B2bSignIn, 'session' | 'req' | 'returnTo'>,
-  { organizationId: requestedOrganizationId }: Flow,
-  { authenticationMethod, oauthTokens }: AuthenticationResponse,
-): B2bSignIn {
-  const { organizationId } = signIn.session;
-  return {
-    ...signIn,
-    ...(organizationId === undefined ? {} : { organizationId }),
-    ...(requestedOrganizationId === undefined ? {} : { requestedOrganizationId }),
-    // The wire may say null for either.
-    ...(authenticationMethod ? { authenticationMethod } : {}),
-    ...(oauthTokens ? { oauthTokens } : {}),
-  };
 }
 
 /** Whether the same flow may still end in a session. */

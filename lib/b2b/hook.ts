@@ -1,5 +1,7 @@
+import type { AuthenticationResponse } from '@workos-inc/node';
 import type { IncomingMessage } from 'node:http';
 import type { B2bSession } from '../types.ts';
+import type { Flow } from './flow-cookie.ts';
 
 export interface B2bSignIn {
   readonly session: B2bSession;
@@ -32,3 +34,20 @@ export type SignInHookResult = { readonly redirectTo?: string } | undefined | vo
  * anything else thrown goes to Express' error handling. In both cases nobody is signed in.
  */
 export type OnB2bSignIn = (signIn: B2bSignIn) => SignInHookResult | Promise<SignInHookResult>;
+
+/** Everything that the hook may want to know of a sign-in. */
+export function signInOf(
+  signIn: Pick<B2bSignIn, 'session' | 'req' | 'returnTo'>,
+  { organizationId: requestedOrganizationId }: Flow,
+  { authenticationMethod, oauthTokens }: AuthenticationResponse,
+): B2bSignIn {
+  const { organizationId } = signIn.session;
+  return {
+    ...signIn,
+    ...(organizationId === undefined ? {} : { organizationId }),
+    ...(requestedOrganizationId === undefined ? {} : { requestedOrganizationId }),
+    // The wire may say null for either.
+    ...(authenticationMethod ? { authenticationMethod } : {}),
+    ...(oauthTokens ? { oauthTokens } : {}),
+  };
+}

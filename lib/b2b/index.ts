@@ -85,7 +85,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
     [
       signInRoute(signIn, 'sign-in', settings.loginPath, 'loginPath'),
       signInRoute(signIn, 'sign-up', settings.signUpPath, 'signUpPath'),
-      callbackRoute({ ...signIn, source, writer, resolver, onSignIn: settings.onSignIn, emit }),
+      callbackRoute({ ...signIn, source, writer, resolver, onSignIn: settings.onSignIn, emit, explain }),
       signOutRoute({
         path: settings.logoutPath,
         logoutReturnTo: settings.logoutReturnTo,

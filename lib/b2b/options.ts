@@ -39,7 +39,7 @@ export interface B2bAuthOptions extends SharedAuthOptions {
   /** Default `/auth/session`. */
   readonly sessionPath?: string | undefined;
   /**
-   * Signs everybody in to this organization and nobody without it: `organization_id` in the query is ignored, and a sign-in that ends
+   * Signs users in to this organization only: `organization_id` in the query is ignored, and a sign-in that ends
    * anywhere else is a 403 `organization_required`. It is no guard: sessions that began elsewhere need `requireSession`.
    */
   readonly organizationId?: string | undefined;

@@ -23,16 +23,7 @@ export interface SignOutParts {
 
 /** `POST /logout`: first the local cookie, then the provider's own sign-out, which is a URL and needs no call. */
 export function signOutRoute(parts: SignOutParts): AuthRoute {
-  const { source, provider, resolver, flows, emit, explain } = parts;
-
-  /** In the background, and never rejects: the visitor is signed out here whatever the provider says. */
-  async function revoke(sessionId: string): Promise<void> {
-    try {
-      await provider.revokeSession(sessionId);
-    } catch (error) {
-      explain('signed out here, but not at the provider: %s', String(error));
-    }
-  }
+  const { source, provider, resolver, flows, emit } = parts;
 
   return {
     path: parts.path,
@@ -45,7 +36,7 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
       // The browser can be sent through one sign-out only.
       const others = new Set(sessions.flatMap(({ candidate }) => candidate.sessionId ?? []));
       others.delete(sessionId ?? '');
-      for (const other of others) void revoke(other);
+      for (const other of others) void revokeQuietly(parts, other);
       const home = returnUrl(exchange, parts.logoutReturnTo);
       const destination = sessionId === undefined ? home : await provider.logoutUrl(sessionId, home);
       return {
@@ -54,6 +45,18 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
       };
     },
   };
+}
+
+/** In the background, and never rejects: the session has ended here, whatever the provider says. */
+export async function revokeQuietly(
+  { provider, explain }: { readonly provider: Pick<Provider, 'revokeSession'>; readonly explain: Explain },
+  sessionId: string,
+): Promise<void> {
+  try {
+    await provider.revokeSession(sessionId);
+  } catch (error) {
+    explain('ended here, but not at the provider: %s', String(error));
+  }
 }
 
 /** The session that the visitor saw: the first live one, as for every other request. */

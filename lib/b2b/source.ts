@@ -63,28 +63,11 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
     return validUntil === undefined ? { kind: 'live', session } : { kind: 'live', session, validUntil };
   }
 
-  async function read(cookies: RequestCookies): Promise<ReadOutcome<SealedContent>> {
-    if (chunkNames(cookies, cookieName).length === 0) return { kind: 'none' };
-    const candidates: Candidate<SealedContent>[] = [];
-    let isOurs = false;
-    for (const cookie of sessionCandidates(cookies, cookieName)) {
-      const opened = await seal.unseal(cookie);
-      const content = parseContent(opened);
-      if (content !== undefined) candidates.push({ ...storedOf(content), cookie });
-      else isOurs ||= opened !== undefined;
-    }
-    if (candidates.length > 0) return { kind: 'stored', candidates };
-    // Sealed with our password by another application that shares the cookie: deleting it would sign the visitor out there.
-    return isOurs
-      ? { kind: 'unreadable', reason: 'not_a_session', isKept: true }
-      : { kind: 'unreadable', reason: 'unreadable' };
-  }
-
   return {
     adapter: 'b2b',
     isSealed: true,
     peek: createChunksFinder(cookieName),
-    read,
+    read: (cookies) => readSealed(cookies, cookieName, seal),
     verify,
     async refresh(content, signal, client) {
       try {
@@ -110,6 +93,27 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
     write: async (content, cookies) => writeChunks(cookieName, await seal.seal(content), cookies, { attributes }),
     clear: (cookies): CookieWrite[] => chunkNames(cookies, cookieName).map((name) => ({ name, value: undefined })),
   };
+}
+
+async function readSealed(
+  cookies: RequestCookies,
+  cookieName: string,
+  seal: Seal,
+): Promise<ReadOutcome<SealedContent>> {
+  if (chunkNames(cookies, cookieName).length === 0) return { kind: 'none' };
+  const candidates: Candidate<SealedContent>[] = [];
+  let isOurs = false;
+  for (const cookie of sessionCandidates(cookies, cookieName)) {
+    const opened = await seal.unseal(cookie);
+    const content = parseContent(opened);
+    if (content !== undefined) candidates.push({ ...storedOf(content), cookie });
+    else isOurs ||= opened !== undefined;
+  }
+  if (candidates.length > 0) return { kind: 'stored', candidates };
+  // Sealed with our password by another application that shares the cookie: deleting it would sign the visitor out there.
+  return isOurs
+    ? { kind: 'unreadable', reason: 'not_a_session', isKept: true }
+    : { kind: 'unreadable', reason: 'unreadable' };
 }
 
 function sessionOf(content: SealedContent, claims: B2bSession['claims']): B2bSession {

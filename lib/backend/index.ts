@@ -68,7 +68,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   const views = createViews(settings, mergeText(pages.text));
   const runFlow = createAuthFlows(connection, cookieName, sameSite);
   const flows = createFlowState(cookieName, sameSite);
-  const signIn = createSignIn({ source, writer, resolver, calls, onSignIn: settings.onSignIn, emit, timeoutMs });
+  const signIn = createSignIn({ source, writer, resolver, calls, onSignIn: settings.onSignIn, emit, timeoutMs, now });
   const attempts = createAttempts({ ...settings, emit });
   const runMailCall = createMailCalls({ settings, runFlow, flows, attempts, emit });
   const forms = { settings, views, runFlow, runMailCall, signIn, attempts, emit };

@@ -1,6 +1,9 @@
 import type { AuthError as SdkError, Session as SdkSession } from '@supabase/supabase-js';
+import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
 import type { Exchange } from '../http/exchange.ts';
+import type { Allowance } from '../session/allowance.ts';
+import type { LeftSession } from '../session/end-session.ts';
 import type { Emit } from '../session/events.ts';
 import { verdictReason } from '../session/session-source.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
@@ -8,22 +11,25 @@ import type { SessionWriter } from '../session/session-writer.ts';
 import type { CookieWrite } from '../core/cookie-codec.ts';
 import type { BackendSession } from '../types.ts';
 import type { AuthFlow } from './auth-flow.ts';
-import { reportRefusal } from './calls.ts';
+import { outOfTime, reportRefusal } from './calls.ts';
 import type { BackendCalls } from './calls.ts';
 import { parseContent } from './content.ts';
 import type { StoredContent } from './content.ts';
 import type { OnBackendSignIn } from './hook.ts';
 import { providerError } from './provider-errors.ts';
+import { endAtBackend } from './sign-out-route.ts';
 import type { BackendSource } from './source.ts';
 
 export interface SignInParts {
   readonly source: BackendSource;
   readonly writer: SessionWriter<StoredContent>;
   readonly resolver: SessionResolver<StoredContent>;
-  readonly calls: Pick<BackendCalls, 'revoke'>;
+  readonly calls: BackendCalls;
   readonly onSignIn: OnBackendSignIn | undefined;
   readonly emit: Emit;
   readonly timeoutMs: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
 }
 
 /** A sign-in that is through: verified, let in by the hook, fit for a cookie. */
@@ -59,6 +65,12 @@ export function createSignIn(parts: SignInParts): SignIn {
     await calls.revoke(accessToken, 'local', AbortSignal.timeout(parts.timeoutMs)).catch(() => undefined);
   }
 
+  /** In the background, and never rejects: it has ended here, whatever the backend says. */
+  async function endReplaced(left: LeftSession<StoredContent>, allowance: Allowance): Promise<void> {
+    const work = (signal: AbortSignal) => endAtBackend({ ...parts, scope: 'local' }, left, allowance, signal);
+    await withDeadline(work, parts.timeoutMs, outOfTime).catch(() => undefined);
+  }
+
   return {
     discard,
     async admit(exchange, issued, returnTo) {
@@ -81,7 +93,8 @@ export function createSignIn(parts: SignInParts): SignIn {
       // A sign-out that ran at the same time wins.
       if ((await resolver.endingOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
       const writes = await writer.write(content, exchange.cookies);
-      await resolver.replace(exchange.req.headers.cookie, sessionId, exchange.peer);
+      const replaced = await resolver.replace(exchange.req.headers.cookie, sessionId, exchange.peer);
+      for (const left of replaced.sessions) void endReplaced(left, replaced.allowance);
       exchange.writeCookies([...further, ...writes]);
     },
   };

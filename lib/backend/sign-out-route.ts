@@ -83,8 +83,8 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
  *
  * @returns what it was renewed to
  */
-async function endAtBackend(
-  { calls, scope, now }: SignOutParts,
+export async function endAtBackend(
+  { calls, scope, now }: Pick<SignOutParts, 'calls' | 'scope' | 'now'>,
   { candidate, verdict, isAuthentic }: LeftSession<StoredContent>,
   allowance: Allowance,
   signal: AbortSignal,

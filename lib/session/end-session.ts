@@ -18,11 +18,14 @@ export interface LeftSession<Content> {
   readonly isAuthentic: boolean;
 }
 
-export interface SignedOut<Content> {
+export interface ReplacedSessions<Content> {
   readonly sessions: readonly LeftSession<Content>[];
-  readonly cookies: readonly CookieWrite[];
   /** What is left of the request's allowance for tokens that were not verified. */
   readonly allowance: Allowance;
+}
+
+export interface SignedOut<Content> extends ReplacedSessions<Content> {
+  readonly cookies: readonly CookieWrite[];
 }
 
 export interface SessionEnds<Content> {
@@ -32,8 +35,16 @@ export interface SessionEnds<Content> {
    * @param peer the address that calls for tokens that were not verified count under
    */
   signOut(cookieHeader: string | undefined, peer?: string): Promise<SignedOut<Content>>;
-  /** Makes way for a new session: what the cookies held ends, and a refresh of it that is under way no longer counts. */
-  replace(cookieHeader: string | undefined, newSessionId: string | undefined, peer?: string): Promise<void>;
+  /**
+   * Makes way for a new session: what the cookies held ends, and a refresh of it that is under way no longer counts.
+   *
+   * @returns what ended just now, for the provider to be told
+   */
+  replace(
+    cookieHeader: string | undefined,
+    newSessionId: string | undefined,
+    peer?: string,
+  ): Promise<ReplacedSessions<Content>>;
   /** How the session ended, if it did while its tokens may still be valid. */
   endingOf(sessionId: string | undefined): Promise<Ending | undefined>;
 }
@@ -103,9 +114,14 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
     },
     async replace(cookieHeader, newSessionId, peer) {
       const allowance = allowanceOf(peer);
+      const sessions: LeftSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, parseCookies(cookieHeader))) {
-        if (candidate.sessionId !== newSessionId) await end(candidate, 'replaced', allowance);
+        if (candidate.sessionId === newSessionId) continue;
+        const hadEnded = ended.endingOf(sessionKey(candidate.sessionId)) !== undefined;
+        const left = await end(candidate, 'replaced', allowance);
+        if (!hadEnded) sessions.push(left);
       }
+      return { sessions, allowance };
     },
   };
 }

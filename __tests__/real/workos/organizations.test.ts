@@ -72,7 +72,7 @@ describeEmulator('organizations at the emulator', (url) => {
     expect([late.status, late.text.includes('code_rejected')]).toEqual([400, true]);
   });
 
-  it('of the option let nobody in who has another one, or none', async () => {
+  it('of the option refuse users of another one, or of none', async () => {
     const hooked: string[] = [];
     const onSignIn = ({ session }: { session: { user: { id: string } } }): void => void hooked.push(session.user.id);
     const strict = await startRealB2b(url, { organizationId: north, onSignIn }, app.relay);

@@ -59,7 +59,7 @@ describeEmulator('a sign-in through the emulator', (url) => {
     expect((await visitor.getJson('/auth/session')).json.user.id).toBe(user.id);
   });
 
-  it('that the emulator ends with an error is a page with a way on, and costs nobody a session', async () => {
+  it('that the emulator ends with an error is a page with a way on, and keeps the session that there was', async () => {
     const visitor = await app.signedIn(await addUser(app));
     const refused = await visitor.get(await app.callback(visitor, 'nobody@nowhere.example'));
     expect([refused.status, refused.text.includes('href="/login"')]).toEqual([403, true]);
@@ -92,7 +92,7 @@ describeEmulator('a sign-in through the emulator', (url) => {
     await other.close();
   });
 
-  it('with another verifier, or in another browser, signs nobody in', async () => {
+  it('with another verifier, or in another browser, is refused', async () => {
     const user = await addUser(app);
     const [victim, attacker] = [app.visitor(), app.visitor()];
     const stolen = new URL(await app.callback(victim, user.email));
@@ -105,7 +105,7 @@ describeEmulator('a sign-in through the emulator', (url) => {
     expect((await victim.get(stolen.href)).status).toBe(303);
   });
 
-  it('as somebody else replaces the session that there was', async () => {
+  it('as another user replaces the session that there was', async () => {
     const [one, other] = [await addUser(app), await addUser(app)];
     const visitor = await app.signedIn(one);
     const before = visitor.cookies.get('b2b-session');
@@ -120,7 +120,7 @@ describeEmulator('a sign-in through the emulator', (url) => {
     expect((await app.sdk.userManagement.listSessions(other.id)).data).toHaveLength(1);
   });
 
-  it('of somebody who is impersonated says by whom', async () => {
+  it('of an impersonated user says by whom', async () => {
     const visitor = await app.signedIn({ email: 'impersonated@example.com' });
     const { json } = await visitor.getJson('/api/me');
     expect(json.impersonator).toEqual({ email: 'staff@example.com', reason: 'support' });
