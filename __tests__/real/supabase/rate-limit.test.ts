@@ -29,3 +29,25 @@ describeOwnGoTrue('a rate limit that all visitors share', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 });
+
+describeOwnGoTrue('a rate limit that counts by visitor', () => {
+  const real = useRealApp({
+    gotrue: { keys: [createSigningKey('only')], settings: { GOTRUE_RATE_LIMIT_TOKEN_REFRESH: '1' } },
+    options: { forwardClientAddress: true, clientAddress: ({ headers }) => headers['x-visitor']?.toString() },
+  });
+
+  it('lets one visitor sign in although another has used up theirs', async () => {
+    const user = await real.project.addUser();
+    const signIn = async (address: string, password: string): Promise<number> => {
+      const answer = await real.app.visitor().ask('/auth/login', {
+        method: 'POST',
+        headers: { accept: 'application/json', 'content-type': 'application/json', 'x-visitor': address },
+        body: JSON.stringify({ email: user.email, password }),
+      });
+      return answer.status;
+    };
+    for (let guess = 0; guess < 31; guess += 1) await signIn('192.0.2.11', `guess ${guess}`);
+    expect(await signIn('192.0.2.11', user.password)).toBe(429);
+    expect(await signIn('192.0.2.12', user.password)).toBe(200);
+  });
+});

@@ -31,7 +31,8 @@ const callbackUrl = 'http://127.0.0.1:3000/auth/callback';
 describeGoTrue('the stand-in for Supabase answers like a GoTrue', () => {
   let sides: readonly [Side, Side];
   beforeAll(async () => {
-    sides = [await realSide(), await standInSide()];
+    const real = await realSide();
+    sides = [real, await standInSide(real)];
   });
   afterAll(async () => {
     for (const side of sides) await side.close();
@@ -253,8 +254,10 @@ async function realSide(): Promise<Side> {
   };
 }
 
-async function standInSide(): Promise<Side> {
+async function standInSide({ url, publishableKey }: Side): Promise<Side> {
+  const keys = await raw({ url, publishableKey }, 'GET', '.well-known/jwks.json');
   const standIn = await startSupabaseStandIn({
+    algorithm: keys.body.keys.length === 0 ? 'HS256' : 'ES256',
     siteUrl: 'http://127.0.0.1:3000',
     minimumPasswordLength: 8,
     mailFrequency: 3,
@@ -293,7 +296,12 @@ interface Raw {
   readonly body: any;
 }
 
-async function raw({ url, publishableKey }: Side, method: string, path: string, question: Question = {}): Promise<Raw> {
+async function raw(
+  { url, publishableKey }: Pick<Side, 'url' | 'publishableKey'>,
+  method: string,
+  path: string,
+  question: Question = {},
+): Promise<Raw> {
   const { body, token, isOld = false } = question;
   const answer = await fetch(`${url}/auth/v1/${path}`, {
     method,
