@@ -127,18 +127,41 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await Promise.all(keys.map(run))).toEqual(keys.map((text) => ({ kind: 'renewed', text })));
   });
 
-  it('leaves no lock behind, keeps a renewed answer for 25 seconds and an ended one for ten minutes', async () => {
+  it('leaves no lock behind, keeps a renewed answer for a day and an ended one for ten minutes', async () => {
     const process = await createProcess();
     await process.coordinate('one', () => Promise.resolve(renewed), within());
     const [key] = await admin.keys('*');
     expect(await admin.keys('*')).toEqual([expect.stringMatching(/:answer$/)]);
-    expect(await admin.pttl(key!)).toBeGreaterThan(20_000);
-    expect(await admin.pttl(key!)).toBeLessThanOrEqual(25_000);
+    expect(await admin.pttl(key!)).toBeGreaterThan(86_000_000);
+    expect(await admin.pttl(key!)).toBeLessThanOrEqual(86_400_000);
     await admin.flushall();
     await process.coordinate('two', () => Promise.resolve(ended), within());
     const [endedKey] = await admin.keys('*');
     expect(await admin.pttl(endedKey!)).toBeGreaterThan(590_000);
     expect(await admin.pttl(endedKey!)).toBeLessThanOrEqual(600_000);
+  });
+
+  it('keeps a delivered answer for 25 seconds, and none that is over', async () => {
+    const process = await createProcess();
+    await process.coordinate('one', () => Promise.resolve(renewed), within());
+    const [key] = await admin.keys('*:answer');
+    await process.confirmDelivery?.('one');
+    const left = await admin.pttl(key!);
+    expect(left).toBeGreaterThan(20_000);
+    expect(left).toBeLessThanOrEqual(25_000);
+    await admin.pexpire(key!, 5_000);
+    await process.confirmDelivery?.('one');
+    expect(await admin.pttl(key!)).toBeLessThanOrEqual(5_000);
+    await process.forget?.('one');
+    expect(await admin.keys('*')).toEqual([]);
+  });
+
+  it('does not shorten the memory of a session that has ended', async () => {
+    const process = await createProcess();
+    await process.coordinate('one', () => Promise.resolve(ended), within());
+    await process.confirmDelivery?.('one');
+    const [key] = await admin.keys('*:answer');
+    expect(await admin.pttl(key!)).toBeGreaterThan(590_000);
   });
 
   it('has another process take over when the holder dies', async () => {

@@ -285,4 +285,29 @@ describe('several processes', () => {
     await expect(coordinator.run('key', answering(renewed))).rejects.toMatchObject({ code: 'provider_unavailable' });
     expect(calls()).toBe(0);
   });
+
+  it('tells the others what was delivered, once, and what is over', async () => {
+    const told: string[] = [];
+    const shared: SharedCoordinator = {
+      ...passing,
+      confirmDelivery: async (key) => void told.push(`delivered ${key}`),
+      forget: async (key) => void told.push(`over ${key}`),
+    };
+    const { coordinator, answering } = setUp({ shared });
+    await coordinator.run('key', answering(renewed));
+    coordinator.confirmDelivery('key');
+    coordinator.confirmDelivery('key');
+    coordinator.forget('key');
+    expect(told).toEqual(['delivered key', 'over key']);
+  });
+
+  it('goes on where the others cannot be told', async () => {
+    const away = () => Promise.reject(new Error('no Redis'));
+    const { coordinator, answering, events } = setUp({ shared: { ...passing, confirmDelivery: away, forget: away } });
+    await coordinator.run('key', answering(renewed));
+    coordinator.confirmDelivery('key');
+    coordinator.forget('key');
+    await new Promise((done) => setImmediate(done));
+    expect(events).toEqual(['coordinator_unavailable', 'coordinator_unavailable']);
+  });
 });

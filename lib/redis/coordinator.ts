@@ -4,7 +4,15 @@ import { fitForEvent } from '../session/events.ts';
 import type { SettledRefresh, SharedCoordinator } from '../session/refresh-coordinator.ts';
 import type { RedisCommands } from './client.ts';
 import type { AnswerSeal } from './seal.ts';
-import { claimScript, entombScript, extendScript, failScript, settleScript } from './scripts.ts';
+import {
+  claimScript,
+  deliverScript,
+  entombScript,
+  extendScript,
+  failScript,
+  forgetScript,
+  settleScript,
+} from './scripts.ts';
 
 export interface CoordinatorParts {
   readonly commands: RedisCommands;
@@ -19,8 +27,10 @@ export interface CoordinatorParts {
   readonly random: () => number;
 }
 
-/** Requests that were sent with the old cookie arrive this long after the answer. */
-const renewedTtlMs = 25_000;
+/** Until a browser has got its new cookie it holds nothing but a spent token, and it may come back to any process. */
+const undeliveredTtlMs = 24 * 60 * 60_000;
+/** Requests that were sent with the old cookie arrive this long after the answer was delivered. */
+const deliveredTtlMs = 25_000;
 const endedTtlMs = 10 * 60_000;
 /** Long enough for everybody who waits to look once more. */
 const failureTtlMs = 1_000;
@@ -98,7 +108,7 @@ export function createCoordinator(parts: CoordinatorParts): SharedCoordinator {
     attempt: string,
     answer: SettledRefresh,
   ): Promise<SettledRefresh> {
-    const ttlMs = answer.kind === 'ended' ? endedTtlMs : renewedTtlMs;
+    const ttlMs = answer.kind === 'ended' ? endedTtlMs : undeliveredTtlMs;
     const sealed = await seal.seal(key, answer, ttlMs);
     const standing = await commands.eval(settleScript, [keys.answer, keys.lock], [attempt, sealed, String(ttlMs)]);
     return (isPresent(standing) ? await seal.open(key, String(standing)) : undefined) ?? answer;
@@ -124,6 +134,12 @@ export function createCoordinator(parts: CoordinatorParts): SharedCoordinator {
         awaited = claimed.attempt;
         await wait(pollMs * (0.75 + random() / 2), signal);
       }
+    },
+    async confirmDelivery(key) {
+      await commands.eval(deliverScript, [keysOf(key).answer], [String(deliveredTtlMs)]);
+    },
+    async forget(key) {
+      await commands.eval(forgetScript, [keysOf(key).answer], []);
     },
     async endSession(sessionId, ttlMs) {
       await commands.eval(entombScript, [tombstoneOf(sessionId)], [String(Math.ceil(ttlMs))]);

@@ -43,6 +43,17 @@ redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 return 1`;
 
+/**
+ * Keeps a delivered answer only for requests that were sent before. KEYS: answer. ARGV: the rest of its life in milliseconds.
+ */
+export const deliverScript = `
+if redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[1]) then return 0 end
+if redis.call('GETRANGE', KEYS[1], 0, 0) ~= 'r' then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[1])`;
+
+/** KEYS: answer. */
+export const forgetScript = `return redis.call('DEL', KEYS[1])`;
+
 /** Never shortens the life of a tombstone that stands. KEYS: tombstone. ARGV: its lifetime in milliseconds. */
 export const entombScript = `
 if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end

@@ -22,6 +22,13 @@ export interface SharedCoordinator {
    * @param signal aborts when an answer is no longer waited for, long after the requests that asked have been answered
    */
   coordinate(key: string, refresh: () => Promise<SettledRefresh>, signal: AbortSignal): Promise<SettledRefresh>;
+  /**
+   * The new tokens reached their browser, so that only requests that were sent before still need the answer. Where a coordinator
+   * has this, it keeps an answer until then, for a day at most: a browser may come back hours later, and to another process.
+   */
+  confirmDelivery?(key: string): Promise<void>;
+  /** The session is over; nobody shall get the answer any more. */
+  forget?(key: string): Promise<void>;
   /** Leaves a tombstone for a signed-out session, for so many milliseconds. */
   endSession(sessionId: string, ttlMs: number): Promise<void>;
   isEnded(sessionId: string): Promise<boolean>;
@@ -152,6 +159,11 @@ export function createRefreshCoordinator(parts: {
     }
   }
 
+  /** Tells the other processes, if the coordinator can; nothing here depends on it. */
+  function tell(what: 'confirmDelivery' | 'forget', key: string): void {
+    shared?.[what]?.(key).catch(() => emit({ type: 'coordinator_unavailable', operation: 'refresh' }));
+  }
+
   return {
     run(key, refresh) {
       const settled = settledOf(key);
@@ -170,8 +182,10 @@ export function createRefreshCoordinator(parts: {
       if (settled === undefined) return;
       undelivered.delete(key);
       memo.set(key, settled);
+      tell('confirmDelivery', key);
     },
     forget(key) {
+      tell('forget', key);
       undelivered.delete(key);
       memo.delete(key);
       refused.delete(key);
