@@ -124,7 +124,7 @@ describe('problems', () => {
       'apiKey (env B2B_API_KEY) must be a string',
       'callBackPath is not an option',
       'port (env B2B_API_PORT) must be a port number',
-      'cookiePassword (env B2B_COOKIE_PASSWORD or LEGACY_B2B_COOKIE_PASSWORD) must be at least 32 characters',
+      'cookiePassword (env B2B_COOKIE_PASSWORD) must be at least 32 characters',
       "sessionPath and loginPath are both '/login'",
     ]) {
       expect(problems).toContainEqual(expect.stringContaining(part));

@@ -28,6 +28,45 @@ it('finds variables that only look like those that are read', async () => {
   expect(lines(report, 'backend.variables')).toEqual(['warning: BAAS_URI is set, but nothing reads it']);
 });
 
+it.each([
+  ['WORKOS_CLIENT_ID', 'B2B_CLIENT_ID'],
+  ['WORKOS_API_KEY', 'B2B_API_KEY'],
+  ['WORKOS_COOKIE_PASSWORD', 'B2B_COOKIE_PASSWORD'],
+  ['SUPABASE_URL', 'BAAS_URL'],
+  ['NEXT_PUBLIC_SUPABASE_URL', 'BAAS_URL'],
+  ['SUPABASE_ANON_KEY', 'BAAS_ANON_KEY'],
+  ['NEXT_PUBLIC_SUPABASE_PUBLISHABLE_DEFAULT_KEY', 'BAAS_PUBLISHABLE_KEY'],
+])("knows the vendor's name %s", async (theirs, ours) => {
+  const line = `warning: ${theirs} is set; this package reads ${ours}`;
+  expect(lines(await examine({ [theirs]: 'value' }), 'application.variables')).toEqual([line]);
+  expect(lines(await examine({ [theirs]: 'value', [ours]: 'value' }), 'application.variables')).toEqual([]);
+});
+
+it('prints nothing of a URL but its address', async () => {
+  const hostile = 'https://user:hunter2@app.test/base?key=hunter3#hunter4';
+  const variables = { B2B_CLIENT_ID: 'client_1', B2B_API_KEY: 'sk_test_1', HTTPS_PROXY: hostile };
+  const refused: typeof globalThis.fetch = () => Promise.reject(new Error(hostile));
+  for (const env of [
+    { ...variables, APP_BASE_URL: hostile },
+    { ...variables, BAAS_URL: hostile, BAAS_PUBLISHABLE_KEY: `sb_publishable_${'k'.repeat(20)}` },
+    { ...variables, B2B_API_HOSTNAME: hostile },
+  ]) {
+    const report = await examine(env, { fetch: refused });
+    expect(JSON.stringify(report)).not.toContain('hunter');
+    expect(report.ok).toBe(false);
+  }
+  const report = await examine({ ...variables }, { fetch: refused, appUrl: hostile });
+  expect(JSON.stringify(report)).not.toContain('hunter');
+  expect(lines(report, 'application.url')).toEqual([
+    'problem: --app-url holds more than an address: a user name, a password, a query or a fragment',
+  ]);
+});
+
+it('names the variable whose value is used', async () => {
+  const secret = { BAAS_URL: 'https://project.example', NEXT_PUBLIC_BAAS_ANON_KEY: 'sb_secret_x' };
+  expect(lines(await examine(secret), 'backend.options')[0]).toMatch(/anonKey \(env NEXT_PUBLIC_BAAS_ANON_KEY\) is/);
+});
+
 it('says that two adapters meet at one path', async () => {
   const report = await examine({ B2B_CLIENT_ID: 'client_1', BAAS_URL: 'nonsense' });
   expect(report.adapters).toEqual(['b2b', 'backend']);

@@ -16,7 +16,7 @@ it('ends with 0 and readable marks where nothing is wrong', async () => {
   const { code, stdout, stderr } = await runCli(['doctor'], supabaseEnv(supabase));
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toContain('Supabase (backendAuth)\n');
-  expect(stdout).toContain('  ok       The key is a publishable key\n');
+  expect(stdout).toContain('  ok       BAAS_PUBLISHABLE_KEY is a publishable key\n');
   expect(stdout).toMatch(/no problems, \w+ warnings?\n$/);
   // A pipe gets neither color nor lines that are erased again.
   expect(stdout).not.toMatch(/[\u001B\r]|…  /);

@@ -105,8 +105,8 @@ export function readBackendOptions(input: BackendAuthOptions | undefined, enviro
       env,
       sdks: ['@supabase/ssr', '@supabase/supabase-js'],
       paths: { ...paths, stylesheetPath: '/auth/pages.css' },
-      check: (given) => [
-        ...keyProblems(given),
+      check: (given, _, variables) => [
+        ...keyProblems(given, variables),
         ...providerProblems(given),
         ...pageProblems(given),
         ...cookiePrefixProblems(given),
@@ -122,13 +122,16 @@ function defaultCookieName(url: string): string {
   return `sb-${new URL(url).hostname.split('.')[0] ?? ''}-auth-token`;
 }
 
-function keyProblems({ anonKey, url, now }: Readonly<Record<string, unknown>>): string[] {
+function keyProblems(
+  { anonKey, url, now }: Readonly<Record<string, unknown>>,
+  variables: Readonly<Record<string, readonly string[]>>,
+): string[] {
   if (typeof anonKey !== 'string' || anonKey === '') return [];
   const clock = typeof now === 'function' ? Number(Reflect.apply(now, undefined, [])) : Date.now();
   const kind = refusedKeyKind(anonKey, typeof url === 'string' ? url : '', clock);
   if (kind === undefined) return [];
   return [
-    `${nameOf('anonKey', env.anonKey)} is ${kind}; only a publishable key (sb_publishable_…) or a legacy anon key may be used here`,
+    `${nameOf('anonKey', variables['anonKey'])} is ${kind}; only a publishable key (sb_publishable_…) or a legacy anon key may be used here`,
   ];
 }
 

@@ -19,7 +19,9 @@ const assumedAppUrl = 'http://localhost:3000';
 /** Where the application is said to live, without a trailing slash; an assumption where nobody says it. */
 export function appUrlOf(env: NodeJS.ProcessEnv, appUrl: string | undefined): string {
   const said = [appUrl, env['APP_BASE_URL']].find((url) => url !== undefined && isHttpUrl(url));
-  return (said ?? assumedAppUrl).replace(/\/+$/, '');
+  // It is printed: nothing of credentials, and nothing of a query that may hold a key.
+  const { origin, pathname } = new URL(said ?? assumedAppUrl);
+  return (origin + pathname).replace(/\/+$/, '');
 }
 
 /** What concerns the process and its surroundings, whichever adapter is used. */
@@ -69,6 +71,18 @@ function* checkAppUrl(facts: ApplicationFacts, isProduction: boolean): Generator
     yield found('problem', 'url', `${name} is not an absolute URL`, {
       fix: `Write it with its protocol, such as https://app.example.com`,
     });
+    return;
+  }
+  const { username, password, search, hash } = new URL(said);
+  if (username + password + search + hash !== '') {
+    yield found(
+      'problem',
+      'url',
+      `${name} holds more than an address: a user name, a password, a query or a fragment`,
+      {
+        fix: 'Write its protocol, host and path alone, such as https://app.example.com',
+      },
+    );
     return;
   }
   const { protocol, hostname, pathname } = new URL(url);

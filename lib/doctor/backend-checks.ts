@@ -6,7 +6,7 @@ import type { Reply } from './ask.ts';
 import { findingsOf, variablePrefixes } from './finding.ts';
 import type { DoctorContext, Step, Steps } from './finding.ts';
 import { askForKeys, checkClock } from './keys-check.ts';
-import { checkSpelling, readOrReport } from './options-check.ts';
+import { checkSpelling, readOrReport, setVariable } from './options-check.ts';
 
 const found = findingsOf('backend');
 
@@ -20,7 +20,7 @@ export async function* checkBackend(context: DoctorContext): Steps {
   yield* checkSpelling('backend', env, variablePrefixes.backend, backendVariables);
   if (options === undefined) return;
   yield* checkUrl(options, env);
-  yield* checkKeyKind(options);
+  yield* checkKeyKind(options, env);
 
   const { host } = new URL(options.url);
   yield { kind: 'started', subject: 'backend', what: `asking ${host} for the project's settings` };
@@ -37,31 +37,34 @@ export async function* checkBackend(context: DoctorContext): Steps {
 /** It is reported once, as the application's. */
 function withoutBadBaseUrl(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { APP_BASE_URL: url = '', ...others } = env;
-  return /^https?:\/\//i.test(url) && URL.canParse(url) ? env : others;
+  const parsed = /^https?:\/\//i.test(url) ? URL.parse(url) : null;
+  return parsed !== null && parsed.href === parsed.origin + parsed.pathname ? env : others;
 }
 
 function* checkUrl({ url }: BackendOptions, env: NodeJS.ProcessEnv): Generator<Step, void, undefined> {
   const { protocol, hostname, pathname } = new URL(url);
+  const name = setVariable(env, backendVariables.url) ?? 'BAAS_URL';
   const isLoopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
   if (protocol === 'http:' && (!isLoopback || env['NODE_ENV'] === 'production')) {
     yield found(
       env['NODE_ENV'] === 'production' ? 'problem' : 'warning',
       'https',
-      'BAAS_URL starts with http://: passwords and tokens go to the project in the clear',
+      `${name} starts with http://: passwords and tokens go to the project in the clear`,
       { fix: 'Write https://' },
     );
   }
   if (/^\/(?:auth|rest|storage)\/v1/.test(pathname)) {
-    yield found('problem', 'url', `BAAS_URL ends in ${pathname}, but only the project's base URL is asked for`, {
+    yield found('problem', 'url', `${name} ends in ${pathname}, but only the project's base URL is asked for`, {
       fix: `Set it to ${new URL(url).origin}`,
     });
   }
 }
 
-function* checkKeyKind({ anonKey }: BackendOptions): Generator<Step, void, undefined> {
+function* checkKeyKind({ anonKey }: BackendOptions, env: NodeJS.ProcessEnv): Generator<Step, void, undefined> {
+  const name = setVariable(env, backendVariables.anonKey) ?? 'The key';
   yield anonKey.startsWith('sb_publishable_')
-    ? found('ok', 'key_kind', 'The key is a publishable key')
-    : found('note', 'key_kind', 'The key is a legacy anon key: it works, and Supabase is replacing it', {
+    ? found('ok', 'key_kind', `${name} is a publishable key`)
+    : found('note', 'key_kind', `${name} is a legacy anon key: it works, and Supabase is replacing it`, {
         fix: 'Make a publishable key (sb_publishable_…) under API Keys in the project’s settings.',
       });
 }

@@ -38,3 +38,23 @@ export function* checkSpelling(
     });
   }
 }
+
+/** What the vendors' own pages tell people to set, and what this package reads instead. */
+function ownNameOf(name: string): string | undefined {
+  const workos = /^WORKOS_(CLIENT_ID|API_KEY|COOKIE_PASSWORD|API_HOSTNAME|API_PORT|API_HTTPS)$/.exec(name)?.[1];
+  if (workos !== undefined) return `B2B_${workos}`;
+  const supabase = /^(?:NEXT_PUBLIC_|VITE_)?SUPABASE_(URL|ANON_KEY|PUBLISHABLE(?:_DEFAULT)?_KEY)$/.exec(name)?.[1];
+  return supabase === undefined ? undefined : `BAAS_${supabase.replace('_DEFAULT', '')}`;
+}
+
+/** A variable under the vendor's name is silent, as nothing here reads it. */
+export function* checkVendorNames(env: NodeJS.ProcessEnv): Generator<Step, void, undefined> {
+  const found = findingsOf('application');
+  for (const [name, value = ''] of Object.entries(env)) {
+    const own = ownNameOf(name);
+    if (own === undefined || value === '' || setVariable(env, [own, `NEXT_PUBLIC_${own}`]) !== undefined) continue;
+    yield found('warning', 'variables', `${name} is set; this package reads ${own}`, {
+      fix: `Set ${own} to the same value.`,
+    });
+  }
+}

@@ -3,6 +3,7 @@ import { appUrlOf, checkApplication } from './application-checks.ts';
 import { checkB2b } from './b2b-checks.ts';
 import { checkBackend } from './backend-checks.ts';
 import { findingsOf, variablePrefixes } from './finding.ts';
+import { checkVendorNames } from './options-check.ts';
 import type { DoctorContext, Finding, Step, Steps } from './finding.ts';
 
 export interface DoctorOptions {
@@ -49,6 +50,7 @@ async function* steps(options: DoctorOptions, adapters: readonly AdapterName[], 
   const { env, nodeVersion, appUrl } = options;
   yield* checkApplication({ env, nodeVersion, appUrl });
   const found = findingsOf('application');
+  yield* checkVendorNames(env);
   if (adapters.length === 0) {
     yield found('problem', 'adapter', 'Neither adapter is configured: no B2B_… and no BAAS_… variable is set', {
       fix: 'Set B2B_CLIENT_ID and B2B_API_KEY for b2bAuth, or BAAS_URL and BAAS_PUBLISHABLE_KEY for backendAuth; --env .env reads them from a file.',

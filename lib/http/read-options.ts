@@ -16,7 +16,12 @@ export interface OptionRules<Schema extends OptionsSchema> {
   /** The SDKs that the application installs beside this package, as it needs one provider's only. */
   readonly sdks?: readonly string[];
   /** Problems that only several options together show. */
-  readonly check?: (given: Readonly<Record<string, unknown>>, environment: Environment) => readonly string[];
+  readonly check?: (
+    given: Readonly<Record<string, unknown>>,
+    environment: Environment,
+    /** As `OptionRules.env`, with the variable alone whose value is used. */
+    variables: OptionRules<Schema>['env'],
+  ) => readonly string[];
 }
 
 /**
@@ -33,23 +38,30 @@ export function readOptions<Schema extends OptionsSchema>(
     throw new ConfigurationError(rules.name, ['options must be an object']);
   }
   const given: Record<string, unknown> = { ...input };
+  const variables: Record<string, readonly string[]> = { ...rules.env };
   for (const [option, names] of Object.entries(rules.env)) {
-    given[option] ??= names.map((name) => environment[name]).find((value) => value !== undefined && value !== '');
+    const used = names.find((name) => (environment[name] ?? '') !== '');
+    if (used === undefined || (given[option] ?? undefined) !== undefined) continue;
+    given[option] = environment[used];
+    variables[option] = [used];
   }
   for (const [option, value] of Object.entries(given)) if (value === undefined) Reflect.deleteProperty(given, option);
 
   const parsed = v.safeParse(rules.schema, given);
   const problems = [
-    ...(parsed.issues ?? []).map((issue) => describe(issue, rules)),
+    ...(parsed.issues ?? []).map((issue) => describe(issue, { schema: rules.schema, env: variables })),
     ...pathClashes(given, rules.paths),
-    ...(rules.check?.(given, environment) ?? []),
+    ...(rules.check?.(given, environment, variables) ?? []),
     ...missingSdks(rules.sdks ?? []),
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigurationError(rules.name, problems);
   return parsed.output;
 }
 
-function describe(issue: v.BaseIssue<unknown>, { schema, env }: OptionRules<OptionsSchema>): string {
+function describe(
+  issue: v.BaseIssue<unknown>,
+  { schema, env }: Pick<OptionRules<OptionsSchema>, 'schema' | 'env'>,
+): string {
   const path = v.getDotPath(issue) ?? '';
   const option = path.split('.')[0] ?? '';
   if (issue.type === 'strict_object' && issue.expected === 'never')

@@ -27,7 +27,7 @@ export interface SharedCoordinator {
    * has this, it keeps an answer until then, for a day at most: a browser may come back hours later, and to another process.
    */
   confirmDelivery?(key: string): Promise<void>;
-  /** The session is over; nobody shall get the answer any more. */
+  /** The session is over; no request gets the answer any more. */
   forget?(key: string): Promise<void>;
   /** Leaves a tombstone for a signed-out session, for so many milliseconds. */
   endSession(sessionId: string, ttlMs: number): Promise<void>;
@@ -56,7 +56,7 @@ export interface RefreshCoordinator {
   isResting(key: string): boolean;
   /** The new tokens went out to the browser: only requests that were sent before still come with the old one. */
   confirmDelivery(key: string): void;
-  /** The session is over; nobody shall get its tokens any more. */
+  /** The session is over; no request gets its tokens any more. */
   forget(key: string): void;
 }
 

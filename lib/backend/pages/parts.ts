@@ -3,7 +3,7 @@ import type { Html, HtmlValue } from '../../core/html.ts';
 import { fillIn } from './text.ts';
 import type { FormError, PageView, ProviderButton } from './view.ts';
 
-/** A link to another page of ours, which shall know where the visitor was going. */
+/** A link to another page of ours, with the way back to where the visitor was going. */
 export function withReturnTo(href: string, returnTo: string | undefined): string {
   if (returnTo === undefined) return href;
   const [page = '', ...fragment] = href.split(/(?=#)/);
