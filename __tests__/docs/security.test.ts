@@ -3,10 +3,12 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 const page = readFileSync('docs/security.md', 'utf8');
-const references = [...page.matchAll(/\]\(\.\.\/(__tests__\/[^)]+)\)(?: "([^"]+)")?/g)].map(([, file = '', title]) => ({
-  file,
-  title: title ?? '',
-}));
+const references = [...page.matchAll(/\]\([^)]*\/blob\/main\/(__tests__\/[^)]+)\)(?: "([^"]+)")?/g)].map(
+  ([, file = '', title]) => ({
+    file,
+    title: title ?? '',
+  }),
+);
 
 it('names a test for each rule and each lesson, by a title that its file has', () => {
   expect(references.length).toBeGreaterThan(50);

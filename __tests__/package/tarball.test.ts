@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -280,6 +280,22 @@ describe('the packed tarball', () => {
       `${address}/issues`,
     ]);
     expect(keywords).toEqual(expect.arrayContaining(['express', 'workos', 'supabase', 'authentication']));
+  });
+
+  it('has no relative link to a file that is not packed', async () => {
+    const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root });
+    const [{ files }] = JSON.parse(stdout);
+    const packed = new Set<string>(files.map(({ path }: { path: string }) => path));
+    const broken: string[] = [];
+    for (const path of [...packed].filter((each) => each.endsWith('.md'))) {
+      const text = (await readFile(join(root, path), 'utf8')).replaceAll(/^( *)```[\s\S]*?^\1```/gm, '');
+      for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+        const [file = ''] = target.split('#');
+        const isThere = /^[a-z]+:/i.test(target) || file === '' || packed.has(normalize(join(dirname(path), file)));
+        if (!isThere) broken.push(`${path}: ${target}`);
+      }
+    }
+    expect(broken).toEqual([]);
   });
 
   it('satisfies publint', async () => {
