@@ -157,7 +157,11 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
       throw new AuthError('organization_required');
     }
     await refuseSignedOut(flow, sessionId);
-    await writer.refuseTooLarge(content, session.user.id);
+    if (!(await writer.fits(content, session.user.id))) {
+      // Else AuthKit would issue the same session again without asking who signs in.
+      if (sessionId !== undefined) void revokeQuietly(parts, sessionId);
+      throw new AuthError('session_too_large');
+    }
     const returnTo = exchange.returnTo(flow.returnTo);
     const hook = await parts.onSignIn?.(signInOf({ session, req: exchange.req, returnTo }, flow, answer.response));
     emit({

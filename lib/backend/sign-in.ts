@@ -78,7 +78,7 @@ export function createSignIn(parts: SignInParts): SignIn {
       if (content === undefined) throw new AuthError('token_rejected');
       const session = await verified(content);
       try {
-        await writer.refuseTooLarge(content, session.user.id);
+        if (!(await writer.fits(content, session.user.id))) throw new AuthError('session_too_large');
         const answer = await parts.onSignIn?.({ session, req: exchange.req, returnTo });
         const redirectTo = exchange.returnTo(answer?.redirectTo ?? returnTo, returnTo);
         emit({ type: 'signed_in', userId: session.user.id, ...sessionIdOf(source, content) });

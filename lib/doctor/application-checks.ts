@@ -103,6 +103,10 @@ function* checkAppUrl(facts: ApplicationFacts, isProduction: boolean): Generator
   } else {
     yield found('ok', 'url', `${name} is ${url}`, { values });
   }
+  yield* checkMounting(name, protocol, pathname);
+}
+
+function* checkMounting(name: string, protocol: string, pathname: string): Generator<Step, void, undefined> {
   if (pathname !== '/') {
     yield found(
       'note',

@@ -1,6 +1,5 @@
 import { cookieBytes } from '../core/cookie-chunks.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
-import { AuthError } from '../errors.ts';
 import type { Emit } from './events.ts';
 import type { SessionSource } from './session-source.ts';
 
@@ -13,8 +12,6 @@ const maxSessionBytes = 12 * 1024;
 export interface SessionWriter<Content> {
   /** Reports the size of newly issued tokens, and says whether they fit into cookies. Call it once per issue. */
   fits(content: Content, userId: string | undefined): Promise<boolean>;
-  /** @throws {AuthError} `session_too_large` where the new session does not fit into cookies */
-  refuseTooLarge(content: Content, userId: string): Promise<void>;
   /**
    * The cookies that hold `content`, or what is left of it without what nothing here reads. Where that is too large as well,
    * the cookies are deleted.
@@ -43,9 +40,6 @@ export function createSessionWriter<Content>(source: SessionSource<Content>, emi
 
   return {
     fits,
-    async refuseTooLarge(content, userId) {
-      if (!(await fits(content, userId))) throw new AuthError('session_too_large');
-    },
     async write(content, cookies) {
       const whole = await source.write(content, cookies);
       if (cookieBytes(whole) <= maxSessionBytes) return whole;
