@@ -10,7 +10,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
   { 'types.ts': [], 'errors.ts': [] },
   { core: ['cookie', 'jose', 'lru-cache', 'node:crypto', 'path-to-regexp'] },
   { tokens: ['jose', 'lru-cache', 'node:crypto'] },
-  { session: ['debug', 'node:crypto', 'node:net', 'rate-limiter-flexible'] },
+  { session: ['debug', 'lru-cache', 'node:crypto', 'node:net', 'rate-limiter-flexible'] },
   { http: ['express', 'negotiator', 'node:http', 'node:util/types', 'on-headers', 'valibot'] },
   {
     b2b: ['@workos-inc/node', 'express', 'iron-session', 'node:async_hooks', 'node:crypto', 'node:http', 'valibot'],

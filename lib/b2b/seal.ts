@@ -8,6 +8,14 @@ export interface Seal {
   unseal(sealed: string): Promise<unknown>;
 }
 
+/** iron-session's own version stands behind the seal and outside of its MAC, so that anything longer could be put there. */
+const sealForm = /^Fe26\.2\*[^~]*(?:~\d)?$/;
+
+/** Whether a text may be a seal at all, whatever its password. */
+export function isSealLike(text: string): boolean {
+  return sealForm.test(text);
+}
+
 /**
  * Always seals under password id 1: WorkOS' SDKs know no other, so a higher id after a rotation would sign their users out.
  *
@@ -22,6 +30,7 @@ export function createSeal(passwords: readonly [string, ...string[]]): Seal {
       return sealData(value, { password: { 1: newest }, ttl });
     },
     unseal(sealed) {
+      if (!isSealLike(sealed)) return Promise.resolve(undefined);
       // Sealing reads the system's clock, so opening does, too.
       const now = Date.now();
       for (const password of passwords) {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Session } from '../types.ts';
 
 /** Sessions whose cookie was verified before, so that a repeat request costs a look-up instead of cryptography. */
@@ -10,6 +11,7 @@ export interface VerifiedSessions {
 
 export interface VerifiedSession {
   readonly session: Session;
+  /** The `sessionKey` of its session id, where it has one. */
   readonly sessionKey: string | undefined;
   /** Milliseconds since the epoch; not after the token's own expiry. */
   readonly validUntil: number;
@@ -22,52 +24,41 @@ interface Entry {
   readonly verified: VerifiedSession;
 }
 
+/** What one session may take on average, in bytes of memory: enough for a cookie of 2.5 KB. */
+const averageBytes = 8 * 1024;
+const minBytes = 64 * 1024;
+/** The cookie, the token in it, its claims and the session take 2.4 times the cookie's length, measured. */
+const bytesPerCharacter = 3;
+
 /**
- * A map in two generations: when the young one is full it becomes the old one, and what is still asked for moves up. It bounds
- * memory like an LRU at a hundredth of the bookkeeping per hit.
- *
- * @param max the most sessions held; 0 turns the cache off
+ * @param max the most sessions held, of 8 KB of memory each on average; 0 turns the cache off
  * @param now milliseconds since the epoch
  */
 export function createVerifiedSessions(max: number, now: () => number): VerifiedSessions {
-  const perGeneration = Math.max(1, Math.floor(max / 2));
-  let young = new Map<number, Entry>();
-  let old = new Map<number, Entry>();
-
-  const insert = (key: number, entry: Entry): void => {
-    if (young.size >= perGeneration && !young.has(key)) {
-      old = max === 1 ? new Map<number, Entry>() : young;
-      young = new Map();
-    }
-    young.set(key, entry);
-  };
+  const maxBytes = Math.max(max * averageBytes, minBytes);
+  // Each takes its share at least, so that the bytes bound the number, too; lru-cache's `max` would reserve all of it at once.
+  const share = Math.floor(maxBytes / Math.max(max, 1));
+  const entries = new LRUCache<number, Entry>({
+    maxSize: maxBytes,
+    sizeCalculation: ({ cookie }) => Math.max(share, cookie.length * bytesPerCharacter),
+  });
 
   return {
     get(cookie) {
       const key = fingerprint(cookie);
-      let entry = young.get(key);
-      if (entry === undefined) {
-        entry = old.get(key);
-        if (entry === undefined) return undefined;
-        old.delete(key);
-        insert(key, entry);
-      }
+      const entry = entries.get(key);
       // The fingerprint only finds the entry; equality of the whole cookie is what grants access.
-      if (entry.cookie !== cookie) return undefined;
+      if (entry?.cookie !== cookie) return undefined;
       if (entry.verified.validUntil > now()) return entry.verified;
-      young.delete(key);
+      entries.delete(key);
       return undefined;
     },
     add(cookie, verified) {
       if (max === 0 || verified.validUntil <= now()) return;
-      const key = fingerprint(cookie);
-      old.delete(key);
-      insert(key, { cookie: detach(cookie), verified });
+      entries.set(fingerprint(cookie), { cookie: detach(cookie), verified });
     },
     delete(cookie) {
-      const key = fingerprint(cookie);
-      young.delete(key);
-      old.delete(key);
+      entries.delete(fingerprint(cookie));
     },
   };
 }
