@@ -14,7 +14,8 @@ const attributes: CookieAttributes = { path: '/', sameSite: 'lax', secure: true,
 const names = (writes: readonly CookieWrite[]) => writes.map((write) => write.name);
 const headerOf = (writes: readonly CookieWrite[]) =>
   writes.map((write) => serializeCookie(write, attributes).split(';')[0]).join('; ');
-const candidates = (header: string) => [...sessionCandidates(parseCookies(header), 's')];
+const all = (): boolean => true;
+const candidates = (header: string) => sessionCandidates(parseCookies(header), 's', all).values;
 
 describe('chunkCookie', () => {
   it('does not chunk what just fits, attributes included, and chunks one byte more', () => {
@@ -37,7 +38,7 @@ describe('chunkCookie', () => {
       fc.string({ unit: fc.constantFrom('😀', 'é', 'a', '"', '%', ';'), maxLength: 500, size: 'max' }),
     );
     fc.assert(
-      fc.property(value, fc.integer({ min: 120, max: 600 }), (text, maxBytes) => {
+      fc.property(value, fc.integer({ min: 200, max: 600 }), (text, maxBytes) => {
         const writes = chunkCookie('s', text, { maxBytes, attributes });
         for (const write of writes)
           expect(Buffer.byteLength(serializeCookie(write, attributes))).toBeLessThanOrEqual(maxBytes);
@@ -115,6 +116,27 @@ describe('sessionCandidates', () => {
   it('is not crowded out by any number of copies of one bad value', () => {
     const bad = Array.from({ length: 50 }, () => 's=bad').join('; ');
     expect(candidates(`${bad}; s=good; ${bad}`)).toEqual(['bad', 'good']);
+  });
+
+  it('gives no place to what cannot be a session', () => {
+    const bad = (name: string) => Array.from({ length: 200 }, (_, i) => `${name}=bad${i}`).join('; ');
+    const isGood = (text: string): boolean => text.startsWith('good');
+    const found = (header: string) => sessionCandidates(parseCookies(header), 's', isGood);
+    expect(found(`${bad('s')}; s=good1; ${bad('s')}; s=good2; ${bad('s')}`)).toEqual({
+      values: ['good1', 'good2'],
+      isComplete: true,
+    });
+    expect(found(`${bad('s')}; s.0=go; s.1=od`)).toEqual({ values: ['good'], isComplete: true });
+  });
+
+  it('says whether everything was tried', () => {
+    const isComplete = (header: string) => sessionCandidates(parseCookies(header), 's', all).isComplete;
+    const many = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}=v${i}`).join('; ');
+    expect([isComplete(many('s', 12)), isComplete(many('s', 13))]).toEqual([true, false]);
+    expect([isComplete(many('s.0', 8)), isComplete(`${many('s.0', 5)}; ${many('s.1', 5)}`)]).toEqual([true, false]);
+    const chain = (length: number) => Array.from({ length }, (_, i) => `s.${i}=x`).join('; ');
+    // No session has so many chunks: they are strays.
+    expect([isComplete(chain(10)), isComplete(chain(90))]).toEqual([true, true]);
   });
 
   it('never throws and never exceeds its bound', () => {

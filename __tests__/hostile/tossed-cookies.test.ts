@@ -1,4 +1,7 @@
 import { jest } from '@jest/globals';
+import { createSeal } from '../../lib/b2b/seal.ts';
+import { demoUsers } from '../support/b2b-app.ts';
+import { ada, encodeSession } from '../support/backend-app.ts';
 import { startBothApp } from '../support/both-app.ts';
 import type { BothApp } from '../support/both-app.ts';
 import { flowPrefix } from '../support/variant.ts';
@@ -114,4 +117,54 @@ describe('made-up verifiers', () => {
       expect(warn).not.toHaveBeenCalled();
     },
   );
+});
+
+describe('tossed sessions', () => {
+  const seal = (value: unknown): Promise<string> => createSeal([String(app.b2bOptions.cookiePassword)]).seal(value);
+  const encode = (session: unknown): string => encodeSession(session);
+  const sides = [
+    {
+      adapter: 'b2b',
+      name: 'b2b-session',
+      issue: async () => seal(await app.workos.issueSession({ user: demoUsers.personal })),
+      junk: (index: number) => `x${index}`,
+      plausible: (index: number) => `Fe26.2*1*${index}*a*b**c*${'d'.repeat(43)}~2`,
+    },
+    {
+      adapter: 'backend',
+      name: storageKey,
+      issue: async () => encode(await app.supabase.issueSession(ada.email)),
+      junk: (index: number) => encode({ access_token: `x${index}`, refresh_token: 'y' }),
+      plausible: (index: number) => {
+        const claims = Buffer.from(JSON.stringify({ iss: `${app.supabase.url}/auth/v1`, index })).toString('base64url');
+        return encode({ access_token: `e30.${claims}.e30`, refresh_token: 'y' });
+      },
+    },
+  ];
+
+  const many = (side: (typeof sides)[number], form: 'junk' | 'plausible', count: number, from = 0): string[] =>
+    Array.from({ length: count }, (_, index) => `${side.name}=${side[form](from + index)}`);
+  const ask = (side: (typeof sides)[number], cookies: readonly string[]): Promise<Answer> =>
+    app
+      .visitor()
+      .get(`/guard/${side.adapter}`, { headers: { cookie: cookies.join('; '), accept: 'application/json' } });
+
+  it.each(sides)('that cannot be one cost $adapter no good session, however many surround it', async (side) => {
+    const good = `${side.name}=${await side.issue()}`;
+    const answer = await ask(side, [...many(side, 'junk', 60), good, ...many(side, 'junk', 60, 60)]);
+    expect([answer.status, answer.setCookies]).toEqual([200, []]);
+  });
+
+  it.each(sides)('that could be one cost $adapter no cookie, however many surround it', async (side) => {
+    const good = `${side.name}=${await side.issue()}`;
+    const few = await ask(side, [...many(side, 'plausible', 5), good, ...many(side, 'plausible', 5, 5)]);
+    expect(few.status).toBe(200);
+    const answer = await ask(side, [...many(side, 'plausible', 20), good, ...many(side, 'plausible', 20, 20)]);
+    expect([answer.status, answer.setCookies]).toEqual([401, []]);
+  });
+
+  it.each(sides)('that could be one and are none are cleared, where nothing else came', async (side) => {
+    const answer = await ask(side, many(side, 'plausible', 5));
+    expect([answer.status, deletions(answer)]).toEqual([401, [expect.stringContaining(side.name)]]);
+  });
 });

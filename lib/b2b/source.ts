@@ -18,7 +18,7 @@ import { parseContent, renewedContent, sessionIdOf, storedOf } from './content.t
 import type { SealedContent } from './content.ts';
 import { failedRefresh } from './provider-errors.ts';
 import type { Provider } from './provider.ts';
-import { sealedLength } from './seal.ts';
+import { isSealLike, sealedLength } from './seal.ts';
 import type { Seal } from './seal.ts';
 
 export interface B2bSourceParts {
@@ -103,17 +103,18 @@ async function readSealed(
   if (chunkNames(cookies, cookieName).length === 0) return { kind: 'none' };
   const candidates: Candidate<SealedContent>[] = [];
   let isOurs = false;
-  for (const cookie of sessionCandidates(cookies, cookieName)) {
+  const { values, isComplete } = sessionCandidates(cookies, cookieName, isSealLike);
+  for (const cookie of values) {
     const opened = await seal.unseal(cookie);
     const content = parseContent(opened);
     if (content !== undefined) candidates.push({ ...storedOf(content), cookie });
     else isOurs ||= opened !== undefined;
   }
-  if (candidates.length > 0) return { kind: 'stored', candidates };
+  if (candidates.length > 0) return { kind: 'stored', candidates, isKept: !isComplete };
   // Sealed with our password by another application that shares the cookie: deleting it would sign the visitor out there.
   return isOurs
     ? { kind: 'unreadable', reason: 'not_a_session', isKept: true }
-    : { kind: 'unreadable', reason: 'unreadable' };
+    : { kind: 'unreadable', reason: 'unreadable', isKept: !isComplete };
 }
 
 function sessionOf(content: SealedContent, claims: B2bSession['claims']): B2bSession {

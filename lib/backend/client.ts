@@ -115,7 +115,7 @@ async function createUserClient(
   /** The SDK's own change of the session (a new factor, an updated user, a sign-out), through the one writer of sessions. */
   async function sessionWrites(): Promise<readonly CookieWrite[]> {
     const text = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
-    const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]]));
+    const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]])).sessions;
     if (changed === undefined) return (await parts.resolver.signOut(mounted.req.headers.cookie, mounted.peer)).cookies;
     const stored = withOwnExpiry(changed.content);
     if (stored.access_token !== weighedToken) {

@@ -55,7 +55,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   });
   const issuers = [`${url}/auth/v1`, ...settings.issuer];
   const tokens = createTokenVerifier({ keySet, ask: (token) => calls.introspect(token), issuers, now });
-  const cookie = createSessionCookie(cookieName, cookieOptions);
+  const cookie = createSessionCookie(cookieName, cookieOptions, issuers);
   const source = createBackendSource({
     cookie,
     tokens,

@@ -2,6 +2,16 @@ import { chunkNames, createChunksFinder, sessionCandidates } from '../core/cooki
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
 import { parseContentText } from './content.ts';
 import type { StoredContent } from './content.ts';
+import { readToken } from '../core/token.ts';
+
+export interface StoredCookies {
+  /** Every session that the cookies may hold, with the raw value it came from. */
+  readonly sessions: readonly { readonly content: StoredContent; readonly cookie: string }[];
+  /** False where more was sent than is read. */
+  readonly isComplete: boolean;
+  /** Why there is no session, if there is none. */
+  readonly reason: 'unreadable' | 'malformed' | 'issuer';
+}
 
 /** The session in cookies as @supabase/ssr writes and reads them: `base64-` and base64url JSON, in chunks of its own size. */
 export interface SessionCookie {
@@ -9,17 +19,18 @@ export interface SessionCookie {
   /** The raw value in the header, chunks joined, without decoding. */
   peek(cookieHeader: string): string | undefined;
   isPresent(cookies: RequestCookies): boolean;
-  /** Every session that the cookies may hold, with the raw value it came from. */
-  read(cookies: RequestCookies): readonly { readonly content: StoredContent; readonly cookie: string }[];
+  read(cookies: RequestCookies): StoredCookies;
   write(content: StoredContent, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
   clear(cookies: RequestCookies): readonly CookieWrite[];
 }
 
 const prefix = 'base64-';
-/** One session, and room for those that a sibling domain or an earlier configuration left behind. */
-const maxSessions = 4;
-
-export function createSessionCookie(name: string, attributes: Pick<CookieAttributes, 'domain'>): SessionCookie {
+/** @param issuers who may have issued the access tokens; those of others are no sessions here */
+export function createSessionCookie(
+  name: string,
+  attributes: Pick<CookieAttributes, 'domain'>,
+  issuers: readonly string[],
+): SessionCookie {
   const remove = (names: readonly string[]): CookieWrite[] =>
     names.flatMap((present) => [
       { name: present, value: undefined },
@@ -34,14 +45,20 @@ export function createSessionCookie(name: string, attributes: Pick<CookieAttribu
     peek: createChunksFinder(name),
     isPresent: (cookies) => chunkNames(cookies, name).length > 0,
     read(cookies) {
-      const sessions: { content: StoredContent; cookie: string }[] = [];
-      for (const cookie of sessionCandidates(cookies, name)) {
-        const content = parseContentText(decode(cookie));
-        if (content === undefined) continue;
-        sessions.push({ content, cookie });
-        if (sessions.length === maxSessions) break;
-      }
-      return sessions;
+      const contents = new Map<string, StoredContent>();
+      let reason: StoredCookies['reason'] = 'unreadable';
+      const { values, isComplete } = sessionCandidates(cookies, name, (text) => {
+        const content = parseContentText(decode(text));
+        const problem = content === undefined ? 'unreadable' : tokenProblem(content, issuers);
+        if (content !== undefined && problem === undefined) contents.set(text, content);
+        else reason = problem ?? reason;
+        return contents.has(text);
+      });
+      const sessions = values.flatMap((cookie) => {
+        const content = contents.get(cookie);
+        return content === undefined ? [] : [{ content, cookie }];
+      });
+      return { sessions, isComplete, reason };
     },
     async write(content, cookies) {
       const { createChunks, stringToBase64URL } = await import('@supabase/ssr');
@@ -56,4 +73,12 @@ export function createSessionCookie(name: string, attributes: Pick<CookieAttribu
 /** Older versions of @supabase/ssr, and `cookieEncoding: 'raw'`, leave the JSON as it is. */
 function decode(cookie: string): string {
   return cookie.startsWith(prefix) ? Buffer.from(cookie.slice(prefix.length), 'base64url').toString('utf8') : cookie;
+}
+
+/** What no session of this project can have; it costs no signature to see. */
+function tokenProblem(content: StoredContent, issuers: readonly string[]): 'malformed' | 'issuer' | undefined {
+  const { signed, claims } = readToken(content.access_token);
+  if (signed === undefined) return 'malformed';
+  const { iss } = claims;
+  return iss === undefined || (typeof iss === 'string' && issuers.includes(iss)) ? undefined : 'issuer';
 }

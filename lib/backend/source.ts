@@ -47,8 +47,10 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
     peek: (cookieHeader) => cookie.peek(cookieHeader),
     read(cookies) {
       if (!cookie.isPresent(cookies)) return { kind: 'none' };
-      const candidates = cookie.read(cookies).map((found) => ({ ...storedOf(found.content), cookie: found.cookie }));
-      return candidates.length === 0 ? { kind: 'unreadable', reason: 'unreadable' } : { kind: 'stored', candidates };
+      const { sessions, isComplete, reason } = cookie.read(cookies);
+      const candidates = sessions.map((found) => ({ ...storedOf(found.content), cookie: found.cookie }));
+      const isKept = !isComplete;
+      return candidates.length === 0 ? { kind: 'unreadable', reason, isKept } : { kind: 'stored', candidates, isKept };
     },
     verify,
     refresh: (content, signal, client) => refresh(content.refresh_token, signal, client),

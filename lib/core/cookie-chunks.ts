@@ -27,6 +27,10 @@ const longestAttributes: CookieAttributes = {
 const MAX_CANDIDATES = 16;
 /** The rest stays for chunks: duplicates of the plain name cannot crowd out a chunked session. */
 const MAX_PLAIN_CANDIDATES = 12;
+/** As many as names of two digits can count. */
+const MAX_CHUNKS = 100;
+/** Node's 16 KB of headers hold no more chunks of a session in front of a leftover. */
+const MAX_SHORTER_CHAIN = 16;
 
 /**
  * One cookie whenever it fits, so that other software can read it; else `name.0`, `name.1`, …
@@ -64,45 +68,59 @@ function chunkEnd(value: string, start: number, room: number, isEncoded: boolean
   return end;
 }
 
+/** What may be the session, and whether that is all. */
+export interface SessionCandidates {
+  /** Likeliest first, at most 16. */
+  readonly values: readonly string[];
+  /** False where more was sent than is tried: the session may be among the rest. */
+  readonly isComplete: boolean;
+}
+
 /**
- * What may be the session, likeliest first and at most 16: every value of `name`, then the joined chunks, contiguous
- * from 0. A hole ends the chain; strays (`name.99`, `name.00`) are ignored. Where a chunk name occurs more than once, the
- * first of each and the last of each come before mixtures (a user agent sends each path's cookies in one order); shorter
- * chains are tried too, as the last chunks may be a leftover of a longer session.
+ * What may be the session: every value of `name`, then the joined chunks, contiguous from 0. A hole ends the chain; strays
+ * (`name.99`, `name.00`) are ignored. Where a chunk name occurs more than once, the first of each and the last of each come
+ * before mixtures (a user agent sends each path's cookies in one order); shorter chains are tried too, as the last chunks may
+ * be a leftover of a longer session.
+ *
+ * @param isPlausible whether a text has the form of a session; what has not takes no place of one that has
  */
-export function sessionCandidates(cookies: RequestCookies, name: string): Iterable<string> {
-  const plain = cookies.get(name);
-  const isAlone = plain?.length === 1 && plain[0] !== '' && !cookies.has(`${name}.0`);
-  return isAlone ? plain : distinctCandidates(cookies, name);
-}
-
-function* distinctCandidates(cookies: RequestCookies, name: string): Generator<string, void, undefined> {
-  // No set: that would hash kilobytes, 3 microseconds for nothing where there are few candidates.
-  const seen: string[] = [];
-  for (const candidate of allCandidates(cookies, name)) {
-    if (seen.includes(candidate)) continue;
-    seen.push(candidate);
-    yield candidate;
-    if (seen.length === MAX_CANDIDATES) return;
+export function sessionCandidates(
+  cookies: RequestCookies,
+  name: string,
+  isPlausible: (text: string) => boolean,
+): SessionCandidates {
+  const plain = distinctValues(cookies, name).filter(isPlausible);
+  const isFew = plain.length <= MAX_PLAIN_CANDIDATES;
+  const values = isFew ? [...plain] : firstAndLast(plain, MAX_PLAIN_CANDIDATES);
+  const chain = chainOf(cookies, name);
+  for (const text of joinedChunks(chain)) {
+    if (values.length === MAX_CANDIDATES) return { values, isComplete: false };
+    if (!values.includes(text) && isPlausible(text)) values.push(text);
   }
+  const mixtures = chain.reduce((product, { length }) => product * length, 1);
+  return { values, isComplete: isFew && mixtures <= MAX_CANDIDATES };
 }
 
-function* allCandidates(cookies: RequestCookies, name: string): Generator<string, void, undefined> {
-  yield* firstAndLast(distinctValues(cookies, name), MAX_PLAIN_CANDIDATES);
+/** At least one value of each chunk. */
+type Chain = readonly (readonly [string, ...string[]])[];
 
+function chainOf(cookies: RequestCookies, name: string): Chain {
   const chain: (readonly [string, ...string[]])[] = [];
   for (;;) {
     const [first, ...others] = distinctValues(cookies, `${name}.${chain.length}`);
-    if (first === undefined) break;
+    if (first === undefined || chain.length === MAX_CHUNKS) return chain;
     chain.push([first, ...others]);
   }
-  if (chain.length === 0) return;
+}
 
+function* joinedChunks(chain: Chain): Generator<string, void, undefined> {
+  if (chain.length === 0) return;
   yield* firstsAndLasts(chain);
   // Shortest first: a real session has few chunks, however many a stranger appended.
-  for (let length = 1; length < chain.length; length += 1) {
+  for (let length = 1; length < Math.min(chain.length, MAX_SHORTER_CHAIN); length += 1) {
     yield* firstsAndLasts(chain.slice(0, length));
   }
+  if (chain.every(({ length }) => length === 1)) return;
   for (let mixture = 0; mixture < MAX_CANDIDATES; mixture += 1) {
     let digits = mixture;
     yield join(chain, (values) => {
@@ -113,9 +131,9 @@ function* allCandidates(cookies: RequestCookies, name: string): Generator<string
   }
 }
 
-function* firstsAndLasts(chain: readonly (readonly [string, ...string[]])[]): Generator<string, void, undefined> {
+function* firstsAndLasts(chain: Chain): Generator<string, void, undefined> {
   yield join(chain, (values) => values[0]);
-  yield join(chain, (values) => values.at(-1));
+  if (chain.some(({ length }) => length > 1)) yield join(chain, (values) => values.at(-1));
 }
 
 function join<Values>(chain: readonly Values[], pick: (values: Values) => string | undefined): string {
@@ -129,7 +147,7 @@ function distinctValues(cookies: RequestCookies, name: string): readonly string[
 }
 
 /** A tossed cookie of a deeper path comes first, one that is merely newer comes last: keep both ends. */
-function firstAndLast(values: readonly string[], max: number): readonly string[] {
+function firstAndLast(values: readonly string[], max: number): string[] {
   return [...values.slice(0, max / 2), ...values.slice(-max / 2)];
 }
 

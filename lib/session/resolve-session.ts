@@ -152,8 +152,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     if (outages.length > 0) throw outages[0];
     if (reason === 'replaced' || reason === 'superseded') return nobody;
     reportOnce(read, attempt);
-    const isKept = read.kind === 'unreadable' && read.isKept === true;
-    return isKept ? nobody : { session: null, cookies: source.clear(cookies) };
+    return read.isKept === true ? nobody : { session: null, cookies: source.clear(cookies) };
   }
 
   const resolve: SessionResolver<Content>['resolve'] = async (cookieHeader, isHeadSent, client = {}) => {

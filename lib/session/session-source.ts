@@ -21,12 +21,14 @@ export interface Candidate<Content> extends StoredSession<Content> {
   readonly cookie: string;
 }
 
-/** What reading the request's cookies came to; duplicates may hold several sessions, the first live one counts. */
+/**
+ * What reading the request's cookies came to; duplicates may hold several sessions, the first live one counts. `isKept`: even if
+ * there is no session here, nothing is deleted, as there is more than was read, or it may be another application's.
+ */
 export type ReadOutcome<Content> =
   | { readonly kind: 'none' }
-  /** `isKept`: nothing here can use it, yet it may be another application's, so it is not deleted. */
   | { readonly kind: 'unreadable'; readonly reason: string; readonly isKept?: boolean }
-  | { readonly kind: 'stored'; readonly candidates: readonly Candidate<Content>[] };
+  | { readonly kind: 'stored'; readonly candidates: readonly Candidate<Content>[]; readonly isKept?: boolean };
 
 /** What verification says; it throws AuthError `provider_unavailable` when keys are needed and out of reach. */
 export type Verdict =

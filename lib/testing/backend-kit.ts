@@ -60,7 +60,7 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
   const { url = 'https://project.supabase.test', now = () => Date.now() } = given;
   const { cookieName = `sb-${new URL(url).hostname.split('.')[0] ?? ''}-auth-token` } = given;
   const key = createSigningKey('ES256');
-  const cookie = createSessionCookie(cookieName, {});
+  const cookie = createSessionCookie(cookieName, {}, []);
   const byRefreshToken = new Map<string, Started>();
   const byAccessToken = new Map<string, Started>();
   const provider = createInMemoryProvider(answer, given.fetch);
