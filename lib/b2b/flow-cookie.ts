@@ -56,7 +56,6 @@ const maxCancelled = 10_000;
 /** Bytes of JSON that still fit a cookie of 4,096 bytes once they are sealed, encoded and given name and attributes. */
 const maxFlowJson = 2_600;
 
-/** What `nameOf` makes of a state; other names are not ours to open or to delete. */
 const idForm = /^[0-9a-f]{16}$/;
 
 /** 256 random bits: the state that the callback must bring back (RFC 6749 §10.12). */
@@ -76,8 +75,6 @@ export function createFlowCookies(parts: {
   const attributes = { maxAge: flowMaxAge, sameSite: parts.sameSite === 'none' ? 'none' : 'lax' } as const;
   const nameOf = (state: string): string => prefix + createHash('sha256').update(state).digest('hex').slice(0, 16);
   const remove = (name: string): CookieWrite => ({ name, value: undefined, attributes });
-  const namesIn = (cookies: RequestCookies): string[] =>
-    [...cookies.keys()].filter((name) => name.startsWith(prefix) && idForm.test(name.slice(prefix.length)));
 
   const cancelled = createBoundedMap<true>({ max: maxCancelled, ttlMs: flowMaxAge * 1000, now });
 
@@ -100,7 +97,7 @@ export function createFlowCookies(parts: {
       const own = nameOf(flow.state);
       const value = await seal.seal({ ...flow, purpose: 'sign-in-flow' }, flowMaxAge);
       const others: StartedFlow[] = [];
-      for (const name of namesIn(cookies)) if (name !== own) others.push(await startedFlow(name, cookies));
+      for (const name of flowNames(cookies, prefix)) if (name !== own) others.push(await startedFlow(name, cookies));
       const room = { flows: limits.flows - 1, bytes: limits.bytes - own.length - value.length };
       return [...selectStale(others, room).map(remove), { name: own, value, attributes }];
     },
@@ -109,14 +106,14 @@ export function createFlowCookies(parts: {
       return flow !== undefined && isSame(flow.state, state) ? flow : undefined;
     },
     async hasRestart(cookies) {
-      for (const name of namesIn(cookies).slice(0, limits.flows)) {
+      for (const name of flowNames(cookies, prefix).slice(0, limits.flows)) {
         if ((await open(name, cookies))?.isRestart === true) return true;
       }
       return false;
     },
     finish: (state) => [remove(nameOf(state))],
     async cancelAll(cookies) {
-      const names = namesIn(cookies);
+      const names = flowNames(cookies, prefix);
       for (const name of names.slice(0, limits.flows)) {
         // Only what opens: a made-up name is nobody's flow.
         if ((await open(name, cookies)) !== undefined) cancelled.set(name, true);
@@ -125,6 +122,11 @@ export function createFlowCookies(parts: {
     },
     isCancelled: (state) => cancelled.has(nameOf(state)),
   };
+}
+
+/** Names of the form that `nameOf` makes; others are not ours to open or to delete. */
+function flowNames(cookies: RequestCookies, prefix: string): string[] {
+  return [...cookies.keys()].filter((name) => name.startsWith(prefix) && idForm.test(name.slice(prefix.length)));
 }
 
 /** Without the list of organizations where browsers would drop the cookie for its size, and the sign-in with it. */
