@@ -50,6 +50,8 @@ describeOwnGoTrue('signing keys', () => {
 
   it('that were not announced are picked up by the first sign-in', async () => {
     await real.app.signedIn(user);
+    // The keys are fetched once a second at most, also for a token that GoTrue has just answered with.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
     await real.project.restart({ keys: [retired(a), c] });
     const visitor = await real.app.signedIn(user);
     expect([kidOf(visitor), (await visitor.getJson('/api/me')).status]).toEqual(['c', 200]);
