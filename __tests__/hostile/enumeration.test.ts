@@ -118,6 +118,37 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     }
   });
 
+  it.each(['/auth/signup', '/auth/resend'])(
+    'to a second %s in the same browser: its cookies list the same flows',
+    async (route) => {
+      await start({ standIn: { autoconfirm: false } });
+      app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
+      const answers: unknown[] = [];
+      for (const email of [ada.email, 'new@example.com']) {
+        const visitor = app.visitor();
+        await postForm(visitor, route, { email, password: 'long enough' });
+        answers.push(told(await postForm(visitor, route, { email, password: 'long enough' }), email));
+      }
+      expect(answers[0]).toMatchObject({ status: 200 });
+      expect(answers[1]).toEqual(answers[0]);
+      expect(app.eventTypes()).toEqual(['mail_failed']);
+    },
+  );
+
+  it('to one wish too many, while the mails to some addresses are still on their way', async () => {
+    await start({ options: { mailAnswerMs: 150 }, standIn: { autoconfirm: false } });
+    app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
+    app.supabase.switches.extraMs = (email) => (email === ada.email ? 0 : 1_000);
+    const send: Send = (email) => post('/auth/resend', { email });
+    const closed: unknown[] = [];
+    for (const email of [ada.email, 'new@example.com']) {
+      await Promise.all(Array.from({ length: 10 }, () => send(email)));
+      closed.push(await observed(send, email));
+    }
+    expect(closed[0]).toMatchObject({ answer: { status: 429 }, asked: [] });
+    expect(closed[1]).toEqual(closed[0]);
+  });
+
   it('to a wish for another mail, for whatever address', async () => {
     await start({ standIn: { autoconfirm: false } });
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });

@@ -21,7 +21,7 @@ export interface AuthFlow {
   readonly gateway: Gateway;
   /** The flow whose verifier was stored, where one was. */
   startedId(): string | undefined;
-  /** The flows whose verifiers are stored now. */
+  /** The flows whose verifiers are stored after a start. */
   aliveIds(): ReadonlySet<string>;
   /** The verifiers' cookies after a start; also after one that the backend refused, so that nobody can tell the two apart. */
   startedWrites(): readonly CookieWrite[];
@@ -74,13 +74,19 @@ async function openFlow(
     const verifier = verifierIn(storageKey, name, values);
     if (verifier !== undefined) stored.set(name, verifier);
   }
-  /** The last word on each cookie, and the last value where it had one. */
+  /** The last word on each cookie. */
   const last = new Map<string, string | undefined>();
-  const lastSet = new Map<string, string>();
+  /** Both as they were when the backend was asked: after a refusal the SDK takes the verifier back, and its place in the list of them. */
+  let started: { readonly stored: ReadonlyMap<string, string>; readonly writes: typeof last } | undefined;
+  const atStart = () => started ?? { stored, writes: last };
+  const fetch: typeof globalThis.fetch = (input, init) => {
+    started ??= { stored: new Map(stored), writes: new Map(last) };
+    return gateway.fetch(input, init);
+  };
 
   const client = ssr.createServerClient(connection.url, connection.anonKey, {
     cookieOptions: { name: storageKey },
-    global: { fetch: gateway.fetch },
+    global: { fetch },
     cookies: {
       getAll: () => [...stored].map(([name, value]) => ({ name, value })),
       // It must never throw: the SDK also calls it from promises that nobody awaits.
@@ -89,7 +95,6 @@ async function openFlow(
           if (value === '') stored.delete(name);
           else stored.set(name, value);
           last.set(name, value === '' ? undefined : value);
-          if (value !== '') lastSet.set(name, value);
         }
       },
     },
@@ -101,10 +106,13 @@ async function openFlow(
   return {
     auth: client.auth,
     gateway,
-    startedId: () => [...lastSet.keys()].flatMap((name) => verifierFlowId(storageKey, name) ?? [])[0],
+    startedId: () =>
+      [...atStart().writes].flatMap(([name, value]) =>
+        value === undefined ? [] : (verifierFlowId(storageKey, name) ?? []),
+      )[0],
     aliveIds: () =>
-      new Set(verifierIds(storageKey, new Map([...stored, ...lastSet].map(([name, value]) => [name, [value]])))),
-    startedWrites: () => toWrites(new Map([...last, ...lastSet])),
+      new Set(verifierIds(storageKey, new Map([...atStart().stored].map(([name, value]) => [name, [value]])))),
+    startedWrites: () => toWrites(atStart().writes),
     finishedWrites: () => toWrites(last),
   };
 }
