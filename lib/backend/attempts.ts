@@ -3,6 +3,7 @@ import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
 import { createThrottle } from '../session/throttle.ts';
+import type { OnSuccess } from '../session/throttle.ts';
 import { createClientAddress } from './client-address.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { ThrottleOptions } from './throttle-options.ts';
@@ -14,12 +15,7 @@ export interface Attempts {
    *
    * @throws {AuthError} `rate_limited` before `work` is begun, or what `work` throws
    */
-  run<Result>(
-    req: IncomingMessage,
-    email: string,
-    work: () => Promise<Result>,
-    success: 'forgives' | 'counts',
-  ): Promise<Result>;
+  run<Result>(req: IncomingMessage, email: string, work: () => Promise<Result>, success: OnSuccess): Promise<Result>;
 }
 
 /** What somebody who tries passwords or addresses would see; everything else tells them nothing. */
@@ -43,7 +39,7 @@ export function createAttempts(parts: {
 
   return {
     async run(req, email, work, success) {
-      const attempt = await throttle.attempt(email, addressOf(req));
+      const attempt = await throttle.attempt(email, addressOf(req), success);
       try {
         const result = await work();
         if (success === 'forgives') await attempt.succeeded();

@@ -16,6 +16,9 @@ const redisPauseMs = 1_000;
 
 type Scope = keyof typeof limits;
 
+/** Whether an attempt that succeeds stays counted. */
+export type OnSuccess = 'forgives' | 'counts';
+
 export interface ThrottleParts {
   /** A client of `redis` or `ioredis`, for several processes to count together; in this process' memory without. */
   readonly store?: ThrottleRedisClient | undefined;
@@ -47,9 +50,10 @@ export interface Throttle {
    *
    * @param account the e-mail address, in any spelling; only its hash is kept
    * @param address the visitor's address; without one the account alone is limited
-   * @throws {AuthError} `rate_limited`; `retryAfter` is the seconds until the window ends, or one while attempts are under way
+   * @param success what will become of the count: it is taken back, or it stays
+   * @throws {AuthError} `rate_limited`; `retryAfter` is the seconds until the window ends, or one while attempts are under way that a success takes back
    */
-  attempt(account: string, address: string | undefined): Promise<ThrottledAttempt>;
+  attempt(account: string, address: string | undefined, success?: OnSuccess): Promise<ThrottledAttempt>;
 }
 
 export function createThrottle(parts: ThrottleParts): Throttle {
@@ -75,13 +79,13 @@ export function createThrottle(parts: ThrottleParts): Throttle {
   }
 
   return {
-    attempt: async (account, address) => {
+    attempt: async (account, address, success = 'forgives') => {
       const counters = await (opening ??= open());
       const network = networkKey(address);
       // The network first: one that is used up adds no more accounts to what is remembered.
-      const ofNetwork = network === undefined ? undefined : await counters.network(network);
+      const ofNetwork = network === undefined ? undefined : await counters.network(network, success);
       if (ofNetwork?.kind === 'refused') refuse('network', ofNetwork.waitMs);
-      const ofAccount = await counters.account(accountKey(account, network));
+      const ofAccount = await counters.account(accountKey(account, network), success);
       if (ofAccount.kind === 'refused') {
         // It reaches nobody's password, and behind one address there may be a whole office.
         await ofNetwork?.giveBack();
@@ -125,11 +129,14 @@ type Reservation =
   | { readonly kind: 'refused'; readonly waitMs: number }
   | { readonly kind: 'reserved'; keep(): void; giveBack(): Promise<void>; reset(): Promise<void> };
 
-type Counter = (key: string) => Promise<Reservation>;
+type Counter = (key: string, success: OnSuccess) => Promise<Reservation>;
 
 /** Counts in the store, and in memory while that is away; what was counted in one place is taken back there. */
 function createCounter(memory: Limiter, shared: Limiter | undefined, guard: StoreGuard, now: () => number): Counter {
-  /** How many of a key's count this process does not know the end of. */
+  /**
+   * How many of a key's count a success may yet take back. Those that stay counted are not among them: how long an email takes
+   * would tell whether there is an account.
+   */
   const underWay = new Map<string, number>();
   const settle = (key: string): void => {
     const others = (underWay.get(key) ?? 1) - 1;
@@ -147,13 +154,17 @@ function createCounter(memory: Limiter, shared: Limiter | undefined, guard: Stor
     return { ...(await memory.count(key)), run: (work) => work(memory) };
   }
 
-  return async (key) => {
-    const unsettled = (underWay.get(key) ?? 0) + 1;
-    underWay.set(key, unsettled);
+  return async (key, success) => {
+    const others = underWay.get(key) ?? 0;
+    const isForgivable = success === 'forgives';
+    if (isForgivable) underWay.set(key, others + 1);
+    const settled = (): void => {
+      if (isForgivable) settle(key);
+    };
     const { excess, windowEndsInMs, run } = await count(key);
     const windowEndsAt = now() + windowEndsInMs;
     const end = async (work: (limiter: Limiter) => Promise<void>): Promise<void> => {
-      settle(key);
+      settled();
       await run(work);
     };
     const giveBack = (): Promise<void> =>
@@ -162,11 +173,11 @@ function createCounter(memory: Limiter, shared: Limiter | undefined, guard: Stor
     if (excess > 0) {
       await giveBack();
       // Once those under way have succeeded there is room.
-      return { kind: 'refused', waitMs: excess < unsettled ? 0 : windowEndsInMs };
+      return { kind: 'refused', waitMs: excess <= others ? 0 : windowEndsInMs };
     }
     return {
       kind: 'reserved',
-      keep: () => settle(key),
+      keep: settled,
       giveBack,
       reset: () => end((limiter) => limiter.reset(key)),
     };
