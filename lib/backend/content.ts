@@ -44,6 +44,20 @@ export function storedOf(content: StoredContent): StoredSession<StoredContent> {
   };
 }
 
+const sdkFields = ['token_type', 'expires_in', 'expires_at', 'provider_token', 'provider_refresh_token'];
+
+/**
+ * What the SDK needs of a session, `user` aside. It is kept for as long as the session is cached, so nothing else of the cookie's
+ * unsigned part is in it: anyone can write kilobytes there that take ten times as much memory.
+ */
+export function sdkContent(content: StoredContent): StoredContent {
+  const { access_token, refresh_token } = content;
+  const further = sdkFields
+    .map((field) => [field, content[field]] as const)
+    .filter(([, value]) => typeof value === 'string' || typeof value === 'number');
+  return { access_token, refresh_token, ...Object.fromEntries(further) };
+}
+
 /**
  * Without the provider's tokens, and with no more of `user` than its type and @supabase/ssr need: identities and metadata are in it a
  * second time, as the access token carries them, too.

@@ -4,7 +4,7 @@ import { createSlot } from '../core/slot.ts';
 import { readToken } from '../core/token.ts';
 import type { ClientFacts, RefreshOutcome, SessionSource, TokenOrigin, Verdict } from '../session/session-source.ts';
 import type { AccessTokenClaims, BackendSession, BackendUser } from '../types.ts';
-import { parseContentText, slimContent, storedOf } from './content.ts';
+import { parseContentText, sdkContent, slimContent, storedOf } from './content.ts';
 import type { StoredContent } from './content.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { TokenVerifier } from './verify-token.ts';
@@ -36,7 +36,7 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
     const verdict = await tokens.verify(token, origin);
     if (verdict.kind !== 'valid') return verdict;
     const session = sessionOf(content.access_token, verdict.claims);
-    contents.add(session, content);
+    contents.add(session, sdkContent(content));
     const { validUntil } = verdict;
     return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
   }
