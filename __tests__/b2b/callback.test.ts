@@ -78,12 +78,15 @@ describe('a sign-in over a session that there was', () => {
   it('ends the old session at the provider as well, in the background', async () => {
     const visitor = await app.signedIn();
     const { sessionId } = (await visitor.getJson('/auth/session')).json;
-    const held = Promise.withResolvers<void>();
-    app.workos.switches.gate.revoke = () => held.promise;
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    app.workos.switches.gate.revoke = () => held;
     const start = await visitor.get('/login');
     const callback = await app.workos.authorize(start.location, { user: demoUsers.oneOrganization });
     expect((await visitor.get(callback.href)).status).toBe(303);
-    held.resolve();
+    release();
     await until(() => !app.workos.isSessionActive(sessionId));
     delete app.workos.switches.gate.revoke;
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(demoUsers.oneOrganization.email);

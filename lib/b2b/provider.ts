@@ -45,7 +45,7 @@ type ProviderOptions = Pick<
 >;
 
 export function createProvider(options: ProviderOptions): Provider {
-  const { clientId, apiKey, apiHostname, port, https, timeoutMs, fetch } = options;
+  const { clientId, apiHostname, port, https, timeoutMs, fetch } = options;
   // The SDK takes no signal per call, but it fetches through a function of ours.
   const deadlines = new AsyncLocalStorage<AbortSignal>();
   const fetchWithin: typeof fetch = async (input, init) => {
@@ -54,22 +54,7 @@ export function createProvider(options: ProviderOptions): Provider {
   };
   let opening: Promise<WorkOS> | undefined;
 
-  /** With the first sign-in, refresh or sign-out: an application that starts need not wait for the SDK to load. */
-  async function open(): Promise<WorkOS> {
-    const sdk = await import('@workos-inc/node');
-    return new sdk.WorkOS({
-      apiKey,
-      clientId,
-      apiHostname,
-      https,
-      ...(port === undefined ? {} : { port }),
-      // No `timeout` of the SDK's own: a refresh may take longer than a request waits for it, and every call has its signal.
-      maxRetries: 0,
-      fetchFn: fetchWithin,
-    });
-  }
-
-  const workos = (): Promise<WorkOS> => (opening ??= open());
+  const workos = (): Promise<WorkOS> => (opening ??= openSdk(options, fetchWithin));
   const users = async (): Promise<WorkOS['userManagement']> => (await workos()).userManagement;
 
   function withinBudget<Result>(call: () => Promise<Result>): Promise<Result> {
@@ -115,6 +100,22 @@ export function createProvider(options: ProviderOptions): Provider {
     },
     logoutUrl: async (sessionId, returnTo) => (await users()).getLogoutUrl({ sessionId, returnTo }),
   };
+}
+
+/** With the first sign-in, refresh or sign-out: an application that starts need not wait for the SDK to load. */
+async function openSdk(options: ProviderOptions, fetchFn: typeof globalThis.fetch): Promise<WorkOS> {
+  const { apiKey, clientId, apiHostname, port, https } = options;
+  const sdk = await import('@workos-inc/node');
+  return new sdk.WorkOS({
+    apiKey,
+    clientId,
+    apiHostname,
+    https,
+    ...(port === undefined ? {} : { port }),
+    // No `timeout` of the SDK's own: a refresh may take longer than a request waits for it, and every call has its signal.
+    maxRetries: 0,
+    fetchFn,
+  });
 }
 
 /** What the SDK gets to read: as much as an answer may have, and a user where there are tokens, as it would throw both away. */

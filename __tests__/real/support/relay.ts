@@ -80,7 +80,8 @@ function ask(
   body: Buffer,
 ): Promise<{ readonly answer: http.IncomingMessage; readonly bytes: Buffer }> {
   return new Promise((resolve, reject) => {
-    const { host: _host, connection: _connection, 'accept-encoding': _encoding, ...passed } = headers;
+    const ownHeaders = ['host', 'connection', 'accept-encoding'];
+    const passed = Object.fromEntries(Object.entries(headers).filter(([name]) => !ownHeaders.includes(name)));
     const request = http.request(url, { method, headers: passed, agent: false }, (answer) => {
       buffer(answer).then((bytes) => resolve({ answer, bytes }), reject);
     });

@@ -121,7 +121,7 @@ export const skewMs = 5_000;
 /** Until the visitor's access token has expired. */
 export async function expire(visitor: Visitor, longerMs = 0): Promise<void> {
   const { json } = await visitor.getJson('/api/me');
-  const ms = json.expiresAt + longerMs + 100 - Date.now();
+  const ms = Number(json.expiresAt) + longerMs + 100 - Date.now();
   if (ms > 30_000)
     throw new Error('Start the emulator with __tests__/real/workos-emulator.js: its tokens live too long');
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
