@@ -45,6 +45,14 @@ describe('a page of the application', () => {
     (value) => expect(isPage(value)).toBe(true),
   );
 
+  it.each(['/登录', '/über', '/sign in', '/a\r\nX: y', '/a\tb', 'https://id.example/登录'])(
+    'cannot be %j, which no header carries as it is, and no request either',
+    (value) => {
+      expect(isPage(value)).toBe(false);
+      expect(isPage(encodeURI(value))).toBe(true);
+    },
+  );
+
   it.each(['sign-in', '//evil.example', '/\\evil.example', 'x/y', 'javascript:alert(1)', 'https://', '', 7])(
     'cannot be %p',
     (value) => expect(isPage(value)).toBe(false),

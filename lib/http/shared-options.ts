@@ -96,6 +96,11 @@ export const pageUrl = v.pipe(
     (value) => (/^\/(?![/\\])/.test(value) ? URL.canParse(value, 'http://host.invalid') : isHttpUrl(value)),
     'must be a root-relative path such as /sign-in, or an http(s) URL',
   ),
+  // It becomes a header, and is compared with paths as browsers send them.
+  v.regex(
+    /^[\x21-\x7e]*$/,
+    'must have blanks and characters other than ASCII percent-encoded, as in a browser’s request',
+  ),
 );
 
 const pattern = v.pipe(
