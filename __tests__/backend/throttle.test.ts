@@ -104,3 +104,40 @@ it('sign-ups and mails count even when they succeed, so that no mailbox is flood
     (await app.visitor().postJson('/auth/signup', { email: 'EVE@example.com', password: 'long enough' })).status,
   ).toBe(429);
 });
+
+describe('made-up codes and links', () => {
+  const from = (address: string) => ({ accept: 'application/json', 'x-test-address': address });
+  const options: BackendAppSetup['options'] = { clientAddress: (req) => String(req.headers['x-test-address']) };
+  async function tryCodes(count: number, address: string): Promise<number[]> {
+    const statuses: number[] = [];
+    for (let index = 0; index < count; index += 1) {
+      const id = String(index).padStart(32, '0');
+      const visitor = app.visitor();
+      visitor.cookies.set(`${app.cookieName}-flow-${id}-code-verifier`, 'base64-ImFiYyI');
+      statuses.push((await visitor.get(`/auth/callback?code=made-up-${index}`, { headers: from(address) })).status);
+    }
+    return statuses;
+  }
+
+  it('stop costing calls after a hundred per network, and other networks sign in', async () => {
+    await start({ options });
+    expect(new Set(await tryCodes(100, '192.0.2.1'))).toEqual(new Set([400]));
+    expect(app.supabase.calls('pkce')).toBe(100);
+    expect(await tryCodes(1, '192.0.2.1')).toEqual([429]);
+    const confirm = await postForm(
+      app.visitor(),
+      '/auth/confirm',
+      { token_hash: 'made-up', type: 'email' },
+      from('192.0.2.1'),
+    );
+    expect(confirm.status).toBe(429);
+    expect([app.supabase.calls('pkce'), app.supabase.calls('verify')]).toEqual([100, 0]);
+    expect(await tryCodes(1, '192.0.2.2')).toEqual([400]);
+  });
+
+  it('do not count while the backend is out of reach', async () => {
+    await start({ options });
+    app.supabase.fail('pkce', 503);
+    expect(new Set(await tryCodes(101, '192.0.2.1'))).toEqual(new Set([503]));
+  });
+});

@@ -143,7 +143,7 @@ it('shows a page with a way back when consent is denied', async () => {
   expect(await sessionCookies()).toEqual([]);
   await page.getByRole('link', { name: 'Sign in' }).click();
   await fillForm(page, supabase().demo.email, supabase().demo.password);
-  await page.waitForURL(`${example.origin}/`);
+  await page.waitForURL(`${example.origin}/account`);
 });
 
 it('comes back to a deep link through sign-in, and through a change of mind to sign-up and back', async () => {

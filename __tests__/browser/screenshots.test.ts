@@ -86,7 +86,7 @@ describe('the pictures of the documentation', () => {
       .join('\n');
 
     expect(files.sort()).toEqual(pictures.map(({ file }) => file).sort());
-    expect(files.filter((file) => !text.includes(`(screenshots/${file})`))).toEqual([]);
+    expect(files.filter((file) => !text.includes(`/docs/screenshots/${file})`))).toEqual([]);
     expect(bytes).toBeLessThan(maxBytes);
   });
 });

@@ -13,14 +13,22 @@ export interface Attempts {
   /**
    * Runs an attempt that counts against its account and network, unless its failure is none of the visitor's doing.
    *
+   * @param email `undefined` for a code or a link, which names no account
    * @throws {AuthError} `rate_limited` before `work` is begun, or what `work` throws
    */
-  run<Result>(req: IncomingMessage, email: string, work: () => Promise<Result>, success: OnSuccess): Promise<Result>;
+  run<Result>(
+    req: IncomingMessage,
+    email: string | undefined,
+    work: () => Promise<Result>,
+    success: OnSuccess,
+  ): Promise<Result>;
 }
 
-/** What somebody who tries passwords or addresses would see; everything else tells them nothing. */
+/** What a person who tries passwords, addresses, codes or links would see; everything else tells them nothing. */
 const countedFailures: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
   'invalid_credentials',
+  'code_rejected',
+  'link_expired',
   'email_in_use',
   'captcha_failed',
 ]);

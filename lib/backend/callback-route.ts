@@ -12,6 +12,7 @@ import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
+import type { Attempts } from './attempts.ts';
 import type { RunAuthFlow } from './auth-flow.ts';
 import { flowMaxAge } from './flow-state.ts';
 import type { FlowState, PendingFlow } from './flow-state.ts';
@@ -28,6 +29,7 @@ export interface CallbackParts {
   readonly runFlow: RunAuthFlow;
   readonly flows: FlowState;
   readonly signIn: SignIn;
+  readonly attempts: Attempts;
   readonly emit: Emit;
   readonly now: () => number;
 }
@@ -54,7 +56,7 @@ const isForeignVerifier = (code: string | undefined): boolean => code === 'bad_c
 
 /** `/auth/callback`: exchanges the code that the backend sent along for a session. */
 export function callbackRoute(parts: CallbackParts): AuthRoute {
-  const { views, runFlow, flows, signIn, emit } = parts;
+  const { views, runFlow, flows, signIn, attempts, emit } = parts;
   const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now });
   const tries = createBoundedMap<{ readonly count: number }>({ max: 10_000, ttlMs: codeMemoryMs, now: parts.now });
 
@@ -82,8 +84,11 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     const verifiers = flows.verifierNames(cookies).flatMap((name) => cookies.get(name) ?? []);
     if (verifiers.length === 0) return stray(exchange, 'pkce_code_verifier_not_found', []);
     if (pending.some(({ spentCode }) => spentCode === fingerprint(code))) return startOver(exchange, pending);
+    const complete = (): Promise<Outcome> =>
+      once([code, ...verifiers], () => exchangeAndVerify(exchange, code, pending));
     try {
-      const { signedIn, writes } = await once([code, ...verifiers], () => complete(exchange, code, pending));
+      // A made-up code counts like a wrong password: Supabase limits the calls of this server, and refreshes share that limit.
+      const { signedIn, writes } = await attempts.run(exchange.req, undefined, complete, 'forgives');
       await signIn.store(exchange, signedIn, writes);
       return redirect(303, signedIn.redirectTo);
     } catch (error) {
@@ -109,7 +114,11 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     return exchange.returnTo(flow.returnTo);
   }
 
-  async function complete(exchange: Exchange, code: string, pending: readonly PendingFlow[]): Promise<Outcome> {
+  async function exchangeAndVerify(
+    exchange: Exchange,
+    code: string,
+    pending: readonly PendingFlow[],
+  ): Promise<Outcome> {
     const { issued, flow, writes } = await exchangeCode(exchange, code, pending);
     if (isRecovery(issued)) {
       exchange.writeCookies(writes);

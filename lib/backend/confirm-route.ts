@@ -6,7 +6,8 @@ import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
-import type { RunAuthFlow } from './auth-flow.ts';
+import type { Attempts } from './attempts.ts';
+import type { AuthFlow, RunAuthFlow } from './auth-flow.ts';
 import { go, otherLinkAnswer } from './form-answers.ts';
 import { confirmPage, formErrorOf } from './pages/index.ts';
 import { unwrap } from './sign-in.ts';
@@ -19,6 +20,7 @@ export interface ConfirmParts {
   readonly views: Views;
   readonly runFlow: RunAuthFlow;
   readonly signIn: SignIn;
+  readonly attempts: Attempts;
   readonly emit: Emit;
 }
 
@@ -37,12 +39,12 @@ const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite'
  * @see https://supabase.com/docs/guides/auth/auth-email-templates#email-prefetching
  */
 export function confirmRoute(parts: ConfirmParts): AuthRoute {
-  const { views, runFlow, signIn, emit } = parts;
+  const { views, runFlow, signIn, attempts, emit } = parts;
 
   async function confirm(exchange: Exchange, { tokenHash, type, returnTo }: Link): Promise<Reply> {
-    const { session } = await runFlow(exchange, async (flow) =>
-      unwrap(flow, await flow.auth.verifyOtp({ token_hash: tokenHash, type }), emit),
-    );
+    const verify = async (flow: AuthFlow) =>
+      unwrap(flow, await flow.auth.verifyOtp({ token_hash: tokenHash, type }), emit);
+    const { session } = await attempts.run(exchange.req, undefined, () => runFlow(exchange, verify), 'forgives');
     // A changed address wants both of its links opened; after the first there is no session yet.
     if (session === null) return otherLinkAnswer(exchange, views, returnTo);
     const signedIn = await signIn.admit(exchange, session, returnTo);

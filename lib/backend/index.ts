@@ -70,7 +70,14 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   const flows = createFlowState(cookieName, sameSite);
   const signIn = createSignIn({ source, writer, resolver, calls, onSignIn: settings.onSignIn, emit, timeoutMs, now });
   const attempts = createAttempts({ ...settings, emit });
-  const runMailCall = createMailCalls({ settings, runFlow, flows, attempts, emit });
+  const runMailCall = createMailCalls({
+    settings,
+    runFlow,
+    flows,
+    attempts,
+    discard: (issued) => signIn.discard(issued),
+    emit,
+  });
   const forms = { settings, views, runFlow, runMailCall, signIn, attempts, emit };
   const oauth = { settings, runFlow, flows, emit };
 
@@ -102,7 +109,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
         (exchange) => isOAuthStart(settings, exchange),
       ),
       signUpRoute(forms),
-      callbackRoute({ path: settings.callbackPath, views, runFlow, flows, signIn, emit, now }),
+      callbackRoute({ path: settings.callbackPath, views, runFlow, flows, signIn, attempts, emit, now }),
       signOutRoute({
         path: settings.logoutPath,
         scope: settings.signOutScope,
@@ -117,7 +124,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       }),
       sessionRoute(settings.sessionPath),
       resendRoute(settings.resendPath, forms),
-      confirmRoute({ path: settings.confirmPath, views, runFlow, signIn, emit }),
+      confirmRoute({ path: settings.confirmPath, views, runFlow, signIn, attempts, emit }),
     ],
   );
 }

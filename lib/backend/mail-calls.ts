@@ -53,9 +53,11 @@ export function createMailCalls(parts: {
   readonly runFlow: RunAuthFlow;
   readonly flows: FlowState;
   readonly attempts: Attempts;
+  /** Ends a session that comes too late for its visitor. */
+  readonly discard: (issued: Session) => Promise<void>;
   readonly emit: Emit;
 }): RunMailCall {
-  const { settings, runFlow, flows, attempts, emit } = parts;
+  const { settings, runFlow, flows, attempts, discard, emit } = parts;
   const { mailAnswerMs, timeoutMs } = settings;
   const failed = ({ code, reason }: AuthError): void =>
     emit({ type: 'mail_failed', code, ...(reason === undefined ? {} : { reason }) });
@@ -78,7 +80,8 @@ export function createMailCalls(parts: {
     const patience = isAnsweredEarly ? answerIsDue : wait(timeoutMs, undefined, { ref: false });
     const result = await Promise.race([outcome, patience.then(() => undefined)]);
     if (result === undefined) {
-      outcome.catch((error: unknown) => {
+      const end = (late: Session | null): Promise<void> | undefined => (late === null ? undefined : discard(late));
+      outcome.then(end).catch((error: unknown) => {
         if (error instanceof AuthError) failed(error);
       });
       if (!isAnsweredEarly) throw outOfTime();

@@ -48,12 +48,12 @@ export interface Throttle {
    *
    * The account is limited per network: from elsewhere its owner signs in undisturbed, however somebody else guesses.
    *
-   * @param account the e-mail address, in any spelling; only its hash is kept
+   * @param account the email address, in any spelling; only its hash is kept. Without one the network alone is limited
    * @param address the visitor's address; without one the account alone is limited
    * @param success what will become of the count: it is taken back, or it stays
    * @throws {AuthError} `rate_limited`; `retryAfter` is the seconds until the window ends, or one while attempts are under way that a success takes back
    */
-  attempt(account: string, address: string | undefined, success?: OnSuccess): Promise<ThrottledAttempt>;
+  attempt(account: string | undefined, address: string | undefined, success?: OnSuccess): Promise<ThrottledAttempt>;
 }
 
 export function createThrottle(parts: ThrottleParts): Throttle {
@@ -85,21 +85,22 @@ export function createThrottle(parts: ThrottleParts): Throttle {
       // The network first: one that is used up adds no more accounts to what is remembered.
       const ofNetwork = network === undefined ? undefined : await counters.network(network, success);
       if (ofNetwork?.kind === 'refused') refuse('network', ofNetwork.waitMs);
-      const ofAccount = await counters.account(accountKey(account, network), success);
-      if (ofAccount.kind === 'refused') {
+      const ofAccount =
+        account === undefined ? undefined : await counters.account(accountKey(account, network), success);
+      if (ofAccount?.kind === 'refused') {
         // It reaches nobody's password, and behind one address there may be a whole office.
         await ofNetwork?.giveBack();
         refuse('account', ofAccount.waitMs);
       }
       return {
         succeeded: async () => {
-          await Promise.all([ofAccount.reset(), ofNetwork?.giveBack()]);
+          await Promise.all([ofAccount?.reset(), ofNetwork?.giveBack()]);
         },
         cancelled: async () => {
-          await Promise.all([ofAccount.giveBack(), ofNetwork?.giveBack()]);
+          await Promise.all([ofAccount?.giveBack(), ofNetwork?.giveBack()]);
         },
         counted: () => {
-          ofAccount.keep();
+          ofAccount?.keep();
           ofNetwork?.keep();
         },
       };
