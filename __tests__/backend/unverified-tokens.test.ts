@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { ada, encodeSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { until } from '../support/until.ts';
 import type { Answer } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -66,6 +67,59 @@ describe.each([
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
     expect(app.eventTypes()).not.toContain('signed_out');
     expect(JSON.stringify(app.events.slice(1))).not.toContain(sessionId);
+  });
+});
+
+describe('made-up refresh tokens', () => {
+  it.each([
+    ['that has expired', 61, '/auth/session'],
+    ['that is renewed ahead of time', 59.5, '/auth/session'],
+    ['that signs out', 61, '/auth/logout'],
+  ])('beside a genuine access token %s cost ten calls a minute', async (_what, age, path) => {
+    await start();
+    const { access_token } = await app.supabase.issueSession(ada.email);
+    app.clock.advance(age * minutes);
+    const cookie = (): string =>
+      Array.from({ length: 3 }, () => encodeSession({ access_token, refresh_token: randomUUID() }))
+        .map((session) => `${app.cookieName}=${session}`)
+        .join('; ');
+    for (let index = 0; index < 15; index += 1) {
+      const headers = { cookie: cookie(), accept: 'application/json' };
+      if (path === '/auth/logout') await app.visitor().post(path, { headers });
+      else await app.visitor().get(path, { headers });
+    }
+    await until(() => app.supabase.calls('refresh') >= 10);
+    expect(app.supabase.calls('refresh')).toBe(10);
+  });
+
+  it('cost the owner of the access token nothing', async () => {
+    await start();
+    const session = await app.supabase.issueSession(ada.email);
+    const other = await app.signedIn({});
+    app.clock.advance(61 * minutes);
+    for (let index = 0; index < 12; index += 1) {
+      await ask(`${app.cookieName}=${encodeSession({ ...session, refresh_token: randomUUID() })}`);
+    }
+    expect((await other.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('beside the same made-up access token are one token’s per request', async () => {
+    await start();
+    const [, made = ''] = (await madeUp()).split('=base64-');
+    const { access_token } = JSON.parse(Buffer.from(made, 'base64url').toString());
+    const cookies = Array.from({ length: 12 }, () => encodeSession({ access_token, refresh_token: randomUUID() }));
+    await ask(cookies.map((session) => `${app.cookieName}=${session}`).join('; '));
+    expect(app.supabase.calls('refresh')).toBe(1);
+  });
+
+  it('leave an outage free to be tried again: one token tried often is one', async () => {
+    await start();
+    const visitor = await app.signedIn({});
+    app.clock.advance(61 * minutes);
+    app.supabase.fail('refresh', 500);
+    for (let index = 0; index < 15; index += 1) expect((await visitor.getJson('/auth/session')).status).toBe(503);
+    app.supabase.heal();
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 });
 
@@ -136,6 +190,29 @@ describe('a project with a shared secret', () => {
     for (let index = 0; index < 10; index += 1) await ask(await madeUp());
     app.clock.advance(61_000);
     for (const visitor of visitors) expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('is asked about more sessions at once than strangers may ask about', async () => {
+    await start(hs256);
+    const sessions = await Promise.all(Array.from({ length: 25 }, () => app.supabase.issueSession(ada.email)));
+    const gate = app.supabase.gate('user');
+    const answers = Promise.all(sessions.map((session) => ask(`${app.cookieName}=${encodeSession(session)}`)));
+    await gate.waitFor(10);
+    gate.open();
+    expect(new Set((await answers).map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  it('vouches for a token only where it names the token’s own user', async () => {
+    for (const answer of [{}, { id: 'somebody-else' }, { user: null }, { user: { id: null } }]) {
+      const odd: typeof fetch = (input, init) =>
+        (input instanceof Request ? input.url : input.toString()).endsWith('/user')
+          ? Promise.resolve(Response.json(answer))
+          : fetch(input, init);
+      await start({ ...hs256, options: { fetch: odd } });
+      expect((await ask(await madeUp({ exp: seconds() + 600 }))).status).toBe(503);
+      await app.close();
+    }
+    await start(hs256);
   });
 
   it.each(['\n', '\0', 'Ā', ' ', '='])('is not asked about a token with %j in it, and the cookie goes', async (odd) => {

@@ -110,7 +110,7 @@ describe('a token that only the project can verify', () => {
 
   it('costs the allowance of the request that brings it until the project has vouched for it', async () => {
     const project = createProject();
-    const spent: string[] = [];
+    const spent: object[] = [];
     const origin: TokenOrigin = {
       spend: (token, call) => {
         spent.push(token);
@@ -121,7 +121,7 @@ describe('a token that only the project can verify', () => {
     await project.verifyToken(token, origin);
     project.pass(61);
     await project.verifyToken(token, origin);
-    expect([project.asked.length, spent]).toEqual([2, [token]]);
+    expect([project.asked.length, spent]).toMatchObject([2, [{ text: token }]]);
   });
 
   it('is not asked about before its time, less the clocks’ difference', async () => {

@@ -1,5 +1,6 @@
 import type { SupabaseClient } from '@supabase/supabase-js';
 import { withDeadline } from '../core/deadline.ts';
+import { readToken } from '../core/token.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
 import type { ClientFacts, RefreshOutcome } from '../session/session-source.ts';
@@ -94,8 +95,9 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
       withDeadline(
         async (signal) => {
           const { auth, gateway } = await open(signal);
-          const { error } = await auth.getUser(accessToken);
-          if (error === null) return 'accepted';
+          const { data, error } = await auth.getUser(accessToken);
+          // Whatever else answers with 200 has not read the token.
+          if (error === null && data.user.id === readToken(accessToken).claims['sub']) return 'accepted';
           const refusal = refusalOf(gateway.answer());
           if (refusal === undefined) throw outage(gateway.answer(), error);
           return refusal;

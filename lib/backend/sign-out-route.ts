@@ -10,7 +10,7 @@ import type { Allowance } from '../session/allowance.ts';
 import type { LeftSession } from '../session/end-session.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/resolve-session.ts';
-import type { RefreshOutcome, StoredSession } from '../session/session-source.ts';
+import type { StoredSession } from '../session/session-source.ts';
 import { outOfTime } from './calls.ts';
 import type { BackendCalls } from './calls.ts';
 import type { StoredContent } from './content.ts';
@@ -93,10 +93,7 @@ export async function endAtBackend(
   if (verdict === undefined || verdict.kind === 'invalid') return undefined;
   const isUsable = verdict.kind === 'live' && !isRenewalUrgent(verdict.session.claims, now());
   if (isUsable && (await calls.revoke(accessToken, scope, signal)) === 'revoked') return undefined;
-  const refresh = (): Promise<RefreshOutcome<StoredContent>> => calls.refresh(refreshToken, signal);
-  const renewal = isAuthentic
-    ? await refresh()
-    : await allowance.spend(candidate.token?.text ?? candidate.cookie, refresh, ({ kind }) => kind === 'renewed');
+  const renewal = await allowance.refresh(candidate, isAuthentic, () => calls.refresh(refreshToken, signal));
   if (renewal.kind === 'unanswered') throw outOfTime();
   if (renewal.kind === 'refused') throw renewal.error;
   if (renewal.kind === 'ended') return undefined;

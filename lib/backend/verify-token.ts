@@ -55,11 +55,11 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
   const genuine = createBoundedMap<true>({ max: maxTokens, ttlMs: genuineMs, now });
 
   /** Once per token and minute, whatever the answer, so that a made-up token repeated is one question. */
-  function askOnce(token: string, key: string, origin: TokenOrigin): Question {
+  function askOnce(token: Token, key: string, origin: TokenOrigin): Question {
     const known = answers.get(key);
     if (known !== undefined) return known;
     const isFree = origin === 'provider' || genuine.has(key);
-    const answer = isFree ? ask(token) : origin.spend(token, () => ask(token), isAccepted);
+    const answer = isFree ? ask(token.text) : origin.spend(token, () => ask(token.text), isAccepted);
     const question = { answer, validUntil: now() + answerMs };
     answers.set(key, question);
     answer.then(
@@ -71,9 +71,10 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
   }
 
   /** A project that signs with a shared secret publishes no key for it, and this process must not know it. */
-  async function verifyShared({ text, claims }: Token, origin: TokenOrigin): Promise<TimedVerdict> {
+  async function verifyShared(token: Token, origin: TokenOrigin): Promise<TimedVerdict> {
     // Where keys are published, a shared secret signs nothing any more. What it signed before its refresh token can prove.
     if (!(await keySet.isEmpty())) return { kind: 'unverifiable' };
+    const { text, claims } = token;
     const key = createHash('sha256').update(text).digest('base64url');
     const stale: TimedVerdict = genuine.has(key) ? { kind: 'expired' } : { kind: 'unverifiable' };
     const verdict = judgeClaims(claims, now());
@@ -81,7 +82,7 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
     if (verdict.kind !== 'valid') return verdict;
     // The backend allows no difference of clocks: a token that is about to expire would cost a question, and perhaps a session.
     if (isRenewalUrgent(claims, now()) && !answers.has(key)) return stale;
-    const { answer, validUntil } = askOnce(text, key, origin);
+    const { answer, validUntil } = askOnce(token, key, origin);
     switch (await answer) {
       case 'accepted':
         return { ...verdict, validUntil };

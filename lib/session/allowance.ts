@@ -1,5 +1,7 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
+import type { Token } from '../core/token.ts';
 import { AuthError } from '../errors.ts';
+import { sessionKey } from './ended-sessions.ts';
 import type { Emit } from './events.ts';
 import { networkKey } from './network-key.ts';
 
@@ -12,15 +14,36 @@ export interface Allowance {
    * Makes a call for a token that was not verified. One token per request may cause calls, and ten calls per minute and
    * network; a call that proves its token genuine does not count.
    *
-   * @param token the access token
+   * @param token the access token as this request read it
    * @throws {AuthError} `provider_unavailable` where the allowance is used up: the token could not be judged
    */
-  spend<Result>(token: string, call: () => Promise<Result>, isProof: (result: Result) => boolean): Promise<Result>;
+  spend<Result>(token: object, call: () => Promise<Result>, isProof: (result: Result) => boolean): Promise<Result>;
+  /**
+   * Spends the refresh token of a cookie that anyone can put together. Beside a genuine access token, too, it may be made up: for
+   * each session, ten refresh tokens per minute and network may fail. Trying the same one again does not count.
+   *
+   * @param isGenuine whether the access token was verified
+   * @throws {AuthError} `provider_unavailable` where the allowance is used up
+   */
+  refresh<Result extends { readonly kind: string }>(
+    stored: Stored,
+    isGenuine: boolean,
+    call: () => Promise<Result>,
+  ): Promise<Result>;
+}
+
+interface Stored {
+  readonly refreshToken: string;
+  readonly sessionId: string | undefined;
+  readonly token?: Token;
 }
 
 interface Bucket {
   left: number;
   isReported: boolean;
+  underWay: number;
+  /** Wake those for whom there was nothing left, while a call under way may still prove its token. */
+  readonly waiting: (() => void)[];
 }
 
 const callsPerMinute = 10;
@@ -31,23 +54,49 @@ const maxNetworks = 10_000;
 /** @returns the allowance of one request, by the address of its peer; requests without one share an allowance */
 export function createAllowances(now: () => number, emit: Emit): (peer: string | undefined) => Allowance {
   const buckets = createBoundedMap<Bucket>({ max: maxNetworks, ttlMs: minuteMs, now });
+  /** The refresh tokens that were tried, by network and session. */
+  const tries = createBoundedMap<Set<string>>({ max: maxNetworks, ttlMs: minuteMs, now });
 
   function bucketOf(network: string): Bucket {
     const known = buckets.get(network);
     if (known !== undefined) return known;
-    const bucket: Bucket = { left: callsPerMinute, isReported: false };
+    const bucket: Bucket = { left: callsPerMinute, isReported: false, underWay: 0, waiting: [] };
     buckets.set(network, bucket);
     return bucket;
   }
 
   return (peer) => {
     const network = networkKey(peer) ?? 'unknown';
-    let spentOn: string | undefined;
-    return {
+    let spentOn: object | undefined;
+
+    async function refreshBesideGenuine<Result extends { readonly kind: string }>(
+      { refreshToken, sessionId, token }: Stored,
+      call: () => Promise<Result>,
+    ): Promise<Result> {
+      const session = `${network} ${sessionKey(sessionId ?? token?.text ?? '')}`;
+      const tried = tries.get(session) ?? new Set();
+      const name = sessionKey(refreshToken);
+      if (tried.size >= callsPerMinute && !tried.has(name)) {
+        throw new AuthError('provider_unavailable', { retryAfter: tries.getRemainingTTL(session) / 1000 });
+      }
+      if (tried.size === 0) tries.set(session, tried);
+      tried.add(name);
+      const result = await call();
+      if (isRenewed(result)) tried.delete(name);
+      return result;
+    }
+
+    const allowance: Allowance = {
+      refresh: (stored, isGenuine, call) =>
+        isGenuine ? refreshBesideGenuine(stored, call) : allowance.spend(stored.token ?? stored, call, isRenewed),
       async spend(token, call, isProof) {
         // The next request asks about the next token; what this one has learned is remembered by then.
         if (spentOn !== undefined && spentOn !== token) throw new AuthError('provider_unavailable', { retryAfter: 1 });
         const bucket = bucketOf(network);
+        // A whole office comes at once, to a process that has just started, say: strangers' tokens are told by their answers.
+        while (bucket.left === 0 && bucket.underWay > 0) {
+          await new Promise<void>((resolve) => bucket.waiting.push(resolve));
+        }
         if (bucket.left === 0) {
           if (!bucket.isReported) emit({ type: 'throttled', scope: 'network' });
           bucket.isReported = true;
@@ -55,10 +104,19 @@ export function createAllowances(now: () => number, emit: Emit): (peer: string |
         }
         spentOn = token;
         bucket.left -= 1;
-        const result = await call();
-        if (isProof(result)) bucket.left += 1;
-        return result;
+        bucket.underWay += 1;
+        try {
+          const result = await call();
+          if (isProof(result)) bucket.left += 1;
+          return result;
+        } finally {
+          bucket.underWay -= 1;
+          bucket.waiting.splice(0, bucket.underWay > 0 ? bucket.left : Infinity).forEach((wake) => wake());
+        }
       },
     };
+    return allowance;
   };
 }
+
+const isRenewed = ({ kind }: { readonly kind: string }): boolean => kind === 'renewed';

@@ -76,14 +76,15 @@ export type RenewFirst<Content> = (
 ) => Promise<Resolution | undefined>;
 
 export function createRenewAhead<Content>(parts: CandidateRenewalParts<Content>): RenewAhead<Content> {
-  const { source, coordinator, renew, now, refreshWindowMs } = parts;
+  const { source, coordinator, now, refreshWindowMs } = parts;
+  const renewWithin = createRenewWithin(parts);
   return async (candidate, session, attempt) => {
     const { isHeadSent, cookies } = attempt;
     const alive: Resolution = { session, cookies: [] };
     if (refreshWindowMs === 0 || renewalDueAt(session.claims, refreshWindowMs) > now()) return alive;
     const key = refreshKey(source.adapter, candidate);
     const renewed = async (): Promise<Resolution | undefined> => {
-      const renewal = await renew(candidate, attempt);
+      const renewal = await renewWithin(candidate, true, attempt);
       return renewal.kind === 'renewed' ? resolutionOf(parts, renewal, cookies) : undefined;
     };
     // Whatever else the provider says, the token at hand is still good; its own expiry will ask again.
@@ -94,35 +95,24 @@ export function createRenewAhead<Content>(parts: CandidateRenewalParts<Content>)
 }
 
 export function createRenewFirst<Content>(parts: CandidateRenewalParts<Content>): RenewFirst<Content> {
-  const { source, coordinator, ended, renew, now } = parts;
+  const { source, coordinator, ended, now } = parts;
+  const renewWithin = createRenewWithin(parts);
 
   function fallbackOf({ candidate, alive }: Renewable<Content>): Resolution | undefined {
     const isOver = alive === undefined || ended.endingOf(sessionKey(candidate.sessionId)) !== undefined;
     return isOver ? undefined : { session: alive, cookies: [] };
   }
 
-  /**
-   * A token that was not verified is renewed within the allowance. The session id that it names may be anyone's, so it ends
-   * nothing and no event repeats it.
-   */
-  function renewWithin({ candidate, isVerified }: Renewable<Content>, attempt: Attempt): Promise<Renewal<Content>> {
-    if (isVerified) return renew(candidate, attempt);
-    const { isHeadSent, allowance } = attempt;
-    const renewal = (): Promise<Renewal<Content>> => renew({ ...candidate, sessionId: undefined }, attempt);
-    if (isHeadSent() || coordinator.knows(refreshKey(source.adapter, candidate))) return renewal();
-    return allowance.spend(candidate.token?.text ?? candidate.cookie, renewal, ({ kind }) => kind === 'renewed');
-  }
-
   return async (renewable, attempt) => {
     for (const next of renewable) {
       // Out of time: what further candidates would cost is too much.
       attempt.deadline.signal.throwIfAborted();
-      const { candidate, alive } = next;
+      const { candidate, alive, isVerified } = next;
       const isResting = coordinator.isResting(refreshKey(source.adapter, candidate));
       attempt.fallback = fallbackOf(next);
       if (isResting && attempt.fallback !== undefined) return attempt.fallback;
       try {
-        const renewal = await renewWithin(next, attempt);
+        const renewal = await renewWithin(candidate, isVerified, attempt);
         if (renewal.kind === 'renewed') return await resolutionOf(parts, renewal, attempt.cookies);
         // Too late for a new token; that is no outage, so an expired one is not good any more.
         if (renewal.kind === 'skipped')
@@ -136,6 +126,27 @@ export function createRenewFirst<Content>(parts: CandidateRenewalParts<Content>)
       attempt.fallback = undefined;
     }
     return undefined;
+  };
+}
+
+type RenewWithin<Content> = (
+  candidate: Candidate<Content>,
+  isVerified: boolean,
+  attempt: Attempt,
+) => Promise<Renewal<Content>>;
+
+/** What only we can have sealed is renewed as often as it takes, everything else within the request's allowance. */
+function createRenewWithin<Content>({
+  source,
+  coordinator,
+  renew,
+}: Pick<CandidateRenewalParts<Content>, 'source' | 'coordinator' | 'renew'>): RenewWithin<Content> {
+  return (candidate, isVerified, attempt) => {
+    // The session id that an unverified token names may be anyone's, so it ends nothing and no event repeats it.
+    const stored = isVerified ? candidate : { ...candidate, sessionId: undefined };
+    const renewal = (): Promise<Renewal<Content>> => renew(stored, attempt);
+    const isFree = source.isSealed || attempt.isHeadSent() || coordinator.knows(refreshKey(source.adapter, candidate));
+    return isFree ? renewal() : attempt.allowance.refresh(candidate, isVerified, renewal);
   };
 }
 

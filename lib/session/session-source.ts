@@ -50,7 +50,7 @@ export interface ClientFacts {
 }
 
 /** Where a token came from: from the provider just now, or from a request, with what that may ask of the provider. */
-export type TokenOrigin = 'provider' | Allowance;
+export type TokenOrigin = 'provider' | Pick<Allowance, 'spend'>;
 
 /** Why a token is no good, for events. */
 export function verdictReason(verdict: Verdict): string {
