@@ -111,6 +111,43 @@ describe('signing out', () => {
     expect([told, asked]).toEqual([[], []]);
   });
 
+  it('leaves nothing of an answer that came while its own token was being judged', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const answer = Promise.withResolvers<unknown>();
+    const judged = Promise.withResolvers<unknown>();
+    const app = createMemoryApp({
+      clock,
+      provider,
+      source: {
+        isSealed: false,
+        async verify(content, origin) {
+          if (origin === 'provider') return createMemorySource(provider, clock).verify(content, origin);
+          if (isLeaving) await judged.promise;
+          return { kind: 'expired' };
+        },
+        async refresh(content) {
+          await answer.promise;
+          return provider.refresh(content);
+        },
+      },
+    });
+    let isLeaving = false;
+    const browser = createMemoryBrowser(provider.issue('ada'));
+    clock.advance(tokenLifetimeMs);
+    const visiting = visit(app, browser.header());
+    await new Promise((resolve) => setImmediate(resolve));
+    isLeaving = true;
+    const leaving = app.resolver.signOut(browser.header());
+    answer.resolve(undefined);
+    await visiting;
+    judged.resolve(undefined);
+    await leaving;
+    clock.advance(2 * tokenLifetimeMs);
+    await visit(app, browser.header());
+    expect(new Set(provider.calls).size).toBe(1);
+  });
+
   it('counts for a sealed cookie whatever can be said of its token, as only we can have made it', async () => {
     let isDown = true;
     const world = setUp((source) => ({

@@ -74,6 +74,15 @@ describe('a renewal', () => {
     expect(provider.calls).toHaveLength(3);
   });
 
+  it('is one step away, however often it was renewed without reaching the browser', async () => {
+    const { clock, provider, visitNow } = setUp();
+    for (let times = 0; times < 8; times += 1) {
+      expect((await visitNow()).session?.user.id).toBe('ada');
+      clock.advance(tokenLifetimeMs);
+    }
+    expect(new Set(provider.calls).size).toBe(8);
+  });
+
   it('is no renewal where its answer is nothing of ours', async () => {
     const { app, browser, visitNow } = setUp(() => ({ source: { deserialize: () => undefined } }));
     await expect(visitNow()).rejects.toMatchObject({ code: 'token_rejected' });

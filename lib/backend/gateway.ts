@@ -35,8 +35,8 @@ export function createGateway(fetch: typeof globalThis.fetch, signal: AbortSigna
       try {
         const response = await fetch(input, { ...init, signal, redirect: 'manual' });
         const text = await readText(response, maxAnswerBytes);
-        // A captive portal's page comes with 200; the SDK would retry what it cannot parse, and trips over a bare `null`.
-        const status = response.status === 200 && !isRecord(parse(text)) ? 502 : response.status;
+        // A captive portal's page comes as a success; the SDK would retry what it cannot parse, and trips over a bare `null`.
+        const status = response.ok && !isRecord(parse(text)) && !isSignedOut(input, response) ? 502 : response.status;
         answer = { kind: 'answered', status, ...readError(response, text) };
         if (status < 500) return rebuilt(status, text, response.headers);
       } catch (cause) {
@@ -46,6 +46,12 @@ export function createGateway(fetch: typeof globalThis.fetch, signal: AbortSigna
     },
     answer: () => answer,
   };
+}
+
+/** The one call that GoTrue answers without a body. */
+function isSignedOut(input: Parameters<typeof fetch>[0], { status }: Response): boolean {
+  const { pathname } = new URL(input instanceof Request ? input.url : input);
+  return status === 204 && pathname.endsWith('/logout');
 }
 
 function rebuilt(status: number, text: string, headers?: Headers): Response {

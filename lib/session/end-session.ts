@@ -80,12 +80,13 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
     allowance: Allowance,
   ): Promise<LeftSession<Content>> {
     verified.delete(candidate.cookie);
-    coordinator.forget(refreshKey(source.adapter, candidate));
     // A seal proves itself, without waiting for the signing keys.
     const verdict = source.isSealed ? undefined : await judge(source, candidate, allowance);
     // An unsealed cookie can name anyone's session: only a token that the provider signed may leave a tombstone.
     const isAuthentic = source.isSealed || verdict?.kind === 'live' || verdict?.kind === 'expired';
     if (isAuthentic) await entomb(candidate, ending);
+    // Last: an answer that comes before the tombstone is kept, one that comes after it meets it.
+    coordinator.forget(refreshKey(source.adapter, candidate));
     return { candidate, verdict, isAuthentic };
   }
 

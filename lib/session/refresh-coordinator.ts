@@ -54,6 +54,11 @@ export interface RefreshCoordinator {
   isSettled(key: string): boolean;
   /** Whether a refresh failed so lately that only a request in need should start the next one. */
   isResting(key: string): boolean;
+  /**
+   * Gives whoever still holds one of these spent tokens the newest answer, where their own never went out. So a browser that gets no
+   * answer for hours is one step from its session, however often that was renewed.
+   */
+  advance(keys: readonly string[], key: string): void;
   /** The new tokens went out to the browser: only requests that were sent before still come with the old one. */
   confirmDelivery(key: string): void;
   /** The session is over; no request gets its tokens any more. */
@@ -177,6 +182,11 @@ export function createRefreshCoordinator(parts: {
     knows: (key) => settledOf(key) !== undefined || running.has(key),
     isSettled: (key) => settledOf(key) !== undefined,
     isResting: (key) => resting.has(key),
+    advance(keys, key) {
+      const newest = undelivered.get(key);
+      if (newest === undefined) return;
+      for (const spent of keys) if (undelivered.has(spent)) undelivered.set(spent, newest);
+    },
     confirmDelivery(key) {
       const settled = undelivered.get(key);
       if (settled === undefined) return;

@@ -134,6 +134,7 @@ function createHop<Content>(parts: RenewalParts<Content>) {
     const renewed = source.deserialize(settled.text);
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
+    if (isNew) coordinator.advance(keys, key);
     const ending = await endingOfEither(first.sessionId, next.sessionId);
     if (ending !== undefined) {
       keys.forEach((spent) => coordinator.forget(spent));
