@@ -33,7 +33,7 @@ const others = [
   'b2b/open-seal',
 ];
 // These mount below prefixes of their own, or speak of the origin's root without a visitor.
-const belowPrefix = ['http/mounting'];
+const belowPrefix = ['http/mounting', 'http/express-stack'];
 
 const wanted = process.argv[2] ?? '';
 let failed = 0;
@@ -45,6 +45,8 @@ for (const { name, node, host, front, prefix, proxy, cache } of variants.filter(
     [
       '--experimental-vm-modules',
       '--disable-warning=ExperimentalWarning',
+      // Below the prefix every adapter with `protectedRoutes` warns.
+      '--disable-warning=EXPRESS_AUTH_ADAPTERS_PREFIX',
       'node_modules/jest/bin/jest.js',
       ...http.map((suite) => `__tests__/${suite}/`),
       ...left.flatMap((file) => ['--testPathIgnorePatterns', `/__tests__/${file}\\.test`]),

@@ -232,11 +232,11 @@ describe('the development fallback password', () => {
   it('is announced once, without itself or the key', async () => {
     const { workos, events } = await start(withoutPassword);
     await app.signedIn();
-    expect(warn).toHaveBeenCalledTimes(1);
-    const [message] = warn.mock.calls[0] ?? [];
-    expect(message).toContain('B2B_COOKIE_PASSWORD');
-    expect(JSON.stringify([message, events])).not.toContain(workos.apiKey);
-    expect(events.filter(({ type }) => type === 'configuration_warning')).toHaveLength(1);
+    const isAboutPassword = (text: unknown): boolean => String(text).includes('B2B_COOKIE_PASSWORD');
+    const announced = warn.mock.calls.filter(([message]) => isAboutPassword(message));
+    expect(announced).toHaveLength(1);
+    expect(JSON.stringify([announced, events])).not.toContain(workos.apiKey);
+    expect(events.filter((event) => isAboutPassword(JSON.stringify(event)))).toHaveLength(1);
   });
 
   it('does not exist in production', async () => {
