@@ -16,6 +16,13 @@ describe('a bounded map', () => {
     expect([map.get('a'), map.get('b'), map.get('c')]).toEqual(['1', undefined, '3']);
   });
 
+  it('counts entries by their size where it is told how, and holds none that is too large', () => {
+    const sizes = { max: 10, maxSizeOfOne: 6, sizeOf: (text: string) => text.length };
+    const map = createBoundedMap<string>({ ...sizes, ttlMs: 60_000, now });
+    map.set('a', '12345').set('b', '123456').set('c', '1234567');
+    expect([map.get('a'), map.get('b'), map.get('c')]).toEqual([undefined, '123456', undefined]);
+  });
+
   it('holds an entry until its time is over by the given clock, and not longer', () => {
     const map = createBoundedMap<string>({ max: 2, ttlMs: 60_000, now });
     map.set('a', '1');

@@ -226,6 +226,27 @@ describe('one process', () => {
   });
 });
 
+describe('what is remembered of answers', () => {
+  const answer = (length: number): SettledRefresh => ({ kind: 'renewed', text: 'x'.repeat(length) });
+
+  it('is bounded in bytes, as their size is the users’ own choice', async () => {
+    const { coordinator, answering } = setUp();
+    // One text for all of them, so that the test itself takes no memory.
+    const large = answering(answer(60 * 1024));
+    for (let index = 0; index < 1_500; index += 1) await coordinator.run(`key-${index}`, large);
+    const known = Array.from({ length: 1_500 }, (_, index) => coordinator.knows(`key-${index}`));
+    expect(known.filter(Boolean).length).toBeLessThan(1_400);
+    expect([known[0], known.at(-1)]).toEqual([false, true]);
+  });
+
+  it('has no room for what no cookie could hold; who waits for it gets it', async () => {
+    const { coordinator, answering } = setUp();
+    const huge = answer(512 * 1024);
+    expect((await coordinator.run('key', answering(huge))).settled).toBe(huge);
+    expect(coordinator.knows('key')).toBe(false);
+  });
+});
+
 describe('several processes', () => {
   const passing: SharedCoordinator = {
     coordinate: (_key, refresh) => refresh(),

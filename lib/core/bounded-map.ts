@@ -4,7 +4,9 @@ import { LRUCache } from 'lru-cache';
  * A map that forgets: each entry after its time, and the least recently used one where there are too many. It grows as it
  * fills; lru-cache's `max` would reserve the memory for all of them at once, several MB for each adapter that starts.
  *
- * @param max the most entries held
+ * @param max the most entries held, or the most that their sizes come to
+ * @param sizeOf what an entry counts as; 1 unless given
+ * @param maxSizeOfOne an entry that is larger is not held
  * @param ttlMs how long an entry is held unless it says otherwise, in milliseconds
  * @param now milliseconds, never 0
  */
@@ -12,11 +14,14 @@ export function createBoundedMap<Value extends object | string | boolean>(parts:
   readonly max: number;
   readonly ttlMs: number;
   readonly now: () => number;
+  readonly sizeOf?: (value: Value) => number;
+  readonly maxSizeOfOne?: number;
 }): LRUCache<string, Value> {
-  const { max, ttlMs, now } = parts;
+  const { max, ttlMs, now, sizeOf = () => 1, maxSizeOfOne = max } = parts;
   return new LRUCache<string, Value>({
     maxSize: max,
-    sizeCalculation: () => 1,
+    maxEntrySize: maxSizeOfOne,
+    sizeCalculation: sizeOf,
     ttl: ttlMs,
     ttlResolution: 0,
     perf: { now },

@@ -79,6 +79,10 @@ const defaultRestSeconds = 5;
 const maxRestSeconds = 60;
 const maxMemo = 20_000;
 const maxUndelivered = 10_000;
+/** Bytes of all answers in a memory. */
+const maxAnswersBytes = 80 * 1024 * 1024;
+/** Bytes of one answer: several times what cookies can hold. A larger one serves those who wait for it. */
+const maxAnswerBytes = 64 * 1024;
 
 export function createRefreshCoordinator(parts: {
   readonly now: () => number;
@@ -91,12 +95,21 @@ export function createRefreshCoordinator(parts: {
   const { now, emit, timeoutMs, shared } = parts;
   const callLifeMs = Math.max(parts.callLifeMs ?? defaultCallLifeMs, timeoutMs);
   const running = new Map<string, Promise<CoordinatedRefresh>>();
-  const memo = createBoundedMap<RenewedRefresh>({ max: maxMemo, ttlMs: renewedMemoMs, now });
+  const answers = (most: number, ttlMs: number) =>
+    createBoundedMap<RenewedRefresh>({
+      max: maxAnswersBytes,
+      maxSizeOfOne: maxAnswerBytes,
+      // Each takes its share at least, so that the bytes bound the number, too.
+      sizeOf: ({ text }) => Math.max(Math.floor(maxAnswersBytes / most), text.length),
+      ttlMs,
+      now,
+    });
+  const memo = answers(maxMemo, renewedMemoMs);
   // Apart from the memo: anyone can make up a token that ends, and must not push out an answer that somebody still comes for.
   const refused = createBoundedMap<EndedRefresh>({ max: maxMemo, ttlMs: endedMemoMs, now });
   // Until a response has carried the new tokens out, the browser holds nothing but a spent one and will come back with it. Apart
   // from the memo, so that the traffic of others cannot push it out.
-  const undelivered = createBoundedMap<RenewedRefresh>({ max: maxUndelivered, ttlMs: undeliveredMs, now });
+  const undelivered = answers(maxUndelivered, undeliveredMs);
   const resting = createBoundedMap<true>({ max: maxMemo, ttlMs: defaultRestSeconds * 1000, now });
 
   function settledOf(key: string): SettledRefresh | undefined {
