@@ -90,6 +90,7 @@ describe('made-up refresh tokens', () => {
     }
     await until(() => app.supabase.calls('refresh') >= 10);
     expect(app.supabase.calls('refresh')).toBe(10);
+    expect(app.eventTypes().filter((type) => type === 'throttled')).toHaveLength(1);
   });
 
   it('cost the owner of the access token nothing', async () => {

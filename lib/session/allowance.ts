@@ -77,6 +77,9 @@ export function createAllowances(now: () => number, emit: Emit): (peer: string |
       const tried = tries.get(session) ?? new Set();
       const name = sessionKey(refreshToken);
       if (tried.size >= callsPerMinute && !tried.has(name)) {
+        // The mark takes a place of its own, so that the operators are told once.
+        if (tried.size === callsPerMinute) emit({ type: 'throttled', scope: 'network' });
+        tried.add('reported');
         throw new AuthError('provider_unavailable', { retryAfter: tries.getRemainingTTL(session) / 1000 });
       }
       if (tried.size === 0) tries.set(session, tried);
