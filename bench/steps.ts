@@ -1,16 +1,17 @@
-/** The cost of each step that requests share, and the memory of cached sessions: a process of its own, run with `--expose-gc`. */
 import { randomBytes } from 'node:crypto';
 import { unsealData } from 'iron-session';
-import { createCookieFinder, parseCookies } from '../lib/core/cookie-codec.ts';
+import { createCookieFinder, parseCookies } from '../lib/core/cookies.ts';
 import { createPathMatcher } from '../lib/core/path-matcher.ts';
-import { createKeySet } from '../lib/core/key-set.ts';
-import { verifyAccessToken } from '../lib/core/access-token.ts';
-import { readToken } from '../lib/core/token.ts';
-import { createVerifiedSessions } from '../lib/session/verified-sessions.ts';
+import { createKeySet } from '../lib/tokens/key-set.ts';
+import { verifyAccessToken } from '../lib/tokens/access-token.ts';
+import { readToken } from '../lib/tokens/token.ts';
+import { createVerifiedSessions } from '../lib/session/session-cache.ts';
 import { openSeal } from '../lib/b2b/open-seal.ts';
 import { createSeal } from '../lib/b2b/seal.ts';
 import type { Fixtures } from './fixtures.ts';
 import { median } from './measure.ts';
+
+/** The cost of each step that requests share, and the memory of cached sessions: a process of its own, run with `--expose-gc`. */
 
 export interface Step {
   readonly title: string;

@@ -20,7 +20,7 @@ export type {
   RequireBackendSessionOptions,
   RequireSessionOptions,
 } from './http/require-session.ts';
-export type { OnError } from './http/definition.ts';
-export type { CookieOptions } from './http/shared-options.ts';
+export type { OnError } from './http/adapter.ts';
+export type { CookieOptions } from './http/options.ts';
 export type { SharedCoordinator } from './session/refresh-coordinator.ts';
 export type * from './types.ts';

@@ -24,8 +24,8 @@ const typesOnly = [
   'lib/b2b/hook.ts',
   'lib/backend/hook.ts',
   'lib/backend/pages/view.ts',
-  'lib/http/definition.ts',
-  'lib/session/session-source.ts',
+  'lib/http/adapter.ts',
+  'lib/session/source.ts',
 ];
 
 const config: Config = {

@@ -33,7 +33,7 @@ export default {
   // A mutation of a module's top level belongs to no single test: each would need all suites.
   ignoreStatic: true,
   ignorers: ['prose'],
-  mutate: [`lib/${folder}/**/*.ts`, '!lib/doctor/cli.ts', '!lib/http/pages/stylesheet.ts'],
+  mutate: [`lib/${folder}/**/*.ts`, '!lib/doctor/cli.ts', '!lib/http/stylesheet.ts'],
   ignorePatterns: ['/bench', '/dist', '/coverage', '/reports', '/tools/node_modules'],
   incremental: true,
   incrementalFile: `reports/mutation/${folder}.incremental.json`,

@@ -1,5 +1,5 @@
-import { parseContent } from '../../lib/b2b/content.ts';
-import { createB2bSource } from '../../lib/b2b/source.ts';
+import { parseContent } from '../../lib/b2b/session-cookie.ts';
+import { createB2bSource } from '../../lib/b2b/session-source.ts';
 import { createSeal, sealedLength } from '../../lib/b2b/seal.ts';
 import { cookieBytes } from '../../lib/core/cookie-chunks.ts';
 

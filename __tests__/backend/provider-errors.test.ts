@@ -1,5 +1,5 @@
 import { callbackError, codeOf, endingOf, providerError } from '../../lib/backend/provider-errors.ts';
-import type { Answer } from '../../lib/backend/gateway.ts';
+import type { Answer } from '../../lib/backend/recording-fetch.ts';
 
 const none: Answer = { kind: 'none' };
 const answered = (status: number, code?: string, more: { message?: string; retryAfter?: number } = {}): Answer => ({

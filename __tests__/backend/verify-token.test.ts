@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { createKeySet } from '../../lib/core/key-set.ts';
-import { readToken } from '../../lib/core/token.ts';
-import type { TokenWord } from '../../lib/backend/calls.ts';
+import { createKeySet } from '../../lib/tokens/key-set.ts';
+import { readToken } from '../../lib/tokens/token.ts';
+import type { TokenWord } from '../../lib/backend/supabase.ts';
 import { createTokenVerifier } from '../../lib/backend/verify-token.ts';
-import type { TokenOrigin } from '../../lib/session/session-source.ts';
+import type { TokenOrigin } from '../../lib/session/source.ts';
 
 const issuer = 'https://project.example/auth/v1';
 const start = 1_700_000_000;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { stylesheet } from '../../lib/http/pages/stylesheet.ts';
+import { stylesheet } from '../../lib/http/stylesheet.ts';
 import { sendReply } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { launchBrowser } from '../support/browser.ts';

@@ -7,8 +7,8 @@ import {
   sessionCandidates,
   writeChunks,
 } from '../../lib/core/cookie-chunks.ts';
-import { parseCookies, serializeCookie } from '../../lib/core/cookie-codec.ts';
-import type { CookieAttributes, CookieWrite } from '../../lib/core/cookie-codec.ts';
+import { parseCookies, serializeCookie } from '../../lib/core/cookies.ts';
+import type { CookieAttributes, CookieWrite } from '../../lib/core/cookies.ts';
 
 const attributes: CookieAttributes = { path: '/', sameSite: 'lax', secure: true, httpOnly: true, maxAge: 34_560_000 };
 const names = (writes: readonly CookieWrite[]) => writes.map((write) => write.name);

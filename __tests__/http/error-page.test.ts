@@ -1,7 +1,7 @@
 import { render } from '../../lib/core/html.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode } from '../../lib/errors.ts';
-import { errorPage } from '../../lib/http/pages/error-page.ts';
+import { errorPage } from '../../lib/http/error-page.ts';
 
 function pageFor(code: AuthErrorCode, brand = {}, parts: { canReload?: boolean; home?: string } = {}) {
   const error = new AuthError(code);

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { keepPrivate, varyOn } from '../../lib/http/headers.ts';
+import { keepPrivate, varyOn } from '../../lib/http/reply.ts';
 import { serve } from '../support/servers.ts';
 
 async function answerOf(prepare: (res: ServerResponse) => void): Promise<Headers> {

@@ -1,4 +1,4 @@
-import type { SharedAuthOptions } from '../../lib/http/shared-options.ts';
+import type { SharedAuthOptions } from '../../lib/http/options.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { ada, startBackendApp } from './backend-app.ts';
 import { startB2bApp, startProvider } from './b2b-app.ts';

@@ -10,7 +10,7 @@ import {
 import type { PageView } from '../../lib/backend/pages/index.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
-import { errorPage } from '../../lib/http/pages/error-page.ts';
+import { errorPage } from '../../lib/http/error-page.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 
 const text = mergeText();

@@ -1,10 +1,10 @@
 import { chunkNames } from '../../lib/core/cookie-chunks.ts';
-import { createCookieFinder } from '../../lib/core/cookie-codec.ts';
-import type { CookieWrite } from '../../lib/core/cookie-codec.ts';
-import { createSessions } from '../../lib/session/create-sessions.ts';
+import { createCookieFinder } from '../../lib/core/cookies.ts';
+import type { CookieWrite } from '../../lib/core/cookies.ts';
+import { createSessions } from '../../lib/session/sessions.ts';
 import type { SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
-import type { Resolution, SessionResolver } from '../../lib/session/resolve-session.ts';
-import type { RefreshOutcome, SessionSource } from '../../lib/session/session-source.ts';
+import type { Resolution, SessionResolver } from '../../lib/session/sessions.ts';
+import type { RefreshOutcome, SessionSource } from '../../lib/session/source.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { createClock } from './clock.ts';
 import type { Clock } from './clock.ts';

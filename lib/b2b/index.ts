@@ -1,23 +1,23 @@
 import type { Router } from 'express';
-import { createKeySet } from '../core/key-set.ts';
+import { createKeySet } from '../tokens/key-set.ts';
 import { AuthError } from '../errors.ts';
 import { createAuthRouter } from '../http/router.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { json } from '../http/reply.ts';
-import { cookieAttributes } from '../http/shared-options.ts';
+import { cookieAttributes } from '../http/options.ts';
 import { createEmit, createExplain } from '../session/events.ts';
-import { createSessions } from '../session/create-sessions.ts';
+import { createSessions } from '../session/sessions.ts';
 import { createSessionWriter } from '../session/session-writer.ts';
 import type { B2bSessionBody, Session } from '../types.ts';
 import { callbackRoute } from './callback-route.ts';
 import { createFlowCookies } from './flow-cookie.ts';
 import { readB2bOptions } from './options.ts';
 import type { B2bAuthOptions, B2bOptions } from './options.ts';
-import { createProvider } from './provider.ts';
+import { createProvider } from './workos.ts';
 import { createSeal } from './seal.ts';
 import { signInRoute } from './sign-in-route.ts';
 import { signOutRoute } from './sign-out-route.ts';
-import { createB2bSource } from './source.ts';
+import { createB2bSource } from './session-source.ts';
 
 /**
  * Sign-in through WorkOS AuthKit: `GET /login`, `GET /signup`, `GET /callback`, `POST /logout`, `GET /auth/session`, and the
@@ -143,7 +143,7 @@ export type {
   RequireBackendSessionOptions,
   RequireSessionOptions,
 } from '../http/require-session.ts';
-export type { CookieOptions } from '../http/shared-options.ts';
+export type { CookieOptions } from '../http/options.ts';
 export type { B2bAuthOptions, OnError, SharedCoordinator } from './options.ts';
 export type { B2bSignIn, OAuthTokens, OnB2bSignIn, SignInHookResult } from './hook.ts';
 export type * from '../types.ts';

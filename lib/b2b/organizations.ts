@@ -1,6 +1,6 @@
 import { html, safeHref } from '../core/html.ts';
-import type { Exchange } from '../http/exchange.ts';
-import { builtInPage } from '../http/pages/layout.ts';
+import type { Exchange } from '../http/auth-request.ts';
+import { builtInPage } from '../http/page.ts';
 import { json } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Flow } from './flow-cookie.ts';

@@ -1,7 +1,7 @@
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import { fitForEvent } from '../session/events.ts';
-import type { RefreshOutcome } from '../session/session-source.ts';
+import type { RefreshOutcome } from '../session/source.ts';
 
 /**
  * What a failed call to WorkOS means. Told from the error's shape, never with `instanceof`: an application may have a second copy

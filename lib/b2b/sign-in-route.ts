@@ -1,10 +1,10 @@
-import type { CookieWrite } from '../core/cookie-codec.ts';
-import type { Exchange } from '../http/exchange.ts';
+import type { CookieWrite } from '../core/cookies.ts';
+import type { Exchange } from '../http/auth-request.ts';
 import { json, redirect } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { createState } from './flow-cookie.ts';
 import type { FlowCookies } from './flow-cookie.ts';
-import type { AuthorizationRequest, Provider } from './provider.ts';
+import type { AuthorizationRequest, Provider } from './workos.ts';
 
 export interface SignInParts {
   readonly provider: Provider;

@@ -1,14 +1,14 @@
-import type { Exchange } from '../http/exchange.ts';
+import type { Exchange } from '../http/auth-request.ts';
 import { json, redirect } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { Allowance } from '../session/allowance.ts';
-import type { LeftSession } from '../session/end-session.ts';
+import type { LeftSession } from '../session/sign-out.ts';
 import type { Emit, Explain } from '../session/events.ts';
-import type { SessionResolver } from '../session/resolve-session.ts';
-import type { SessionSource, StoredSession } from '../session/session-source.ts';
-import type { SealedContent } from './content.ts';
+import type { SessionResolver } from '../session/sessions.ts';
+import type { SessionSource, StoredSession } from '../session/source.ts';
+import type { SealedContent } from './session-cookie.ts';
 import type { FlowCookies } from './flow-cookie.ts';
-import type { Provider } from './provider.ts';
+import type { Provider } from './workos.ts';
 
 export interface SignOutParts {
   readonly path: string;

@@ -1,13 +1,13 @@
 import type { EmailOtpType } from '@supabase/supabase-js';
 import { AuthError } from '../errors.ts';
 import { readFields } from '../http/body.ts';
-import type { Exchange } from '../http/exchange.ts';
+import type { Exchange } from '../http/auth-request.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
-import type { Attempts } from './attempts.ts';
-import type { AuthFlow, RunAuthFlow } from './auth-flow.ts';
+import type { Attempts } from './throttle-options.ts';
+import type { AuthFlow, RunAuthFlow } from './supabase-call.ts';
 import { go, otherLinkAnswer } from './form-answers.ts';
 import { confirmPage, formErrorOf } from './pages/index.ts';
 import { unwrap } from './sign-in.ts';

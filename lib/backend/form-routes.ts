@@ -1,10 +1,10 @@
 import { AuthError } from '../errors.ts';
 import type { Fields } from '../http/body.ts';
-import type { Exchange } from '../http/exchange.ts';
+import type { Exchange } from '../http/auth-request.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRoute, RouteHandler } from '../http/router.ts';
-import type { Attempts } from './attempts.ts';
-import type { RunAuthFlow } from './auth-flow.ts';
+import type { Attempts } from './throttle-options.ts';
+import type { RunAuthFlow } from './supabase-call.ts';
 import { readCredentials, refuseLongPassword } from './credentials.ts';
 import { answerForm, go, mailAnswer, showForm } from './form-answers.ts';
 import type { RunMailCall } from './mail-calls.ts';

@@ -1,17 +1,17 @@
 import type { Router } from 'express';
-import { createKeySet } from '../core/key-set.ts';
+import { createKeySet } from '../tokens/key-set.ts';
 import { createAuthRouter } from '../http/router.ts';
-import { cookieAttributes } from '../http/shared-options.ts';
-import { createSessions } from '../session/create-sessions.ts';
+import { cookieAttributes } from '../http/options.ts';
+import { createSessions } from '../session/sessions.ts';
 import { createEmit, createExplain } from '../session/events.ts';
 import { createSessionWriter } from '../session/session-writer.ts';
-import { createAttempts } from './attempts.ts';
-import { createAuthFlows } from './auth-flow.ts';
+import { createAttempts } from './throttle-options.ts';
+import { createAuthFlows } from './supabase-call.ts';
 import { callbackRoute } from './callback-route.ts';
-import { createBackendCalls } from './calls.ts';
-import { registerClients } from './client.ts';
+import { createBackendCalls } from './supabase.ts';
+import { registerClients } from './user-client.ts';
 import { confirmRoute } from './confirm-route.ts';
-import { createFlowState } from './flow-state.ts';
+import { createFlowState } from './flow-cookies.ts';
 import { loginRoute, signUpRoute } from './form-routes.ts';
 import { isOAuthStart, startOAuth } from './oauth-start.ts';
 import { createMailCalls } from './mail-calls.ts';
@@ -23,7 +23,7 @@ import { createSessionCookie } from './session-cookie.ts';
 import { sessionRoute } from './session-route.ts';
 import { createSignIn } from './sign-in.ts';
 import { signOutRoute } from './sign-out-route.ts';
-import { createBackendSource } from './source.ts';
+import { createBackendSource } from './session-source.ts';
 import { createTokenVerifier } from './verify-token.ts';
 import { createViews } from './views.ts';
 
@@ -132,7 +132,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
 export { currentSession, getSession } from '../http/context.ts';
 export { requireSession } from '../http/require-session.ts';
 export { AuthError, ConfigurationError } from '../errors.ts';
-export { getSupabaseClient } from './client.ts';
+export { getSupabaseClient } from './user-client.ts';
 export type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
 export type {
   RequireAnySessionOptions,
@@ -140,7 +140,7 @@ export type {
   RequireBackendSessionOptions,
   RequireSessionOptions,
 } from '../http/require-session.ts';
-export type { CookieOptions } from '../http/shared-options.ts';
+export type { CookieOptions } from '../http/options.ts';
 export type { BackendAuthOptions, BackendPagesOptions, OAuthProviderOptions } from './options.ts';
 export type { ThrottleOptions } from './throttle-options.ts';
 export type { OnError, SharedCoordinator, ThrottleRedisClient } from './option-schema.ts';

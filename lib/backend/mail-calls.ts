@@ -1,12 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Session } from '@supabase/supabase-js';
 import { AuthError } from '../errors.ts';
-import type { Exchange } from '../http/exchange.ts';
+import type { Exchange } from '../http/auth-request.ts';
 import type { Emit } from '../session/events.ts';
-import type { Attempts } from './attempts.ts';
-import type { AuthFlow, RunAuthFlow } from './auth-flow.ts';
-import { outOfTime } from './calls.ts';
-import type { FlowState } from './flow-state.ts';
+import type { Attempts } from './throttle-options.ts';
+import type { AuthFlow, RunAuthFlow } from './supabase-call.ts';
+import { outOfTime } from './supabase.ts';
+import type { FlowState } from './flow-cookies.ts';
 import { rememberFlow } from './oauth-start.ts';
 
 /** One call to the backend that may send an email, from a form that must not tell who has an account. */

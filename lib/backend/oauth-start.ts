@@ -1,12 +1,12 @@
-import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { AuthError } from '../errors.ts';
 import { refuseUnintended } from '../http/cross-site.ts';
-import type { Exchange } from '../http/exchange.ts';
+import type { Exchange } from '../http/auth-request.ts';
 import { json, redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Emit } from '../session/events.ts';
-import type { AuthFlow, RunAuthFlow } from './auth-flow.ts';
-import type { FlowKind, FlowState } from './flow-state.ts';
+import type { AuthFlow, RunAuthFlow } from './supabase-call.ts';
+import type { FlowKind, FlowState } from './flow-cookies.ts';
 import { providerName } from './option-schema.ts';
 import type { BackendOptions } from './options.ts';
 import { unwrap } from './sign-in.ts';

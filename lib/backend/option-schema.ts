@@ -9,9 +9,9 @@ import {
   sharedEntries,
   text,
   wholeNumber,
-} from '../http/shared-options.ts';
-import type { OnError } from '../http/definition.ts';
-import type { ThrottleRedisClient } from '../session/limiters.ts';
+} from '../http/options.ts';
+import type { OnError } from '../http/adapter.ts';
+import type { ThrottleRedisClient } from './limiters.ts';
 import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
 import type { OnEvent } from '../types.ts';
 import type { OnBackendSignIn } from './hook.ts';

@@ -1,6 +1,6 @@
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
-import type { Answer } from './gateway.ts';
+import type { Answer } from './recording-fetch.ts';
 
 /**
  * GoTrue's error codes, and what they are here. Codes decide, then statuses; messages never do, except for the number of

@@ -1,24 +1,24 @@
 import type { AuthError as SdkError, Session as SdkSession } from '@supabase/supabase-js';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
-import type { Exchange } from '../http/exchange.ts';
+import type { Exchange } from '../http/auth-request.ts';
 import type { Allowance } from '../session/allowance.ts';
-import type { LeftSession } from '../session/end-session.ts';
+import type { LeftSession } from '../session/sign-out.ts';
 import type { Emit } from '../session/events.ts';
-import { verdictReason } from '../session/session-source.ts';
-import type { SessionResolver } from '../session/resolve-session.ts';
+import { verdictReason } from '../session/source.ts';
+import type { SessionResolver } from '../session/sessions.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
-import type { CookieWrite } from '../core/cookie-codec.ts';
+import type { CookieWrite } from '../core/cookies.ts';
 import type { BackendSession } from '../types.ts';
-import type { AuthFlow } from './auth-flow.ts';
-import { outOfTime, reportRefusal } from './calls.ts';
-import type { BackendCalls } from './calls.ts';
-import { parseContent } from './content.ts';
-import type { StoredContent } from './content.ts';
+import type { AuthFlow } from './supabase-call.ts';
+import { outOfTime, reportRefusal } from './supabase.ts';
+import type { BackendCalls } from './supabase.ts';
+import { parseContent } from './session-cookie.ts';
+import type { StoredContent } from './session-cookie.ts';
 import type { OnBackendSignIn } from './hook.ts';
 import { providerError } from './provider-errors.ts';
 import { endAtBackend } from './sign-out-route.ts';
-import type { BackendSource } from './source.ts';
+import type { BackendSource } from './session-source.ts';
 
 export interface SignInParts {
   readonly source: BackendSource;

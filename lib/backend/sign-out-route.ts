@@ -1,21 +1,21 @@
 import { readFields } from '../http/body.ts';
-import type { Exchange } from '../http/exchange.ts';
+import type { Exchange } from '../http/auth-request.ts';
 import { json, redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { header, isPrefetch } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
-import { isRenewalUrgent } from '../core/access-token.ts';
+import { isRenewalUrgent } from '../tokens/access-token.ts';
 import { withDeadline } from '../core/deadline.ts';
 import type { Allowance } from '../session/allowance.ts';
-import type { LeftSession } from '../session/end-session.ts';
+import type { LeftSession } from '../session/sign-out.ts';
 import type { Emit, Explain } from '../session/events.ts';
-import type { SessionResolver } from '../session/resolve-session.ts';
-import type { StoredSession } from '../session/session-source.ts';
-import { outOfTime } from './calls.ts';
-import type { BackendCalls } from './calls.ts';
-import type { StoredContent } from './content.ts';
+import type { SessionResolver } from '../session/sessions.ts';
+import type { StoredSession } from '../session/source.ts';
+import { outOfTime } from './supabase.ts';
+import type { BackendCalls } from './supabase.ts';
+import type { StoredContent } from './session-cookie.ts';
 import { signOutPage } from './pages/index.ts';
-import type { BackendSource } from './source.ts';
+import type { BackendSource } from './session-source.ts';
 import type { Views } from './views.ts';
 
 export interface SignOutParts {

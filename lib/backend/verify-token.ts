@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { isRenewalUrgent, judgeClaims, verifyAccessToken } from '../core/access-token.ts';
-import type { TokenVerdict } from '../core/access-token.ts';
+import { isRenewalUrgent, judgeClaims, verifyAccessToken } from '../tokens/access-token.ts';
+import type { TokenVerdict } from '../tokens/access-token.ts';
 import { createBoundedMap } from '../core/bounded-map.ts';
-import type { KeySet } from '../core/key-set.ts';
-import type { Token } from '../core/token.ts';
-import type { TokenOrigin } from '../session/session-source.ts';
+import type { KeySet } from '../tokens/key-set.ts';
+import type { Token } from '../tokens/token.ts';
+import type { TokenOrigin } from '../session/source.ts';
 import type { AccessTokenClaims } from '../types.ts';
-import type { TokenWord } from './calls.ts';
+import type { TokenWord } from './supabase.ts';
 
 export interface TokenVerifierParts {
   readonly keySet: KeySet;

@@ -1,5 +1,5 @@
 import type { AuthError } from '../errors.ts';
-import type { Exchange } from '../http/exchange.ts';
+import type { Exchange } from '../http/auth-request.ts';
 import type { BackendOptions } from './options.ts';
 import type {
   ConfirmView,

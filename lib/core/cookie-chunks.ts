@@ -1,12 +1,12 @@
 import {
-  encodeCookieValue,
   createCookieFinder,
+  encodeCookieValue,
   MAX_COOKIE_AGE,
   needsEncoding,
   percentEncode,
   serializeCookie,
-} from './cookie-codec.ts';
-import type { CookieAttributes, CookieFinder, CookieWrite, RequestCookies } from './cookie-codec.ts';
+} from './cookies.ts';
+import type { CookieAttributes, CookieFinder, CookieWrite, RequestCookies } from './cookies.ts';
 
 export interface ChunkOptions {
   /** Bytes of one cookie with name, value and attributes; what every user agent takes (RFC 6265 §6.1). Default 4,096. */

@@ -1,4 +1,4 @@
-import { isHttpUrl } from '../http/shared-options.ts';
+import { isHttpUrl } from '../http/options.ts';
 import { findingsOf } from './finding.ts';
 import type { Step } from './finding.ts';
 

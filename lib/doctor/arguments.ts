@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { isHttpUrl } from '../http/shared-options.ts';
+import { isHttpUrl } from '../http/options.ts';
 import type { AdapterName } from '../types.ts';
 
 export const usage = `Usage: express-auth-adapters doctor [options]

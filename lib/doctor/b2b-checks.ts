@@ -1,8 +1,8 @@
 import { withDeadline } from '../core/deadline.ts';
 import { b2bVariables, readB2bOptions } from '../b2b/options.ts';
 import type { B2bOptions } from '../b2b/options.ts';
-import { createProvider } from '../b2b/provider.ts';
-import type { Provider } from '../b2b/provider.ts';
+import { createProvider } from '../b2b/workos.ts';
+import type { Provider } from '../b2b/workos.ts';
 import { classifyFailure } from '../b2b/provider-errors.ts';
 import { explain } from './ask.ts';
 import { findingsOf, variablePrefixes } from './finding.ts';

@@ -2,14 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createSlot } from '../core/slot.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
-import type { AdapterDefinition } from './definition.ts';
+import type { AdapterDefinition } from './adapter.ts';
 import { createCookieJar } from './cookie-jar.ts';
 import type { CookieJar, Delivery } from './cookie-jar.ts';
-import type { Resolution } from '../session/resolve-session.ts';
-import { isHeadOpen, keepPrivate } from './headers.ts';
+import type { Resolution } from '../session/sessions.ts';
+import { isHeadOpen, keepPrivate } from './reply.ts';
 import { clientFacts, peerAddress, protocolOf } from './request.ts';
-import { parseCookies } from '../core/cookie-codec.ts';
-import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { parseCookies } from '../core/cookies.ts';
+import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { readHostCookies, toHostCookie } from './host-cookies.ts';
 
 /** One adapter as one request meets it: its session is resolved once, on first need. */

@@ -1,8 +1,8 @@
 import onHeaders from 'on-headers';
 import type { ServerResponse } from 'node:http';
-import { serializeCookie } from '../core/cookie-codec.ts';
-import type { CookieAttributes, CookieWrite } from '../core/cookie-codec.ts';
-import { isHeadOpen, varyOn } from './headers.ts';
+import { serializeCookie } from '../core/cookies.ts';
+import type { CookieAttributes, CookieWrite } from '../core/cookies.ts';
+import { isHeadOpen, varyOn } from './reply.ts';
 
 /** What becomes of some cookies on their way out. */
 export interface Delivery {

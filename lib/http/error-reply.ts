@@ -1,9 +1,9 @@
 import { isNativeError } from 'node:util/types';
 import { AuthError } from '../errors.ts';
 import type { ErrorBody } from '../types.ts';
-import type { OnError } from './definition.ts';
-import type { Exchange } from './exchange.ts';
-import { errorPage } from './pages/error-page.ts';
+import type { OnError } from './adapter.ts';
+import type { Exchange } from './auth-request.ts';
+import { errorPage } from './error-page.ts';
 import { json, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
 import { pathOf, requestTarget } from './request.ts';

@@ -1,4 +1,4 @@
-import type { AdapterDefinition } from './definition.ts';
+import type { AdapterDefinition } from './adapter.ts';
 import type { HostRequest } from './request.ts';
 
 /**

@@ -4,9 +4,8 @@ import { AuthError } from '../errors.ts';
 import type { MountedAdapter } from './context.ts';
 import { goOn, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
-import { Exchange } from './exchange.ts';
-import { keepPrivate } from './headers.ts';
-import { redirect, sendReply } from './reply.ts';
+import { Exchange } from './auth-request.ts';
+import { keepPrivate, redirect, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
 
 export interface GuardRules {

@@ -1,5 +1,5 @@
-import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
-import type { AdapterDefinition } from './definition.ts';
+import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
+import type { AdapterDefinition } from './adapter.ts';
 
 /** Browsers take such a cookie over https from this host only, so no sibling domain can set one (RFC 6265bis §4.1.3.2). */
 const hostPrefix = '__Host-';

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isReachableUnder } from '../core/path-matcher.ts';
 import { mountedOn } from './context.ts';
 import type { MountedAdapter } from './context.ts';
-import type { AdapterDefinition, OwnPath } from './definition.ts';
+import type { AdapterDefinition, OwnPath } from './adapter.ts';
 import { adaptersInStack } from './express-stack.ts';
 import type { StackedAdapter } from './express-stack.ts';
 import type { HostRequest } from './request.ts';

@@ -2,7 +2,7 @@ import Negotiator from 'negotiator';
 import type { IncomingMessage } from 'node:http';
 import { sanitizeReturnTo } from '../core/return-to.ts';
 import { AuthError } from '../errors.ts';
-import type { ClientFacts } from '../session/session-source.ts';
+import type { ClientFacts } from '../session/source.ts';
 
 /** What Express adds to a request; absent under Connect and bare `node:http`. */
 export interface HostRequest extends IncomingMessage {

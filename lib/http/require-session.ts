@@ -7,7 +7,7 @@ import { firstMounted, mountedAdapter, notMounted } from './context.ts';
 import type { MountedAdapter } from './context.ts';
 import { errorBody } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from './auth-request.ts';
 import { challengeRedirect, guard } from './guard.ts';
 import type { GuardRules } from './guard.ts';
 import { json } from './reply.ts';

@@ -1,7 +1,7 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
-import type { Token } from '../core/token.ts';
+import type { Token } from '../tokens/token.ts';
 import { AuthError } from '../errors.ts';
-import { sessionKey } from './ended-sessions.ts';
+import { sessionKey } from './revocations.ts';
 import type { Emit } from './events.ts';
 import { networkKey } from './network-key.ts';
 

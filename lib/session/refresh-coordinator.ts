@@ -4,7 +4,7 @@ import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
 import { causeOf } from './events.ts';
 import type { Emit } from './events.ts';
-import type { StoredSession } from './session-source.ts';
+import type { StoredSession } from './source.ts';
 import type { AdapterName } from '../types.ts';
 
 /** A provider's definitive answer, in a form that can travel between processes. */

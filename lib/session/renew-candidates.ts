@@ -1,14 +1,14 @@
-import { renewalDueAt } from '../core/access-token.ts';
-import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import { renewalDueAt } from '../tokens/access-token.ts';
+import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Deadline } from '../core/deadline.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
-import { sessionKey } from './ended-sessions.ts';
-import type { EndedSessions } from './ended-sessions.ts';
+import { sessionKey } from './revocations.ts';
+import type { EndedSessions } from './revocations.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { RefreshCoordinator } from './refresh-coordinator.ts';
-import type { Renew, Renewal, Renewed } from './renew-session.ts';
-import type { Candidate, ClientFacts, SessionSource } from './session-source.ts';
+import type { Renew, Renewal, Renewed } from './renewal.ts';
+import type { Candidate, ClientFacts, SessionSource } from './source.ts';
 import type { SessionWriter } from './session-writer.ts';
 
 /** What a request's cookies came to, and which cookies the response should carry. */

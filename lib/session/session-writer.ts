@@ -1,7 +1,7 @@
 import { cookieBytes } from '../core/cookie-chunks.ts';
-import type { CookieWrite, RequestCookies } from '../core/cookie-codec.ts';
+import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Emit } from './events.ts';
-import type { SessionSource } from './session-source.ts';
+import type { SessionSource } from './source.ts';
 
 /** Bytes of cookies from which the application is told. */
 const largeSessionBytes = 8 * 1024;

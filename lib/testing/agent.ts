@@ -1,5 +1,5 @@
-import { encodeCookieValue } from '../core/cookie-codec.ts';
-import type { CookieWrite } from '../core/cookie-codec.ts';
+import { encodeCookieValue } from '../core/cookies.ts';
+import type { CookieWrite } from '../core/cookies.ts';
 
 /** What is needed of `request.agent(app)`; supertest's and superagent's agents have it. */
 export interface CookieAgent {

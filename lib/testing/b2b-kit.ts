@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { createSeal } from '../b2b/seal.ts';
 import { writeChunks } from '../core/cookie-chunks.ts';
-import type { CookieWrite } from '../core/cookie-codec.ts';
+import type { CookieWrite } from '../core/cookies.ts';
 import type { B2bAuthOptions } from '../b2b/index.ts';
 import type { B2bUser, Impersonator, Json } from '../types.ts';
 import { cookieHeader, putCookies } from './agent.ts';

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { createSessionCookie } from '../backend/session-cookie.ts';
 import type { BackendAuthOptions } from '../backend/index.ts';
-import type { CookieWrite } from '../core/cookie-codec.ts';
+import type { CookieWrite } from '../core/cookies.ts';
 import type { BackendUser, Json } from '../types.ts';
 import { cookieHeader, putCookies } from './agent.ts';
 import type { CookieAgent } from './agent.ts';

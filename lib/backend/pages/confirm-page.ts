@@ -1,5 +1,5 @@
 import { html } from '../../core/html.ts';
-import { builtInPage } from '../../http/pages/layout.ts';
+import { builtInPage } from '../../http/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { formAlert, postForm, titleOf } from './parts.ts';
 import type { ConfirmView } from './view.ts';

@@ -1,6 +1,6 @@
 import { html, safeHref } from '../../core/html.ts';
 import type { Html } from '../../core/html.ts';
-import { builtInPage } from '../../http/pages/layout.ts';
+import { builtInPage } from '../../http/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { postForm, withReturnTo } from './parts.ts';
 import { fillIn } from './text.ts';

@@ -1,6 +1,6 @@
 import { html, safeHref } from '../../core/html.ts';
 import type { HtmlValue } from '../../core/html.ts';
-import { builtInPage } from '../../http/pages/layout.ts';
+import { builtInPage } from '../../http/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { field, focusOf, formAlert, postForm, providerButtons, titleOf, withReturnTo } from './parts.ts';
 import type { SignInView } from './view.ts';

@@ -1,5 +1,5 @@
 import { html, safeHref } from '../../core/html.ts';
-import { builtInPage } from '../../http/pages/layout.ts';
+import { builtInPage } from '../../http/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { postForm } from './parts.ts';
 import type { SignOutView } from './view.ts';

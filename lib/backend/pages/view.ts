@@ -1,4 +1,4 @@
-import type { Brand } from '../../http/pages/layout.ts';
+import type { Brand } from '../../http/page.ts';
 import type { PagesText } from './text.ts';
 
 /** What every page needs. URLs are complete: mount path and query included. */

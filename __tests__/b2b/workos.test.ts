@@ -1,0 +1,53 @@
+import { WorkOS } from '@workos-inc/node';
+import { startB2bApp } from '../support/b2b-app.ts';
+import { closeAfterEach } from '../support/close-after-each.ts';
+import { createProvider } from '../../lib/b2b/workos.ts';
+import { readB2bOptions } from '../../lib/b2b/options.ts';
+import type { B2bAuthOptions } from '../../lib/b2b/options.ts';
+
+const credentials = { clientId: 'client_01', apiKey: 'sk_test_1', cookiePassword: 'x'.repeat(32) };
+
+it.each<B2bAuthOptions>([
+  {},
+  { apiHostname: 'auth.example.com' },
+  { apiHostname: '127.0.0.1', port: 8080, https: false },
+])('looks for the keys where the SDK does, with %j', (given) => {
+  const options = readB2bOptions({ ...credentials, ...given }, {});
+  const { apiHostname, port, https } = options;
+  const sdk = new WorkOS({ ...credentials, apiHostname, https, ...(port === undefined ? {} : { port }) });
+  expect(createProvider(options).jwksUrl).toBe(sdk.userManagement.getJwksUrl(credentials.clientId));
+});
+
+it('stops reading an answer that does not end', async () => {
+  let sent = 0;
+  const endless = (): Promise<Response> =>
+    Promise.resolve(
+      new Response(
+        new ReadableStream<Uint8Array>({
+          pull(controller) {
+            sent += 65_536;
+            controller.enqueue(new Uint8Array(65_536));
+            // Long enough to be noticed, and an end to a test that fails.
+            if (sent > 20_000_000) controller.close();
+          },
+        }),
+      ),
+    );
+  const provider = createProvider(readB2bOptions({ ...credentials, fetch: endless }, {}));
+  await expect(provider.exchangeCode('code', 'verifier', {})).rejects.toThrow();
+  expect(sent).toBeLessThan(2_000_000);
+});
+
+describe('a refresh', () => {
+  const closed = closeAfterEach();
+
+  it('tells WorkOS who asks, as a sign-in does', async () => {
+    const app = await closed(startB2bApp());
+    const visitor = await app.signedIn();
+    app.clock.advance(400_000);
+    app.workos.clearRequests();
+    await visitor.get('/api/me', { headers: { 'user-agent': 'Browser/1.0' } });
+    const [refresh] = app.workos.requests.filter(({ grantType }) => grantType === 'refresh_token');
+    expect(refresh?.body).toMatchObject({ ip_address: '127.0.0.1', user_agent: 'Browser/1.0' });
+  });
+});

@@ -1,0 +1,353 @@
+import { jest } from '@jest/globals';
+import fc from 'fast-check';
+import { AuthError } from '../../lib/errors.ts';
+import { createMemoryLimiter } from '../../lib/backend/limiters.ts';
+import { createThrottle, foldAccount } from '../../lib/backend/throttle.ts';
+import type { Throttle, ThrottledAttempt, ThrottleParts } from '../../lib/backend/throttle.ts';
+
+const windowMs = 15 * 60 * 1000;
+const home = '192.0.2.1';
+const elsewhere = '198.51.100.7';
+
+let events: unknown[];
+let throttle: Throttle;
+
+function create(parts: Partial<ThrottleParts> = {}): Throttle {
+  return createThrottle({ keyPrefix: 'test', emit: (event) => events.push(event), ...parts });
+}
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  events = [];
+  throttle = create();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+async function fail(times: number, account = 'ada@example.com', address: string | undefined = home): Promise<void> {
+  for (let count = 0; count < times; count += 1) (await throttle.attempt(account, address)).counted();
+}
+
+async function refusal(
+  account = 'ada@example.com',
+  address: string | undefined = home,
+): Promise<AuthError | undefined> {
+  return throttle.attempt(account, address).then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof AuthError) return error;
+      throw error;
+    },
+  );
+}
+
+describe('an account', () => {
+  it('is closed to a network after ten failures, until the window ends', async () => {
+    await fail(10);
+    jest.advanceTimersByTime(60_500);
+    const error = await refusal();
+    expect(error?.code).toBe('rate_limited');
+    expect(error?.status).toBe(429);
+    expect(error?.retryAfter).toBe(14 * 60);
+    expect(events).toEqual([{ type: 'throttled', scope: 'account' }]);
+  });
+
+  it('opens again when the window ends, and trying meanwhile does not make it longer', async () => {
+    await fail(10);
+    for (let minute = 1; minute < 15; minute += 1) {
+      jest.advanceTimersByTime(60_000);
+      expect(await refusal()).toBeDefined();
+    }
+    jest.advanceTimersByTime(60_000);
+    await fail(10);
+    expect(await refusal()).toBeDefined();
+  });
+
+  it('always says to wait at least a second', async () => {
+    await fail(10);
+    jest.advanceTimersByTime(windowMs - 1);
+    expect((await refusal())?.retryAfter).toBe(1);
+  });
+
+  it('stays open to its owner elsewhere, however often an attacker guesses', async () => {
+    await fail(10);
+    expect(await refusal()).toBeDefined();
+    expect(await refusal('ada@example.com', elsewhere)).toBeUndefined();
+  });
+
+  it('does not close others on the same network', async () => {
+    await fail(10);
+    expect(await refusal('grace@example.com')).toBeUndefined();
+  });
+
+  it('counts anew after a success', async () => {
+    await fail(9);
+    await (await throttle.attempt('ada@example.com', home)).succeeded();
+    await fail(10);
+    expect(await refusal()).toBeDefined();
+  });
+
+  it.each([' Ada@Example.com ', 'ADA@EXAMPLE.COM', 'ａｄａ@example.com', 'ada@example.com\n'])(
+    'is the same in another spelling: %j',
+    async (spelling) => {
+      await fail(10);
+      expect(await refusal(spelling)).toBeDefined();
+    },
+  );
+
+  it.each([
+    ['admin@example.com', 'admİn@example.com'],
+    ['i\u0307@example.com', 'İ@example.com'],
+    ['ΟΔΟΣ@example.com', 'οδος@example.com'],
+    ['οδοσ@example.com', 'ΟΔΟΣ@example.com'],
+    ['straße@example.com', 'STRAẞE@example.com'],
+    ['k@example.com', '\u212A@example.com'],
+  ])('%s is the same as %s, as the backend lowers letters one by one', async (one, other) => {
+    await fail(10, one);
+    expect(await refusal(other)).toBeDefined();
+  });
+
+  it('is limited where the address is not known, while the network is not', async () => {
+    throttle = create();
+    for (let count = 0; count < 150; count += 1) await throttle.attempt(`user${count}@example.com`, undefined);
+    for (let count = 0; count < 10; count += 1) await throttle.attempt('ada@example.com', undefined);
+    expect((await refusal('ada@example.com', 'not an address'))?.code).toBe('rate_limited');
+    expect(events).toEqual([{ type: 'throttled', scope: 'account' }]);
+  });
+});
+
+describe('folding an account', () => {
+  /** Go's `strings.ToLower`, which GoTrue uses: one character for each character. */
+  const lowerAsGo = (text: string): string =>
+    Array.from(text, (letter) => {
+      const lower = letter.toLowerCase();
+      return String.fromCodePoint(lower.codePointAt(0) ?? 0);
+    }).join('');
+
+  it('gives one text to every two addresses that the backend takes for one: any letter', () => {
+    const apart: string[] = [];
+    for (let point = 0; point <= 0x10ffff; point += 1) {
+      if (point >= 0xd800 && point <= 0xdfff) continue;
+      const letter = String.fromCodePoint(point);
+      if (foldAccount(letter) !== foldAccount(lowerAsGo(letter))) apart.push(point.toString(16));
+    }
+    expect(apart).toEqual([]);
+  });
+
+  it('gives one text to every two addresses that the backend takes for one: any text', () => {
+    const unit = fc.constantFrom(
+      ...['i', 'I', 'İ', 'ı', 'σ', 'Σ', 'ς', 'ß', 'ẞ', 'K', 'ſ', 'é', 'É', 'e', 'E', '.', '@', ' '],
+      ...['\u0307', '\u0301', '\u0323', '\u212A', '\u0345', 'Ǆ', 'ǅ', 'ﬁ'],
+    );
+    const texts = fc.oneof(
+      fc.array(unit, { maxLength: 12 }).map((units) => units.join('')),
+      fc.string({ unit: 'binary' }),
+    );
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(foldAccount(lowerAsGo(text))).toBe(foldAccount(text));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});
+
+describe('a network', () => {
+  async function failOnMany(times: number, address: string): Promise<void> {
+    for (let count = 0; count < times; count += 1)
+      (await throttle.attempt(`user${count}@example.com`, address)).counted();
+  }
+
+  it('is closed after a hundred failures on whatever accounts', async () => {
+    await failOnMany(100, home);
+    jest.advanceTimersByTime(60_000);
+    const error = await refusal('someone@example.com');
+    expect(error?.retryAfter).toBe(14 * 60);
+    expect(events).toEqual([{ type: 'throttled', scope: 'network' }]);
+    expect(await refusal('someone@example.com', elsewhere)).toBeUndefined();
+  });
+
+  it('is one /64 for IPv6, and IPv4 in whatever clothes', async () => {
+    for (let count = 0; count < 50; count += 1) {
+      await throttle.attempt(`a${count}@example.com`, `2001:db8:1:2:${count.toString(16)}::1`);
+      await throttle.attempt(`b${count}@example.com`, `2001:0DB8:0001:2::${count.toString(16)}`);
+    }
+    expect(await refusal('x@example.com', '2001:db8:1:2::ffff')).toBeDefined();
+    expect(await refusal('x@example.com', '2001:db8:1:3::1')).toBeUndefined();
+    await failOnMany(100, `::ffff:${home}`);
+    expect(await refusal('x@example.com', home)).toBeDefined();
+  });
+
+  it('is not used up by successes, nor opened by them', async () => {
+    await failOnMany(99, home);
+    for (let count = 0; count < 200; count += 1) {
+      await (await throttle.attempt('ada@example.com', home)).succeeded();
+    }
+    await fail(1, 'last@example.com');
+    expect(await refusal()).toBeDefined();
+  });
+
+  it('is not used up by one account that is closed: behind an address there may be a whole office', async () => {
+    await fail(10);
+    for (let count = 0; count < 200; count += 1) expect(await refusal()).toBeDefined();
+    expect(await refusal('colleague@example.com')).toBeUndefined();
+  });
+});
+
+describe('attempts at once', () => {
+  it('are counted before any of them has failed', async () => {
+    const answers = await Promise.allSettled(
+      Array.from({ length: 100 }, () => throttle.attempt('ada@example.com', home)),
+    );
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+  });
+
+  it('that end where the address is not known count as they would elsewhere', async () => {
+    for (let count = 0; count < 20; count += 1) {
+      await (await throttle.attempt('ada@example.com', undefined)).cancelled();
+      await (await throttle.attempt('ada@example.com', undefined)).succeeded();
+    }
+    for (let count = 0; count < 10; count += 1) await throttle.attempt('ada@example.com', undefined);
+    await expect(throttle.attempt('ada@example.com', undefined)).rejects.toMatchObject({ code: 'rate_limited' });
+  });
+
+  it('say to come back in a second while they are under way, and in fifteen minutes once they have failed', async () => {
+    const answers = await Promise.allSettled(
+      Array.from({ length: 40 }, () => throttle.attempt('ada@example.com', home)),
+    );
+    const [reserved, refused] = [
+      answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : [])),
+      answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason.retryAfter] : [])),
+    ];
+    expect([reserved.length, new Set(refused)]).toEqual([10, new Set([1])]);
+    for (const attempt of reserved) attempt.counted();
+    expect((await refusal())?.retryAfter).toBe(15 * 60);
+  });
+
+  it('that were refused count for nothing, so there is room once the others were right or met an outage', async () => {
+    for (const end of ['succeeded', 'cancelled'] as const) {
+      const answers = await Promise.allSettled(
+        Array.from({ length: 40 }, () => throttle.attempt('ada@example.com', home)),
+      );
+      for (const answer of answers) if (answer.status === 'fulfilled') await answer.value[end]();
+      await fail(10);
+      expect((await refusal())?.retryAfter).toBe(15 * 60);
+      jest.advanceTimersByTime(windowMs);
+    }
+  });
+
+  it('that were canceled count for nothing', async () => {
+    for (let count = 0; count < 150; count += 1) {
+      await (await throttle.attempt('ada@example.com', home)).cancelled();
+    }
+    await fail(10);
+    expect(await refusal()).toBeDefined();
+  });
+
+  it('grant no extra try where they end after their window, or after a success beside them', async () => {
+    const late: ThrottledAttempt[] = [];
+    for (let count = 0; count < 5; count += 1) late.push(await throttle.attempt('ada@example.com', home));
+    jest.advanceTimersByTime(windowMs);
+    await fail(10);
+    for (const attempt of late) await attempt.cancelled();
+    expect(await refusal()).toBeDefined();
+
+    jest.advanceTimersByTime(windowMs);
+    const beside = await throttle.attempt('ada@example.com', home);
+    await (await throttle.attempt('ada@example.com', home)).succeeded();
+    await beside.cancelled();
+    await fail(10);
+    expect(await refusal()).toBeDefined();
+  });
+});
+
+describe('the memory it takes', () => {
+  const limit = { keyPrefix: 'test', points: 1, windowSeconds: 60 };
+
+  it('is bounded: the key that was not asked for the longest goes', async () => {
+    const limiter = createMemoryLimiter(limit, 3);
+    for (const key of ['a', 'b', 'c']) await limiter.count(key);
+    expect((await limiter.count('a')).excess).toBeGreaterThan(0);
+    await limiter.count('d');
+    expect((await limiter.count('a')).excess).toBeGreaterThan(0);
+    expect((await limiter.count('b')).excess).toBeLessThanOrEqual(0);
+    await limiter.count('e');
+    await limiter.count('f');
+    expect(jest.getTimerCount()).toBe(3);
+  });
+
+  it('is given free when the window ends and when an account is reset', async () => {
+    const limiter = createMemoryLimiter(limit, 3);
+    await limiter.count('a');
+    await limiter.count('b');
+    await limiter.reset('a');
+    expect(jest.getTimerCount()).toBe(1);
+    jest.advanceTimersByTime(60_000);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('is not taken by taking back what was never counted', async () => {
+    const limiter = createMemoryLimiter(limit, 3);
+    await limiter.giveBack('a');
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('is not taken by attempts that count for nothing: made-up accounts push out none that is counted', async () => {
+    throttle = create({ maxKeys: 20 });
+    await fail(10);
+    for (let count = 0; count < 100; count += 1) {
+      await (await throttle.attempt(`u${count}@example.com`, home)).cancelled();
+    }
+    expect(await refusal()).toBeDefined();
+  });
+
+  it('is shared by no two throttles', async () => {
+    await fail(10);
+    throttle = create();
+    expect(await refusal()).toBeUndefined();
+  });
+
+  it('holds no more accounts for a network that is closed', async () => {
+    throttle = create({ maxKeys: 1000 });
+    for (let count = 0; count < 300; count += 1) await throttle.attempt(`u${count}@x.y`, home).catch(() => undefined);
+    // A timer for each account of the hundred, and one for the network.
+    expect(jest.getTimerCount()).toBe(101);
+  });
+});
+
+describe('a store that is away', () => {
+  function brokenStore(answer: () => Promise<unknown>) {
+    let calls = 0;
+    const call = (): Promise<unknown> => {
+      calls += 1;
+      return answer();
+    };
+    return { store: { eval: call, del: call }, calls: () => calls };
+  }
+
+  it('is replaced by memory, is told once, and is left alone for a second', async () => {
+    const { store, calls } = brokenStore(() => Promise.reject(new Error('ECONNREFUSED')));
+    throttle = create({ store });
+    await fail(10);
+    expect((await refusal())?.code).toBe('rate_limited');
+    expect(calls()).toBe(1);
+    jest.advanceTimersByTime(1_000);
+    expect(await refusal()).toBeDefined();
+    expect(calls()).toBe(2);
+    expect(events.filter((event) => JSON.stringify(event).includes('coordinator_unavailable'))).toEqual([
+      { type: 'coordinator_unavailable', operation: 'throttle' },
+    ]);
+  });
+
+  it('holds no request up for longer than half a second where it does not answer at all', async () => {
+    const { store, calls } = brokenStore(() => new Promise(() => undefined));
+    throttle = create({ store });
+    const attempt = throttle.attempt('ada@example.com', home);
+    while (calls() === 0) await new Promise((resolve) => setImmediate(resolve));
+    jest.advanceTimersByTime(500);
+    await (await attempt).succeeded();
+    expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle' }]);
+  });
+});

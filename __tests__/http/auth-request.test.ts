@@ -1,0 +1,192 @@
+import type { CookieWrite } from '../../lib/core/cookies.ts';
+import { attach } from '../../lib/http/context.ts';
+import type { AdapterDefinition } from '../../lib/http/adapter.ts';
+import { Exchange } from '../../lib/http/auth-request.ts';
+import type { Resolution } from '../../lib/session/sessions.ts';
+import type { Session } from '../../lib/types.ts';
+import { serve } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const nobody: Resolution = { session: null, cookies: [] };
+
+const session: Session = {
+  adapter: 'b2b',
+  user: { id: 'user_1', email: 'ada@example.com' },
+  accessToken: 'token',
+  claims: { sub: 'user_1', exp: 2_000_000_000 },
+  expiresAt: 2_000_000_000_000,
+};
+
+function createDefinition(change: Partial<AdapterDefinition> = {}): AdapterDefinition {
+  return {
+    adapter: 'b2b',
+    name: 'b2bAuth',
+    resolver: { peek: () => undefined, resolve: () => Promise.resolve(nobody) },
+    ownPaths: new Map([['/login', { path: '/login', option: 'loginPath' }]]),
+    protectedRoutes: [],
+    signInPage: undefined,
+    openPages: [],
+    loginPath: '/login',
+    stylesheetPath: '/auth/pages.css',
+    guardStatusForForms: 303,
+    cookieName: 'session',
+    cookieOptions: { path: '/', sameSite: 'lax', httpOnly: true, maxAge: undefined },
+    appBaseUrl: undefined,
+    trustedOrigins: [],
+    onError: undefined,
+    brand: {},
+    emit: () => undefined,
+    explain: () => undefined,
+    ...change,
+  };
+}
+
+/** What an exchange says of one request to `/somewhere?a=1`. */
+async function ask<Said>(
+  change: Partial<AdapterDefinition>,
+  prefix: string,
+  question: (exchange: Exchange) => Said | Promise<Said>,
+): Promise<{ readonly said: Said; readonly origin: string; readonly headers: Headers }> {
+  const definition = createDefinition(change);
+  const answer = Promise.withResolvers<Said>();
+  const server = await serve((req, res) => {
+    const exchange = new Exchange(attach(definition, req, res, prefix));
+    void Promise.resolve(question(exchange))
+      .then(answer.resolve, answer.reject)
+      .finally(() => res.end());
+  });
+  const { headers } = await fetch(`${server.origin}/somewhere?a=1`);
+  const said = await answer.promise;
+  await server.close();
+  return { said, origin: server.origin, headers };
+}
+
+describe('the public URL of an own path', () => {
+  it('is the request’s origin, the mount path and the path', async () => {
+    const { said, origin } = await ask({}, '/app', (exchange) => exchange.publicUrl('/callback'));
+    expect(said).toBe(`${origin}/app/callback`);
+  });
+
+  it.each([
+    ['https://app.example', '', 'https://app.example/callback'],
+    ['https://app.example///', '', 'https://app.example/callback'],
+    ['https://app.example', '/app', 'https://app.example/app/callback'],
+    ['https://app.example/app', '/app', 'https://app.example/app/callback'],
+    ['https://app.example/app/', '/app', 'https://app.example/app/callback'],
+    ['https://app.example/behind', '/app', 'https://app.example/behind/app/callback'],
+    ['https://app.example/app/behind', '/app', 'https://app.example/app/behind/app/callback'],
+    ['https://app.example/behind', '', 'https://app.example/behind/callback'],
+  ])('with appBaseUrl %s, mounted under "%s", is %s', async (appBaseUrl, prefix, url) => {
+    expect((await ask({ appBaseUrl }, prefix, (exchange) => exchange.publicUrl('/callback'))).said).toBe(url);
+  });
+
+  it('has the origin of appBaseUrl, without its path', async () => {
+    const { said } = await ask({ appBaseUrl: 'https://app.example/base' }, '', (exchange) => exchange.origin);
+    expect(said).toBe('https://app.example');
+  });
+});
+
+describe('the way to sign in', () => {
+  it.each([
+    [undefined, '/app', '/', '/app/login'],
+    [undefined, '/app', '/a?b=c', '/app/login?returnTo=%2Fa%3Fb%3Dc'],
+    ['/sign-in', '/app', '/a', '/sign-in?returnTo=%2Fa'],
+    ['/sign-in?from=app', '', '/a', '/sign-in?from=app&returnTo=%2Fa'],
+    ['https://id.example/', '', '/', 'https://id.example/'],
+  ])('on page %s, mounted under "%s", with the way back to %s, is %s', async (signInPage, prefix, back, url) => {
+    expect((await ask({ signInPage }, prefix, (exchange) => exchange.signInUrl(back))).said).toBe(url);
+  });
+
+  it('never leads back to an own route, and to the given place instead', async () => {
+    const { said } = await ask({}, '/app', (exchange) => [
+      exchange.returnTo('/a'),
+      exchange.returnTo('/app/login'),
+      exchange.returnTo('/APP/Login/', '/home'),
+      exchange.returnTo('//evil.example'),
+    ]);
+    expect(said).toEqual(['/a', '/', '/home', '/']);
+  });
+});
+
+describe('the session of a request', () => {
+  const cookie: CookieWrite = { name: 'b2b-session', value: 'new' };
+
+  it('is resolved once, and its cookies go out with the response', async () => {
+    let resolutions = 0;
+    const resolve = () => {
+      resolutions += 1;
+      return Promise.resolve({ session, cookies: [cookie] });
+    };
+    const { said, headers } = await ask({ resolver: { peek: () => undefined, resolve } }, '', async (exchange) => [
+      await exchange.resolveSession(),
+      await exchange.resolveSession(),
+    ]);
+    expect(said).toEqual([session, session]);
+    expect(resolutions).toBe(1);
+    expect(headers.getSetCookie()).toEqual(['b2b-session=new; Path=/; HttpOnly; SameSite=Lax']);
+  });
+
+  it('that is known costs no resolution', async () => {
+    const resolver = { peek: () => session, resolve: () => Promise.reject(new Error('must not be asked')) };
+    const { said, headers } = await ask({ resolver }, '', (exchange) => exchange.resolveSession());
+    expect(said).toEqual(session);
+    expect(headers.has('cache-control')).toBe(false);
+  });
+
+  it('carries Secure where appBaseUrl is https, whatever the request came by', async () => {
+    const resolver = { peek: () => undefined, resolve: () => Promise.resolve({ session, cookies: [cookie] }) };
+    const linesWith = async (appBaseUrl: string) =>
+      (await ask({ resolver, appBaseUrl }, '', (exchange) => exchange.resolveSession())).headers.getSetCookie();
+    expect(await linesWith('https://app.example')).toEqual([expect.stringContaining('; Secure')]);
+    expect(await linesWith('http://app.example')).toEqual([expect.not.stringContaining('Secure')]);
+  });
+
+  it('renewed ahead of time rides along where it is back before the head goes out', async () => {
+    const later = Promise.resolve({ session, cookies: [cookie] });
+    const resolver = { peek: () => undefined, resolve: () => Promise.resolve({ session, cookies: [], later }) };
+    const { headers } = await ask({ resolver }, '', async (exchange) => {
+      await exchange.resolveSession();
+      await later;
+      await new Promise((resolve) => setImmediate(resolve));
+    });
+    expect(headers.getSetCookie()).toHaveLength(1);
+  });
+
+  it('renewed ahead of time loses nothing where the head was quicker, or where it came to nothing', async () => {
+    const events: unknown[] = [];
+    for (const outcome of [{ session, cookies: [cookie] }, undefined]) {
+      const later = Promise.withResolvers<Resolution | undefined>();
+      const resolver = {
+        peek: () => undefined,
+        resolve: () => Promise.resolve({ session, cookies: [], later: later.promise }),
+      };
+      const { headers } = await ask({ resolver, emit: (event) => events.push(event) }, '', async (exchange) => {
+        await exchange.resolveSession();
+        exchange.res.flushHeaders();
+        later.resolve(outcome);
+        await new Promise((resolve) => setImmediate(resolve));
+      });
+      expect(headers.has('set-cookie')).toBe(false);
+    }
+    expect(events).toEqual([]);
+  });
+
+  it('whose cookies were lost is told', async () => {
+    const events: unknown[] = [];
+    const resolver = { peek: () => undefined, resolve: () => Promise.resolve({ session, cookies: [cookie] }) };
+    await ask({ resolver, emit: (event) => events.push(event) }, '', (exchange) => {
+      exchange.res.flushHeaders();
+      return exchange.resolveSession();
+    });
+    expect(events).toEqual([{ type: 'cookie_lost', names: ['b2b-session'] }]);
+  });
+
+  it('is told where its cookies arrived, and kept back where they are out of date by then', async () => {
+    let delivered = 0;
+    const outcome = { session, cookies: [cookie], onDelivered: () => (delivered += 1), isCurrent: () => false };
+    const resolver = { peek: () => undefined, resolve: () => Promise.resolve(outcome) };
+    const { headers } = await ask({ resolver }, '', (exchange) => exchange.resolveSession());
+    expect(headers.has('set-cookie')).toBe(false);
+    await until(() => delivered === 1);
+  });
+});

@@ -1,0 +1,143 @@
+import * as v from 'valibot';
+import { cookieAttributes, pageUrl, sharedEntries } from '../../lib/http/options.ts';
+
+const schema = v.strictObject(sharedEntries);
+
+const isGood = (options: object): boolean => v.safeParse(schema, options).success;
+const messagesOf = (options: object): string[] =>
+  (v.safeParse(schema, options).issues ?? []).map(({ message }) => message);
+
+describe('appBaseUrl', () => {
+  it.each(['https://app.example', 'http://localhost:3000', 'HTTPS://app.example/base/', 'https://app.example/a'])(
+    'may be %s',
+    (appBaseUrl) => expect(isGood({ appBaseUrl })).toBe(true),
+  );
+
+  it.each([
+    'app.example',
+    '/base',
+    'ftp://app.example',
+    'x-https://app.example',
+    'https://',
+    'https://app.example?a',
+    'https://app.example#a',
+    'https://ada@app.example',
+    'https://:secret@app.example',
+    7,
+  ])('cannot be %p', (appBaseUrl) => expect(isGood({ appBaseUrl })).toBe(false));
+});
+
+describe('a route’s path', () => {
+  it.each(['/assets/auth.css', '/a..b', '/.well-known/auth.css'])('may be %s', (stylesheetPath) =>
+    expect(isGood({ stylesheetPath })).toBe(true),
+  );
+
+  it.each(['/a/../b', '/..', '/.', '/a/.', './a', '/a/', 'a', '/', '/:id', '/a b'])('cannot be %s', (stylesheetPath) =>
+    expect(isGood({ stylesheetPath })).toBe(false),
+  );
+});
+
+describe('a page of the application', () => {
+  const isPage = (value: unknown): boolean => v.safeParse(pageUrl, value).success;
+
+  it.each(['/sign-in', '/', '/sign-in?from=app#form', 'https://id.example/sign-in', 'http://localhost:3000/'])(
+    'may be %s',
+    (value) => expect(isPage(value)).toBe(true),
+  );
+
+  it.each(['/登录', '/über', '/sign in', '/a\r\nX: y', '/a\tb', 'https://id.example/登录'])(
+    'cannot be %j, which no header carries as it is, and no request either',
+    (value) => {
+      expect(isPage(value)).toBe(false);
+      expect(isPage(encodeURI(value))).toBe(true);
+    },
+  );
+
+  it.each(['sign-in', '//evil.example', '/\\evil.example', 'x/y', 'javascript:alert(1)', 'https://', '', 7])(
+    'cannot be %p',
+    (value) => expect(isPage(value)).toBe(false),
+  );
+});
+
+describe('trustedOrigins', () => {
+  it('are compared as browsers write them', () => {
+    expect(v.parse(schema, { trustedOrigins: ['HTTPS://WWW.Example.com', 'http://localhost:3000'] })).toMatchObject({
+      trustedOrigins: ['https://www.example.com', 'http://localhost:3000'],
+    });
+  });
+
+  it.each([
+    'https://www.example.com/',
+    'https://www.example.com:443',
+    'www.example.com',
+    'null',
+    '*',
+    'ws://a.example',
+  ])('cannot be %s', (origin) => expect(isGood({ trustedOrigins: [origin] })).toBe(false));
+});
+
+describe('protectedRoutes', () => {
+  it('may be one pattern or several', () => {
+    expect(v.parse(schema, { protectedRoutes: '/a(.*)' }).protectedRoutes).toEqual(['/a(.*)']);
+    expect(v.parse(schema, { protectedRoutes: ['/a', '/b'] }).protectedRoutes).toEqual(['/a', '/b']);
+    expect(v.parse(schema, {}).protectedRoutes).toEqual([]);
+  });
+
+  it('say what is wrong with a pattern', () => {
+    expect(messagesOf({ protectedRoutes: ['/a', 'b'] })).toEqual([
+      'The path pattern "b" must start with "/": write "/b".',
+    ]);
+  });
+});
+
+describe('a callback', () => {
+  it.each(['fetch', 'onError', 'onEvent', 'now'])('%s must be a function', (name) => {
+    expect(isGood({ [name]: () => undefined })).toBe(true);
+    expect(messagesOf({ [name]: 'a function' })).toEqual([expect.stringMatching(/^must be a function: \(/)]);
+  });
+});
+
+describe('a coordinator', () => {
+  const whole = { coordinate: () => undefined, endSession: () => undefined, isEnded: () => undefined };
+
+  it('is whatever has the three functions', () => {
+    expect(isGood({ coordinator: whole })).toBe(true);
+  });
+
+  it.each([null, 'redis', 7, () => whole, {}])('is not %p', (coordinator) => {
+    expect(messagesOf({ coordinator })).toEqual(['must be a coordinator, such as createRedisCoordinator() makes']);
+  });
+
+  it.each(['coordinate', 'endSession', 'isEnded'])('is not without %s', (name) => {
+    expect(isGood({ coordinator: { ...whole, [name]: undefined } })).toBe(false);
+  });
+});
+
+describe('the cookie', () => {
+  const days400 = 400 * 24 * 60 * 60;
+
+  it('has safe attributes by default', () => {
+    expect(cookieAttributes()).toEqual({
+      domain: undefined,
+      path: '/',
+      sameSite: 'lax',
+      httpOnly: true,
+      maxAge: days400,
+    });
+  });
+
+  it('takes what is given', () => {
+    const given = { domain: 'example.com', path: '/app', sameSite: 'strict', httpOnly: false, maxAge: 60 } as const;
+    expect(cookieAttributes({ ...given, secure: false })).toEqual({ ...given, secure: false });
+  });
+
+  it('ends with the browser where its lifetime is null', () => {
+    expect(cookieAttributes({ maxAge: null }).maxAge).toBeUndefined();
+  });
+
+  it('is Secure where other sites may send it, whatever was given', () => {
+    expect(cookieAttributes({ sameSite: 'none', secure: false }).secure).toBe(true);
+    expect(cookieAttributes({ secure: true }).secure).toBe(true);
+    expect('secure' in cookieAttributes({ sameSite: 'lax' })).toBe(false);
+  });
+});

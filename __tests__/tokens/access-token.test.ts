@@ -1,0 +1,210 @@
+import { generateKeyPairSync, sign as signBytes } from 'node:crypto';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import type { JWTPayload } from 'jose';
+import { createKeySet } from '../../lib/tokens/key-set.ts';
+import { clockSkew, tokenLifetimeMs, verifyAccessToken } from '../../lib/tokens/access-token.ts';
+import { readToken } from '../../lib/tokens/token.ts';
+import { serve } from '../support/servers.ts';
+import type { RunningServer } from '../support/servers.ts';
+
+type Key = Awaited<ReturnType<typeof createKey>>;
+
+async function createKey(alg: string, kid?: string) {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+  const jwk = { ...(await exportJWK(publicKey)), alg, use: 'sig', ...(kid === undefined ? {} : { kid }) };
+  return { alg, kid, privateKey, jwk };
+}
+
+const named = await createKey('RS256', 'named');
+const stranger = await createKey('RS256', 'stranger');
+const nameless = [await createKey('ES256'), await createKey('ES256'), await createKey('ES256')] as const;
+
+const start = 1_700_000_000;
+let seconds: number;
+let keys: unknown[];
+let issuer: RunningServer;
+
+beforeEach(async () => {
+  seconds = start;
+  keys = [named.jwk];
+  issuer = await serve((_req, res) => {
+    res.setHeader('content-type', 'application/json').end(JSON.stringify({ keys }));
+  });
+});
+
+afterEach(() => issuer.close());
+
+const whole: JWTPayload = { sub: 'user_1', iat: start, exp: start + 300 };
+
+function sign({ alg, kid, privateKey }: Key, claims: JWTPayload = whole): Promise<string> {
+  return new SignJWT(claims).setProtectedHeader({ alg, ...(kid === undefined ? {} : { kid }) }).sign(privateKey);
+}
+
+const now = (): number => seconds * 1000;
+const createKeys = () => createKeySet({ url: issuer.origin, now });
+const verify = async (token: string | Promise<string>, keySet = createKeys()) =>
+  verifyAccessToken(readToken(await token), keySet, now);
+
+describe('an access token', () => {
+  it('with a good signature yields its claims', async () => {
+    expect(await verify(sign(named))).toEqual({ kind: 'valid', claims: whole });
+  });
+
+  it.each([
+    ['no subject', { exp: start + 300 }],
+    ['an empty subject', { sub: '', exp: start + 300 }],
+    ['no end', { sub: 'user_1' }],
+  ])('with %s is invalid although its signature is good', async (_what, claims) => {
+    expect(await verify(sign(named, claims))).toMatchObject({ kind: 'invalid' });
+  });
+
+  it('whose subject is no text is invalid', async () => {
+    const claims = { ...whole, sub: 1 } as unknown as JWTPayload;
+    expect(await verify(sign(named, claims))).toEqual({ kind: 'invalid', reason: 'claims' });
+  });
+
+  it('is good until its end and the clocks’ difference are over', async () => {
+    const token = await sign(named);
+    seconds = start + 300 + clockSkew - 1;
+    expect(await verify(token)).toMatchObject({ kind: 'valid' });
+    seconds += 1;
+    expect(await verify(token)).toEqual({ kind: 'expired' });
+  });
+
+  it('counts from its nbf on, less the clocks’ difference', async () => {
+    const token = await sign(named, { ...whole, nbf: start + 60 });
+    seconds = start + 60 - clockSkew;
+    expect(await verify(token)).toMatchObject({ kind: 'valid' });
+    seconds -= 1;
+    expect(await verify(token)).toEqual({ kind: 'invalid', reason: 'nbf' });
+  });
+
+  it('that expired and was signed with another key is invalid, not expired', async () => {
+    seconds = start + 1_000;
+    expect(await verify(sign({ ...stranger, kid: named.kid }))).toEqual({
+      kind: 'invalid',
+      reason: 'signature',
+    });
+  });
+
+  it.each(['', 'a.b.c', 'not a token', '..'])('that is none (%j) is invalid', async (token) => {
+    expect(await verify(token)).toMatchObject({ kind: 'invalid' });
+  });
+
+  it('is refused where a shared secret signed it, even one that is published', async () => {
+    const secret = new TextEncoder().encode('a secret of thirty-two characters');
+    keys.push({ kty: 'oct', alg: 'HS256', kid: 'shared', k: Buffer.from(secret).toString('base64url') });
+    const token = await new SignJWT(whole).setProtectedHeader({ alg: 'HS256', kid: 'shared' }).sign(secret);
+    expect(await verify(token)).toMatchObject({ kind: 'invalid' });
+  });
+
+  it('is refused where its key is too short to be trusted, although it is published', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    keys = [{ ...publicKey.export({ format: 'jwk' }), alg: 'RS256', kid: 'short' }];
+    const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const signed = `${part({ alg: 'RS256', kid: 'short' })}.${part(whole)}`;
+    const signature = signBytes('sha256', Buffer.from(signed), privateKey).toString('base64url');
+    expect(await verify(`${signed}.${signature}`)).toEqual({ kind: 'invalid', reason: 'malformed' });
+  });
+
+  it('is refused without a signature', async () => {
+    const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    expect(await verify(`${part({ alg: 'none' })}.${part(whole)}.`)).toMatchObject({ kind: 'invalid' });
+  });
+
+  it.each(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'])(
+    'may be signed with %s',
+    async (alg) => {
+      const key = await createKey(alg, 'of its kind');
+      keys = [key.jwk];
+      expect(await verify(sign(key))).toMatchObject({ kind: 'valid' });
+    },
+  );
+});
+
+describe('a token that names no key, where several fit,', () => {
+  beforeEach(() => {
+    keys = nameless.map(({ jwk }) => jwk);
+  });
+
+  it.each(nameless.map((key, index) => [index + 1, key] as const))('is good by key %i', async (_number, key) => {
+    expect(await verify(sign(key))).toEqual({ kind: 'valid', claims: whole });
+  });
+
+  it('is invalid where none of them signed it', async () => {
+    expect(await verify(sign(await createKey('ES256')))).toEqual({ kind: 'invalid', reason: 'signature' });
+  });
+
+  it('is expired where one of them signed it and its time is over', async () => {
+    seconds = start + 1_000;
+    expect(await verify(sign(nameless[2]))).toEqual({ kind: 'expired' });
+    expect(await verify(sign(await createKey('ES256')))).toEqual({ kind: 'invalid', reason: 'signature' });
+  });
+
+  it('is invalid without a subject', async () => {
+    expect(await verify(sign(nameless[1], { exp: start + 300 }))).toMatchObject({ kind: 'invalid' });
+  });
+});
+
+describe('a token that names a key which is not published', () => {
+  const unverifiable = { kind: 'unverifiable' };
+
+  it('is unverifiable where it is older than the keys', async () => {
+    const token = await sign(stranger, { ...whole, iat: start - clockSkew - 1 });
+    expect(await verify(token)).toEqual(unverifiable);
+  });
+
+  it('may be ahead of the keys where it was issued after they were fetched: it waits for the next fetch', async () => {
+    const keySet = createKeys();
+    await verify(sign(named), keySet);
+    seconds += 1;
+    const token = await sign(stranger, { ...whole, iat: seconds });
+    await expect(verify(token, keySet)).rejects.toMatchObject({ code: 'provider_unavailable', retryAfter: 5 });
+    keys.push(stranger.jwk);
+    seconds += 30;
+    expect(await verify(token, keySet)).toMatchObject({ kind: 'valid' });
+  });
+
+  it('may be ahead of them by the clocks’ difference, to the second', async () => {
+    const issued = (iat: number) => sign(stranger, { ...whole, iat });
+    await expect(verify(issued(start - clockSkew))).rejects.toMatchObject({ code: 'provider_unavailable' });
+    expect(await verify(issued(start - clockSkew - 1))).toEqual(unverifiable);
+  });
+
+  it('is unverifiable where it does not say when it was issued', async () => {
+    expect(await verify(sign(stranger, { sub: 'user_1', exp: start + 300 }))).toEqual(unverifiable);
+    const inWords = { ...whole, iat: String(start) } as unknown as JWTPayload;
+    expect(await verify(sign(stranger, inWords))).toEqual(unverifiable);
+  });
+});
+
+it('says that the issuer is out of reach where only it could tell', async () => {
+  const keySet = createKeySet({ url: 'http://127.0.0.1:1/', now });
+  await expect(verify(sign(named), keySet)).rejects.toMatchObject({ code: 'provider_unavailable' });
+});
+
+describe('claims without verification', () => {
+  it('are what the token says', async () => {
+    expect(readToken(await sign(stranger)).claims).toEqual(whole);
+  });
+
+  it.each(['', 'garbage', 'a.b.c', 'e30', `e30.${Buffer.from('[1]').toString('base64url')}.`])(
+    'are none for %j',
+    (token) => expect(readToken(token).claims).toEqual({}),
+  );
+});
+
+describe('the lifetime of a token', () => {
+  it('is from its issue to its end, in milliseconds', () => {
+    expect(tokenLifetimeMs({ iat: 100, exp: 400 })).toBe(300_000);
+  });
+
+  it('is nothing where it ends before it begins', () => {
+    expect(tokenLifetimeMs({ iat: 400, exp: 100 })).toBe(0);
+  });
+
+  it.each([[{ iat: 100 }], [{ exp: 100 }], [{ iat: '100', exp: 400 }], [{ iat: 100, exp: '400' }], [{}]])(
+    'is for ever where %j does not say',
+    (claims) => expect(tokenLifetimeMs(claims)).toBe(Infinity),
+  );
+});

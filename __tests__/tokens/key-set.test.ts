@@ -1,0 +1,454 @@
+import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { errors, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
+import type { CryptoKey, JWK } from 'jose';
+import { AuthError } from '../../lib/errors.ts';
+import { createKeySet } from '../../lib/tokens/key-set.ts';
+import type { KeySetOptions } from '../../lib/tokens/key-set.ts';
+import { readToken } from '../../lib/tokens/token.ts';
+
+interface SigningKey {
+  readonly alg: string;
+  readonly kid: string | undefined;
+  readonly privateKey: CryptoKey;
+  readonly jwk: JWK;
+}
+
+async function createSigningKey(alg: 'ES256' | 'RS256', kid?: string): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(alg);
+  const jwk = { ...(await exportJWK(publicKey)), alg, use: 'sig', ...(kid === undefined ? {} : { kid }) };
+  return { alg, kid, privateKey, jwk };
+}
+
+function sign({ alg, privateKey }: SigningKey, kid: string | undefined): Promise<string> {
+  const header = kid === undefined ? { alg } : { alg, kid };
+  return new SignJWT({ sub: 'user_1' }).setProtectedHeader(header).sign(privateKey);
+}
+
+const old = await createSigningKey('RS256', 'old');
+const next = await createSigningKey('ES256', 'next');
+const nameless = await createSigningKey('ES256');
+
+let server: Server;
+let fetches: number;
+let answer: RequestListener;
+let time: number;
+
+const publish = (...keys: unknown[]) => {
+  answer = (_req, res) => res.setHeader('content-type', 'application/json').end(JSON.stringify({ keys }));
+};
+const reply = (status: number, body: string) => {
+  answer = (_req, res) => res.writeHead(status).end(body);
+};
+/** A good key set of exactly so many bytes. */
+const documentOf = (bytes: number): string => {
+  const document = (padding: string) => JSON.stringify({ keys: [old.jwk], padding });
+  return document('x'.repeat(bytes - document('').length));
+};
+const breakOff: RequestListener = (req) => req.socket.destroy();
+
+beforeEach(async () => {
+  fetches = 0;
+  time = 1_700_000_000_000;
+  publish(old.jwk);
+  server = createServer((req, res) => {
+    fetches += 1;
+    answer(req, res);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+function startKeySet(options: Partial<KeySetOptions> = {}) {
+  const { port } = server.address() as AddressInfo;
+  const keySet = createKeySet({ url: `http://127.0.0.1:${port}/jwks`, now: () => time, ...options });
+  return {
+    ...keySet,
+    /** By jose and in place at once: both find the same key, or none for the same reason. */
+    verify: async (token: string | Promise<string>) => {
+      const { text, header, signed } = readToken(await token);
+      if (signed === undefined) throw new Error('The token is none');
+      const checkInPlace = async () => keySet.checkSignature(header, signed);
+      const [byJose, inPlace] = await Promise.allSettled([jwtVerify(text, keySet.getKey), checkInPlace()]);
+      if (byJose.status === 'rejected') {
+        expect(inPlace).toMatchObject({ status: 'rejected', reason: { code: codeOf(byJose.reason) } });
+        throw byJose.reason;
+      }
+      expect(inPlace).toEqual({ status: 'fulfilled', value: true });
+      return byJose.value.payload.sub;
+    },
+  };
+}
+
+const codeOf = (error: unknown): unknown => (error as { readonly code?: unknown }).code;
+
+/** A background fetch has been heard by the server and dealt with by the key set. */
+async function settle(expectedFetches: number): Promise<void> {
+  while (fetches < expectedFetches) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const unavailable = (retryAfter: number) => ({ name: 'AuthError', code: 'provider_unavailable', retryAfter });
+const noMatchingKey = errors.JWKSNoMatchingKey;
+
+describe('cached keys', () => {
+  it('verify any number of tokens with one fetch, the first ones in parallel', async () => {
+    const keySet = startKeySet();
+    const token = await sign(old, 'old');
+    await Promise.all(Array.from({ length: 50 }, () => keySet.verify(token)));
+    time += 9 * 60_000;
+    await expect(keySet.verify(token)).resolves.toBe('user_1');
+    expect(fetches).toBe(1);
+  });
+
+  it('are refetched in the background once they are aged, and the token does not wait for it', async () => {
+    const keySet = startKeySet();
+    const token = await sign(old, 'old');
+    await keySet.verify(token);
+    let finish: () => void = () => undefined;
+    answer = (_req, res) => (finish = () => res.end(JSON.stringify({ keys: [next.jwk] })));
+    time += 10 * 60_000;
+    await Promise.all(Array.from({ length: 20 }, () => keySet.verify(token)));
+    await settle(2);
+    await keySet.verify(token);
+    finish();
+    await expect(keySet.verify(sign(next, 'next'))).resolves.toBe('user_1');
+    expect(fetches).toBe(2);
+  });
+
+  it('are not refetched before they are ten minutes old', async () => {
+    let asked = 0;
+    const keySet = startKeySet({ fetch: (...request) => ((asked += 1), fetch(...request)) });
+    const token = await sign(old, 'old');
+    expect(keySet.fetchedAt()).toBeUndefined();
+    await keySet.verify(token);
+    expect(keySet.fetchedAt()).toBe(time);
+    time += 10 * 60_000 - 1;
+    await keySet.verify(token);
+    expect(asked).toBe(1);
+  });
+
+  it('no longer verify what the issuer has withdrawn', async () => {
+    const keySet = startKeySet();
+    await keySet.verify(sign(old, 'old'));
+    publish(next.jwk);
+    time += 30_000;
+    await keySet.verify(sign(next, 'next'));
+    await expect(keySet.verify(sign(old, 'old'))).rejects.toThrow(noMatchingKey);
+  });
+
+  it('check in place at once by a key that has checked before, as long as it is published', async () => {
+    const keySet = startKeySet();
+    const { header, signed } = readToken(await sign(old, 'old'));
+    if (signed === undefined) throw new Error('The token is none');
+    const first = keySet.checkSignature(header, signed);
+    expect(first).toBeInstanceOf(Promise);
+    expect([await first, keySet.checkSignature(header, signed)]).toEqual([true, true]);
+    expect(keySet.checkSignature(header, { ...signed, text: `${signed.text}A` })).toBe(false);
+    // Neither a key without this name nor one for another algorithm is the same.
+    for (const other of [
+      { ...header, kid: 'undefined' },
+      { ...header, kid: 'old"' },
+      { ...header, alg: 'ES256' },
+    ]) {
+      await expect(keySet.checkSignature(other, signed)).rejects.toThrow(noMatchingKey);
+    }
+    publish(next.jwk);
+    time += 10 * 60_000;
+    expect(keySet.checkSignature(header, signed)).toBe(true);
+    await settle(2);
+    while (keySet.fetchedAt() !== time) await new Promise((resolve) => setImmediate(resolve));
+    await expect(keySet.checkSignature(header, signed)).rejects.toThrow(noMatchingKey);
+  });
+
+  it('are found again after the clock was set back', async () => {
+    const keySet = startKeySet();
+    await keySet.verify(sign(old, 'old'));
+    publish(next.jwk);
+    time -= 24 * 3_600_000;
+    await expect(keySet.verify(sign(next, 'next'))).resolves.toBe('user_1');
+  });
+});
+
+describe('an unknown kid', () => {
+  it('is picked up by the next token after the cool-down', async () => {
+    const keySet = startKeySet();
+    await keySet.verify(sign(old, 'old'));
+    publish(old.jwk, next.jwk);
+    time += 29_999;
+    await expect(keySet.verify(sign(next, 'next'))).rejects.toThrow(noMatchingKey);
+    time += 1;
+    await expect(keySet.verify(sign(next, 'next'))).resolves.toBe('user_1');
+    await expect(keySet.verify(sign(old, 'old'))).resolves.toBe('user_1');
+    expect(fetches).toBe(2);
+  });
+
+  it('costs one fetch per cool-down, however many tokens make one up', async () => {
+    const keySet = startKeySet();
+    const forged = await Promise.all(Array.from({ length: 500 }, (_, i) => sign(next, `made-up-${i}`)));
+    const present = (tokens: string[]) => Promise.allSettled(tokens.map((token) => keySet.verify(token)));
+    const outcomes = await present(forged);
+    for (const token of forged) outcomes.push(...(await present([token])));
+    expect(fetches).toBe(1);
+    expect(outcomes).toHaveLength(1000);
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: 'ERR_JWKS_NO_MATCHING_KEY' } });
+    time += 30_000;
+    await present(forged);
+    await present(forged);
+    expect(fetches).toBe(2);
+    await expect(keySet.verify(sign(old, 'old'))).resolves.toBe('user_1');
+  });
+
+  it('is told from an invalid token by the issuer’s answer alone: while it is down, neither is certain', async () => {
+    const keySet = startKeySet();
+    await keySet.verify(sign(old, 'old'));
+    answer = breakOff;
+    time += 30_000;
+    await expect(keySet.verify(sign(next, 'next'))).rejects.toMatchObject(unavailable(5));
+    time += 3_500;
+    await Promise.all(
+      Array.from({ length: 100 }, async (_, i) =>
+        expect(keySet.verify(sign(next, `made-up-${i}`))).rejects.toMatchObject(unavailable(2)),
+      ),
+    );
+    expect(fetches).toBe(2);
+    publish(old.jwk, next.jwk);
+    time += 1_500;
+    await expect(keySet.verify(sign(next, 'next'))).resolves.toBe('user_1');
+    expect(fetches).toBe(3);
+  });
+
+  it('does not hold up tokens with a known one', async () => {
+    const keySet = startKeySet();
+    await keySet.verify(sign(old, 'old'));
+    answer = () => undefined;
+    time += 30_000;
+    const controller = new AbortController();
+    const waiting = keySet.verify(sign(next, 'next')).finally(() => controller.abort());
+    await settle(2);
+    await expect(keySet.verify(sign(old, 'old'))).resolves.toBe('user_1');
+    expect(controller.signal.aborted).toBe(false);
+    server.closeAllConnections();
+    await expect(waiting).rejects.toBeInstanceOf(AuthError);
+  });
+});
+
+describe('while the endpoint is down', () => {
+  it('stale keys keep serving, and one fetch per back-off asks whether it is up again', async () => {
+    const told: unknown[] = [];
+    const keySet = startKeySet({ onUnavailable: (failure) => told.push(failure) });
+    const token = await sign(old, 'old');
+    await keySet.verify(token);
+    answer = breakOff;
+    time += 24 * 3_600_000;
+    for (let i = 0; i < 50; i += 1) await expect(keySet.verify(token)).resolves.toBe('user_1');
+    while (told.length < 1) await new Promise((resolve) => setImmediate(resolve));
+    for (let i = 0; i < 50; i += 1) await expect(keySet.verify(token)).resolves.toBe('user_1');
+    expect(fetches).toBe(2);
+    expect(told).toEqual([{ stale: true, cause: expect.objectContaining({ message: 'fetch failed' }) }]);
+
+    publish(next.jwk);
+    time += 5_000;
+    await keySet.verify(token);
+    await expect(keySet.verify(sign(next, 'next'))).resolves.toBe('user_1');
+    expect(fetches).toBe(3);
+  });
+
+  it('a cold start is answered from memory during the back-off and recovers after it', async () => {
+    const told: unknown[] = [];
+    const keySet = startKeySet({ onUnavailable: (failure) => told.push(failure) });
+    answer = breakOff;
+    const token = await sign(old, 'old');
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => keySet.verify(token)));
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: unavailable(5) });
+    await expect(keySet.isEmpty()).rejects.toMatchObject(unavailable(5));
+    expect(fetches).toBe(1);
+    expect(told).toEqual([{ stale: false, cause: expect.objectContaining({ message: 'fetch failed' }) }]);
+
+    publish(old.jwk);
+    time += 5_000;
+    await expect(keySet.verify(sign(old, 'old'))).resolves.toBe('user_1');
+    time += 29_999;
+    await expect(keySet.verify(sign(next, 'next'))).rejects.toThrow(noMatchingKey);
+    expect(fetches).toBe(2);
+  });
+
+  it('a listener that throws harms nothing', async () => {
+    const keySet = startKeySet({
+      onUnavailable: () => {
+        throw new Error('listener');
+      },
+    });
+    answer = breakOff;
+    await expect(keySet.verify(sign(old, 'old'))).rejects.toMatchObject(unavailable(5));
+  });
+
+  it.each<[string, () => void]>([
+    ['a 500', () => reply(500, JSON.stringify({ keys: [old.jwk] }))],
+    ['a 404', () => reply(404, '{}')],
+    ['a redirect', () => (answer = (_req, res) => res.writeHead(302, { location: '/elsewhere' }).end())],
+    ['an HTML page', () => reply(200, '<!doctype html><title>Bad gateway</title>')],
+    ['an empty body', () => reply(200, '')],
+    ['half a document', () => reply(200, '{"keys":[')],
+    ['null', () => reply(200, 'null')],
+    ['a list', () => reply(200, '[]')],
+    ['keys that are no list', () => reply(200, '{"keys":{}}')],
+    ['a refused connection', () => (answer = breakOff)],
+    ['more than 256 KB', () => reply(200, documentOf(256 * 1024 + 1))],
+  ])('%s is an outage, never an invalid token', async (_name, breakEndpoint) => {
+    const keySet = startKeySet();
+    breakEndpoint();
+    await expect(keySet.verify(sign(old, 'old'))).rejects.toMatchObject(unavailable(5));
+    expect(fetches).toBe(1);
+  });
+
+  it.each<[string, string, () => void]>([
+    ['a 500', 'The JWKS endpoint answered 500', () => reply(500, JSON.stringify({ keys: [old.jwk] }))],
+    ['a list', 'The JWKS endpoint answered no key set', () => reply(200, '[]')],
+    ['a text', 'The JWKS endpoint answered no key set', () => reply(200, '"keys"')],
+    ['keys that are no list', 'The JWKS endpoint answered no key set', () => reply(200, '{"keys":"none"}')],
+    ['too much', 'The answer is larger than 262144 bytes', () => reply(200, documentOf(256 * 1024 + 1))],
+    ['nothing', 'The JWKS endpoint did not answer within 50 ms', () => (answer = () => undefined)],
+  ])('%s is reported as what it is: %s', async (_name, message, breakEndpoint) => {
+    const told: unknown[] = [];
+    const keySet = startKeySet({ timeoutMs: 50, onUnavailable: ({ cause }) => told.push(cause) });
+    breakEndpoint();
+    await expect(keySet.verify(sign(old, 'old'))).rejects.toMatchObject(unavailable(5));
+    expect(told).toEqual([expect.objectContaining({ message })]);
+  });
+
+  it.each<[string, RequestListener]>([
+    ['no answer', () => undefined],
+    ['a body that never ends', (_req, res) => void res.write('{"keys":[')],
+  ])('%s ends at the timeout', async (_name, hang) => {
+    const keySet = startKeySet({ timeoutMs: 50 });
+    answer = hang;
+    await expect(keySet.verify(sign(old, 'old'))).rejects.toMatchObject(unavailable(5));
+  });
+
+  it('a fetch that timed out is closed, not left hanging', async () => {
+    const keySet = startKeySet({ timeoutMs: 50 });
+    const closed = new Promise((resolve) => {
+      answer = (_req, res) => res.on('close', resolve).write('{');
+    });
+    await expect(keySet.verify(sign(old, 'old'))).rejects.toMatchObject(unavailable(5));
+    await closed;
+  });
+
+  it('a fetch that ignores its signal ends at the timeout', async () => {
+    const keySet = startKeySet({ timeoutMs: 50, fetch: () => new Promise(() => undefined) });
+    await expect(keySet.verify(sign(old, 'old'))).rejects.toMatchObject(unavailable(5));
+  });
+});
+
+describe('a token without kid', () => {
+  it('is verified by the one key that fits its algorithm', async () => {
+    publish(old.jwk, nameless.jwk);
+    await expect(startKeySet().verify(sign(nameless, undefined))).resolves.toBe('user_1');
+  });
+
+  it('is ambiguous where several fit, and the error offers them all without another fetch', async () => {
+    publish(next.jwk, nameless.jwk);
+    const token = await sign(nameless, undefined);
+    const keySet = startKeySet();
+    await keySet.isEmpty();
+    time += 60_000;
+    const ambiguity: unknown = await keySet.verify(token).catch((error: unknown) => error);
+    expect(fetches).toBe(1);
+    expect(ambiguity).toBeInstanceOf(errors.JWKSMultipleMatchingKeys);
+    const verified: boolean[] = [];
+    for await (const key of ambiguity as errors.JWKSMultipleMatchingKeys) {
+      verified.push(
+        await jwtVerify(token, key).then(
+          () => true,
+          () => false,
+        ),
+      );
+    }
+    expect(verified).toEqual([false, true]);
+  });
+});
+
+describe('what the issuer publishes', () => {
+  it('is asked for as JSON', async () => {
+    let accept: string | undefined;
+    answer = (req, res) => {
+      accept = req.headers.accept;
+      res.end(JSON.stringify({ keys: [old.jwk] }));
+    };
+    await startKeySet().verify(sign(old, 'old'));
+    expect(accept).toBe('application/json');
+  });
+
+  it('may be as long as 256 KB', async () => {
+    reply(200, documentOf(256 * 1024));
+    await expect(startKeySet().verify(sign(old, 'old'))).resolves.toBe('user_1');
+  });
+
+  it('is nothing where no member can verify a signature', async () => {
+    publish({}, { kid: 'no type' }, { kty: 'AKP', alg: 'ML-DSA-44', pub: 'AAAA', priv: 'AAAA' });
+    await expect(startKeySet().isEmpty()).resolves.toBe(true);
+  });
+
+  it('may be nothing, and the caller can tell', async () => {
+    publish();
+    const keySet = startKeySet();
+    await expect(keySet.isEmpty()).resolves.toBe(true);
+    await expect(keySet.verify(sign(old, 'old'))).rejects.toThrow(noMatchingKey);
+    expect(fetches).toBe(1);
+    publish(old.jwk);
+    time += 30_000;
+    await expect(keySet.verify(sign(old, 'old'))).resolves.toBe('user_1');
+    await expect(keySet.isEmpty()).resolves.toBe(false);
+  });
+
+  it('never includes a shared secret, which would let anybody sign', async () => {
+    const secret = new TextEncoder().encode('0123456789abcdef0123456789abcdef');
+    const oct = { kty: 'oct', kid: 'shared', alg: 'HS256', k: Buffer.from(secret).toString('base64url') };
+    publish(oct, { ...oct, alg: undefined }, { ...old.jwk, kid: 'odd', alg: 'HS256' });
+    const keySet = startKeySet();
+    await expect(keySet.isEmpty()).resolves.toBe(true);
+    const forged = new SignJWT({ sub: 'user_1' }).setProtectedHeader({ alg: 'HS256', kid: 'shared' }).sign(secret);
+    await expect(keySet.verify(forged)).rejects.toThrow(errors.JOSENotSupported);
+  });
+
+  it('is cleaned of private keys and of unknown members', async () => {
+    const { privateKey } = await generateKeyPair('ES256', { extractable: true });
+    const leaked = { ...(await exportJWK(privateKey)), kid: 'leaked', alg: 'ES256' };
+    publish(leaked, null, 'key', [], {}, { kty: 7 }, { kty: 'XYZ', kid: 'future' }, old.jwk);
+    const keySet = startKeySet();
+    await expect(keySet.verify(sign(old, 'old'))).resolves.toBe('user_1');
+    const token = new SignJWT({}).setProtectedHeader({ alg: 'ES256', kid: 'leaked' }).sign(privateKey);
+    await expect(keySet.verify(token)).rejects.toThrow(noMatchingKey);
+  });
+
+  it('is the issuer’s fault where a key cannot be imported', async () => {
+    publish({ ...next.jwk, x: 'AAAA' });
+    await expect(startKeySet().verify(sign(next, 'next'))).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      cause: expect.anything(),
+    });
+  });
+});
+
+describe('a token that has just come from the issuer', () => {
+  it('has its key looked for after a second, while others wait for the cool-down', async () => {
+    const keySet = startKeySet();
+    await keySet.verify(sign(old, 'old'));
+    publish(old.jwk, next.jwk);
+    const token = await sign(next, 'next');
+    const byIssued = () => jwtVerify(token, keySet.ofIssued.getKey);
+    await expect(byIssued()).rejects.toMatchObject({ code: 'ERR_JWKS_NO_MATCHING_KEY' });
+    time += 999;
+    await expect(byIssued()).rejects.toMatchObject({ code: 'ERR_JWKS_NO_MATCHING_KEY' });
+    time += 1;
+    await expect(keySet.verify(token)).rejects.toMatchObject({ code: 'ERR_JWKS_NO_MATCHING_KEY' });
+    expect(fetches).toBe(1);
+    expect((await byIssued()).payload.sub).toBe('user_1');
+    expect(fetches).toBe(2);
+  });
+});

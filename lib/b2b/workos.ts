@@ -1,0 +1,140 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { AuthenticationResponse, WorkOS } from '@workos-inc/node';
+import { withDeadline } from '../core/deadline.ts';
+import { isRecord } from '../core/json.ts';
+import { maxAnswerBytes, readText } from '../core/read-text.ts';
+import type { ClientFacts } from '../session/source.ts';
+import type { B2bOptions } from './options.ts';
+
+export interface AuthorizationRequest {
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly codeChallenge: string;
+  readonly provider: string;
+  readonly screenHint?: 'sign-in' | 'sign-up';
+  readonly loginHint?: string;
+  readonly organizationId?: string;
+  readonly domainHint?: string;
+  readonly invitationToken?: string;
+}
+
+/** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */
+export interface Provider {
+  createVerifier(): Promise<{ readonly codeVerifier: string; readonly codeChallenge: string }>;
+  authorizationUrl(request: AuthorizationRequest): Promise<string>;
+  exchangeCode(code: string, codeVerifier: string, client: ClientFacts): Promise<AuthenticationResponse>;
+  selectOrganization(
+    pendingAuthenticationToken: string,
+    organizationId: string,
+    client: ClientFacts,
+  ): Promise<AuthenticationResponse>;
+  refresh(
+    session: { readonly refreshToken: string; readonly organizationId?: string | undefined },
+    client: ClientFacts,
+    signal: AbortSignal,
+  ): Promise<AuthenticationResponse>;
+  logoutUrl(sessionId: string, returnTo: string): Promise<string>;
+  /** Ends a session without a browser. */
+  revokeSession(sessionId: string): Promise<void>;
+  readonly jwksUrl: string;
+}
+
+type ProviderOptions = Pick<
+  B2bOptions,
+  'clientId' | 'apiKey' | 'apiHostname' | 'port' | 'https' | 'timeoutMs' | 'fetch'
+>;
+
+export function createProvider(options: ProviderOptions): Provider {
+  const { clientId, apiHostname, port, https, timeoutMs, fetch } = options;
+  // The SDK takes no signal per call, but it fetches through a function of ours.
+  const deadlines = new AsyncLocalStorage<AbortSignal>();
+  const fetchWithin: typeof fetch = async (input, init) => {
+    const signals = [init?.signal, deadlines.getStore()].filter((signal) => signal instanceof AbortSignal);
+    return withUser(await fetch(input, { ...init, signal: AbortSignal.any(signals) }));
+  };
+  let opening: Promise<WorkOS> | undefined;
+
+  const workos = (): Promise<WorkOS> => (opening ??= openSdk(options, fetchWithin));
+  const users = async (): Promise<WorkOS['userManagement']> => (await workos()).userManagement;
+
+  function withinBudget<Result>(call: () => Promise<Result>): Promise<Result> {
+    const outOfTime = (): Error => new Error(`WorkOS did not answer within ${timeoutMs} ms`);
+    return withDeadline((signal) => deadlines.run(signal, call), timeoutMs, outOfTime);
+  }
+
+  return {
+    // https://workos.com/docs/reference/authkit/session-tokens/jwks
+    jwksUrl: `${https ? 'https' : 'http'}://${apiHostname}${port === undefined ? '' : `:${port}`}/sso/jwks/${clientId}`,
+    createVerifier: async () => (await workos()).pkce.generate(),
+    authorizationUrl: async (request) =>
+      (await users()).getAuthorizationUrl({ ...request, clientId, codeChallengeMethod: 'S256' }),
+    exchangeCode: async (code, codeVerifier, client) => {
+      const userManagement = await users();
+      return withinBudget(() => userManagement.authenticateWithCode({ clientId, code, codeVerifier, ...client }));
+    },
+    selectOrganization: async (pendingAuthenticationToken, organizationId, client) => {
+      const userManagement = await users();
+      return withinBudget(() =>
+        userManagement.authenticateWithOrganizationSelection({
+          clientId,
+          pendingAuthenticationToken,
+          organizationId,
+          ...client,
+        }),
+      );
+    },
+    refresh: async ({ refreshToken, organizationId }, client, signal) => {
+      const userManagement = await users();
+      return deadlines.run(signal, () =>
+        userManagement.authenticateWithRefreshToken({
+          clientId,
+          refreshToken,
+          ...(organizationId === undefined ? {} : { organizationId }),
+          ...client,
+        }),
+      );
+    },
+    revokeSession: async (sessionId) => {
+      const userManagement = await users();
+      await withinBudget(() => userManagement.revokeSession({ sessionId }));
+    },
+    logoutUrl: async (sessionId, returnTo) => (await users()).getLogoutUrl({ sessionId, returnTo }),
+  };
+}
+
+/** With the first sign-in, refresh or sign-out: an application that starts need not wait for the SDK to load. */
+async function openSdk(options: ProviderOptions, fetchFn: typeof globalThis.fetch): Promise<WorkOS> {
+  const { apiKey, clientId, apiHostname, port, https } = options;
+  const sdk = await import('@workos-inc/node');
+  return new sdk.WorkOS({
+    apiKey,
+    clientId,
+    apiHostname,
+    https,
+    ...(port === undefined ? {} : { port }),
+    // No `timeout` of the SDK's own: a refresh may take longer than a request waits for it, and every call has its signal.
+    maxRetries: 0,
+    fetchFn,
+  });
+}
+
+/** What the SDK gets to read: as much as an answer may have, and a user where there are tokens, as it would throw both away. */
+async function withUser(response: Response): Promise<Response> {
+  const text = await readText(response, maxAnswerBytes);
+  const answer = response.ok ? parse(text) : undefined;
+  const isUserless = isRecord(answer) && 'access_token' in answer && !isRecord(answer['user']);
+  const body = isUserless ? JSON.stringify({ ...answer, user: {} }) : text;
+  const headers = new Headers(response.headers);
+  // The text is decoded already.
+  headers.delete('content-encoding');
+  headers.delete('content-length');
+  return new Response(body === '' ? null : body, { status: response.status, headers });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+import { readToken } from '../tokens/token.ts';
+
+/** What may not be given as `anonKey`, by its kind. */
+export type RefusedKeyKind =
+  | 'a secret key'
+  | 'a service-role key'
+  | 'an administrator’s key'
+  | 'a user’s access token'
+  | 'a personal access token'
+  | 'a key of an unknown kind'
+  | 'an expired key'
+  | 'a key of another project'
+  | 'a key with blanks or quotes around it'
+  | 'not a Supabase key';
+
+/**
+ * Tells whether a key may be used in a server that acts for its visitors: only publishable keys and legacy `anon` keys, because
+ * row-level security holds for those. Everything else is refused by what it is. No signature is checked: the
+ * project does that, and this is about mistakes.
+ *
+ * @param now milliseconds since the epoch
+ * @returns the kind to refuse, `undefined` for a key that is fine
+ * @see https://supabase.com/docs/guides/api/api-keys
+ */
+export function refusedKeyKind(key: string, projectUrl: string, now: number): RefusedKeyKind | undefined {
+  const bare = key.replace(/^[\s"'`]+|[\s"'`]+$/g, '');
+  return kindOf(bare, projectUrl, now) ?? (bare === key ? undefined : 'a key with blanks or quotes around it');
+}
+
+function kindOf(key: string, projectUrl: string, now: number): RefusedKeyKind | undefined {
+  if (/^sb_publishable_[A-Za-z0-9_-]+$/.test(key)) return undefined;
+  if (key.startsWith('sb_secret_')) return 'a secret key';
+  if (key.startsWith('sbp_')) return 'a personal access token';
+  if (key.startsWith('sb_')) return 'a key of an unknown kind';
+  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(key)) return 'not a Supabase key';
+  return refusedJwtKind(readToken(key).claims, projectUrl, now);
+}
+
+function refusedJwtKind(
+  claims: Readonly<Record<string, unknown>>,
+  projectUrl: string,
+  now: number,
+): RefusedKeyKind | undefined {
+  const { role, ref, exp } = claims;
+  switch (role) {
+    case 'anon':
+      break;
+    case 'service_role':
+      return 'a service-role key';
+    case 'supabase_admin':
+      return 'an administrator’s key';
+    case 'authenticated':
+      return 'a user’s access token';
+    default:
+      return 'a key of an unknown kind';
+  }
+  // An anonymous user's or anybody's session names a subject; a key does not.
+  if (claims['sub'] !== undefined || claims['session_id'] !== undefined) return 'a user’s access token';
+  if (typeof exp === 'number' && exp * 1000 <= now) return 'an expired key';
+  return typeof ref === 'string' && isForeign(ref, projectUrl) ? 'a key of another project' : undefined;
+}
+
+/** Only a hosted project's own host name says which project it is; custom domains and local stacks do not. */
+function isForeign(ref: string, projectUrl: string): boolean {
+  const host = /^([a-z0-9]{20})\.supabase\.(?:co|in)$/.exec(URL.parse(projectUrl)?.hostname ?? '');
+  return host !== null && host[1] !== ref;
+}

@@ -1,0 +1,157 @@
+import { encodeCookieValue } from '../core/cookies.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
+
+/** How a sign-in that is under way comes back: from an OAuth provider, or from a mail's link. */
+export type FlowKind = 'oauth' | 'mail';
+
+/** A sign-in that was started in this browser and whose PKCE verifier is still there. */
+export interface PendingFlow {
+  readonly id: string;
+  readonly kind: FlowKind;
+  /** As the cookie says, which anybody may have written: to be sanitised before use. */
+  readonly returnTo: string;
+  /** The fingerprint of a code that was sent to the backend and got no answer: it must not be sent again. */
+  readonly spentCode?: string | undefined;
+}
+
+export interface FlowState {
+  /** Newest first: the likeliest to be the one that comes back. */
+  pending(cookies: RequestCookies): readonly PendingFlow[];
+  /**
+   * Remembers a flow, and forgets those that the verifiers' ring has dropped or that take too much room.
+   *
+   * @param alive the flows whose verifiers remain
+   */
+  remember(flow: PendingFlow, alive: ReadonlySet<string>, cookies: RequestCookies): readonly CookieWrite[];
+  /** Remembers with a flow that a code was sent and got no answer. */
+  spend(flow: PendingFlow, spentCode: string): CookieWrite;
+  /** Deletes what was remembered. */
+  forget(flowId: string): CookieWrite;
+  /** Every verifier of this browser; a code is worth something only to whoever holds one of them. */
+  verifierNames(cookies: RequestCookies): readonly string[];
+  /** Deletes the only flow there is, and every verifier, where the SDK has not. */
+  drop(flowId: string, cookies: RequestCookies): readonly CookieWrite[];
+}
+
+/** Seconds; verifiers live as long. */
+export const flowMaxAge = 600;
+/** Bytes of all state cookies together: together with a session they must stay below Node's 16 KB of headers. */
+const maxStateBytes = 3072;
+
+/**
+ * What a flow must remember until its callback, in an HttpOnly cookie per flow, so that tabs do not disturb each other. Not sealed: it
+ * holds nothing secret, and nothing in it is believed.
+ */
+export function createFlowState(storageKey: string, sameSite: CookieAttributes['sameSite']): FlowState {
+  const prefix = `${storageKey}-flow-`;
+  const suffix = '-state';
+  const attributes = { ...flowAttributes(sameSite), httpOnly: true };
+  const nameOf = (id: string): string => prefix + id + suffix;
+  const forget = (id: string): CookieWrite => ({ name: nameOf(id), value: undefined, attributes });
+  const stateIds = (cookies: RequestCookies): string[] =>
+    [...cookies.keys()]
+      .filter((name) => name.startsWith(prefix) && name.endsWith(suffix))
+      .map((name) => name.slice(prefix.length, -suffix.length))
+      .filter(isFlowId);
+
+  const verifierNames = (cookies: RequestCookies): string[] =>
+    [...cookies].filter(([name, values]) => verifierIn(storageKey, name, values) !== undefined).map(([name]) => name);
+
+  return {
+    pending: (cookies) =>
+      verifierIds(storageKey, cookies)
+        .reverse()
+        .map((id) => ({ id, ...parse(cookies.get(nameOf(id))?.[0]) })),
+    remember(flow, alive, cookies) {
+      const value = `${flow.kind}:${flow.returnTo}`;
+      const others = stateIds(cookies).filter((id) => id !== flow.id);
+      const sizes = others.map((id) => ({
+        id,
+        bytes: alive.has(id) ? encodeCookieValue(cookies.get(nameOf(id))?.[0] ?? '').length : Infinity,
+      }));
+      const stale = selectStale(sizes, maxStateBytes - encodeCookieValue(value).length);
+      return [...stale.map(forget), { name: nameOf(flow.id), value, attributes }];
+    },
+    spend: ({ id, kind, returnTo }, spentCode) => ({
+      name: nameOf(id),
+      value: `${kind}~${spentCode}:${returnTo}`,
+      attributes,
+    }),
+    forget,
+    verifierNames,
+    drop: (id, cookies) => [
+      ...verifierNames(cookies).map((name) => ({ name, value: undefined, attributes })),
+      forget(id),
+    ],
+  };
+}
+
+/** The callback is a navigation from another site, on which a strict cookie would not be sent. */
+export function flowAttributes(sameSite: CookieAttributes['sameSite']): Partial<CookieAttributes> {
+  return { maxAge: flowMaxAge, sameSite: sameSite === 'none' ? 'none' : 'lax' };
+}
+
+/** The ids to drop, oldest first, so that the newest fit. */
+export function selectStale(
+  oldestFirst: readonly { readonly id: string; readonly bytes: number }[],
+  maxBytes: number,
+): string[] {
+  let room = maxBytes;
+  const stale: string[] = [];
+  for (const { id, bytes } of [...oldestFirst].reverse()) {
+    if (bytes <= room) room -= bytes;
+    else stale.push(id);
+  }
+  return stale;
+}
+
+/**
+ * The verifier that a cookie holds, in the form that the SDK writes: it warns about every other form on the console, with a
+ * stack, each time it looks.
+ */
+export function verifierIn(storageKey: string, name: string, values: readonly string[]): string | undefined {
+  // The flows' own, the list of them, and the only one of older versions of auth-js.
+  const others = [`${storageKey}-flows-code-verifier`, `${storageKey}-code-verifier`];
+  const isVerifier = others.includes(name) || verifierFlowId(storageKey, name) !== undefined;
+  return isVerifier ? values.find(isEncodedJson) : undefined;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function isEncodedJson(value: string): boolean {
+  const [, encoded] = /^base64-([\w-]+)$/.exec(value) ?? [];
+  if (encoded === undefined) return false;
+  try {
+    JSON.parse(utf8.decode(Buffer.from(encoded, 'base64url')));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The flows whose verifiers the request carries, in the order in which the browser sends cookies: oldest first. */
+export function verifierIds(storageKey: string, cookies: RequestCookies): string[] {
+  return [...cookies].flatMap(([name, values]) =>
+    verifierIn(storageKey, name, values) === undefined ? [] : (verifierFlowId(storageKey, name) ?? []),
+  );
+}
+
+/** The flow that a verifier's cookie belongs to; auth-js names them `<key>-flow-<id>-code-verifier`. */
+export function verifierFlowId(storageKey: string, name: string): string | undefined {
+  const start = `${storageKey}-flow-`;
+  const end = '-code-verifier';
+  if (!name.startsWith(start) || !name.endsWith(end)) return undefined;
+  const id = name.slice(start.length, -end.length);
+  return isFlowId(id) ? id : undefined;
+}
+
+function isFlowId(text: string): boolean {
+  return /^[A-Za-z0-9_-]{8,64}$/.test(text);
+}
+
+/** `kind:returnTo` or `kind~spentCode:returnTo`. */
+function parse(value = ''): Omit<PendingFlow, 'id'> {
+  const end = value.indexOf(':');
+  const [kind, spentCode] = value.slice(0, Math.max(0, end)).split('~');
+  return { kind: kind === 'mail' ? 'mail' : 'oauth', returnTo: value.slice(end + 1), spentCode };
+}

@@ -1,0 +1,97 @@
+import { isRecord } from '../core/json.ts';
+import { maxAnswerBytes, readText } from '../core/read-text.ts';
+
+/** What the backend really answered to the last call, before the SDK made its own of it. */
+export type Answer =
+  | { readonly kind: 'none' }
+  /** No answer, or one that broke off: whatever was asked may or may not have happened. */
+  | { readonly kind: 'unanswered'; readonly cause: unknown }
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      /** GoTrue's error code, where the answer is GoTrue's. */
+      readonly code: string | undefined;
+      readonly message: string | undefined;
+      /** Seconds, from `Retry-After`. */
+      readonly retryAfter: number | undefined;
+    };
+
+export interface Gateway {
+  readonly fetch: typeof globalThis.fetch;
+  /** The answer to the last call. */
+  answer(): Answer;
+}
+
+/**
+ * A `fetch` for one piece of work with the SDK. It keeps within the time budget, reads answers whole, and remembers what was
+ * answered, because the SDK drops the code of every 5xx and tells an outage from a refusal by status alone. The SDK's own
+ * retries (up to 30 seconds of them for a refresh) end after the first failure, because an answer that it would retry reaches it
+ * as one that it would not.
+ */
+export function createGateway(fetch: typeof globalThis.fetch, signal: AbortSignal): Gateway {
+  let answer: Answer = { kind: 'none' };
+  return {
+    async fetch(input, init) {
+      try {
+        const response = await fetch(input, { ...init, signal, redirect: 'manual' });
+        const text = await readText(response, maxAnswerBytes);
+        // A captive portal's page comes as a success; the SDK would retry what it cannot parse, and trips over a bare `null`.
+        const status = response.ok && !isRecord(parse(text)) && !isSignedOut(input, response) ? 502 : response.status;
+        answer = { kind: 'answered', status, ...readError(response, text) };
+        if (status < 500) return rebuilt(status, text, response.headers);
+      } catch (cause) {
+        answer = { kind: 'unanswered', cause };
+      }
+      return rebuilt(400, JSON.stringify({ error_code: 'unavailable', msg: 'The backend is out of reach' }));
+    },
+    answer: () => answer,
+  };
+}
+
+/** The one call that GoTrue answers without a body. */
+function isSignedOut(input: Parameters<typeof fetch>[0], { status }: Response): boolean {
+  const { pathname } = new URL(input instanceof Request ? input.url : input);
+  return status === 204 && pathname.endsWith('/logout');
+}
+
+function rebuilt(status: number, text: string, headers?: Headers): Response {
+  const isEmpty = status === 204 || status === 205 || status === 304;
+  const copied = new Headers(headers);
+  // The text is decoded already.
+  copied.delete('content-encoding');
+  copied.delete('content-length');
+  return new Response(isEmpty ? null : text, { status, headers: copied });
+}
+
+function readError(
+  response: Response,
+  text: string,
+): Pick<Extract<Answer, { kind: 'answered' }>, 'code' | 'message' | 'retryAfter'> {
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+  const retryAfter = Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
+  if (response.ok) return { code: undefined, message: undefined, retryAfter };
+  const body = parseObject(text);
+  // API version 2024-01-01 says `code`; before it, `code` was the status and the code was `error_code`.
+  const code =
+    [body['error_code'], body['code']].find((value) => typeof value === 'string') ?? oauthCode(body['error']);
+  const message = [body['message'], body['msg']].find((value) => typeof value === 'string');
+  return { code, message, retryAfter };
+}
+
+/** What GoTrue's OAuth server says of a grant (RFC 6749 §5.2). Other texts in `error` are a gateway's and no codes. */
+function oauthCode(error: unknown): string | undefined {
+  return error === 'invalid_grant' || error === 'invalid_client' ? error : undefined;
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  const value = parse(text);
+  return isRecord(value) ? value : {};
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

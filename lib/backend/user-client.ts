@@ -1,0 +1,159 @@
+import type { IncomingMessage } from 'node:http';
+import type * as SupabaseSsr from '@supabase/ssr';
+import type { CookieOptions } from '@supabase/ssr';
+import type { SupabaseClient } from '@supabase/supabase-js';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
+import { mountedAdapter, notMounted } from '../http/context.ts';
+import type { MountedAdapter } from '../http/context.ts';
+import { keepPrivate } from '../http/reply.ts';
+import type { SessionResolver } from '../session/sessions.ts';
+import type { SessionWriter } from '../session/session-writer.ts';
+import type { BackendSession, Session } from '../types.ts';
+import { forwarding } from './supabase.ts';
+import type { BackendConnection } from './supabase.ts';
+import type { SessionCookie, StoredContent } from './session-cookie.ts';
+import { flowAttributes, verifierIn } from './flow-cookies.ts';
+import type { BackendSource } from './session-source.ts';
+import { readToken } from '../tokens/token.ts';
+
+export interface UserClientParts {
+  readonly connection: Pick<BackendConnection, 'url' | 'anonKey' | 'fetch' | 'forwardClientAddress'>;
+  readonly cookie: SessionCookie;
+  readonly source: BackendSource;
+  readonly writer: SessionWriter<StoredContent>;
+  readonly resolver: SessionResolver<StoredContent>;
+  readonly sameSite: CookieAttributes['sameSite'];
+}
+
+type ClientFactory = (mounted: MountedAdapter, session: Session | null) => Promise<SupabaseClient>;
+
+/** The SDK's own ways with cookies. */
+type Ssr = Pick<typeof SupabaseSsr, 'createChunks' | 'isChunkLike' | 'stringToBase64URL'>;
+
+/** Which adapter makes clients how, found by what its definition carries. */
+const factories = new WeakMap<object, ClientFactory>();
+/** One client per request and adapter: two of them would each keep the session in their own way. */
+const clients = new WeakMap<MountedAdapter, Promise<SupabaseClient>>();
+
+export function registerClients(parts: UserClientParts): void {
+  factories.set(parts.resolver, (mounted, session) => createUserClient(parts, mounted, session));
+}
+
+/**
+ * The request's own Supabase client: it acts as the signed-in user, or anonymously when nobody is signed in, so row-level security
+ * applies. Created on first need, once per request; what its `auth` stores travels in the response's cookies.
+ *
+ * @throws {ConfigurationError} when `backendAuth` was not mounted before
+ * @throws {AuthError} `provider_unavailable` (503) when the access token has expired and the backend is out of reach
+ * @example const { data } = await (await getSupabaseClient(req)).from('notes').select();
+ */
+export function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient>;
+export function getSupabaseClient<Database>(req: IncomingMessage): Promise<SupabaseClient<Database>>;
+export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient> {
+  const mounted = mountedAdapter(req, 'backend');
+  const factory = mounted === undefined ? undefined : factories.get(mounted.definition.resolver);
+  if (mounted === undefined || factory === undefined) throw notMounted('getSupabaseClient', 'backend');
+  let client = clients.get(mounted);
+  if (client === undefined) {
+    client = mounted.resolve().then((session) => factory(mounted, session));
+    clients.set(mounted, client);
+  }
+  keepPrivate(mounted.res);
+  return client;
+}
+
+/** Seconds since the epoch, and so far away that the SDK never thinks of refreshing by itself. */
+const never = 32_503_680_000;
+
+async function createUserClient(
+  parts: UserClientParts,
+  mounted: MountedAdapter,
+  session: Session | null,
+): Promise<SupabaseClient> {
+  // With the first client: an application that starts need not wait for the SDK to load.
+  const ssr = await import('@supabase/ssr');
+  const { connection, cookie, source, writer } = parts;
+  const { cookies } = mounted;
+  const verified = session?.adapter === 'backend' ? session : undefined;
+  const content = verified === undefined ? undefined : storedContent(source, verified);
+  const jar = new Map(initialCookies(ssr, cookies, cookie.name, content));
+  const verifierAttributes = flowAttributes(parts.sameSite);
+  let weighedToken = content?.access_token;
+
+  // Its own type and supabase-js' are too deep for the compiler to compare; they are the same class.
+  const client: unknown = ssr.createServerClient(connection.url, connection.anonKey, {
+    cookieOptions: { name: cookie.name },
+    global: { fetch: forwarding(connection, mounted.peer) },
+    cookies: {
+      getAll: () => [...jar].map(([name, value]) => ({ name, value })),
+      // It must never throw: the SDK also calls it from promises that nobody awaits, long after the response perhaps.
+      setAll: async (changes: readonly { name: string; value: string; options: CookieOptions }[]) => {
+        for (const { name, value } of changes) {
+          if (value === '') jar.delete(name);
+          else jar.set(name, value);
+        }
+        await deliver(changes.map(({ name, value }) => ({ name, value: value === '' ? undefined : value })));
+      },
+    },
+  });
+  // It would warn that `getSession()` returns a user that was not verified; this one is.
+  Reflect.set((client as SupabaseClient).auth, 'suppressGetSessionWarning', true);
+  return client as SupabaseClient;
+
+  async function deliver(changes: readonly CookieWrite[]): Promise<void> {
+    try {
+      const isSession = ({ name }: CookieWrite): boolean => ssr.isChunkLike(name, cookie.name);
+      const others = changes.filter((change) => !isSession(change));
+      mounted.writeCookies(others.map((change) => ({ ...change, attributes: verifierAttributes })));
+      if (changes.some(isSession)) mounted.writeCookies(await sessionWrites());
+    } catch {
+      // A cookie that cannot be written costs the change, never the process.
+    }
+  }
+
+  /** The SDK's own change of the session (a new factor, an updated user, a sign-out), through the one writer of sessions. */
+  async function sessionWrites(): Promise<readonly CookieWrite[]> {
+    const text = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
+    const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]])).sessions;
+    if (changed === undefined) return (await parts.resolver.signOut(mounted.req.headers.cookie, mounted.peer)).cookies;
+    const stored = withOwnExpiry(changed.content);
+    if (stored.access_token !== weighedToken) {
+      weighedToken = stored.access_token;
+      await writer.fits(stored, session?.user.id);
+    }
+    return writer.write(stored, cookies);
+  }
+}
+
+/** The cookie's tokens with a `user` made of the verified claims: the browser can write anything into the one beside them. */
+function storedContent(source: BackendSource, session: BackendSession): StoredContent | undefined {
+  const content = source.contentOf(session);
+  const { sub: id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous } = session.claims;
+  const user = { id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous };
+  return content === undefined ? undefined : { ...content, user };
+}
+
+/** What the SDK sees: the session as it was verified (or none), and everything that is not a session. */
+function initialCookies(
+  { createChunks, isChunkLike, stringToBase64URL }: Ssr,
+  cookies: RequestCookies,
+  name: string,
+  content: StoredContent | undefined,
+): (readonly [string, string])[] {
+  const others = [...cookies].flatMap(([present, values]) => {
+    if (isChunkLike(present, name)) return [];
+    const [first] = values;
+    const value = present.startsWith(`${name}-`) ? verifierIn(name, present, values) : first;
+    return value === undefined ? [] : [[present, value] as const];
+  });
+  if (content === undefined) return others;
+  // The session was renewed where that was due, once for everybody; the SDK would do it again, and alone.
+  const text = JSON.stringify({ ...content, expires_at: never });
+  const chunks = createChunks(name, `base64-${stringToBase64URL(text)}`);
+  return [...others, ...chunks.map((chunk) => [chunk.name, chunk.value] as const)];
+}
+
+function withOwnExpiry(content: StoredContent): StoredContent {
+  const { exp } = readToken(content.access_token).claims;
+  return typeof exp === 'number' ? { ...content, expires_at: exp } : content;
+}

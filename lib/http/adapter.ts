@@ -1,0 +1,54 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CookieAttributes } from '../core/cookies.ts';
+import type { AuthError } from '../errors.ts';
+import type { Emit, Explain } from '../session/events.ts';
+import type { SessionResolver } from '../session/sessions.ts';
+import type { AdapterName } from '../types.ts';
+import type { Brand } from './page.ts';
+
+/** Takes over every error that a visitor would see. */
+export type OnError = (
+  error: AuthError,
+  req: IncomingMessage,
+  res: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
+
+/** A path that the adapter answers itself. */
+export interface OwnPath {
+  /** Root-relative, without the mount path. */
+  readonly path: string;
+  /** The option that names the path, for messages. */
+  readonly option: string;
+}
+
+/** What everything under `http` needs to know of an adapter. */
+export interface AdapterDefinition {
+  readonly adapter: AdapterName;
+  /** The factory's name, for messages. */
+  readonly name: 'b2bAuth' | 'backendAuth';
+  readonly resolver: Pick<SessionResolver<unknown>, 'peek' | 'resolve'>;
+  /** By the path as Express compares it. */
+  readonly ownPaths: ReadonlyMap<string, OwnPath>;
+  readonly protectedRoutes: readonly string[];
+  /** Where a visitor signs in; root-relative, a page of the application or `undefined` for the adapter's own `loginPath`. */
+  readonly signInPage: string | undefined;
+  /** The application's own sign-in and sign-up pages, which no pattern closes: who must sign in there may not be sent there to do so. */
+  readonly openPages: readonly string[];
+  readonly loginPath: string;
+  readonly stylesheetPath: string;
+  /** How a guard redirects methods other than GET and HEAD. */
+  readonly guardStatusForForms: 303 | 307;
+  /** The session's; cookies of a sign-in under way are called `<cookieName>-…`. */
+  readonly cookieName: string;
+  /** `secure` follows the public origin where it is left out. */
+  readonly cookieOptions: Omit<CookieAttributes, 'secure'> & { readonly secure?: boolean };
+  readonly appBaseUrl: string | undefined;
+  readonly trustedOrigins: readonly string[];
+  /** The application's own way to tell the address of a request's client. */
+  readonly clientAddress?: ((req: IncomingMessage) => string | undefined) | undefined;
+  readonly onError: OnError | undefined;
+  readonly brand: Brand;
+  readonly emit: Emit;
+  readonly explain: Explain;
+}

@@ -1,0 +1,212 @@
+import { createBoundedMap } from '../core/bounded-map.ts';
+import { isRenewalUrgent } from '../tokens/access-token.ts';
+import { AuthError } from '../errors.ts';
+import type { Session } from '../types.ts';
+import { sessionKey } from './revocations.ts';
+import type { Ending } from './revocations.ts';
+import { causeOf } from './events.ts';
+import type { Emit } from './events.ts';
+import { refreshKey } from './refresh-coordinator.ts';
+import type { RefreshCoordinator, SettledRefresh } from './refresh-coordinator.ts';
+import { verdictReason } from './source.ts';
+import type { ClientFacts, SessionSource, StoredSession, Verdict } from './source.ts';
+import type { SessionWriter } from './session-writer.ts';
+
+/** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
+const maxHops = 4;
+/** A refusal that no code of ours explains is an outage at first, and a verdict when it lasts. */
+const finalAfterMs = 10 * 60_000;
+const finalStatuses: readonly number[] = [400, 403, 404];
+const refusalMemoryMs = 24 * 60 * 60_000;
+const maxRefusals = 10_000;
+/** Longer than any request is under way. */
+const newestMs = 10 * 60_000;
+const maxNewest = 20_000;
+
+export interface Renewed<Content> {
+  readonly kind: 'renewed';
+  readonly session: Session;
+  readonly content: Content;
+  readonly sessionId: string | undefined;
+  /** The keys of the spent tokens whose holders this answers. */
+  readonly keys: readonly string[];
+}
+
+export type Renewal<Content> =
+  Renewed<Content> | { readonly kind: 'ended'; readonly reason: string } | { readonly kind: 'skipped' };
+
+/** An answer from the memo that is due for renewal itself. */
+interface Old<Content> {
+  readonly kind: 'old';
+  readonly next: StoredSession<Content>;
+  /** What it holds, if it is still good. */
+  readonly answer?: Renewed<Content>;
+}
+
+interface HopFrom<Content> {
+  readonly first: StoredSession<Content>;
+  readonly current: StoredSession<Content>;
+  readonly keys: readonly string[];
+  readonly client: ClientFacts;
+}
+
+type Hop<Content> = Exclude<Renewal<Content>, { kind: 'skipped' }> | Old<Content>;
+
+export interface RenewalParts<Content> {
+  readonly source: SessionSource<Content>;
+  readonly coordinator: RefreshCoordinator;
+  readonly writer: Pick<SessionWriter<Content>, 'fits'>;
+  readonly endingOf: (sessionId: string | undefined) => Promise<Ending | undefined>;
+  readonly verify: (stored: StoredSession<Content>) => Promise<Verdict>;
+  readonly emit: Emit;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/**
+ * Renews an expired session: one call per token, its answer followed through whatever was renewed since.
+ *
+ * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
+ */
+export type Renew<Content> = (stored: StoredSession<Content>, request: RenewalRequest) => Promise<Renewal<Content>>;
+
+/** The request that a renewal is for. */
+export interface RenewalRequest {
+  /** Whether it is too late to send cookies; then no token is spent. */
+  readonly isHeadSent: () => boolean;
+  readonly client: ClientFacts;
+}
+
+export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Content> {
+  const { source, coordinator, emit } = parts;
+  const hop = createHop(parts);
+
+  return async function renew(stored: StoredSession<Content>, request: RenewalRequest): Promise<Renewal<Content>> {
+    const keys: string[] = [];
+    let current = stored;
+    /** Old, but good where the provider has nothing better. */
+    let best: Renewed<Content> | undefined;
+    for (let hops = 0; hops < maxHops; hops += 1) {
+      const key = refreshKey(source.adapter, current);
+      keys.push(key);
+      if (request.isHeadSent() && !coordinator.knows(key)) {
+        if (best !== undefined) return best;
+        emit({ type: 'refresh_skipped', reason: 'headers_sent' });
+        return { kind: 'skipped' };
+      }
+      try {
+        const found = await hop({ first: stored, current, keys: [...keys], client: request.client });
+        if (found.kind !== 'old') return found;
+        current = found.next;
+        best = found.answer;
+      } catch (error) {
+        if (best !== undefined) return best;
+        throw error;
+      }
+    }
+    if (best !== undefined) return best;
+    throw new AuthError('token_rejected');
+  };
+}
+
+/** Takes one answer: the session it holds, or where to go on. */
+function createHop<Content>(parts: RenewalParts<Content>) {
+  const { source, coordinator, writer, endingOf, verify, emit, now } = parts;
+  const refresh = createRefresh(source, now);
+  /** The newest token of each session that was renewed here lately, by the session. */
+  const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
+
+  async function endingOfEither(one: string | undefined, other: string | undefined): Promise<Ending | undefined> {
+    return (await endingOf(one)) ?? (one === other ? undefined : await endingOf(other));
+  }
+
+  return async function hop({ first, current, keys, client }: HopFrom<Content>): Promise<Hop<Content>> {
+    const { content } = current;
+    const key = refreshKey(source.adapter, current);
+    const { settled, isNew } = await coordinator.run(key, (signal) => refresh(key, content, signal, client));
+    if (settled.kind === 'ended') {
+      const latest = current.sessionId === undefined ? undefined : newest.get(sessionKey(current.sessionId));
+      // A straggler with a token that was renewed here since: its browser has a newer one, and the session goes on.
+      if (latest !== undefined && latest !== key) return { kind: 'ended', reason: 'superseded' };
+      if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
+      return settled;
+    }
+    const renewed = source.deserialize(settled.text);
+    if (renewed === undefined) throw new AuthError('token_rejected');
+    const next = source.toStored(renewed);
+    if (isNew) coordinator.advance(keys, key);
+    const ending = await endingOfEither(first.sessionId, next.sessionId);
+    if (ending !== undefined) {
+      keys.forEach((spent) => coordinator.forget(spent));
+      return { kind: 'ended', reason: ending };
+    }
+    const verdict = await verify(next);
+    if (verdict.kind === 'live') {
+      const { session } = verdict;
+      if (next.sessionId !== undefined) newest.set(sessionKey(next.sessionId), refreshKey(source.adapter, next));
+      if (isNew) {
+        const { id: userId } = session.user;
+        await writer.fits(renewed, userId);
+        emit({ type: 'session_refreshed', userId, ...subject(next) });
+      }
+      const answer: Renewed<Content> = { kind: 'renewed', session, content: renewed, sessionId: next.sessionId, keys };
+      // A token that the provider issued just now is as fresh as it gets.
+      return isNew || !isRenewalUrgent(session.claims, now()) ? answer : { kind: 'old', next, answer };
+    }
+    // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the
+    // old ones are spent: once they have expired, the next try renews them.
+    if (isNew || verdict.kind !== 'expired') {
+      const rejected = new AuthError('token_rejected', { reason: verdictReason(verdict) });
+      if (isNew) emit({ type: 'refresh_failed', ...causeOf(rejected), ...subject(next) });
+      throw rejected;
+    }
+    return { kind: 'old', next };
+  };
+}
+
+/** Asks the provider, once more where its answer may have got lost. */
+function createRefresh<Content>(
+  source: SessionSource<Content>,
+  now: () => number,
+): (key: string, content: Content, signal: AbortSignal, client: ClientFacts) => Promise<SettledRefresh> {
+  /** Since when a token has met a code that is not known to end sessions. */
+  const refusals = createBoundedMap<Refusal>({ max: maxRefusals, ttlMs: refusalMemoryMs, now });
+
+  function isFinal(key: string, status: number, code: string): boolean {
+    if (!finalStatuses.includes(status)) return false;
+    const known = refusals.get(key);
+    if (known?.code === code) return now() - known.since >= finalAfterMs;
+    refusals.set(key, { code, since: now() });
+    return false;
+  }
+
+  return async (key, content, signal, client) => {
+    let outcome = await source.refresh(content, signal, client);
+    // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
+    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await source.refresh(content, signal, client);
+    switch (outcome.kind) {
+      case 'renewed':
+        return { kind: 'renewed', text: source.serialize(outcome.content) };
+      case 'ended':
+        return outcome;
+      case 'refused': {
+        const { status, error } = outcome;
+        if (error.reason !== undefined && isFinal(key, status, error.reason))
+          return { kind: 'ended', reason: error.reason };
+        throw error;
+      }
+      case 'unanswered':
+        throw new AuthError('provider_unavailable', { cause: outcome.cause, reason: 'unanswered', retryAfter: 5 });
+    }
+  };
+}
+
+interface Refusal {
+  readonly code: string;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+}
+
+function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {
+  return stored.sessionId === undefined ? {} : { sessionId: stored.sessionId };
+}

@@ -1,0 +1,108 @@
+import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
+import type { Token } from '../tokens/token.ts';
+import type { AuthError } from '../errors.ts';
+import type { AdapterName, Session } from '../types.ts';
+import type { Allowance } from './allowance.ts';
+
+/** What a cookie held, opened but not yet trusted. `Content` is the adapter's own. */
+export interface StoredSession<Content> {
+  readonly content: Content;
+  readonly refreshToken: string;
+  /** The provider's session id, read from the token without trust: good for tombstones, never for access. */
+  readonly sessionId: string | undefined;
+  /** How long the provider makes its access tokens live (`exp - iat`), in milliseconds. */
+  readonly tokenLifetimeMs: number;
+  /** The access token of `content`, where reading it is worth doing once. */
+  readonly token?: Token;
+}
+
+/** A stored session together with the raw cookie value it came from. */
+export interface Candidate<Content> extends StoredSession<Content> {
+  readonly cookie: string;
+}
+
+/**
+ * What reading the request's cookies came to; duplicates may hold several sessions, the first live one counts. `isKept`: even if
+ * there is no session here, nothing is deleted, as there is more than was read, or it may be another application's.
+ */
+export type ReadOutcome<Content> =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'unreadable'; readonly reason: string; readonly isKept?: boolean }
+  | { readonly kind: 'stored'; readonly candidates: readonly Candidate<Content>[]; readonly isKept?: boolean };
+
+/** What verification says; it throws AuthError `provider_unavailable` when keys are needed and out of reach. */
+export type Verdict =
+  | {
+      readonly kind: 'live';
+      readonly session: Session;
+      /** Milliseconds since the epoch, where the session ends before its token does. */
+      readonly validUntil?: number;
+    }
+  | { readonly kind: 'expired' }
+  /** Nothing here or at the issuer (any more) can judge the token; its refresh token may prove it. */
+  | { readonly kind: 'unverifiable' }
+  | { readonly kind: 'invalid'; readonly reason: string };
+
+/** Who a request comes from, as far as the provider is told: for its audit log, its risk checks and its rate limits. */
+export interface ClientFacts {
+  readonly ipAddress?: string;
+  readonly userAgent?: string;
+}
+
+/** Where a token came from: from the provider just now, or from a request, with what that may ask of the provider. */
+export type TokenOrigin = 'provider' | Pick<Allowance, 'spend'>;
+
+/** Why a token is no good, for events. */
+export function verdictReason(verdict: Verdict): string {
+  return verdict.kind === 'invalid' ? verdict.reason : verdict.kind;
+}
+
+/**
+ * What the provider said to a refresh. `unanswered`: the connection broke, so the token may or may not be spent, and the same
+ * token is worth a second try inside the provider's replay window. `refused`: a no whose code is not known to end sessions; it
+ * counts as an outage, unless the same token meets it for ten minutes. Every other failure is thrown and ends no session.
+ */
+export type RefreshOutcome<Content> =
+  | { readonly kind: 'renewed'; readonly content: Content }
+  | { readonly kind: 'ended'; readonly reason: string }
+  | { readonly kind: 'unanswered'; readonly cause: unknown }
+  /** `error.reason` is the provider's code. */
+  | { readonly kind: 'refused'; readonly status: number; readonly error: AuthError };
+
+/**
+ * The seam between the adapters and everything hard about sessions. `read`, `write`, `clear` and the keys touch no network;
+ * `verify` at most the provider's signing keys; `refresh` is the one call that spends a token.
+ */
+export interface SessionSource<Content> {
+  readonly adapter: AdapterName;
+  /** Whether only this application can make the cookie; a session from an unsealed one is nobody's word until verified. */
+  readonly isSealed: boolean;
+  /**
+   * A cheap look at the raw `Cookie` header: the slice that would hold this adapter's session, for the cache of verified
+   * sessions. `undefined` when there is none or when only a full parse can tell.
+   */
+  peek(cookieHeader: string): string | undefined;
+  /** Opens the session, trying every candidate among duplicates and chunks. Never throws. */
+  read(cookies: RequestCookies): ReadOutcome<Content> | Promise<ReadOutcome<Content>>;
+  /**
+   * `expired` is said only of a token that is the provider's own; what was not verified is `unverifiable` or `invalid`.
+   *
+   * @param token the same as `StoredSession.token`, where it is at hand
+   */
+  verify(content: Content, origin: TokenOrigin, token?: Token): Promise<Verdict>;
+  /** One call to the provider within `signal`'s deadline. Throws AuthError `provider_unavailable` or `provider_refused`. */
+  refresh(content: Content, signal: AbortSignal, client: ClientFacts): Promise<RefreshOutcome<Content>>;
+  /** The stored form of freshly issued tokens. */
+  toStored(content: Content): StoredSession<Content>;
+  /** `content` as it travels between processes, and back; `undefined` for what is not the adapter's own. */
+  serialize(content: Content): string;
+  deserialize(text: string): Content | undefined;
+  /** Bytes that `content` adds to every later request's `Cookie` header, without sealing or writing it. */
+  cookieBytes(content: Content): number | Promise<number>;
+  /** `content` without what this package does not read. */
+  slim(content: Content): Content;
+  /** The cookies that hold `content`, of any size; `cookies` names what is there already, so that stray chunks are deleted. */
+  write(content: Content, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
+  /** Deletes every cookie of the session that the request carries. */
+  clear(cookies: RequestCookies): readonly CookieWrite[];
+}
