@@ -5,7 +5,7 @@ import { createPathMatcher } from '../lib/core/path-matcher.ts';
 import { createKeySet } from '../lib/tokens/key-set.ts';
 import { verifyAccessToken } from '../lib/tokens/access-token.ts';
 import { readToken } from '../lib/tokens/token.ts';
-import { createVerifiedSessions } from '../lib/session/session-cache.ts';
+import { createSessionCache } from '../lib/session/session-cache.ts';
 import { openSeal } from '../lib/b2b/open-seal.ts';
 import { createSeal } from '../lib/b2b/seal.ts';
 import type { Fixtures } from './fixtures.ts';
@@ -45,7 +45,7 @@ async function run(fixtures: Fixtures, batchMs: number, sizes: readonly number[]
   const supabaseKeys = keysAt('/auth/v1/.well-known/jwks.json');
   const sealer = createSeal([password]);
   const content = openSeal(seal, password, Date.now());
-  const verified = createVerifiedSessions(1000, Date.now);
+  const verified = createSessionCache(1000, Date.now);
   verified.add(seal, sessionLike(content as Opened));
   const matchers = [5, 50, 500].map((count) => [count, createPathMatcher(patterns(count))] as const);
 
@@ -101,7 +101,7 @@ async function costOf(step: () => unknown, batchMs: number): Promise<number> {
 function memoryOf(sessions: number, content: Opened): Memory {
   globalThis.gc?.();
   const before = process.memoryUsage();
-  const cache = createVerifiedSessions(sessions, Date.now);
+  const cache = createSessionCache(sessions, Date.now);
   for (let added = 0; added < sessions; added += 1) {
     cache.add(randomBytes(1725).toString('base64url'), sessionLike(content));
   }

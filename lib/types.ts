@@ -129,7 +129,7 @@ interface EventSubject {
   readonly organizationId?: string;
 }
 
-/** What happened, without secrets: no token, no cookie, no code, no password, no e-mail address. */
+/** What happened, without secrets: no token, no cookie, no code, no password, no email address. */
 export type AuthEvent = EventBase &
   (
     | ({ readonly type: 'signed_in' } & EventSubject)

@@ -1,8 +1,12 @@
 import { callbackError, codeOf, endingOf, providerError } from '../../lib/backend/provider-errors.ts';
-import type { Answer } from '../../lib/backend/recording-fetch.ts';
+import type { ProviderResponse } from '../../lib/backend/recording-fetch.ts';
 
-const none: Answer = { kind: 'none' };
-const answered = (status: number, code?: string, more: { message?: string; retryAfter?: number } = {}): Answer => ({
+const none: ProviderResponse = { kind: 'none' };
+const answered = (
+  status: number,
+  code?: string,
+  more: { message?: string; retryAfter?: number } = {},
+): ProviderResponse => ({
   kind: 'answered',
   status,
   code,
@@ -150,7 +154,7 @@ describe('the answer to a refresh', () => {
     expect(endingOf(answered(500, code))).toBeUndefined();
   });
 
-  it.each<[Answer]>([
+  it.each<[ProviderResponse]>([
     [none],
     [{ kind: 'unanswered', cause: undefined }],
     [answered(400)],

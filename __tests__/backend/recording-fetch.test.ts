@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { createGateway } from '../../lib/backend/recording-fetch.ts';
+import { createRecordingFetch } from '../../lib/backend/recording-fetch.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';
 
@@ -15,13 +15,13 @@ const say = (status: number, text: string, headers: Record<string, string> = {})
 };
 
 async function ask(signal: AbortSignal = AbortSignal.timeout(5_000), path = '/') {
-  const gateway = createGateway(fetch, signal);
+  const gateway = createRecordingFetch(fetch, signal);
   const response = await gateway.fetch(server.origin + path);
   return { response, text: await response.text(), answer: gateway.answer() };
 }
 
 it('has no answer before it was asked', () => {
-  expect(createGateway(fetch, AbortSignal.timeout(5_000)).answer()).toEqual({ kind: 'none' });
+  expect(createRecordingFetch(fetch, AbortSignal.timeout(5_000)).answer()).toEqual({ kind: 'none' });
 });
 
 it('passes a good answer on as it is', async () => {
@@ -154,7 +154,7 @@ it.each(['endless', 'compressed from much'])('stops reading an answer that is %s
 });
 
 it('knows the last answer only', async () => {
-  const gateway = createGateway(fetch, AbortSignal.timeout(5_000));
+  const gateway = createRecordingFetch(fetch, AbortSignal.timeout(5_000));
   say(422, '{"code":"weak_password"}');
   await gateway.fetch(server.origin);
   say(200, '{}');

@@ -24,7 +24,7 @@ type Area = 'lib' | 'docs' | 'example app' | 'tools' | 'test titles';
 
 /** How often each word may occur in an area; 0 where it is not listed. A limit may fall, and never rises. */
 const limits: Readonly<Record<Area, Partial<Record<Word, number>>>> = {
-  lib: { nobody: 46, somebody: 19, whoever: 15, 'e-mail': 24, shall: 4, 'British spelling': 8 },
+  lib: { 'e-mail': 16, 'British spelling': 8 },
   docs: { 'e-mail': 12, 'British spelling': 2 },
   'example app': {},
   // The word of Stryker's reports.

@@ -90,7 +90,7 @@ it.each([
 
 describe('the public base URL', () => {
   it.each<[NodeJS.ProcessEnv, RegExp]>([
-    [{}, /^note: Nobody says .* http:\/\/localhost:3000 is assumed/],
+    [{}, /^note: No setting says .* http:\/\/localhost:3000 is assumed/],
     [{ APP_BASE_URL: 'app.example.com' }, /^problem: APP_BASE_URL is not an absolute URL/],
     [{ APP_BASE_URL: 'https://app.example.com/' }, /^ok: APP_BASE_URL is https:\/\/app\.example\.com$/],
     [{ APP_BASE_URL: 'http://localhost:3000' }, /^ok/],

@@ -1,7 +1,7 @@
 import type { CookieWrite } from '../../lib/core/cookies.ts';
 import { attach } from '../../lib/http/context.ts';
-import type { AdapterDefinition } from '../../lib/http/adapter.ts';
-import { Exchange } from '../../lib/http/auth-request.ts';
+import type { Adapter } from '../../lib/http/adapter.ts';
+import { AuthRequest } from '../../lib/http/auth-request.ts';
 import type { Resolution } from '../../lib/session/sessions.ts';
 import type { Session } from '../../lib/types.ts';
 import { serve } from '../support/servers.ts';
@@ -17,7 +17,7 @@ const session: Session = {
   expiresAt: 2_000_000_000_000,
 };
 
-function createDefinition(change: Partial<AdapterDefinition> = {}): AdapterDefinition {
+function createDefinition(change: Partial<Adapter> = {}): Adapter {
   return {
     adapter: 'b2b',
     name: 'b2bAuth',
@@ -43,14 +43,14 @@ function createDefinition(change: Partial<AdapterDefinition> = {}): AdapterDefin
 
 /** What an exchange says of one request to `/somewhere?a=1`. */
 async function ask<Said>(
-  change: Partial<AdapterDefinition>,
+  change: Partial<Adapter>,
   prefix: string,
-  question: (exchange: Exchange) => Said | Promise<Said>,
+  question: (exchange: AuthRequest) => Said | Promise<Said>,
 ): Promise<{ readonly said: Said; readonly origin: string; readonly headers: Headers }> {
   const definition = createDefinition(change);
   const answer = Promise.withResolvers<Said>();
   const server = await serve((req, res) => {
-    const exchange = new Exchange(attach(definition, req, res, prefix));
+    const exchange = new AuthRequest(attach(definition, req, res, prefix));
     void Promise.resolve(question(exchange))
       .then(answer.resolve, answer.reject)
       .finally(() => res.end());

@@ -168,11 +168,11 @@ describe('one process', () => {
     const { coordinator, clock } = setUp();
     const failure = new AuthError('provider_unavailable', retryAfter === undefined ? {} : { retryAfter });
     await coordinator.run('key', failing(failure)).catch(() => undefined);
-    expect([coordinator.isResting('key'), coordinator.isResting('other')]).toEqual([true, false]);
+    expect([coordinator.isCoolingDown('key'), coordinator.isCoolingDown('other')]).toEqual([true, false]);
     clock.advance(seconds * 1000);
-    expect(coordinator.isResting('key')).toBe(true);
+    expect(coordinator.isCoolingDown('key')).toBe(true);
     clock.advance(1);
-    expect(coordinator.isResting('key')).toBe(false);
+    expect(coordinator.isCoolingDown('key')).toBe(false);
   });
 
   it('is told that an answer is slow, and still gets it', async () => {
@@ -180,11 +180,15 @@ describe('one process', () => {
     const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
     const first = coordinator.run('key', () => promise);
     await until(() => events.length > 0);
-    expect([events, coordinator.isResting('key'), coordinator.knows('key')]).toEqual([['refresh_failed'], true, true]);
+    expect([events, coordinator.isCoolingDown('key'), coordinator.knows('key')]).toEqual([
+      ['refresh_failed'],
+      true,
+      true,
+    ]);
     const joined = coordinator.run('key', answering(ended));
     resolve(renewed);
     expect([(await first).settled, (await joined).settled]).toEqual([renewed, renewed]);
-    expect([calls(), events, coordinator.isResting('key')]).toEqual([0, ['refresh_failed'], false]);
+    expect([calls(), events, coordinator.isCoolingDown('key')]).toEqual([0, ['refresh_failed'], false]);
   });
 
   it('tells a slow failure once', async () => {

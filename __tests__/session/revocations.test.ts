@@ -1,27 +1,27 @@
-import { createEndedSessions, sessionKey, tombstoneMs } from '../../lib/session/revocations.ts';
+import { createRevocations, sessionKey, revocationMs } from '../../lib/session/revocations.ts';
 import { createClock } from '../support/clock.ts';
 
 describe('a tombstone', () => {
   it('stands until no token of the session can be valid any more, and then falls', () => {
     const clock = createClock();
-    const ended = createEndedSessions(clock.now);
-    ended.end('session', 'signed_out', tombstoneMs(300_000));
+    const ended = createRevocations(clock.now);
+    ended.end('session', 'signed_out', revocationMs(300_000));
     clock.advance(325_000);
-    expect(ended.endingOf(sessionKey('session'))).toBe('signed_out');
+    expect(ended.revocationOf(sessionKey('session'))).toBe('signed_out');
     clock.advance(1);
-    expect(ended.endingOf(sessionKey('session'))).toBeUndefined();
+    expect(ended.revocationOf(sessionKey('session'))).toBeUndefined();
   });
 
   it('says how the session ended, of this session only', () => {
-    const ended = createEndedSessions(createClock().now);
-    expect(ended.endingOf(sessionKey('one'))).toBeUndefined();
+    const ended = createRevocations(createClock().now);
+    expect(ended.revocationOf(sessionKey('one'))).toBeUndefined();
     ended.end('one', 'replaced', 1_000);
     ended.end('two', 'signed_out', 1_000);
     expect([
-      ended.endingOf(sessionKey('one')),
-      ended.endingOf(sessionKey('two')),
-      ended.endingOf(sessionKey('three')),
-      ended.endingOf(undefined),
+      ended.revocationOf(sessionKey('one')),
+      ended.revocationOf(sessionKey('two')),
+      ended.revocationOf(sessionKey('three')),
+      ended.revocationOf(undefined),
     ]).toEqual(['replaced', 'signed_out', undefined, undefined]);
   });
 
@@ -31,7 +31,7 @@ describe('a tombstone', () => {
     ['the longest token that Supabase can be told to issue', 604_800_000, 604_825_000],
     ['a token that does not say', Infinity, 691_200_000],
   ])('stands for the whole lifetime of %s and 25 seconds', (_, lifetime, expected) => {
-    expect(tombstoneMs(lifetime)).toBe(expected);
+    expect(revocationMs(lifetime)).toBe(expected);
   });
 });
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { createVerifiedSessions } from '../../lib/session/session-cache.ts';
+import { createSessionCache } from '../../lib/session/session-cache.ts';
 import type { VerifiedSession } from '../../lib/session/session-cache.ts';
 import { createClock } from '../support/clock.ts';
 
@@ -25,7 +25,7 @@ function verified(validForMs = 1_000): VerifiedSession {
 }
 
 it('finds what was added under exactly the same cookie, and nothing else', () => {
-  const sessions = createVerifiedSessions(10, clock.now);
+  const sessions = createSessionCache(10, clock.now);
   const entry = verified();
   sessions.add('cookie-one', entry);
   expect(sessions.get('cookie-one')).toBe(entry);
@@ -34,7 +34,7 @@ it('finds what was added under exactly the same cookie, and nothing else', () =>
 });
 
 it('lets no cookie in that only looks like a verified one', () => {
-  const sessions = createVerifiedSessions(10, clock.now);
+  const sessions = createSessionCache(10, clock.now);
   const good = 'a'.repeat(2000);
   sessions.add(good, verified());
   // Wherever it differs: no shortcut to an entry may look at a part of the cookie alone.
@@ -45,7 +45,7 @@ it('lets no cookie in that only looks like a verified one', () => {
 });
 
 it('keeps nothing beyond its time', () => {
-  const sessions = createVerifiedSessions(10, clock.now);
+  const sessions = createSessionCache(10, clock.now);
   sessions.add('cookie', verified(1_000));
   clock.advance(999);
   expect(sessions.get('cookie')).toBeDefined();
@@ -56,7 +56,7 @@ it('keeps nothing beyond its time', () => {
 });
 
 it('forgets what is deleted', () => {
-  const sessions = createVerifiedSessions(4, clock.now);
+  const sessions = createSessionCache(4, clock.now);
   sessions.add('old', verified());
   sessions.add('older', verified());
   sessions.add('young', verified());
@@ -67,26 +67,26 @@ it('forgets what is deleted', () => {
 });
 
 it('finds a cookie whatever its characters', () => {
-  const sessions = createVerifiedSessions(10, clock.now);
+  const sessions = createSessionCache(10, clock.now);
   sessions.add('caf\u00e9', verified());
   expect(sessions.get('caf\u00e9')).toBeDefined();
 });
 
 it('pushes nothing out by adding what it holds already', () => {
-  const sessions = createVerifiedSessions(4, clock.now);
+  const sessions = createSessionCache(4, clock.now);
   for (const cookie of ['one', 'two', 'three', 'four', 'three', 'four', 'three']) sessions.add(cookie, verified());
   expect(sessions.get('two')).toBeDefined();
 });
 
 it('gives no place to what has expired', () => {
-  const sessions = createVerifiedSessions(2, clock.now);
+  const sessions = createSessionCache(2, clock.now);
   sessions.add('valid', verified());
   for (const cookie of ['late', 'later', 'latest']) sessions.add(cookie, verified(0));
   expect(sessions.get('valid')).toBeDefined();
 });
 
 it('takes back the place of what was found expired', () => {
-  const sessions = createVerifiedSessions(4, clock.now);
+  const sessions = createSessionCache(4, clock.now);
   sessions.add('short', verified(1));
   clock.advance(1);
   expect(sessions.get('short')).toBeUndefined();
@@ -95,14 +95,14 @@ it('takes back the place of what was found expired', () => {
 });
 
 it('holds as many as it may, the newest', () => {
-  const sessions = createVerifiedSessions(10, clock.now);
+  const sessions = createSessionCache(10, clock.now);
   for (let index = 0; index < 100; index += 1) sessions.add(`cookie-${index}`, verified());
   for (let index = 90; index < 100; index += 1) expect(sessions.get(`cookie-${index}`)).toBeDefined();
   expect(sessions.get('cookie-89')).toBeUndefined();
 });
 
 it('holds fewer of large ones, and as many bytes however its users fill their cookies', () => {
-  const sessions = createVerifiedSessions(100, clock.now);
+  const sessions = createSessionCache(100, clock.now);
   const held = (bytes: number): number => {
     const cookies = Array.from({ length: 200 }, (_, index) => `${index}`.padStart(8, '0').repeat(bytes / 8));
     for (const cookie of cookies) sessions.add(cookie, verified());
@@ -116,7 +116,7 @@ it('holds fewer of large ones, and as many bytes however its users fill their co
 });
 
 it('holds nothing where it is turned off', () => {
-  const sessions = createVerifiedSessions(0, clock.now);
+  const sessions = createSessionCache(0, clock.now);
   sessions.add('cookie', verified());
   expect(sessions.get('cookie')).toBeUndefined();
 });
@@ -124,7 +124,7 @@ it('holds nothing where it is turned off', () => {
 it('never holds more than it may, and keeps what is asked for', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), fc.array(fc.nat(40), { maxLength: 200 }), (max, used) => {
-      const sessions = createVerifiedSessions(max, clock.now);
+      const sessions = createSessionCache(max, clock.now);
       for (const index of used) {
         const cookie = `cookie-${index}`;
         if (sessions.get(cookie) === undefined) sessions.add(cookie, verified());
@@ -138,7 +138,7 @@ it('never holds more than it may, and keeps what is asked for', () => {
 });
 
 it('keeps a session that is asked for again and again, however many others come', () => {
-  const sessions = createVerifiedSessions(10, clock.now);
+  const sessions = createSessionCache(10, clock.now);
   sessions.add('regular', verified());
   for (let index = 0; index < 1_000; index += 1) {
     sessions.add(`passer-by ${index}`, verified());
@@ -154,7 +154,7 @@ it('stays under 120 MB of heap with 20,000 sessions whose cookies have 8 KB', ()
     return process.memoryUsage().heapUsed / 1e6;
   };
   const text = (bytes: number): string => randomBytes((bytes * 3) / 4).toString('base64url');
-  const sessions = createVerifiedSessions(10_000, clock.now);
+  const sessions = createSessionCache(10_000, clock.now);
   let last = '';
   const before = heap();
   for (let index = 0; index < 20_000; index += 1) {

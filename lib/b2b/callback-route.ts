@@ -1,7 +1,7 @@
 import type { AuthenticationResponse } from '@workos-inc/node';
 import { createOnce } from '../core/once.ts';
 import { AuthError } from '../errors.ts';
-import type { Exchange } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { clientFacts } from '../http/request.ts';
@@ -48,43 +48,43 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   const { flows, source, writer, resolver, emit } = parts;
   const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now });
 
-  async function get(exchange: Exchange): Promise<Reply> {
-    const { query, cookies } = exchange;
+  async function get(request: AuthRequest): Promise<Reply> {
+    const { query, cookies } = request;
     const state = query.get('state');
     const flow = state === null || state === '' ? undefined : await flows.find(state, cookies);
-    if (flow === undefined) return withoutFlow(exchange, query, state);
+    if (flow === undefined) return withoutFlow(request, query, state);
     try {
-      return await withFlow(exchange, query, flow);
+      return await withFlow(request, query, flow);
     } catch (error) {
       const canStartOver = isOutage(error) && !query.has('error');
-      if (canStartOver) exchange.writeCookies(await flows.start({ ...flow, isSpent: true }, exchange.cookies));
+      if (canStartOver) request.writeCookies(await flows.start({ ...flow, isSpent: true }, request.cookies));
       // Otherwise this flow is over; the flows of other tabs are not.
-      else if (!canComeAgain(error, flow)) exchange.writeCookies(flows.finish(flow.state));
+      else if (!canComeAgain(error, flow)) request.writeCookies(flows.finish(flow.state));
       emit(signInFailed(error));
       throw error;
     }
   }
 
-  /** A reload after an outage: nobody knows what became of the code, and it must not be used again (RFC 6749 §4.1.2). */
-  async function startOver(exchange: Exchange, { state, returnTo, organizationId }: Flow): Promise<Reply> {
-    exchange.writeCookies(flows.finish(state));
+  /** A reload after an outage: what became of the code is unknown, and it must not be used again (RFC 6749 §4.1.2). */
+  async function startOver(request: AuthRequest, { state, returnTo, organizationId }: Flow): Promise<Reply> {
+    request.writeCookies(flows.finish(state));
     const query = new URLSearchParams(organizationId === undefined ? {} : { organization_id: organizationId });
-    return redirect(303, await startFlow(parts, exchange, { screen: 'sign-in', query, returnTo }));
+    return redirect(303, await startFlow(parts, request, { screen: 'sign-in', query, returnTo }));
   }
 
   /** Nothing that this browser started: it never reaches the token endpoint. */
-  async function withoutFlow(exchange: Exchange, query: URLSearchParams, state: string | null): Promise<Reply> {
+  async function withoutFlow(request: AuthRequest, query: URLSearchParams, state: string | null): Promise<Reply> {
     const isBareCode = (state === null || state === '') && (query.get('code') ?? '') !== '';
-    if (!isBareCode && (await exchange.resolveSession()) !== null) return redirect(303, exchange.home);
+    if (!isBareCode && (await request.resolveSession()) !== null) return redirect(303, request.home);
     // A link from the provider's dashboard: start over once, so that there is a state to check.
-    if (isBareCode && !(await flows.hasRestart(exchange.cookies))) {
+    if (isBareCode && !(await flows.hasRestart(request.cookies))) {
       const restarted = new URLSearchParams();
       return redirect(
         303,
-        await startFlow(parts, exchange, {
+        await startFlow(parts, request, {
           screen: 'sign-in',
           query: restarted,
-          returnTo: exchange.home,
+          returnTo: request.home,
           isRestart: true,
         }),
       );
@@ -98,45 +98,45 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     throw failure;
   }
 
-  async function withFlow(exchange: Exchange, query: URLSearchParams, flow: Flow): Promise<Reply> {
+  async function withFlow(request: AuthRequest, query: URLSearchParams, flow: Flow): Promise<Reply> {
     const error = query.get('error');
     if (error !== null) throw callbackError(error);
-    if (flow.isSpent === true) return startOver(exchange, flow);
+    if (flow.isSpent === true) return startOver(request, flow);
     const { selection } = flow;
     const chosen = chosenOrganization(selection, query.get('organization_id'));
     if (selection?.organizations !== undefined && chosen === undefined) {
-      return chooserReply(exchange, parts.callbackPath, flow, selection.organizations);
+      return chooserReply(request, parts.callbackPath, flow, selection.organizations);
     }
     const code = query.get('code') ?? '';
     if (chosen === undefined && code === '') throw new AuthError('invalid_request');
     const secrets = [flow.state, code, chosen ?? ''];
-    const outcome = await once(secrets, () => complete(exchange, flow, () => grant(exchange, flow, code, chosen)));
+    const outcome = await once(secrets, () => complete(request, flow, () => grant(request, flow, code, chosen)));
 
     if (outcome.kind === 'selection') {
       const { pendingAuthenticationToken, organizations } = outcome;
       const next = { pendingAuthenticationToken, organizations: [...organizations] };
       const waiting = fitToCookie({ ...flow, startedAt: parts.now(), selection: next });
-      exchange.writeCookies(await flows.start(waiting, exchange.cookies));
-      return chooserReply(exchange, parts.callbackPath, flow, organizations);
+      request.writeCookies(await flows.start(waiting, request.cookies));
+      return chooserReply(request, parts.callbackPath, flow, organizations);
     }
-    const writes = await writer.write(outcome.content, exchange.cookies);
+    const writes = await writer.write(outcome.content, request.cookies);
     const { sessionId } = source.toStored(outcome.content);
-    const replaced = await resolver.replace(exchange.req.headers.cookie, sessionId, exchange.peer);
+    const replaced = await resolver.replace(request.req.headers.cookie, sessionId, request.peer);
     for (const { candidate } of replaced.sessions) {
       if (candidate.sessionId !== undefined) void revokeQuietly(parts, candidate.sessionId);
     }
     await refuseSignedOut(flow, sessionId);
-    exchange.writeCookies([...writes, ...flows.finish(flow.state)]);
+    request.writeCookies([...writes, ...flows.finish(flow.state)]);
     return redirect(303, outcome.redirectTo);
   }
 
   function grant(
-    exchange: Exchange,
+    request: AuthRequest,
     { selection, codeVerifier }: Flow,
     code: string,
     chosen: string | undefined,
   ): Promise<AuthenticationResponse> {
-    const client = clientFacts(exchange.req, exchange.peer);
+    const client = clientFacts(request.req, request.peer);
     return selection === undefined || chosen === undefined
       ? parts.provider.exchangeCode(code, codeVerifier, client)
       : parts.provider.selectOrganization(selection.pendingAuthenticationToken, chosen, client);
@@ -144,11 +144,11 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
 
   /** Exchange, verification and hook: once per code, however often the callback is asked for. */
   async function complete(
-    exchange: Exchange,
+    request: AuthRequest,
     flow: Flow,
     work: () => Promise<AuthenticationResponse>,
   ): Promise<Outcome> {
-    const answer = await authenticate(work, flow.organizationId, clientFacts(exchange.req, exchange.peer));
+    const answer = await authenticate(work, flow.organizationId, clientFacts(request.req, request.peer));
     if (answer.kind === 'selection') return answer;
     const content = contentOf(answer.response, Math.floor(parts.now() / 1000));
     const session = await verified(content);
@@ -162,15 +162,15 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
       if (sessionId !== undefined) void revokeQuietly(parts, sessionId);
       throw new AuthError('session_too_large');
     }
-    const returnTo = exchange.returnTo(flow.returnTo);
-    const hook = await parts.onSignIn?.(signInOf({ session, req: exchange.req, returnTo }, flow, answer.response));
+    const returnTo = request.returnTo(flow.returnTo);
+    const hook = await parts.onSignIn?.(signInOf({ session, req: request.req, returnTo }, flow, answer.response));
     emit({
       type: 'signed_in',
       userId: session.user.id,
       ...(sessionId === undefined ? {} : { sessionId }),
       ...(organizationId === undefined ? {} : { organizationId }),
     });
-    return { kind: 'signed_in', content, redirectTo: exchange.returnTo(hook?.redirectTo ?? returnTo, returnTo) };
+    return { kind: 'signed_in', content, redirectTo: request.returnTo(hook?.redirectTo ?? returnTo, returnTo) };
   }
 
   async function verified(content: SealedContent): Promise<B2bSession> {

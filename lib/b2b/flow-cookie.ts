@@ -48,7 +48,7 @@ export interface FlowCookies {
 /** Seconds from the start of a sign-in to its callback. */
 const flowMaxAge = 600;
 /**
- * Room for five flows of the usual size. A flow remembers a path that anybody's link can make 2,048 characters long, and Node
+ * Room for five flows of the usual size. A flow remembers a path that any link can make 2,048 characters long, and Node
  * answers no request at all whose headers exceed 16 KB, of which a session may take 12.
  */
 const limits = { flows: 5, bytes: 4096 };
@@ -115,7 +115,7 @@ export function createFlowCookies(parts: {
     async cancelAll(cookies) {
       const names = flowNames(cookies, prefix);
       for (const name of names.slice(0, limits.flows)) {
-        // Only what opens: a made-up name is nobody's flow.
+        // Only what opens: a made-up name is no flow.
         if ((await open(name, cookies)) !== undefined) cancelled.set(name, true);
       }
       return names.map(remove);

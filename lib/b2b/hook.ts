@@ -31,7 +31,7 @@ export type SignInHookResult = { readonly redirectTo?: string } | undefined | vo
 
 /**
  * The place to map `organizationId` to a tenant or to create a row. Throwing an `AuthError` refuses the sign-in with that error;
- * anything else thrown goes to Express' error handling. In both cases nobody is signed in.
+ * anything else thrown goes to Express' error handling. In both cases there is no session.
  */
 export type OnB2bSignIn = (signIn: B2bSignIn) => SignInHookResult | Promise<SignInHookResult>;
 

@@ -106,8 +106,8 @@ function sessionRoute({ sessionPath }: B2bOptions): AuthRoute {
     path: sessionPath,
     option: 'sessionPath',
     isJsonOnly: true,
-    async get(exchange) {
-      const session = await exchange.resolveSession();
+    async get(request) {
+      const session = await request.resolveSession();
       if (session === null) throw new AuthError('unauthenticated');
       return json(200, sessionBody(session));
     },

@@ -1,5 +1,5 @@
 import { html, safeHref } from '../core/html.ts';
-import type { Exchange } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import { builtInPage } from '../http/page.ts';
 import { json } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
@@ -10,7 +10,7 @@ export interface Organization {
   readonly name: string;
 }
 
-/** WorkOS' `organization_selection_required`: somebody has signed in, and it is open to which organization. */
+/** WorkOS' `organization_selection_required`: the person has signed in and has yet to choose an organization. */
 export interface OrganizationSelection {
   readonly kind: 'selection';
   readonly pendingAuthenticationToken: string;
@@ -48,28 +48,28 @@ function isOrganization(value: unknown): value is Organization {
 
 /** Which of several organizations to sign in to; links, because they lead on to where a code is exchanged. */
 export function chooserReply(
-  exchange: Exchange,
+  request: AuthRequest,
   callbackPath: string,
   { state, returnTo }: Flow,
   organizations: readonly Organization[],
 ): Reply {
   const hrefOf = ({ id }: Organization): string =>
-    `${exchange.localPath(callbackPath)}?${new URLSearchParams({ state, organization_id: id }).toString()}`;
-  if (exchange.wantsJson) {
+    `${request.localPath(callbackPath)}?${new URLSearchParams({ state, organization_id: id }).toString()}`;
+  if (request.wantsJson) {
     const choices = organizations.map((each) => ({ id: each.id, name: each.name, redirectTo: hrefOf(each) }));
     return { ...json(200, { organizations: choices }), isNegotiated: true };
   }
-  const { stylesheetPath, brand } = exchange.definition;
+  const { stylesheetPath, brand } = request.definition;
   const page = builtInPage({
     status: 200,
     heading: 'Choose an organization',
-    stylesheet: exchange.localPath(stylesheetPath),
+    stylesheet: request.localPath(stylesheetPath),
     brand,
     content: html`<p>You belong to several organizations. Which one do you want to work in?</p>
 <ul class="choices">${organizations.map(
       (each) => html`<li><a class="button" href="${safeHref(hrefOf(each))}">${each.name}</a></li>`,
     )}</ul>
-<p class="actions"><a href="${safeHref(exchange.signInUrl(exchange.returnTo(returnTo)))}">Sign in again</a> <a href="${safeHref(exchange.home)}">Back to the start page</a></p>`,
+<p class="actions"><a href="${safeHref(request.signInUrl(request.returnTo(returnTo)))}">Sign in again</a> <a href="${safeHref(request.home)}">Back to the start page</a></p>`,
   });
   return { ...page, isNegotiated: true };
 }

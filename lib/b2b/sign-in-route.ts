@@ -1,5 +1,5 @@
 import type { CookieWrite } from '../core/cookies.ts';
-import type { Exchange } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import { json, redirect } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { createState } from './flow-cookie.ts';
@@ -22,21 +22,21 @@ export function signInRoute(parts: SignInParts, screen: Screen, path: string, op
     path,
     option,
     hasGetEffects: true,
-    async get(exchange) {
-      const { query } = exchange;
-      const url = await startFlow(parts, exchange, {
+    async get(request) {
+      const { query } = request;
+      const url = await startFlow(parts, request, {
         screen,
         query,
-        returnTo: exchange.returnTo(query.get('returnTo')),
+        returnTo: request.returnTo(query.get('returnTo')),
       });
-      return exchange.wantsJson
+      return request.wantsJson
         ? { ...json(200, { redirectTo: url }), isNegotiated: true }
         : { ...redirect(302, url), isNegotiated: true };
     },
     // A guard's 307 replays a form here; its body must not travel on.
-    post: (exchange) => {
-      const { query } = exchange;
-      return redirect(303, exchange.localPath(path) + (query.size === 0 ? '' : `?${query.toString()}`));
+    post: (request) => {
+      const { query } = request;
+      return redirect(303, request.localPath(path) + (query.size === 0 ? '' : `?${query.toString()}`));
     },
   };
 }
@@ -49,10 +49,10 @@ interface FlowStart {
 }
 
 /** Remembers a new flow in its cookie and returns the provider's URL for it. */
-export async function startFlow(parts: SignInParts, exchange: Exchange, start: FlowStart): Promise<string> {
+export async function startFlow(parts: SignInParts, request: AuthRequest, start: FlowStart): Promise<string> {
   const { provider, flows, callbackPath, now } = parts;
   // First, as a request without a usable host starts nothing.
-  const redirectUri = exchange.publicUrl(callbackPath);
+  const redirectUri = request.publicUrl(callbackPath);
   const { codeVerifier, codeChallenge } = await provider.createVerifier();
   const state = createState();
   const passedOn = passedOnParameters(start.query, start.screen);
@@ -66,9 +66,9 @@ export async function startFlow(parts: SignInParts, exchange: Exchange, start: F
       ...(organizationId === undefined ? {} : { organizationId }),
       ...(start.isRestart === true ? { isRestart: true } : {}),
     },
-    exchange.cookies,
+    request.cookies,
   );
-  exchange.writeCookies(writes);
+  request.writeCookies(writes);
   return provider.authorizationUrl({
     ...passedOn,
     ...(organizationId === undefined ? {} : { organizationId }),

@@ -1,4 +1,4 @@
-import type { Exchange } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import { json, redirect } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { Allowance } from '../session/allowance.ts';
@@ -28,19 +28,19 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
   return {
     path: parts.path,
     option: 'logoutPath',
-    async post(exchange) {
-      const { sessions, cookies, allowance } = await resolver.signOut(exchange.req.headers.cookie, exchange.peer);
-      exchange.writeCookies([...cookies, ...(await flows.cancelAll(exchange.cookies))]);
+    async post(request) {
+      const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
+      request.writeCookies([...cookies, ...(await flows.cancelAll(request.cookies))]);
       for (const { candidate } of sessions) emit({ type: 'signed_out', ...subjectOf(candidate) });
       const sessionId = await visibleSession(source, sessions, allowance);
       // The browser can be sent through one sign-out only.
       const others = new Set(sessions.flatMap(({ candidate }) => candidate.sessionId ?? []));
       others.delete(sessionId ?? '');
       for (const other of others) void revokeQuietly(parts, other);
-      const home = returnUrl(exchange, parts.logoutReturnTo);
+      const home = returnUrl(request, parts.logoutReturnTo);
       const destination = sessionId === undefined ? home : await provider.logoutUrl(sessionId, home);
       return {
-        ...(exchange.wantsJson ? json(200, { redirectTo: destination }) : redirect(303, destination)),
+        ...(request.wantsJson ? json(200, { redirectTo: destination }) : redirect(303, destination)),
         isNegotiated: true,
       };
     },
@@ -90,6 +90,6 @@ function subjectOf({ content, sessionId }: StoredSession<SealedContent>): { user
 }
 
 /** The provider wants an absolute URL. */
-function returnUrl(exchange: Exchange, logoutReturnTo: string | undefined): string {
-  return new URL(logoutReturnTo ?? '/', exchange.origin).href;
+function returnUrl(request: AuthRequest, logoutReturnTo: string | undefined): string {
+  return new URL(logoutReturnTo ?? '/', request.origin).href;
 }

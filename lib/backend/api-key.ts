@@ -54,7 +54,7 @@ function refusedJwtKind(
     default:
       return 'a key of an unknown kind';
   }
-  // An anonymous user's or anybody's session names a subject; a key does not.
+  // A session's token names a subject; a key does not.
   if (claims['sub'] !== undefined || claims['session_id'] !== undefined) return 'a user’s access token';
   if (typeof exp === 'number' && exp * 1000 <= now) return 'an expired key';
   return typeof ref === 'string' && isForeign(ref, projectUrl) ? 'a key of another project' : undefined;

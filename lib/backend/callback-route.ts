@@ -6,16 +6,16 @@ import { isRecord } from '../core/json.ts';
 import { createOnce } from '../core/once.ts';
 import { readToken } from '../tokens/token.ts';
 import { AuthError } from '../errors.ts';
-import type { Exchange } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 import type { Attempts } from './throttle-options.ts';
-import type { RunAuthFlow } from './supabase-call.ts';
+import type { CallSupabase } from './supabase-call.ts';
 import { flowMaxAge } from './flow-cookies.ts';
-import type { FlowState, PendingFlow } from './flow-cookies.ts';
+import type { FlowCookies, SignInFlow } from './flow-cookies.ts';
 import { otherLinkAnswer } from './form-answers.ts';
 import { noticePage } from './pages/index.ts';
 import { callbackError, codeOf } from './provider-errors.ts';
@@ -26,8 +26,8 @@ import type { Views } from './views.ts';
 export interface CallbackParts {
   readonly path: string;
   readonly views: Views;
-  readonly runFlow: RunAuthFlow;
-  readonly flows: FlowState;
+  readonly runFlow: CallSupabase;
+  readonly flows: FlowCookies;
   readonly signIn: SignIn;
   readonly attempts: Attempts;
   readonly emit: Emit;
@@ -36,7 +36,7 @@ export interface CallbackParts {
 
 interface Exchanged {
   readonly issued: SdkSession;
-  readonly flow: PendingFlow | undefined;
+  readonly flow: SignInFlow | undefined;
   readonly writes: readonly CookieWrite[];
 }
 
@@ -60,17 +60,17 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now });
   const tries = createBoundedMap<{ readonly count: number }>({ max: 10_000, ttlMs: codeMemoryMs, now: parts.now });
 
-  async function get(exchange: Exchange): Promise<Reply> {
-    const { query } = exchange;
+  async function get(request: AuthRequest): Promise<Reply> {
+    const { query } = request;
     try {
-      // Whoever may choose a new password must be asked for one; nobody is signed in by such a link alone.
+      // A recovery link must lead to a new password; it never signs in by itself.
       if (query.get('type') === 'recovery') throw new AuthError('unsupported_flow');
       const [error, errorCode, code] = [query.get('error'), query.get('error_code'), query.get('code')];
       if (error !== null || errorCode !== null)
-        return await failed(exchange, callbackError(error, errorCode), errorCode);
-      if (code !== null && code !== '') return await withCode(exchange, code);
+        return await failed(request, callbackError(error, errorCode), errorCode);
+      if (code !== null && code !== '') return await withCode(request, code);
       // The first of the two links that confirm a changed address brings a message and nothing else.
-      if (query.has('message')) return otherLinkAnswer(exchange, views, exchange.home);
+      if (query.has('message')) return otherLinkAnswer(request, views, request.home);
       throw new AuthError('invalid_request', { message: nothingCame });
     } catch (error) {
       emit(signInFailed(error));
@@ -78,54 +78,54 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     }
   }
 
-  async function withCode(exchange: Exchange, code: string): Promise<Reply> {
-    const { cookies } = exchange;
+  async function withCode(request: AuthRequest, code: string): Promise<Reply> {
+    const { cookies } = request;
     const pending = flows.pending(cookies);
     const verifiers = flows.verifierNames(cookies).flatMap((name) => cookies.get(name) ?? []);
-    if (verifiers.length === 0) return stray(exchange, 'pkce_code_verifier_not_found', []);
-    if (pending.some(({ spentCode }) => spentCode === fingerprint(code))) return startOver(exchange, pending);
+    if (verifiers.length === 0) return stray(request, 'pkce_code_verifier_not_found', []);
+    if (pending.some(({ spentCode }) => spentCode === fingerprint(code))) return startOver(request, pending);
     const complete = (): Promise<Outcome> =>
-      once([code, ...verifiers], () => exchangeAndVerify(exchange, code, pending));
+      once([code, ...verifiers], () => exchangeAndVerify(request, code, pending));
     try {
       // A made-up code counts like a wrong password: Supabase limits the calls of this server, and refreshes share that limit.
-      const { signedIn, writes } = await attempts.run(exchange.req, undefined, complete, 'forgives');
-      await signIn.store(exchange, signedIn, writes);
+      const { signedIn, writes } = await attempts.run(request.req, undefined, complete, 'forgives');
+      await signIn.storeSession(request, signedIn, writes);
       return redirect(303, signedIn.redirectTo);
     } catch (error) {
       if (!(error instanceof AuthError)) throw error;
       const [newest] = pending;
       if (error.code === 'provider_unavailable' && newest !== undefined) {
-        exchange.writeCookies([flows.spend(newest, fingerprint(code))]);
+        request.writeCookies([flows.markCodeSpent(newest, fingerprint(code))]);
       }
       if (error.code !== 'code_rejected') throw error;
-      return stray(exchange, codeOf(error.cause), pending, error);
+      return stray(request, codeOf(error.cause), pending, error);
     }
   }
 
-  /** A reload after an outage: nobody knows what became of the code, and it must not be used again (RFC 6749 §4.1.2). */
-  function startOver(exchange: Exchange, pending: readonly PendingFlow[]): Reply {
-    return redirect(303, exchange.signInUrl(endOnly(exchange, pending)));
+  /** A reload after an outage: what became of the code is unknown, and it must not be used again (RFC 6749 §4.1.2). */
+  function startOver(request: AuthRequest, pending: readonly SignInFlow[]): Reply {
+    return redirect(303, request.signInUrl(endOnly(request, pending)));
   }
 
   /** The way back of the only flow under way, which ends here. With several there is no telling which one came back; they end by themselves. */
-  function endOnly(exchange: Exchange, [flow, ...others]: readonly PendingFlow[]): string {
-    if (flow === undefined || others.length > 0) return exchange.home;
-    exchange.writeCookies(flows.drop(flow.id, exchange.cookies));
-    return exchange.returnTo(flow.returnTo);
+  function endOnly(request: AuthRequest, [flow, ...others]: readonly SignInFlow[]): string {
+    if (flow === undefined || others.length > 0) return request.home;
+    request.writeCookies(flows.drop(flow.id, request.cookies));
+    return request.returnTo(flow.returnTo);
   }
 
   async function exchangeAndVerify(
-    exchange: Exchange,
+    request: AuthRequest,
     code: string,
-    pending: readonly PendingFlow[],
+    pending: readonly SignInFlow[],
   ): Promise<Outcome> {
-    const { issued, flow, writes } = await exchangeCode(exchange, code, pending);
+    const { issued, flow, writes } = await exchangeCode(request, code, pending);
     if (isRecovery(issued)) {
-      exchange.writeCookies(writes);
+      request.writeCookies(writes);
       await signIn.discard(issued);
       throw new AuthError('unsupported_flow', { reason: 'recovery' });
     }
-    const signedIn = await signIn.admit(exchange, issued, exchange.returnTo(flow?.returnTo));
+    const signedIn = await signIn.verifySignIn(request, issued, request.returnTo(flow?.returnTo));
     return { signedIn, writes };
   }
 
@@ -139,13 +139,13 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
 
   /** The code does not say which of the tabs it belongs to, so the flows' verifiers are tried, newest first. */
   async function exchangeCode(
-    exchange: Exchange,
+    request: AuthRequest,
     code: string,
-    [flow, ...others]: readonly PendingFlow[],
+    [flow, ...others]: readonly SignInFlow[],
   ): Promise<Exchanged> {
     countTry(code);
     try {
-      return await runFlow(exchange, async (run) => {
+      return await runFlow(request, async (run) => {
         const options = flow === undefined ? undefined : { flowId: flow.id };
         const { session } = unwrap(run, await run.auth.exchangeCodeForSession(code, options), emit);
         const writes = run.finishedWrites();
@@ -153,44 +153,44 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
       });
     } catch (error) {
       const isForeign = error instanceof AuthError && isForeignVerifier(codeOf(error.cause));
-      if (isForeign && others.length > 0) return exchangeCode(exchange, code, others);
+      if (isForeign && others.length > 0) return exchangeCode(request, code, others);
       throw error;
     }
   }
 
   /** A code that cannot be exchanged: replayed, too old, or from a mail that was opened elsewhere. */
   async function stray(
-    exchange: Exchange,
+    request: AuthRequest,
     code: string | undefined,
-    pending: readonly PendingFlow[],
+    pending: readonly SignInFlow[],
     error = new AuthError('code_rejected'),
   ): Promise<Reply> {
-    const returnTo = endOnly(exchange, pending);
-    if (await isSignedIn(exchange)) return redirect(303, returnTo);
+    const returnTo = endOnly(request, pending);
+    if (await isSignedIn(request)) return redirect(303, returnTo);
     // Only an email's link is ever opened in another browser. What became of it there is not known here.
     const mayBeMail =
       pending.length === 0
         ? code === 'pkce_code_verifier_not_found'
         : pending.every(({ kind }) => kind === 'mail') && !isForeignVerifier(code);
-    exchange.errorReturnTo = returnTo;
-    if (!mayBeMail || exchange.wantsJson) throw error;
+    request.errorReturnTo = returnTo;
+    if (!mayBeMail || request.wantsJson) throw error;
     emit(signInFailed(error));
-    return { ...noticePage(views.news(exchange, 'please_sign_in', returnTo)), isNegotiated: true };
+    return { ...noticePage(views.news(request, 'please_sign_in', returnTo)), isNegotiated: true };
   }
 
-  async function failed(exchange: Exchange, error: AuthError, errorCode: string | null): Promise<Reply> {
+  async function failed(request: AuthRequest, error: AuthError, errorCode: string | null): Promise<Reply> {
     // Reloaded, or reached by the back button, after a sign-in that went well in the end.
-    const pending = flows.pending(exchange.cookies);
-    if (pending.length === 0 && (await isSignedIn(exchange))) return redirect(303, exchange.home);
-    if (error.code === 'code_rejected') return stray(exchange, errorCode ?? undefined, [], error);
-    exchange.errorReturnTo = endOnly(exchange, pending);
+    const pending = flows.pending(request.cookies);
+    if (pending.length === 0 && (await isSignedIn(request))) return redirect(303, request.home);
+    if (error.code === 'code_rejected') return stray(request, errorCode ?? undefined, [], error);
+    request.errorReturnTo = endOnly(request, pending);
     throw error;
   }
 
   /** An outage is no reason to hide what this callback came to. */
-  async function isSignedIn(exchange: Exchange): Promise<boolean> {
+  async function isSignedIn(request: AuthRequest): Promise<boolean> {
     try {
-      return (await exchange.resolveSession()) !== null;
+      return (await request.resolveSession()) !== null;
     } catch {
       return false;
     }

@@ -7,13 +7,13 @@ import type { Emit } from '../session/events.ts';
 /** The address that a visitor's attempts count under; `undefined` where none can be told. */
 export type ClientAddress = (req: IncomingMessage) => string | undefined;
 
-/** What proxies say of whom they speak for. */
+/** Headers in which a proxy names the client. */
 const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'cf-connecting-ip', 'true-client-ip'];
 
 /**
  * Express' `req.ip`, else the socket's peer. Behind a proxy that `trust proxy` does not name, every visitor would have the
- * proxy's address, and one guesser would lock everybody out: then there is none, and the operators are told once. A peer from
- * the public internet is no such proxy but whoever it is, as anybody can send the header that would free them from the limit.
+ * proxy's address, and one guesser would lock all visitors out: then there is none, and the operators are told once. A peer from
+ * the public internet counts by its own address, as anyone can send the header that would free them from the limit.
  *
  * @param own the application's own way to tell
  */

@@ -9,7 +9,7 @@ export interface Credentials {
   readonly captchaToken: string | undefined;
 }
 
-/** What is wrong with a form before anybody is asked: where it is said, and the error for clients that show no form. */
+/** What is wrong with a form before the backend is asked: the field, and the error for clients that show no form. */
 export class FormProblem extends AuthError {
   readonly field: FormError['field'];
   readonly text: keyof PagesText;

@@ -5,29 +5,29 @@ import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cook
 export type FlowKind = 'oauth' | 'mail';
 
 /** A sign-in that was started in this browser and whose PKCE verifier is still there. */
-export interface PendingFlow {
+export interface SignInFlow {
   readonly id: string;
   readonly kind: FlowKind;
-  /** As the cookie says, which anybody may have written: to be sanitised before use. */
+  /** As the unsealed cookie says: sanitize it before use. */
   readonly returnTo: string;
   /** The fingerprint of a code that was sent to the backend and got no answer: it must not be sent again. */
   readonly spentCode?: string | undefined;
 }
 
-export interface FlowState {
+export interface FlowCookies {
   /** Newest first: the likeliest to be the one that comes back. */
-  pending(cookies: RequestCookies): readonly PendingFlow[];
+  pending(cookies: RequestCookies): readonly SignInFlow[];
   /**
    * Remembers a flow, and forgets those that the verifiers' ring has dropped or that take too much room.
    *
    * @param alive the flows whose verifiers remain
    */
-  remember(flow: PendingFlow, alive: ReadonlySet<string>, cookies: RequestCookies): readonly CookieWrite[];
+  remember(flow: SignInFlow, alive: ReadonlySet<string>, cookies: RequestCookies): readonly CookieWrite[];
   /** Remembers with a flow that a code was sent and got no answer. */
-  spend(flow: PendingFlow, spentCode: string): CookieWrite;
+  markCodeSpent(flow: SignInFlow, spentCode: string): CookieWrite;
   /** Deletes what was remembered. */
   forget(flowId: string): CookieWrite;
-  /** Every verifier of this browser; a code is worth something only to whoever holds one of them. */
+  /** Every verifier of this browser; a code can only be exchanged with one of them. */
   verifierNames(cookies: RequestCookies): readonly string[];
   /** Deletes the only flow there is, and every verifier, where the SDK has not. */
   drop(flowId: string, cookies: RequestCookies): readonly CookieWrite[];
@@ -42,7 +42,7 @@ const maxStateBytes = 3072;
  * What a flow must remember until its callback, in an HttpOnly cookie per flow, so that tabs do not disturb each other. Not sealed: it
  * holds nothing secret, and nothing in it is believed.
  */
-export function createFlowState(storageKey: string, sameSite: CookieAttributes['sameSite']): FlowState {
+export function createFlowCookies(storageKey: string, sameSite: CookieAttributes['sameSite']): FlowCookies {
   const prefix = `${storageKey}-flow-`;
   const suffix = '-state';
   const attributes = { ...flowAttributes(sameSite), httpOnly: true };
@@ -72,7 +72,7 @@ export function createFlowState(storageKey: string, sameSite: CookieAttributes['
       const stale = selectStale(sizes, maxStateBytes - encodeCookieValue(value).length);
       return [...stale.map(forget), { name: nameOf(flow.id), value, attributes }];
     },
-    spend: ({ id, kind, returnTo }, spentCode) => ({
+    markCodeSpent: ({ id, kind, returnTo }, spentCode) => ({
       name: nameOf(id),
       value: `${kind}~${spentCode}:${returnTo}`,
       attributes,
@@ -150,7 +150,7 @@ function isFlowId(text: string): boolean {
 }
 
 /** `kind:returnTo` or `kind~spentCode:returnTo`. */
-function parse(value = ''): Omit<PendingFlow, 'id'> {
+function parse(value = ''): Omit<SignInFlow, 'id'> {
   const end = value.indexOf(':');
   const [kind, spentCode] = value.slice(0, Math.max(0, end)).split('~');
   return { kind: kind === 'mail' ? 'mail' : 'oauth', returnTo: value.slice(end + 1), spentCode };

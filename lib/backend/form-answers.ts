@@ -1,7 +1,7 @@
 import { AuthError } from '../errors.ts';
 import { readFields } from '../http/body.ts';
 import type { Fields } from '../http/body.ts';
-import type { Exchange } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import { json, redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { signInFailed } from '../session/events.ts';
@@ -14,47 +14,47 @@ import { retryHeaders } from './views.ts';
 import type { Views } from './views.ts';
 
 /** Where to go next: JSON for a client, 303 for a form that was posted. */
-export function go(exchange: Exchange, redirectTo: string): Reply {
-  return { ...(exchange.wantsJson ? json(200, { redirectTo }) : redirect(303, redirectTo)), isNegotiated: true };
+export function redirectOrJson(request: AuthRequest, redirectTo: string): Reply {
+  return { ...(request.wantsJson ? json(200, { redirectTo }) : redirect(303, redirectTo)), isNegotiated: true };
 }
 
 /** The same for every address, whether or not a mail was sent. */
 export function mailAnswer(
-  exchange: Exchange,
+  request: AuthRequest,
   views: Views,
   kind: 'confirmation_sent' | 'mail_sent',
   email: string,
   returnTo: string,
 ): Reply {
-  if (!exchange.wantsJson) return { ...noticePage(views.mail(exchange, kind, email, returnTo)), isNegotiated: true };
+  if (!request.wantsJson) return { ...noticePage(views.mail(request, kind, email, returnTo)), isNegotiated: true };
   const words = kind === 'mail_sent' ? views.text.mailSentText : views.text.confirmationSentText;
   const message = fillIn(words, { email });
   const body: EmailConfirmationBody = {
     emailConfirmationRequired: true,
     email,
     message,
-    redirectTo: exchange.signInUrl(returnTo),
+    redirectTo: request.signInUrl(returnTo),
   };
   return { ...json(200, body), isNegotiated: true };
 }
 
 /** After the first of the two links that confirm a changed address. */
-export function otherLinkAnswer(exchange: Exchange, views: Views, returnTo: string): Reply {
-  if (exchange.wantsJson) return go(exchange, returnTo);
-  return { ...noticePage(views.news(exchange, 'other_link', returnTo)), isNegotiated: true };
+export function otherLinkAnswer(request: AuthRequest, views: Views, returnTo: string): Reply {
+  if (request.wantsJson) return redirectOrJson(request, returnTo);
+  return { ...noticePage(views.news(request, 'other_link', returnTo)), isNegotiated: true };
 }
 
 /** The built-in form, or the way to the application's own page; a client that wants JSON is told where the page is. */
 export function showForm(
-  exchange: Exchange,
+  request: AuthRequest,
   ownPage: string | undefined,
   path: string,
   returnTo: string,
   builtIn: () => Reply,
 ): Reply {
-  if (ownPage === undefined && !exchange.wantsJson) return { ...builtIn(), isNegotiated: true };
-  const page = withParameters(ownPage ?? exchange.localPath(path), returnTo === exchange.home ? {} : { returnTo });
-  return { ...(exchange.wantsJson ? json(200, { redirectTo: page }) : redirect(302, page)), isNegotiated: true };
+  if (ownPage === undefined && !request.wantsJson) return { ...builtIn(), isNegotiated: true };
+  const page = withParameters(ownPage ?? request.localPath(path), returnTo === request.home ? {} : { returnTo });
+  return { ...(request.wantsJson ? json(200, { redirectTo: page }) : redirect(302, page)), isNegotiated: true };
 }
 
 export interface FormState {
@@ -64,24 +64,24 @@ export interface FormState {
   readonly error: ReturnType<typeof formErrorOf>;
 }
 
-/** Reads the form, and on failure shows it again with the message in its place, the e-mail kept and the password not. */
+/** Reads the form, and on failure shows it again with the message in its place, the email kept and the password not. */
 export async function answerForm(
-  exchange: Exchange,
+  request: AuthRequest,
   { views, emit }: { readonly views: Views; readonly emit: Emit },
   ownPage: string | undefined,
-  submit: (exchange: Exchange, fields: Fields, returnTo: string) => Promise<Reply>,
+  submit: (request: AuthRequest, fields: Fields, returnTo: string) => Promise<Reply>,
   showAgain: (state: FormState, error: AuthError) => Reply,
 ): Promise<Reply> {
-  const fields = await readFields(exchange.req, exchange.res);
-  const returnTo = exchange.returnTo(fields.get('returnTo') ?? exchange.query.get('returnTo'));
+  const fields = await readFields(request.req, request.res);
+  const returnTo = request.returnTo(fields.get('returnTo') ?? request.query.get('returnTo'));
   try {
-    return await submit(exchange, fields, returnTo);
+    return await submit(request, fields, returnTo);
   } catch (error) {
     emit(signInFailed(error));
     if (!(error instanceof AuthError)) throw error;
-    if (exchange.wantsJson) throw error;
+    if (request.wantsJson) throw error;
     if (ownPage !== undefined) {
-      const state = { error: error.code, ...(returnTo === exchange.home ? {} : { returnTo }) };
+      const state = { error: error.code, ...(returnTo === request.home ? {} : { returnTo }) };
       return { ...redirect(303, withParameters(ownPage, state)), isNegotiated: true };
     }
     const reply = showAgain(

@@ -8,8 +8,8 @@ export interface BackendSignIn {
 }
 
 /**
- * The place to create a row or to refuse somebody. Throwing an `AuthError` refuses the sign-in with that error; anything else thrown
- * goes to Express' error handling. In both cases nobody is signed in.
+ * The place to create a row or to refuse a person. Throwing an `AuthError` refuses the sign-in with that error; anything else thrown
+ * goes to Express' error handling. In both cases there is no session.
  */
 export type OnBackendSignIn = (
   signIn: BackendSignIn,

@@ -6,12 +6,12 @@ import { createSessions } from '../session/sessions.ts';
 import { createEmit, createExplain } from '../session/events.ts';
 import { createSessionWriter } from '../session/session-writer.ts';
 import { createAttempts } from './throttle-options.ts';
-import { createAuthFlows } from './supabase-call.ts';
+import { createSupabaseCalls } from './supabase-call.ts';
 import { callbackRoute } from './callback-route.ts';
 import { createBackendCalls } from './supabase.ts';
 import { registerClients } from './user-client.ts';
 import { confirmRoute } from './confirm-route.ts';
-import { createFlowState } from './flow-cookies.ts';
+import { createFlowCookies } from './flow-cookies.ts';
 import { loginRoute, signUpRoute } from './form-routes.ts';
 import { isOAuthStart, startOAuth } from './oauth-start.ts';
 import { createMailCalls } from './mail-calls.ts';
@@ -28,7 +28,7 @@ import { createTokenVerifier } from './verify-token.ts';
 import { createViews } from './views.ts';
 
 /**
- * Sign-in against a Supabase project by e-mail and password or OAuth: `/auth/login`, `/auth/signup`, `/auth/callback`, `/auth/logout`,
+ * Sign-in against a Supabase project by email and password or OAuth: `/auth/login`, `/auth/signup`, `/auth/callback`, `/auth/logout`,
  * `/auth/session`, `/auth/resend`, `/auth/confirm`, and the session behind `requireSession`, `getSession` and `getSupabaseClient`.
  *
  * @param options each beats its environment variable; see `BackendAuthOptions`
@@ -66,8 +66,8 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   registerClients({ connection, cookie, source, writer, resolver, sameSite });
 
   const views = createViews(settings, mergeText(pages.text));
-  const runFlow = createAuthFlows(connection, cookieName, sameSite);
-  const flows = createFlowState(cookieName, sameSite);
+  const runFlow = createSupabaseCalls(connection, cookieName, sameSite);
+  const flows = createFlowCookies(cookieName, sameSite);
   const signIn = createSignIn({ source, writer, resolver, calls, onSignIn: settings.onSignIn, emit, timeoutMs, now });
   const attempts = createAttempts({ ...settings, emit });
   const runMailCall = createMailCalls({
@@ -105,8 +105,8 @@ export function backendAuth(options?: BackendAuthOptions): Router {
     [
       loginRoute(
         forms,
-        (exchange) => startOAuth(oauth, exchange),
-        (exchange) => isOAuthStart(settings, exchange),
+        (request) => startOAuth(oauth, request),
+        (request) => isOAuthStart(settings, request),
       ),
       signUpRoute(forms),
       callbackRoute({ path: settings.callbackPath, views, runFlow, flows, signIn, attempts, emit, now }),

@@ -26,7 +26,7 @@ export interface Limiter {
 }
 
 /**
- * In this process' memory, of a fixed size: whoever floods it with keys pushes out those that were not asked for the longest.
+ * In this process' memory, of a fixed size: a flood of keys pushes out those that were not asked for the longest.
  *
  * @param maxKeys about 500 bytes each
  */

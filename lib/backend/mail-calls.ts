@@ -1,12 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Session } from '@supabase/supabase-js';
 import { AuthError } from '../errors.ts';
-import type { Exchange } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import type { Emit } from '../session/events.ts';
 import type { Attempts } from './throttle-options.ts';
-import type { AuthFlow, RunAuthFlow } from './supabase-call.ts';
+import type { SupabaseCall, CallSupabase } from './supabase-call.ts';
 import { outOfTime } from './supabase.ts';
-import type { FlowState } from './flow-cookies.ts';
+import type { FlowCookies } from './flow-cookies.ts';
 import { rememberFlow } from './oauth-start.ts';
 
 /** One call to the backend that may send an email, from a form that must not tell who has an account. */
@@ -16,7 +16,7 @@ export interface MailCall {
   /** Whether this call is known to send an email; else it is waited for, because it may bring a session. */
   readonly sendsMail: boolean;
   /** @returns `null` where an email is sent or might have been */
-  readonly send: (flow: AuthFlow) => Promise<Session | null>;
+  readonly send: (flow: SupabaseCall) => Promise<Session | null>;
 }
 
 /**
@@ -25,7 +25,7 @@ export interface MailCall {
  *
  * @throws {AuthError} what says nothing about the address: a limit of our own, a weak password, an outage
  */
-export type RunMailCall = (exchange: Exchange, call: MailCall) => Promise<Session | null>;
+export type RunMailCall = (request: AuthRequest, call: MailCall) => Promise<Session | null>;
 
 /** How long a call may live, in milliseconds: sending an email takes longer than a visitor waits. */
 const callLifeMs = 25_000;
@@ -50,8 +50,8 @@ const saysNothing: ReadonlySet<string> = new Set([
 
 export function createMailCalls(parts: {
   readonly settings: { readonly mailAnswerMs: number; readonly timeoutMs: number };
-  readonly runFlow: RunAuthFlow;
-  readonly flows: FlowState;
+  readonly runFlow: CallSupabase;
+  readonly flows: FlowCookies;
   readonly attempts: Attempts;
   /** Ends a session that comes too late for its visitor. */
   readonly discard: (issued: Session) => Promise<void>;
@@ -62,10 +62,10 @@ export function createMailCalls(parts: {
   const failed = ({ code, reason }: AuthError): void =>
     emit({ type: 'mail_failed', code, ...(reason === undefined ? {} : { reason }) });
 
-  return async (exchange, { email, returnTo, sendsMail, send }) => {
+  return async (request, { email, returnTo, sendsMail, send }) => {
     const answerIsDue = wait(mailAnswerMs, undefined, { ref: false });
-    let started: AuthFlow | undefined;
-    const call = async (flow: AuthFlow): Promise<Session | null> => {
+    let started: SupabaseCall | undefined;
+    const call = async (flow: SupabaseCall): Promise<Session | null> => {
       started = flow;
       try {
         return await send(flow);
@@ -75,7 +75,7 @@ export function createMailCalls(parts: {
         return null;
       }
     };
-    const outcome = attempts.run(exchange.req, email, () => runFlow(exchange, call, callLifeMs), 'counts');
+    const outcome = attempts.run(request.req, email, () => runFlow(request, call, callLifeMs), 'counts');
     const isAnsweredEarly = sendsMail && mailAnswerMs > 0;
     const patience = isAnsweredEarly ? answerIsDue : wait(timeoutMs, undefined, { ref: false });
     const result = await Promise.race([outcome, patience.then(() => undefined)]);
@@ -88,7 +88,7 @@ export function createMailCalls(parts: {
     } else if (result !== null) return result;
     await answerIsDue;
     if (started !== undefined) {
-      exchange.writeCookies(rememberFlow(started, flows, exchange.cookies, 'mail', returnTo));
+      request.writeCookies(rememberFlow(started, flows, request.cookies, 'mail', returnTo));
     }
     return null;
   };

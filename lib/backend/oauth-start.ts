@@ -1,49 +1,49 @@
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { AuthError } from '../errors.ts';
 import { refuseUnintended } from '../http/cross-site.ts';
-import type { Exchange } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import { json, redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Emit } from '../session/events.ts';
-import type { AuthFlow, RunAuthFlow } from './supabase-call.ts';
-import type { FlowKind, FlowState } from './flow-cookies.ts';
+import type { SupabaseCall, CallSupabase } from './supabase-call.ts';
+import type { FlowKind, FlowCookies } from './flow-cookies.ts';
 import { providerName } from './option-schema.ts';
 import type { BackendOptions } from './options.ts';
 import { unwrap } from './sign-in.ts';
 
 export interface OAuthStartParts {
   readonly settings: Pick<BackendOptions, 'callbackPath' | 'callbackUrl' | 'providers' | 'defaultProvider'>;
-  readonly runFlow: RunAuthFlow;
-  readonly flows: FlowState;
+  readonly runFlow: CallSupabase;
+  readonly flows: FlowCookies;
   readonly emit: Emit;
 }
 
 /** `GET /auth/login?provider=`: to the provider's own page, by way of the backend. */
-export async function startOAuth(parts: OAuthStartParts, exchange: Exchange): Promise<Reply> {
+export async function startOAuth(parts: OAuthStartParts, request: AuthRequest): Promise<Reply> {
   const { settings, runFlow, flows, emit } = parts;
-  const { req, query, definition } = exchange;
-  // A HEAD asks what a GET would do; starting a flow that nobody follows would push out one that somebody does.
+  const { req, query, definition } = request;
+  // A HEAD asks what a GET would do; starting a flow that is never finished would push out a real one.
   if (req.method === 'HEAD') return { status: 204 };
-  refuseUnintended(req, () => exchange.origin, definition.trustedOrigins);
+  refuseUnintended(req, () => request.origin, definition.trustedOrigins);
   const provider = allowedProvider(query.get('provider') ?? settings.defaultProvider, settings);
-  const returnTo = exchange.returnTo(query.get('returnTo'));
-  const redirectTo = redirectUrl(exchange, settings);
-  const { url, writes } = await runFlow(exchange, async (flow) => {
+  const returnTo = request.returnTo(query.get('returnTo'));
+  const redirectTo = redirectUrl(request, settings);
+  const { url, writes } = await runFlow(request, async (flow) => {
     const { name, scopes } = provider;
     const options = { redirectTo, skipBrowserRedirect: false, ...(scopes === undefined ? {} : { scopes }) };
     // Supabase's type lists the providers of today; `custom:` ones and those of tomorrow work as well.
     const result = await flow.auth.signInWithOAuth({ provider: name as 'github', options });
     const data = unwrap(flow, result, emit);
-    return { url: data.url, writes: rememberFlow(flow, flows, exchange.cookies, 'oauth', returnTo) };
+    return { url: data.url, writes: rememberFlow(flow, flows, request.cookies, 'oauth', returnTo) };
   });
-  exchange.writeCookies(writes);
-  return { ...(exchange.wantsJson ? json(200, { redirectTo: url }) : redirect(302, url)), isNegotiated: true };
+  request.writeCookies(writes);
+  return { ...(request.wantsJson ? json(200, { redirectTo: url }) : redirect(302, url)), isNegotiated: true };
 }
 
 /** Whether a GET of the sign-in route names a provider, or one is the default. */
 export function isOAuthStart(
   { defaultProvider }: Pick<BackendOptions, 'defaultProvider'>,
-  { query }: Exchange,
+  { query }: AuthRequest,
 ): boolean {
   return query.has('provider') || defaultProvider !== undefined;
 }
@@ -67,16 +67,16 @@ function allowedProvider(
 
 /** The absolute URL to which the backend sends the browser back; it must be on the project's list of redirect URLs. */
 export function redirectUrl(
-  exchange: Exchange,
+  request: AuthRequest,
   { callbackUrl, callbackPath }: Pick<BackendOptions, 'callbackUrl' | 'callbackPath'>,
 ): string {
-  return callbackUrl ?? exchange.publicUrl(callbackPath);
+  return callbackUrl ?? request.publicUrl(callbackPath);
 }
 
 /** The cookies that a flow which was just started needs until its callback. */
 export function rememberFlow(
-  flow: AuthFlow,
-  flows: FlowState,
+  flow: SupabaseCall,
+  flows: FlowCookies,
   cookies: RequestCookies,
   kind: FlowKind,
   returnTo: string,

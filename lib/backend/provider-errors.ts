@@ -1,6 +1,6 @@
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
-import type { Answer } from './recording-fetch.ts';
+import type { ProviderResponse } from './recording-fetch.ts';
 
 /**
  * GoTrue's error codes, and what they are here. Codes decide, then statuses; messages never do, except for the number of
@@ -91,7 +91,7 @@ const limitRetryAfter = 60;
  * @param answer what the gateway saw
  * @param error what the SDK made of it; it has codes of its own for what never left this process
  */
-export function providerError(answer: Answer, error: unknown): AuthError {
+export function providerError(answer: ProviderResponse, error: unknown): AuthError {
   const status = answer.kind === 'answered' ? answer.status : statusOf(error);
   // The SDK makes up codes of its own for answers without one.
   const gotrueCode = answer.kind === 'answered' ? answer.code : codeOf(error);
@@ -110,7 +110,7 @@ export function providerError(answer: Answer, error: unknown): AuthError {
 }
 
 /** The reason for which the answer to a refresh ends the session, if it does. */
-export function endingOf(answer: Answer): string | undefined {
+export function endingOf(answer: ProviderResponse): string | undefined {
   if (answer.kind !== 'answered' || answer.code === undefined || answer.status >= 500) return undefined;
   return endings.has(answer.code) ? answer.code : undefined;
 }
@@ -133,7 +133,7 @@ function codeForOAuthError(error: string | null, hasCode: boolean): AuthErrorCod
   return 'access_denied';
 }
 
-/** A code fit for an event: anybody can write a callback's query. */
+/** A code fit for an event: anyone can write a callback's query. */
 function reasonOf(code: string | null | undefined): string | undefined {
   return code !== null && code !== undefined && /^\w{1,64}$/.test(code) ? code : undefined;
 }
@@ -177,7 +177,7 @@ function codeForStatus(status: number, isGoTrue: boolean): AuthErrorCode {
 }
 
 /** "…only request this after 42 seconds": GoTrue sends no header with it. */
-function waitOf(answer: Answer): number | undefined {
+function waitOf(answer: ProviderResponse): number | undefined {
   if (answer.kind !== 'answered') return undefined;
   const [, seconds] = /\bafter (\d{1,5}) seconds?\b/.exec(answer.message ?? '') ?? [];
   return answer.retryAfter ?? (seconds === undefined ? undefined : Number(seconds));

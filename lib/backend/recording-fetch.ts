@@ -2,7 +2,7 @@ import { isRecord } from '../core/json.ts';
 import { maxAnswerBytes, readText } from '../core/read-text.ts';
 
 /** What the backend really answered to the last call, before the SDK made its own of it. */
-export type Answer =
+export type ProviderResponse =
   | { readonly kind: 'none' }
   /** No answer, or one that broke off: whatever was asked may or may not have happened. */
   | { readonly kind: 'unanswered'; readonly cause: unknown }
@@ -16,10 +16,10 @@ export type Answer =
       readonly retryAfter: number | undefined;
     };
 
-export interface Gateway {
+export interface RecordingFetch {
   readonly fetch: typeof globalThis.fetch;
   /** The answer to the last call. */
-  answer(): Answer;
+  answer(): ProviderResponse;
 }
 
 /**
@@ -28,8 +28,8 @@ export interface Gateway {
  * retries (up to 30 seconds of them for a refresh) end after the first failure, because an answer that it would retry reaches it
  * as one that it would not.
  */
-export function createGateway(fetch: typeof globalThis.fetch, signal: AbortSignal): Gateway {
-  let answer: Answer = { kind: 'none' };
+export function createRecordingFetch(fetch: typeof globalThis.fetch, signal: AbortSignal): RecordingFetch {
+  let answer: ProviderResponse = { kind: 'none' };
   return {
     async fetch(input, init) {
       try {
@@ -66,7 +66,7 @@ function rebuilt(status: number, text: string, headers?: Headers): Response {
 function readError(
   response: Response,
   text: string,
-): Pick<Extract<Answer, { kind: 'answered' }>, 'code' | 'message' | 'retryAfter'> {
+): Pick<Extract<ProviderResponse, { kind: 'answered' }>, 'code' | 'message' | 'retryAfter'> {
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
   const retryAfter = Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
   if (response.ok) return { code: undefined, message: undefined, retryAfter };

@@ -11,14 +11,14 @@ export function resendRoute(path: string, { settings, views, runMailCall, emit }
   return {
     path,
     option: 'resendPath',
-    async post(exchange) {
-      const fields = await readFields(exchange.req, exchange.res);
+    async post(request) {
+      const fields = await readFields(request.req, request.res);
       const email = readEmail(fields);
       const captchaToken = readCaptchaToken(fields);
-      const returnTo = exchange.returnTo(fields.get('returnTo'));
-      const emailRedirectTo = redirectUrl(exchange, settings);
+      const returnTo = request.returnTo(fields.get('returnTo'));
+      const emailRedirectTo = redirectUrl(request, settings);
       const options = { emailRedirectTo, ...(captchaToken === undefined ? {} : { captchaToken }) };
-      await runMailCall(exchange, {
+      await runMailCall(request, {
         email,
         returnTo,
         sendsMail: true,
@@ -27,7 +27,7 @@ export function resendRoute(path: string, { settings, views, runMailCall, emit }
           return null;
         },
       });
-      return mailAnswer(exchange, views, 'mail_sent', email, returnTo);
+      return mailAnswer(request, views, 'mail_sent', email, returnTo);
     },
   };
 }

@@ -9,8 +9,8 @@ export function sessionRoute(path: string): AuthRoute {
     path,
     option: 'sessionPath',
     isJsonOnly: true,
-    async get(exchange) {
-      const session = await exchange.resolveSession();
+    async get(request) {
+      const session = await request.resolveSession();
       if (session?.adapter !== 'backend') throw new AuthError('unauthenticated');
       const body: BackendSessionBody = { authenticated: true, user: session.user };
       return json(200, body);

@@ -1,7 +1,7 @@
 import type { AuthError as SdkError, Session as SdkSession } from '@supabase/supabase-js';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
-import type { Exchange } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { LeftSession } from '../session/sign-out.ts';
 import type { Emit } from '../session/events.ts';
@@ -10,7 +10,7 @@ import type { SessionResolver } from '../session/sessions.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
 import type { CookieWrite } from '../core/cookies.ts';
 import type { BackendSession } from '../types.ts';
-import type { AuthFlow } from './supabase-call.ts';
+import type { SupabaseCall } from './supabase-call.ts';
 import { outOfTime, reportRefusal } from './supabase.ts';
 import type { BackendCalls } from './supabase.ts';
 import { parseContent } from './session-cookie.ts';
@@ -32,7 +32,7 @@ export interface SignInParts {
   readonly now: () => number;
 }
 
-/** A sign-in that is through: verified, let in by the hook, fit for a cookie. */
+/** A verified sign-in that `onSignIn` accepted and that fits a cookie. */
 export interface SignedIn {
   readonly content: StoredContent;
   readonly session: BackendSession;
@@ -43,13 +43,13 @@ export interface SignIn {
   /**
    * Verifies what the backend issued, asks the hook, and looks at the size; no cookie is written yet.
    *
-   * @throws {AuthError} `token_rejected`, `session_too_large`, `provider_unavailable`, or what the hook throws; nobody is signed in then
+   * @throws {AuthError} `token_rejected`, `session_too_large`, `provider_unavailable`, or what the hook throws; there is no session then
    */
-  admit(exchange: Exchange, issued: SdkSession, returnTo: string): Promise<SignedIn>;
+  verifySignIn(request: AuthRequest, issued: SdkSession, returnTo: string): Promise<SignedIn>;
   /** Ends what was issued and will not be used: the backend need not keep it. */
   discard(issued: Pick<SdkSession, 'access_token'>): Promise<void>;
   /** Stores an admitted session in place of whatever session there was. */
-  store(exchange: Exchange, signedIn: SignedIn, further?: readonly CookieWrite[]): Promise<void>;
+  storeSession(request: AuthRequest, signedIn: SignedIn, further?: readonly CookieWrite[]): Promise<void>;
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
@@ -73,14 +73,14 @@ export function createSignIn(parts: SignInParts): SignIn {
 
   return {
     discard,
-    async admit(exchange, issued, returnTo) {
+    async verifySignIn(request, issued, returnTo) {
       const content = parseContent(issued);
       if (content === undefined) throw new AuthError('token_rejected');
       const session = await verified(content);
       try {
         if (!(await writer.fits(content, session.user.id))) throw new AuthError('session_too_large');
-        const answer = await parts.onSignIn?.({ session, req: exchange.req, returnTo });
-        const redirectTo = exchange.returnTo(answer?.redirectTo ?? returnTo, returnTo);
+        const answer = await parts.onSignIn?.({ session, req: request.req, returnTo });
+        const redirectTo = request.returnTo(answer?.redirectTo ?? returnTo, returnTo);
         emit({ type: 'signed_in', userId: session.user.id, ...sessionIdOf(source, content) });
         return { content, session, redirectTo };
       } catch (error) {
@@ -88,14 +88,14 @@ export function createSignIn(parts: SignInParts): SignIn {
         throw error;
       }
     },
-    async store(exchange, { content }, further = []) {
+    async storeSession(request, { content }, further = []) {
       const { sessionId } = source.toStored(content);
       // A sign-out that ran at the same time wins.
       if ((await resolver.endingOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
-      const writes = await writer.write(content, exchange.cookies);
-      const replaced = await resolver.replace(exchange.req.headers.cookie, sessionId, exchange.peer);
+      const writes = await writer.write(content, request.cookies);
+      const replaced = await resolver.replace(request.req.headers.cookie, sessionId, request.peer);
       for (const left of replaced.sessions) void endReplaced(left, replaced.allowance);
-      exchange.writeCookies([...further, ...writes]);
+      request.writeCookies([...further, ...writes]);
     },
   };
 }
@@ -107,7 +107,7 @@ function sessionIdOf(source: BackendSource, content: StoredContent): { readonly 
 
 /** The SDK's result, or the failure that it is to the visitor. */
 export function unwrap<Data>(
-  flow: AuthFlow,
+  flow: SupabaseCall,
   result: { readonly data: Data; readonly error: null } | { readonly data: unknown; readonly error: SdkError },
   emit: Emit,
 ): Data {

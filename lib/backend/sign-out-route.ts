@@ -1,5 +1,5 @@
 import { readFields } from '../http/body.ts';
-import type { Exchange } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import { json, redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { header, isPrefetch } from '../http/request.ts';
@@ -36,9 +36,9 @@ export interface SignOutParts {
 export function signOutRoute(parts: SignOutParts): AuthRoute {
   const { source, resolver, emit, explain } = parts;
 
-  async function signOut(exchange: Exchange): Promise<void> {
-    const { sessions, cookies, allowance } = await resolver.signOut(exchange.req.headers.cookie, exchange.peer);
-    exchange.writeCookies(cookies);
+  async function signOut(request: AuthRequest): Promise<void> {
+    const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
+    request.writeCookies(cookies);
     await Promise.all(sessions.map((left) => endSession(left, allowance)));
   }
 
@@ -51,14 +51,14 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
     } catch (error) {
       explain('signed out here, but not at the backend: %s', String(error));
     }
-    // What nothing has proved names nobody who could have signed out.
+    // A token without proof names no person who could have signed out.
     if (subject !== undefined) emit({ type: 'signed_out', ...subject });
   }
 
-  async function leave(exchange: Exchange, status: 302 | 303, returnTo: string): Promise<Reply> {
-    await signOut(exchange);
+  async function leave(request: AuthRequest, status: 302 | 303, returnTo: string): Promise<Reply> {
+    await signOut(request);
     return {
-      ...(exchange.wantsJson ? json(200, { redirectTo: returnTo }) : redirect(status, returnTo)),
+      ...(request.wantsJson ? json(200, { redirectTo: returnTo }) : redirect(status, returnTo)),
       isNegotiated: true,
     };
   }
@@ -66,14 +66,14 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
   return {
     path: parts.path,
     option: 'logoutPath',
-    get(exchange) {
-      const returnTo = exchange.returnTo(exchange.query.get('returnTo'));
-      if (isMeant(exchange)) return leave(exchange, 302, returnTo);
-      return { ...signOutPage(parts.views.signOut(exchange, returnTo)), isNegotiated: true };
+    get(request) {
+      const returnTo = request.returnTo(request.query.get('returnTo'));
+      if (isMeant(request)) return leave(request, 302, returnTo);
+      return { ...signOutPage(parts.views.signOut(request, returnTo)), isNegotiated: true };
     },
-    async post(exchange) {
-      const fields = await readFields(exchange.req, exchange.res);
-      return leave(exchange, 303, exchange.returnTo(fields.get('returnTo') ?? exchange.query.get('returnTo')));
+    async post(request) {
+      const fields = await readFields(request.req, request.res);
+      return leave(request, 303, request.returnTo(fields.get('returnTo') ?? request.query.get('returnTo')));
     },
   };
 }
@@ -111,17 +111,17 @@ function subjectOf({ token, sessionId }: StoredSession<StoredContent>): { userId
 }
 
 /** Whether a GET was asked for by this site or by the visitor, and not by a link elsewhere, an image or a browser's guess. */
-function isMeant(exchange: Exchange): boolean {
-  const { req } = exchange;
+function isMeant(request: AuthRequest): boolean {
+  const { req } = request;
   if (req.method !== 'GET' || isPrefetch(req)) return false;
   const site = header(req, 'sec-fetch-site');
   const mode = header(req, 'sec-fetch-mode');
-  if (site === undefined) return hasOwnReferrer(exchange);
+  if (site === undefined) return hasOwnReferrer(request);
   return (site === 'same-origin' || site === 'none') && mode !== 'no-cors';
 }
 
 /** Where a browser sends no Fetch Metadata (plain http on a network), the link must have been on a page of this site. */
-function hasOwnReferrer({ req, origin }: Exchange): boolean {
+function hasOwnReferrer({ req, origin }: AuthRequest): boolean {
   const from = header(req, 'origin') ?? header(req, 'referer');
   return from !== undefined && URL.parse(from)?.origin === origin;
 }

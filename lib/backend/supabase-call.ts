@@ -5,25 +5,25 @@ import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cook
 import { forwarding, outOfTime } from './supabase.ts';
 import type { BackendConnection } from './supabase.ts';
 import { flowAttributes, verifierFlowId, verifierIds, verifierIn } from './flow-cookies.ts';
-import { createGateway } from './recording-fetch.ts';
-import type { Gateway } from './recording-fetch.ts';
+import { createRecordingFetch } from './recording-fetch.ts';
+import type { RecordingFetch } from './recording-fetch.ts';
 
 /**
  * The SDK on an auth route. It never sees the session that the browser may still have: it would refresh it, and if that fails delete the
  * PKCE verifiers along with it. What it stores is collected, not sent, because nothing may reach the browser before the new
  * session is verified.
  */
-export interface AuthFlow {
+export interface SupabaseCall {
   readonly auth: Pick<
     SupabaseClient['auth'],
     'exchangeCodeForSession' | 'resend' | 'signInWithOAuth' | 'signInWithPassword' | 'signUp' | 'verifyOtp'
   >;
-  readonly gateway: Gateway;
+  readonly gateway: RecordingFetch;
   /** The flow whose verifier was stored, where one was. */
   startedId(): string | undefined;
   /** The flows whose verifiers are stored after a start. */
   aliveIds(): ReadonlySet<string>;
-  /** The verifiers' cookies after a start; also after one that the backend refused, so that nobody can tell the two apart. */
+  /** The verifiers' cookies after a start; also after one that the backend refused, so that the two look alike. */
   startedWrites(): readonly CookieWrite[];
   /** The verifiers' cookies after an exchange: what is spent is deleted. */
   finishedWrites(): readonly CookieWrite[];
@@ -35,19 +35,19 @@ export interface FlowClient {
   readonly peer: string | undefined;
 }
 
-export type RunAuthFlow = <Result>(
+export type CallSupabase = <Result>(
   client: FlowClient,
-  work: (flow: AuthFlow) => Promise<Result>,
+  work: (flow: SupabaseCall) => Promise<Result>,
   /** Milliseconds; default: `timeoutMs`. */
   lifeMs?: number,
 ) => Promise<Result>;
 
 /** Runs a piece of work with the SDK within the time budget. */
-export function createAuthFlows(
+export function createSupabaseCalls(
   connection: BackendConnection,
   storageKey: string,
   sameSite: CookieAttributes['sameSite'],
-): RunAuthFlow {
+): CallSupabase {
   return async (client, work, lifeMs = connection.timeoutMs) => {
     // Before the clock starts: the budget is for the backend, not for loading the SDK.
     await import('@supabase/ssr');
@@ -65,9 +65,9 @@ async function openFlow(
   sameSite: CookieAttributes['sameSite'],
   visitor: FlowClient,
   signal: AbortSignal,
-): Promise<AuthFlow> {
+): Promise<SupabaseCall> {
   const ssr = await import('@supabase/ssr');
-  const gateway = createGateway(forwarding(connection, visitor.peer), signal);
+  const gateway = createRecordingFetch(forwarding(connection, visitor.peer), signal);
   const isVerifier = (name: string): boolean => name.startsWith(`${storageKey}-`) && name.endsWith('-code-verifier');
   const stored = new Map<string, string>();
   for (const [name, values] of visitor.cookies) {
@@ -89,7 +89,7 @@ async function openFlow(
     global: { fetch },
     cookies: {
       getAll: () => [...stored].map(([name, value]) => ({ name, value })),
-      // It must never throw: the SDK also calls it from promises that nobody awaits.
+      // It must never throw: the SDK also calls it from promises that are never awaited.
       setAll: (writes: readonly { name: string; value: string; options: CookieOptions }[]) => {
         for (const { name, value } of writes.filter((write) => isVerifier(write.name))) {
           if (value === '') stored.delete(name);

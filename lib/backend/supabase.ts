@@ -6,8 +6,8 @@ import type { Emit } from '../session/events.ts';
 import type { ClientFacts, RefreshOutcome } from '../session/source.ts';
 import { parseContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
-import { createGateway } from './recording-fetch.ts';
-import type { Answer, Gateway } from './recording-fetch.ts';
+import { createRecordingFetch } from './recording-fetch.ts';
+import type { ProviderResponse, RecordingFetch } from './recording-fetch.ts';
 import { endingOf, providerError } from './provider-errors.ts';
 
 export interface BackendConnection {
@@ -54,9 +54,9 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
   async function open(
     signal: AbortSignal,
     address?: string,
-  ): Promise<{ readonly auth: SupabaseClient['auth']; readonly gateway: Gateway }> {
+  ): Promise<{ readonly auth: SupabaseClient['auth']; readonly gateway: RecordingFetch }> {
     const { createClient } = await import('@supabase/supabase-js');
-    const gateway = createGateway(forwarding(connection, address), signal);
+    const gateway = createRecordingFetch(forwarding(connection, address), signal);
     const { auth } = createClient(connection.url, connection.anonKey, {
       auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
       global: { fetch: gateway.fetch },
@@ -65,7 +65,7 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
   }
 
   /** Nothing but a definitive answer may cost a session, so every other failure is an outage. */
-  function outage(answer: Answer, error: unknown): AuthError {
+  function outage(answer: ProviderResponse, error: unknown): AuthError {
     const { code, cause, reason, retryAfter = 5 } = reportRefusal(providerError(answer, error), emit);
     const verdict = code === 'provider_unavailable' ? 'server_error' : code;
     return new AuthError('provider_unavailable', {
@@ -118,7 +118,7 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
   };
 }
 
-function refusalOf(answer: Answer): Exclude<TokenWord, 'accepted'> | undefined {
+function refusalOf(answer: ProviderResponse): Exclude<TokenWord, 'accepted'> | undefined {
   const code = answer.kind === 'answered' ? (answer.code ?? '') : '';
   // It has expired by GoTrue's clock, or it names a key that was withdrawn.
   if (code === 'bad_jwt') return 'stale';

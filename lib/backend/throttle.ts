@@ -9,7 +9,7 @@ import { networkKey } from '../session/network-key.ts';
 /** Failures within one window; what the rate limit of a password form is about (OWASP ASVS 5.0 §6.3.1). */
 const limits = { account: 10, network: 100 } as const;
 const windowSeconds = 15 * 60;
-/** A sign-in shall not wait longer for Redis than people notice. */
+/** A sign-in must not wait longer for Redis than people notice. */
 const redisTimeoutMs = 500;
 /** How long a Redis that did not answer is left alone, so that not every sign-in waits for it. */
 const redisPauseMs = 1_000;
@@ -46,7 +46,7 @@ export interface Throttle {
    * Counts before any work is done, so that a hundred attempts at once do not slip through while none has failed yet. What is
    * refused is not counted: only failures and attempts under way are.
    *
-   * The account is limited per network: from elsewhere its owner signs in undisturbed, however somebody else guesses.
+   * The account is limited per network: from another network its owner signs in undisturbed by guesses.
    *
    * @param account the email address, in any spelling; only its hash is kept. Without one the network alone is limited
    * @param address the visitor's address; without one the account alone is limited
@@ -88,7 +88,7 @@ export function createThrottle(parts: ThrottleParts): Throttle {
       const ofAccount =
         account === undefined ? undefined : await counters.account(accountKey(account, network), success);
       if (ofAccount?.kind === 'refused') {
-        // It reaches nobody's password, and behind one address there may be a whole office.
+        // It reaches no password, and behind one address there may be a whole office.
         await ofNetwork?.giveBack();
         refuse('account', ofAccount.waitMs);
       }
@@ -199,7 +199,7 @@ function createStoreGuard(emit: Emit, now: () => number): StoreGuard {
       return result;
     } catch {
       pausedUntil = now() + redisPauseMs;
-      // Once for each outage: a listener that pages somebody shall not be called for every sign-in.
+      // Once for each outage: a listener that pages an operator must not be called for every sign-in.
       if (!isAway) emit({ type: 'coordinator_unavailable', operation: 'throttle' });
       isAway = true;
       return undefined;

@@ -40,7 +40,7 @@ export function registerClients(parts: UserClientParts): void {
 }
 
 /**
- * The request's own Supabase client: it acts as the signed-in user, or anonymously when nobody is signed in, so row-level security
+ * The request's own Supabase client: it acts as the signed-in user, or anonymously without a session, so row-level security
  * applies. Created on first need, once per request; what its `auth` stores travels in the response's cookies.
  *
  * @throws {ConfigurationError} when `backendAuth` was not mounted before
@@ -86,7 +86,7 @@ async function createUserClient(
     global: { fetch: forwarding(connection, mounted.peer) },
     cookies: {
       getAll: () => [...jar].map(([name, value]) => ({ name, value })),
-      // It must never throw: the SDK also calls it from promises that nobody awaits, long after the response perhaps.
+      // It must never throw: the SDK also calls it from promises that are never awaited, perhaps long after the response.
       setAll: async (changes: readonly { name: string; value: string; options: CookieOptions }[]) => {
         for (const { name, value } of changes) {
           if (value === '') jar.delete(name);
@@ -147,7 +147,7 @@ function initialCookies(
     return value === undefined ? [] : [[present, value] as const];
   });
   if (content === undefined) return others;
-  // The session was renewed where that was due, once for everybody; the SDK would do it again, and alone.
+  // The session was renewed where that was due, once for all requests; the SDK would do it again by itself.
   const text = JSON.stringify({ ...content, expires_at: never });
   const chunks = createChunks(name, `base64-${stringToBase64URL(text)}`);
   return [...others, ...chunks.map((chunk) => [chunk.name, chunk.value] as const)];

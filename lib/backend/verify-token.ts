@@ -26,7 +26,7 @@ export type TimedVerdict =
   | {
       readonly kind: 'valid';
       readonly claims: AccessTokenClaims;
-      /** Milliseconds since the epoch, where somebody's word is all there is. */
+      /** Milliseconds since the epoch; set when the backend vouched for the token (HS256). */
       readonly validUntil?: number;
     };
 

@@ -1,5 +1,5 @@
 import type { AuthError } from '../errors.ts';
-import type { Exchange } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import type { BackendOptions } from './options.ts';
 import type {
   ConfirmView,
@@ -28,88 +28,88 @@ interface FormState {
 /** What the built-in pages show on one request: complete URLs, texts, buttons. */
 export interface Views {
   readonly text: PagesText;
-  signIn(exchange: Exchange, state: FormState & Pick<SignInView, 'offerResend' | 'notice'>): SignInView;
-  signUp(exchange: Exchange, state: FormState): SignUpView;
+  signIn(request: AuthRequest, state: FormState & Pick<SignInView, 'offerResend' | 'notice'>): SignInView;
+  signUp(request: AuthRequest, state: FormState): SignUpView;
   confirm(
-    exchange: Exchange,
+    request: AuthRequest,
     state: Pick<ConfirmView, 'tokenHash' | 'type' | 'error'> & Pick<FormState, 'status' | 'returnTo'>,
   ): ConfirmView;
-  signOut(exchange: Exchange, returnTo: string): SignOutView;
-  mail(exchange: Exchange, kind: 'confirmation_sent' | 'mail_sent', email: string, returnTo: string): NoticeView;
-  news(exchange: Exchange, kind: 'please_sign_in' | 'other_link', returnTo: string): NoticeView;
+  signOut(request: AuthRequest, returnTo: string): SignOutView;
+  mail(request: AuthRequest, kind: 'confirmation_sent' | 'mail_sent', email: string, returnTo: string): NoticeView;
+  news(request: AuthRequest, kind: 'please_sign_in' | 'other_link', returnTo: string): NoticeView;
 }
 
 export function createViews(settings: ViewSettings, text: PagesText): Views {
   const { pages } = settings;
-  const base = (exchange: Exchange, status: number) => ({
+  const base = (request: AuthRequest, status: number) => ({
     status,
-    stylesheet: exchange.localPath(exchange.definition.stylesheetPath),
-    brand: exchange.definition.brand,
+    stylesheet: request.localPath(request.definition.stylesheetPath),
+    brand: request.definition.brand,
     text,
   });
-  const form = (exchange: Exchange, { status, returnTo, email, error }: FormState) => ({
-    ...base(exchange, status),
+  const form = (request: AuthRequest, { status, returnTo, email, error }: FormState) => ({
+    ...base(request, status),
     ...wayBack(returnTo),
     email,
     error,
-    providers: buttons(exchange, returnTo),
+    providers: buttons(request, returnTo),
   });
-  const signInHref = (exchange: Exchange): string => exchange.signInUrl(exchange.home);
-  const resendAction = (exchange: Exchange): string => exchange.localPath(settings.resendPath);
+  const signInHref = (request: AuthRequest): string => request.signInUrl(request.home);
+  const resendAction = (request: AuthRequest): string => request.localPath(settings.resendPath);
 
-  function buttons(exchange: Exchange, returnTo: string): ProviderButton[] {
+  function buttons(request: AuthRequest, returnTo: string): ProviderButton[] {
     return settings.providers.map((provider) => {
       const query = new URLSearchParams({ provider: provider.name, ...wayBack(returnTo) });
       const label = ('label' in provider ? provider.label : undefined) ?? providerLabel(provider.name);
-      return { name: provider.name, label, href: `${exchange.localPath(settings.loginPath)}?${query.toString()}` };
+      return { name: provider.name, label, href: `${request.localPath(settings.loginPath)}?${query.toString()}` };
     });
   }
 
   return {
     text,
-    signIn: (exchange, state) => ({
-      ...form(exchange, state),
-      action: exchange.localPath(settings.loginPath),
-      signUpHref: pages.signUp ?? exchange.localPath(settings.signupPath),
-      resendAction: resendAction(exchange),
+    signIn: (request, state) => ({
+      ...form(request, state),
+      action: request.localPath(settings.loginPath),
+      signUpHref: pages.signUp ?? request.localPath(settings.signupPath),
+      resendAction: resendAction(request),
       offerResend: state.offerResend,
       notice: state.notice,
     }),
-    signUp: (exchange, state) => ({
-      ...form(exchange, state),
-      action: exchange.localPath(settings.signupPath),
-      signInHref: signInHref(exchange),
+    signUp: (request, state) => ({
+      ...form(request, state),
+      action: request.localPath(settings.signupPath),
+      signInHref: signInHref(request),
     }),
-    confirm: (exchange, { status, returnTo, ...state }) => ({
-      ...base(exchange, status),
+    confirm: (request, { status, returnTo, ...state }) => ({
+      ...base(request, status),
       ...wayBack(returnTo),
       ...state,
-      action: exchange.localPath(settings.confirmPath),
+      action: request.localPath(settings.confirmPath),
     }),
-    signOut: (exchange, returnTo) => ({
-      ...base(exchange, 200),
+    signOut: (request, returnTo) => ({
+      ...base(request, 200),
       ...wayBack(returnTo),
-      action: exchange.localPath(settings.logoutPath),
+      action: request.localPath(settings.logoutPath),
       stayHref: returnTo,
     }),
-    mail: (exchange, kind, email, returnTo) => ({
-      ...base(exchange, 200),
+    mail: (request, kind, email, returnTo) => ({
+      ...base(request, 200),
       ...wayBack(returnTo),
       kind,
       email,
-      resendAction: resendAction(exchange),
-      signInHref: signInHref(exchange),
+      resendAction: resendAction(request),
+      signInHref: signInHref(request),
     }),
-    news: (exchange, kind, returnTo) => ({
-      ...base(exchange, 200),
+    news: (request, kind, returnTo) => ({
+      ...base(request, 200),
       ...wayBack(returnTo),
       kind,
-      signInHref: signInHref(exchange),
+      signInHref: signInHref(request),
     }),
   };
 }
 
-/** The start page is where everybody ends up anyway. */
+/** `/` is the default, so it is left out of URLs. */
 function wayBack(returnTo: string): { readonly returnTo?: string } {
   return returnTo === '/' ? {} : { returnTo };
 }

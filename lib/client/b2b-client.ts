@@ -38,7 +38,7 @@ export interface B2bClient {
   signup(call?: HostedSignInCall): Promise<ClientResult<RedirectBody>>;
   /** Signs out here; sending the browser to `data.redirectTo` signs out at the provider, too. */
   logout(call?: CallOptions): Promise<ClientResult<RedirectBody>>;
-  /** Who is signed in; nobody is the error with status 401 and code `unauthenticated`. */
+  /** Who is signed in; without a session the error with status 401 and code `unauthenticated`. */
   session(call?: CallOptions): Promise<ClientResult<B2bSessionBody>>;
 }
 

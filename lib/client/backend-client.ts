@@ -51,7 +51,7 @@ export interface ResendCall extends CallOptions {
 
 /** No method ever rejects; look at `error`. */
 export interface BackendClient {
-  /** Signs in with e-mail and password; then send the browser to `data.redirectTo`. */
+  /** Signs in with email and password; then send the browser to `data.redirectTo`. */
   login(call: PasswordCall): Promise<ClientResult<RedirectBody>>;
   /** Creates an account. `'emailConfirmationRequired' in data` tells that a mail comes first. */
   signup(call: PasswordCall): Promise<ClientResult<RedirectBody | EmailConfirmationBody>>;
@@ -59,7 +59,7 @@ export interface BackendClient {
   oauth(call: OAuthCall): Promise<ClientResult<RedirectBody>>;
   /** Signs out; then send the browser to `data.redirectTo`. */
   logout(call?: BackendLogoutCall): Promise<ClientResult<RedirectBody>>;
-  /** Who is signed in; nobody is the error with status 401 and code `unauthenticated`. */
+  /** Who is signed in; without a session the error with status 401 and code `unauthenticated`. */
   session(call?: CallOptions): Promise<ClientResult<BackendSessionBody>>;
   /** Has the confirmation mail sent again; the answer is the same for every address. */
   resend(call: ResendCall): Promise<ClientResult<EmailConfirmationBody>>;

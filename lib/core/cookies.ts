@@ -56,7 +56,7 @@ export type CookieFinder = (header: string) => string | undefined;
  * good as a cache key, never as a session. Names are compared as browsers write them, without blanks before the `=`.
  */
 export function createCookieFinder(name: string): CookieFinder {
-  // From its characters, in one piece: a string that is put together is taken for two until somebody reads it.
+  // V8: a concatenated string would be flattened by every `indexOf`.
   const start = Buffer.from(`${name}=`).toString();
   return (header) => {
     for (let at = header.indexOf(start); at !== -1; at = header.indexOf(start, at + start.length)) {
@@ -100,7 +100,7 @@ export function encodeCookieValue(value: string): string {
   return needsEncoding(value) ? percentEncode(value) : value;
 }
 
-/** Anything but cookie-octet (RFC 6265bis §4.1.1), and `%`, which would be decoded although nobody encoded it. */
+/** Anything but cookie-octet (RFC 6265bis §4.1.1), and `%`, which would be decoded although it was never encoded. */
 export function needsEncoding(value: string): boolean {
   return /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]/.test(value);
 }

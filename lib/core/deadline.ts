@@ -26,7 +26,7 @@ class TimeBudget implements Deadline {
   readonly #endsAt: number;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
-  /** Made on demand: most work is done before anybody asks for it, and it costs more than the timer. */
+  /** Made on demand: most work is done before it is asked for, and it costs more than the timer. */
   #controller: AbortController | undefined;
   #isOver = false;
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
 /**
- * Runs a piece of work at most once per key, which is made of the secrets it takes; everybody who asks within its memory shares the one outcome, failures included.
+ * Runs a piece of work at most once per key, which is made of the secrets it takes; all who ask within its memory share the one outcome, failures included.
  *
  * @param ttlMs how long an outcome is remembered, in milliseconds
  */

@@ -1,6 +1,6 @@
 /**
  * How a request target may be read. Routers, static file servers and proxies disagree about percent-encoding, slashes,
- * dot segments and backslashes; whoever guards a path must know every reading, not the one it likes best (CWE-647).
+ * dot segments and backslashes; a guard must know every reading, not only its own (CWE-647).
  */
 
 /** An odd path beyond these is taken for what it is, an attack, instead of being spelled out. */
@@ -28,7 +28,7 @@ export function requestPath(target: string): string | undefined {
   return start === end ? '/' : target.slice(start, end);
 }
 
-/** Whether everybody reads this path alike, but for letter case and a trailing slash. */
+/** Whether every server reads this path alike, but for letter case and a trailing slash. */
 export function isPlainPath(path: string): boolean {
   return !ODD.test(path);
 }
@@ -104,7 +104,7 @@ function tidy(text: string): string {
     .replaceAll(/(?<=[^/. ])[. ]+(?=\/|$)/g, '');
 }
 
-/** `//host/path` is a host and a path to whoever resolves it as a reference (RFC 3986 §4.2). */
+/** `//host/path` is a host and a path when resolved as a reference (RFC 3986 §4.2). */
 function withoutAuthority(text: string): string {
   return text.replace(/^\/{2,}[^/]*/, '');
 }

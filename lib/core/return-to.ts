@@ -29,7 +29,7 @@ function rebuild(value: string): string | undefined {
   if (value.length > MAX_RETURN_TO_LENGTH || !isRootRelative(value)) return undefined;
   const rebuilt = resolve(value);
   if (rebuilt === undefined || rebuilt.length > MAX_RETURN_TO_LENGTH) return undefined;
-  // `/.//host` is of this origin, but what is left of it, `//host`, is not; and somebody may decode before redirecting.
+  // `/.//host` is of this origin, but what is left of it, `//host`, is not; and other code may decode before redirecting.
   const once = decodeLeniently(rebuilt);
   return [rebuilt, once, decodeLeniently(once)].every(staysHere) ? rebuilt : undefined;
 }

@@ -1,4 +1,4 @@
-/** A place for one value on somebody else's object that nobody else can see, read or write. */
+/** A place for one value on another module's object that only its creator can read or write. */
 export interface Slot<Owner extends object, Value> {
   get(owner: Owner): Value | undefined;
   /** @throws {TypeError} when the owner has one already */

@@ -16,7 +16,7 @@ const found = findingsOf('application');
 const leastNode = [22, 13] as const;
 const assumedAppUrl = 'http://localhost:3000';
 
-/** Where the application is said to live, without a trailing slash; an assumption where nobody says it. */
+/** Where the application is said to live, without a trailing slash; an assumption where no setting says it. */
 export function appUrlOf(env: NodeJS.ProcessEnv, appUrl: string | undefined): string {
   const said = [appUrl, env['APP_BASE_URL']].find((url) => url !== undefined && isHttpUrl(url));
   // It is printed: nothing of credentials, and nothing of a query that may hold a key.
@@ -61,7 +61,7 @@ function* checkAppUrl(facts: ApplicationFacts, isProduction: boolean): Generator
     facts.appUrl === undefined ? ['APP_BASE_URL', facts.env['APP_BASE_URL'] ?? ''] : ['--app-url', facts.appUrl];
   const url = appUrlOf(facts.env, facts.appUrl);
   if (said === '') {
-    yield found('note', 'url', `Nobody says where the application lives; ${url} is assumed`, {
+    yield found('note', 'url', `No setting says where the application lives; ${url} is assumed`, {
       fix: 'Set APP_BASE_URL, or pass --app-url https://app.example.com',
       values: { appUrl: url, isAssumed: true },
     });

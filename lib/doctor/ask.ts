@@ -40,7 +40,7 @@ export async function ask(
   }
 }
 
-/** A failed connection in plain words; `fetch failed` alone helps nobody. */
+/** A failed connection in plain words; `fetch failed` alone does not help. */
 export function explain(error: unknown): string {
   const codes = codesOf(error);
   const known = codes.map((code) => reasons[code]).find((reason) => reason !== undefined);

@@ -35,11 +35,11 @@ export async function* checkB2b(context: DoctorContext): Steps {
   yield* namesToRegister(options, context);
 }
 
-/** A missing cookie password is reported, and keeps nobody from asking the provider. */
+/** A missing cookie password is reported; the provider is asked all the same. */
 function readB2b({ env, fetch, timeoutMs, callbackPath }: DoctorContext): ReturnType<typeof readOrReport<B2bOptions>> {
   const given = {
     fetch,
-    // The adapter's own limits do not apply to a question that somebody is waiting for.
+    // The adapter's own limits do not apply to a question that a person is waiting for.
     timeoutMs: Math.min(30_000, Math.max(100, timeoutMs)),
     ...(callbackPath === undefined ? {} : { callbackPath }),
   };
@@ -84,7 +84,7 @@ async function* checkKeys(url: string, context: DoctorContext): AsyncGenerator<S
   return true;
 }
 
-/** A refresh token that nobody issued: WorkOS looks at the key first, and changes nothing. */
+/** A made-up refresh token: WorkOS looks at the key first, and changes nothing. */
 async function checkApiKey(provider: Provider, { timeoutMs }: DoctorContext): Promise<Step> {
   const failure = await withDeadline(
     (signal) => provider.refresh({ refreshToken: 'express-auth-adapters-doctor' }, {}, signal),

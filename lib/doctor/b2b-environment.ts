@@ -5,7 +5,7 @@ import { setVariable } from './options-check.ts';
 
 const found = findingsOf('b2b');
 
-/** By their looks, without asking anybody: of the right kind, in the right place, for the right environment. */
+/** By their form, without asking the provider: of the right kind, in the right place, for the right environment. */
 export function* checkCredentials(
   { clientId, apiKey }: B2bOptions,
   env: NodeJS.ProcessEnv,

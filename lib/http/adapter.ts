@@ -23,7 +23,7 @@ export interface OwnPath {
 }
 
 /** What everything under `http` needs to know of an adapter. */
-export interface AdapterDefinition {
+export interface Adapter {
   readonly adapter: AdapterName;
   /** The factory's name, for messages. */
   readonly name: 'b2bAuth' | 'backendAuth';

@@ -4,16 +4,16 @@ import { sanitizeReturnTo } from '../core/return-to.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { MountedAdapter } from './context.ts';
-import type { AdapterDefinition } from './adapter.ts';
+import type { Adapter } from './adapter.ts';
 import { isAuthRoute } from './mounts.ts';
 import { isSafeMountPath, prefersJson, queryOf, requestOrigin, requestTarget } from './request.ts';
 import type { HostRequest } from './request.ts';
 
 /** One request to an auth route or a guard, as handlers see it: they read here and return a `Reply`. */
-export class Exchange {
+export class AuthRequest {
   readonly req: HostRequest;
   readonly res: ServerResponse;
-  readonly definition: AdapterDefinition;
+  readonly definition: Adapter;
   readonly #mounted: MountedAdapter;
   /** Where the sign-in link of an error page leads back to; set by a route that knows where the visitor was going. */
   errorReturnTo: string | undefined;

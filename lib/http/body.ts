@@ -10,7 +10,7 @@ export type Fields = ReadonlyMap<string, string>;
 const maxBytes = 16 * 1024;
 const maxWaitMs = 10_000;
 
-// No inflating: nobody compresses a sign-in form, and a few bytes can inflate to a great many.
+// No inflating: clients do not compress a sign-in form, and a few bytes can inflate to a great many.
 const parseJson = express.json({ limit: maxBytes, inflate: false });
 const parseForm = express.urlencoded({ limit: maxBytes, inflate: false, extended: false, parameterLimit: 100 });
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createSlot } from '../core/slot.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
-import type { AdapterDefinition } from './adapter.ts';
+import type { Adapter } from './adapter.ts';
 import { createCookieJar } from './cookie-jar.ts';
 import type { CookieJar, Delivery } from './cookie-jar.ts';
 import type { Resolution } from '../session/sessions.ts';
@@ -14,7 +14,7 @@ import { readHostCookies, toHostCookie } from './host-cookies.ts';
 
 /** One adapter as one request meets it: its session is resolved once, on first need. */
 export class MountedAdapter {
-  readonly definition: AdapterDefinition;
+  readonly definition: Adapter;
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   /** The mount path, `''` at the root. */
@@ -27,7 +27,7 @@ export class MountedAdapter {
   #session: Session | undefined;
   #resolution: Promise<Session | null> | undefined;
 
-  constructor(definition: AdapterDefinition, req: IncomingMessage, res: ServerResponse, prefix: string) {
+  constructor(definition: Adapter, req: IncomingMessage, res: ServerResponse, prefix: string) {
     this.definition = definition;
     this.req = req;
     this.res = res;
@@ -101,18 +101,13 @@ export class MountedAdapter {
 }
 
 /**
- * The first adapter that the request has passed; the others follow it. Out of everybody's reach: whatever somebody else put on
+ * The first adapter that the request has passed; the others follow it. Other code cannot reach it: whatever other code put on
  * `req` is never read, so never trusted.
  */
 const contexts = createSlot<IncomingMessage, MountedAdapter>();
 
 /** Puts the adapter's lazy context on the request; the same one when the request comes by again. */
-export function attach(
-  definition: AdapterDefinition,
-  req: IncomingMessage,
-  res: ServerResponse,
-  prefix: string,
-): MountedAdapter {
+export function attach(definition: Adapter, req: IncomingMessage, res: ServerResponse, prefix: string): MountedAdapter {
   let last: MountedAdapter | undefined;
   for (let known = contexts.get(req); known !== undefined; known = known.following) {
     if (known.definition === definition && known.prefix === prefix) return known;

@@ -4,7 +4,7 @@ import { header, isPrefetch, isSubresource } from './request.ts';
 
 /**
  * Refuses a state-changing request that another site made. `Sec-Fetch-Site` decides where the browser sends it, else `Origin`;
- * a client that sends neither is no browser of today and carries nobody else's cookies.
+ * a client that sends neither is not a current browser, so it carries no visitor's cookies.
  *
  * @param origin the application's own origin
  * @param trustedOrigins further origins of one's own
@@ -23,7 +23,7 @@ export function refuseCrossSite(req: IncomingMessage, origin: () => string, trus
 }
 
 /**
- * Refuses a GET with side effects unless somebody goes there or the application's own script asks: not a prefetch, not an
+ * Refuses a GET with side effects unless a person navigates there or the application's own script asks: not a prefetch, not an
  * image, not another site's script.
  *
  * @throws {AuthError} `prefetch_refused` or `cross_site_request`

@@ -2,7 +2,7 @@ import { isNativeError } from 'node:util/types';
 import { AuthError } from '../errors.ts';
 import type { ErrorBody } from '../types.ts';
 import type { OnError } from './adapter.ts';
-import type { Exchange } from './auth-request.ts';
+import type { AuthRequest } from './auth-request.ts';
 import { errorPage } from './error-page.ts';
 import { json, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
@@ -22,8 +22,8 @@ export function goOn(next: Next, error?: Error): void {
 }
 
 /** Every failure ends here: an `AuthError` becomes an answer of its client's kind, anything else goes to the application. */
-export function refuse(exchange: Exchange, error: unknown, next: Next, isJsonOnly = false): void {
-  const { req, res, definition } = exchange;
+export function refuse(request: AuthRequest, error: unknown, next: Next, isJsonOnly = false): void {
+  const { req, res, definition } = request;
   if (!(error instanceof AuthError)) {
     goOn(next, isError(error) ? error : new Error('A value that is no Error was thrown', { cause: error }));
     return;
@@ -32,7 +32,7 @@ export function refuse(exchange: Exchange, error: unknown, next: Next, isJsonOnl
   const fail = failOnce(error, next);
   try {
     if (definition.onError === undefined) {
-      sendReply(req, res, errorReply(exchange, error, isJsonOnly));
+      sendReply(req, res, errorReply(request, error, isJsonOnly));
       return;
     }
     // It may well be async, whatever its type says; its rejection must not end the process.
@@ -61,28 +61,28 @@ function isError(value: unknown): value is Error {
   return value instanceof Error || isNativeError(value);
 }
 
-export function errorReply(exchange: Exchange, error: AuthError, isJsonOnly = false): Reply {
-  const { definition } = exchange;
+export function errorReply(request: AuthRequest, error: AuthError, isJsonOnly = false): Reply {
+  const { definition } = request;
   const headers: Record<string, string> = {};
   if (error.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(error.retryAfter)));
   if (error.allow !== undefined) headers['Allow'] = error.allow.join(', ');
-  const signInUrl = exchange.signInUrl(exchange.errorReturnTo ?? exchange.home);
+  const signInUrl = request.signInUrl(request.errorReturnTo ?? request.home);
   const reply =
-    isJsonOnly || exchange.wantsJson
+    isJsonOnly || request.wantsJson
       ? json(error.status, errorBody(error, error.status === 401 ? signInUrl : undefined))
       : errorPage({
           error,
           signInUrl,
-          canReload: error.status === 503 && isLoading(exchange),
-          home: exchange.home,
-          stylesheet: exchange.localPath(definition.stylesheetPath),
+          canReload: error.status === 503 && isLoading(request),
+          home: request.home,
+          stylesheet: request.localPath(definition.stylesheetPath),
           brand: definition.brand,
         });
   return { ...reply, headers, isNegotiated: !isJsonOnly };
 }
 
 /** Whether a reload asks again: a form would have to be sent again, and an error in the query stays there. */
-function isLoading({ req, query }: Exchange): boolean {
+function isLoading({ req, query }: AuthRequest): boolean {
   return req.method === 'GET' && !query.has('error');
 }
 

@@ -1,4 +1,4 @@
-import type { AdapterDefinition } from './adapter.ts';
+import type { Adapter } from './adapter.ts';
 import type { HostRequest } from './request.ts';
 
 /**
@@ -8,7 +8,7 @@ import type { HostRequest } from './request.ts';
 
 /** An adapter somewhere in the stack of an application. */
 export interface StackedAdapter {
-  readonly definition: AdapterDefinition;
+  readonly definition: Adapter;
   /** What Express would leave of a path for the adapter to see; `undefined` where it would not get there. */
   readonly restOf: (path: string) => string | undefined;
 }
@@ -20,9 +20,9 @@ interface Layer {
   match(path: string): unknown;
 }
 
-const definitions = new WeakMap<object, AdapterDefinition>();
+const definitions = new WeakMap<object, Adapter>();
 
-export function registerRouter(router: object, definition: AdapterDefinition): void {
+export function registerRouter(router: object, definition: Adapter): void {
   definitions.set(router, definition);
 }
 

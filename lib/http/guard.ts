@@ -4,7 +4,7 @@ import { AuthError } from '../errors.ts';
 import type { MountedAdapter } from './context.ts';
 import { goOn, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
-import { Exchange } from './auth-request.ts';
+import { AuthRequest } from './auth-request.ts';
 import { keepPrivate, redirect, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
 
@@ -12,7 +12,7 @@ export interface GuardRules {
   /** Asked about a session that is there; only `true` lets it pass. Left out: every session passes. */
   readonly allows?: ((session: Session, req: IncomingMessage) => unknown) | undefined;
   /** What a signed-out request gets; may throw an `AuthError` instead. */
-  readonly challenge: (exchange: Exchange) => Reply;
+  readonly challenge: (request: AuthRequest) => Reply;
 }
 
 /** The one guard: behind `protectedRoutes` and behind `requireSession`. */
@@ -34,19 +34,19 @@ async function decide(
   known: Session | undefined,
   next: Next,
 ): Promise<void> {
-  const exchange = new Exchange(mounted);
+  const request = new AuthRequest(mounted);
   try {
     const session = known ?? (await mounted.resolve());
     if (session === null) {
-      exchange.refuseUnsafeMountPath();
-      sendReply(exchange.req, exchange.res, challenge(exchange));
+      request.refuseUnsafeMountPath();
+      sendReply(request.req, request.res, challenge(request));
       return;
     }
     if (allows !== undefined && (await allows(session, mounted.req)) !== true) throw new AuthError('forbidden');
     admit(mounted);
     goOn(next);
   } catch (error) {
-    refuse(exchange, error, next);
+    refuse(request, error, next);
   }
 }
 
@@ -56,8 +56,8 @@ function admit(mounted: MountedAdapter): void {
 }
 
 /** The redirect of a guard to the sign-in page, with the way back. */
-export function challengeRedirect(exchange: Exchange): Reply {
-  const { req, definition } = exchange;
+export function challengeRedirect(request: AuthRequest): Reply {
+  const { req, definition } = request;
   const isForm = req.method !== 'GET' && req.method !== 'HEAD';
-  return redirect(isForm ? definition.guardStatusForForms : 307, exchange.signInUrl(exchange.wayBack));
+  return redirect(isForm ? definition.guardStatusForForms : 307, request.signInUrl(request.wayBack));
 }

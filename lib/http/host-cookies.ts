@@ -1,10 +1,10 @@
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
-import type { AdapterDefinition } from './adapter.ts';
+import type { Adapter } from './adapter.ts';
 
 /** Browsers take such a cookie over https from this host only, so no sibling domain can set one (RFC 6265bis §4.1.3.2). */
 const hostPrefix = '__Host-';
 
-type Cookies = Pick<AdapterDefinition, 'cookieName' | 'cookieOptions'>;
+type Cookies = Pick<Adapter, 'cookieName' | 'cookieOptions'>;
 
 /**
  * Whether the cookies of a sign-in under way (`<cookieName>-…`) carry the prefix. Those that a sister domain or a browser client

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isReachableUnder } from '../core/path-matcher.ts';
 import { mountedOn } from './context.ts';
 import type { MountedAdapter } from './context.ts';
-import type { AdapterDefinition, OwnPath } from './adapter.ts';
+import type { Adapter, OwnPath } from './adapter.ts';
 import { adaptersInStack } from './express-stack.ts';
 import type { StackedAdapter } from './express-stack.ts';
 import type { HostRequest } from './request.ts';
@@ -39,7 +39,7 @@ export function isAnsweredLater({ req, definition }: MountedAdapter, path: strin
 }
 
 interface Owner {
-  readonly definition: AdapterDefinition;
+  readonly definition: Adapter;
   readonly own: OwnPath;
 }
 
@@ -49,7 +49,7 @@ function ownersOf(req: HostRequest, path: string): Owner[] {
   return [...passed, ...stacked].filter((owner) => owner !== undefined);
 }
 
-function ownerOf(definition: AdapterDefinition, rest: string | undefined): Owner | undefined {
+function ownerOf(definition: Adapter, rest: string | undefined): Owner | undefined {
   const own = rest === undefined ? undefined : definition.ownPaths.get(comparablePath(rest));
   return own === undefined ? undefined : { definition, own };
 }

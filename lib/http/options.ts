@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { patternProblem } from '../core/path-matcher.ts';
 import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
 import type { OnEvent } from '../types.ts';
-import type { AdapterDefinition, OnError } from './adapter.ts';
+import type { Adapter, OnError } from './adapter.ts';
 
 /** The attributes of the session cookie that an application may choose (RFC 6265bis §4.1.2). */
 export interface CookieOptions {
@@ -194,7 +194,7 @@ interface GivenCookieOptions {
 }
 
 /** The attributes of an adapter's session cookie. */
-export function cookieAttributes(given: GivenCookieOptions = {}, cookieName = ''): AdapterDefinition['cookieOptions'] {
+export function cookieAttributes(given: GivenCookieOptions = {}, cookieName = ''): Adapter['cookieOptions'] {
   const { domain, path = '/', sameSite = 'lax', secure, maxAge = defaultCookieMaxAge, httpOnly = true } = given;
   return {
     domain,

@@ -52,7 +52,7 @@ export function sendReply(req: IncomingMessage, res: ServerResponse, reply: Repl
   // Not `no-referrer`: under it browsers send `Origin: null` with a form of our own.
   res.setHeader('Referrer-Policy', 'same-origin');
   for (const [name, value] of Object.entries(reply.headers ?? {})) res.setHeader(name, value);
-  // A body that nobody reads must not keep the connection: it may never end.
+  // A body that is not read must not keep the connection: it may never end.
   if (hasBody(req) && !req.complete && req.httpVersionMajor < 2) res.setHeader('Connection', 'close');
 
   const [type, text] = contentOf(body);

@@ -7,7 +7,7 @@ import { firstMounted, mountedAdapter, notMounted } from './context.ts';
 import type { MountedAdapter } from './context.ts';
 import { errorBody } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
-import type { Exchange } from './auth-request.ts';
+import type { AuthRequest } from './auth-request.ts';
 import { challengeRedirect, guard } from './guard.ts';
 import type { GuardRules } from './guard.ts';
 import { json } from './reply.ts';
@@ -84,7 +84,7 @@ function readRequirements(options: unknown): Requirements {
   }
   const { adapter, organization, aal, check, ...unknown } = options as Record<string, unknown>;
   const problems = [
-    // Such as a variable that is not set: what was meant to narrow would let everybody pass.
+    // Such as a variable that is not set: what was meant to narrow would let every session pass.
     ...['organization', 'aal', 'check']
       .filter((name) => name in options && Reflect.get(options, name) === undefined)
       .map((name) => `${name} is undefined; leave it out where every session may pass`),
@@ -153,11 +153,11 @@ function shortfallOf(
 }
 
 /** @throws {AuthError} `unauthenticated`, where `onError` takes over what a JSON client is told */
-function challenge(exchange: Exchange): Reply {
-  const { definition } = exchange;
-  if (!exchange.wantsJson) return { ...challengeRedirect(exchange), isNegotiated: true };
+function challenge(request: AuthRequest): Reply {
+  const { definition } = request;
+  if (!request.wantsJson) return { ...challengeRedirect(request), isNegotiated: true };
   const error = new AuthError('unauthenticated');
   if (definition.onError !== undefined) throw error;
-  const body = errorBody(error, exchange.signInUrl(exchange.wayBack));
+  const body = errorBody(error, request.signInUrl(request.wayBack));
   return { ...json(401, body), isNegotiated: true };
 }

@@ -6,10 +6,10 @@ import { AuthError, ConfigurationError } from '../errors.ts';
 import { attach } from './context.ts';
 import type { MountedAdapter } from './context.ts';
 import { refuseCrossSite, refuseUnintended } from './cross-site.ts';
-import type { AdapterDefinition, OwnPath } from './adapter.ts';
+import type { Adapter, OwnPath } from './adapter.ts';
 import { refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
-import { Exchange } from './auth-request.ts';
+import { AuthRequest } from './auth-request.ts';
 import { challengeRedirect, guard } from './guard.ts';
 import { registerRouter } from './express-stack.ts';
 import { comparablePath, isAnsweredLater, mountProblems, ownPathsOf, survey } from './mounts.ts';
@@ -18,7 +18,7 @@ import { sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
 import { mountPath, pathOf, requestTarget } from './request.ts';
 
-export type RouteHandler = (exchange: Exchange) => Reply | Promise<Reply>;
+export type RouteHandler = (request: AuthRequest) => Reply | Promise<Reply>;
 
 export interface AuthRoute extends OwnPath {
   readonly get?: RouteHandler;
@@ -33,10 +33,10 @@ export interface AuthRoute extends OwnPath {
  * The router that both adapters are: a lazy context for every request, the adapter's own routes, the protected paths. A request
  * to anything else costs one path test.
  */
-export function createAuthRouter(parts: Omit<AdapterDefinition, 'ownPaths'>, ownRoutes: readonly AuthRoute[]): Router {
+export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: readonly AuthRoute[]): Router {
   const routes: readonly AuthRoute[] = [...ownRoutes, stylesheetRoute(parts.stylesheetPath)];
   const routeAt = ownPathsOf(routes);
-  const definition: AdapterDefinition = { ...parts, ownPaths: routeAt };
+  const definition: Adapter = { ...parts, ownPaths: routeAt };
   const matches = createPathMatcher(definition.protectedRoutes);
   // As they are written and in no other spelling; on another host they are none of this guard's business.
   const openPaths = new Set(definition.openPages.filter((page) => page.startsWith('/')).map(pathOf));
@@ -71,7 +71,7 @@ type Handle = (req: IncomingMessage, res: ServerResponse, next: Next) => void;
  * An Express router that does one thing. As a layer of the router it would cost every request 2.4 microseconds, a tenth of what
  * Express takes for all the rest, as a router leaves by `setImmediate`; instead of the layers it costs 0.3.
  */
-function routerOf(definition: AdapterDefinition, handle: Handle): Router {
+function routerOf(definition: Adapter, handle: Handle): Router {
   const router: Router & { handle?: Handle } = express.Router();
   const handleLayers = router.handle;
   router.handle = (req, res, next) => {
@@ -90,7 +90,7 @@ function routerOf(definition: AdapterDefinition, handle: Handle): Router {
 }
 
 /** Mounting is checked on the first request under each mount path; what is wrong stays wrong for every request after it. */
-function createMountCheck(definition: AdapterDefinition): (mounted: MountedAdapter) => ConfigurationError | undefined {
+function createMountCheck(definition: Adapter): (mounted: MountedAdapter) => ConfigurationError | undefined {
   let checkedPrefix: string | undefined;
   let misuse: ConfigurationError | undefined;
   let hasWarned = false;
@@ -109,38 +109,38 @@ function createMountCheck(definition: AdapterDefinition): (mounted: MountedAdapt
 }
 
 /** Below a path the host hands on only what is spelled like that path; the matcher would know the other spellings. */
-function warnOfPrefix({ name, emit }: AdapterDefinition): void {
+function warnOfPrefix({ name, emit }: Adapter): void {
   const message = `${name} has protectedRoutes and is mounted under a path, so requests that spell that path in another way, such as //app or /%61pp, never reach it. Mount it at the root, or put requireSession() in front of what serves these pages.`;
   process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_PREFIX' });
   emit({ type: 'configuration_warning', message });
 }
 
 async function serve(mounted: MountedAdapter, route: AuthRoute, next: Next): Promise<void> {
-  const exchange = new Exchange(mounted);
+  const request = new AuthRequest(mounted);
   try {
-    sendReply(exchange.req, exchange.res, await answer(exchange, route));
+    sendReply(request.req, request.res, await answer(request, route));
   } catch (error) {
-    refuse(exchange, error, next, route.isJsonOnly);
+    refuse(request, error, next, route.isJsonOnly);
   }
 }
 
-async function answer(exchange: Exchange, route: AuthRoute): Promise<Reply> {
-  const { req, definition } = exchange;
+async function answer(request: AuthRequest, route: AuthRoute): Promise<Reply> {
+  const { req, definition } = request;
   const { get, post } = route;
   const allow = [...(get ? ['GET', 'HEAD'] : []), ...(post ? ['POST'] : []), 'OPTIONS'];
-  const origin = (): string => exchange.origin;
-  exchange.refuseUnsafeMountPath();
+  const origin = (): string => request.origin;
+  request.refuseUnsafeMountPath();
   if (req.method === 'POST' && post !== undefined) {
     refuseCrossSite(req, origin, definition.trustedOrigins);
-    return await post(exchange);
+    return await post(request);
   }
   if ((req.method === 'GET' || req.method === 'HEAD') && get !== undefined) {
     if (route.hasGetEffects === true) {
-      // A HEAD asks what a GET would do; doing it would burn a code or start a flow that nobody follows.
+      // A HEAD asks what a GET would do; doing it would spend a code or start a flow that is never finished.
       if (req.method === 'HEAD') return { status: 204 };
       refuseUnintended(req, origin, definition.trustedOrigins);
     }
-    return await get(exchange);
+    return await get(request);
   }
   if (req.method === 'OPTIONS') return { status: 204, headers: { Allow: allow.join(', ') } };
   throw new AuthError('method_not_allowed', { allow });
@@ -157,10 +157,10 @@ function isRewritten(path: string, original: string): boolean {
 }
 
 /** `protectedRoutes` are pages: without a session the visitor is sent to sign in, whatever the client. */
-function challengePage(exchange: Exchange): Reply {
-  const { req, definition } = exchange;
+function challengePage(request: AuthRequest): Reply {
+  const { req, definition } = request;
   definition.explain('%s is protected, signed out: to sign-in', pathOf(requestTarget(req)));
-  return challengeRedirect(exchange);
+  return challengeRedirect(request);
 }
 
 function stylesheetRoute(path: string): AuthRoute {

@@ -19,7 +19,7 @@ export interface CoordinatorParts {
   readonly seal: AnswerSeal;
   readonly keyPrefix: string;
   readonly lockTtlMs: number;
-  /** A name for each attempt that nobody else gives. */
+  /** A unique name for each attempt. */
   readonly createToken: () => string;
   /** Resolves after `ms`, rejects when `signal` aborts. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<unknown>;
@@ -32,7 +32,7 @@ const undeliveredTtlMs = 24 * 60 * 60_000;
 /** Requests that were sent with the old cookie arrive this long after the answer was delivered. */
 const deliveredTtlMs = 25_000;
 const endedTtlMs = 10 * 60_000;
-/** Long enough for everybody who waits to look once more. */
+/** Long enough for every waiting process to look once more. */
 const failureTtlMs = 1_000;
 const firstPollMs = 20;
 const steadyPollMs = 100;
@@ -49,7 +49,7 @@ type Claim =
   | { readonly kind: 'failed'; readonly report: string }
   | { readonly kind: 'held'; readonly attempt: string };
 
-/** One holder at a time refreshes, the others wait for its answer; whoever finds the lock expired takes over. */
+/** One holder at a time refreshes, the others wait for its answer; a process that finds the lock expired takes over. */
 export function createCoordinator(parts: CoordinatorParts): SharedCoordinator {
   const { commands, seal, keyPrefix, lockTtlMs, createToken, wait, random } = parts;
 
@@ -79,7 +79,7 @@ export function createCoordinator(parts: CoordinatorParts): SharedCoordinator {
     signal: AbortSignal,
   ): Promise<SettledRefresh> {
     const heartbeat = setInterval(() => {
-      // Nobody waits any longer for a refresh that outlives its budget.
+      // No request waits any longer for a refresh that outlives its budget.
       if (signal.aborted) clearInterval(heartbeat);
       else commands.eval(extendScript, [keys.lock], [attempt, String(lockTtlMs)]).catch(ignore);
     }, lockTtlMs / 3).unref();
@@ -124,7 +124,7 @@ export function createCoordinator(parts: CoordinatorParts): SharedCoordinator {
         const claimed = await claim(keys, attempt, awaited);
         if (claimed.kind === 'answered') {
           const answer = await seal.open(key, claimed.sealed);
-          // Another password, or somebody else writes to these keys: no coordination is possible, and that must be noticed.
+          // Another password, or another program writes to these keys: coordination is impossible, and the operators must hear of it.
           if (answer === undefined) throw new Error('An answer in Redis cannot be opened with this password');
           return answer;
         }

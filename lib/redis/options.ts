@@ -17,7 +17,7 @@ export interface RedisCoordinatorOptions {
   readonly commandTimeoutMs?: number | undefined;
   /**
    * After how many milliseconds the holder of a lock counts as dead; while it lives it renews its lock. Keep it under half of
-   * the adapter's `timeoutMs`, so that somebody who waited has time to take over. Default 2,000.
+   * the adapter's `timeoutMs`, so that a waiting process has time to take over. Default 2,000.
    */
   readonly lockTtlMs?: number | undefined;
 }

@@ -34,7 +34,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return false`;
 
 /**
- * Releases the lock and leaves word for those who waited for this very attempt; whoever comes later tries anew.
+ * Releases the lock and leaves word for those who waited for this very attempt; later callers try anew.
  * KEYS: lock, failure of this attempt. ARGV: attempt, report, its lifetime in milliseconds.
  */
 export const failScript = `
@@ -54,7 +54,7 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[1])`;
 /** KEYS: answer. */
 export const forgetScript = `return redis.call('DEL', KEYS[1])`;
 
-/** Never shortens the life of a tombstone that stands. KEYS: tombstone. ARGV: its lifetime in milliseconds. */
+/** Never shortens the life of a revocation that stands. KEYS: revocation. ARGV: its lifetime in milliseconds. */
 export const entombScript = `
 if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])

@@ -3,7 +3,7 @@ import type { SettledRefresh } from '../session/refresh-coordinator.ts';
 
 /** Answers hold tokens, so they rest in Redis only encrypted and authenticated. */
 export interface AnswerSeal {
-  /** @param ttlMs after which nobody opens the seal any more, even if Redis still has it */
+  /** @param ttlMs after which no process opens the seal any more, even if Redis still has it */
   seal(key: string, answer: SettledRefresh, ttlMs: number): Promise<string>;
   /** `undefined` for what was not sealed for this very `key` with one of the passwords. */
   open(key: string, sealed: string): Promise<SettledRefresh | undefined>;
@@ -14,7 +14,7 @@ export function createAnswerSeal(passwords: readonly [string, ...string[]]): Ans
   return {
     seal: async (key, answer, ttlMs) => {
       // The first letter tells Redis' scripts which answer stands; what counts for us is inside. The key is inside, too, so
-      // that whoever can write to Redis cannot hand one visitor another one's tokens.
+      // that a writer to Redis cannot hand one visitor another one's tokens.
       const sealed = await sealData({ key, answer }, { password: passwords[0], ttl: ttlMs / 1000 });
       return `${answer.kind === 'ended' ? 'e' : 'r'}${sealed}`;
     },

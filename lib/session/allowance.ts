@@ -48,7 +48,7 @@ interface Bucket {
 
 const callsPerMinute = 10;
 const minuteMs = 60_000;
-/** About 200 bytes each. Whoever has more networks than that to send from is not stopped by counting them. */
+/** About 200 bytes each. A sender with more networks than that is not stopped by counting them. */
 const maxNetworks = 10_000;
 
 /** @returns the allowance of one request, by the address of its peer; requests without one share an allowance */

@@ -7,7 +7,7 @@ export type EventBody = AuthEvent extends infer E ? (E extends AuthEvent ? Omit<
 /** Tells the application what happened; a listener that throws or rejects harms nothing. */
 export type Emit = (event: EventBody) => void;
 
-/** Explains a decision to whoever runs with `DEBUG=express-auth-adapters*`. Never pass secrets. */
+/** Explains a decision to those who run with `DEBUG=express-auth-adapters*`. Never pass secrets. */
 export type Explain = (
   format: string,
   ...values: (string | number | boolean | undefined | Readonly<Record<string, unknown>>)[]

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 /**
  * The network that an address counts as in a limit: an IPv4 address by itself, an IPv6 address by its /64, which is the least
  * that one customer gets (RFC 6177) and can roam at will. Every spelling of an address gives one key, and an IPv4 address
- * in IPv6 clothes (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2) the key of the IPv4 address.
+ * written as an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2) the key of the IPv4 address.
  *
  * @param address as `req.ip` or `socket.remoteAddress` has it
  * @returns `undefined` for what is no address: there is nothing to count by then

@@ -29,14 +29,14 @@ export interface SharedCoordinator {
   confirmDelivery?(key: string): Promise<void>;
   /** The session is over; no request gets the answer any more. */
   forget?(key: string): Promise<void>;
-  /** Leaves a tombstone for a signed-out session, for so many milliseconds. */
+  /** Records the revocation of a signed-out session, for so many milliseconds. */
   endSession(sessionId: string, ttlMs: number): Promise<void>;
   isEnded(sessionId: string): Promise<boolean>;
 }
 
 export interface CoordinatedRefresh {
   readonly settled: SettledRefresh;
-  /** True for the caller whose refresh was run here and now, false for everybody who shares its answer. */
+  /** True for the caller whose refresh was run here and now, false for all who share its answer. */
   readonly isNew: boolean;
 }
 
@@ -53,9 +53,9 @@ export interface RefreshCoordinator {
   /** Whether the token's answer is at hand. */
   isSettled(key: string): boolean;
   /** Whether a refresh failed so lately that only a request in need should start the next one. */
-  isResting(key: string): boolean;
+  isCoolingDown(key: string): boolean;
   /**
-   * Gives whoever still holds one of these spent tokens the newest answer, where their own never went out. So a browser that gets no
+   * Gives holders of one of these spent tokens the newest answer, where their own never went out. So a browser that gets no
    * answer for hours is one step from its session, however often that was renewed.
    */
   advance(keys: readonly string[], key: string): void;
@@ -105,7 +105,7 @@ export function createRefreshCoordinator(parts: {
       now,
     });
   const memo = answers(maxMemo, renewedMemoMs);
-  // Apart from the memo: anyone can make up a token that ends, and must not push out an answer that somebody still comes for.
+  // Apart from the memo: anyone can make up a token that ends, and must not push out an answer that a browser still comes for.
   const refused = createBoundedMap<EndedRefresh>({ max: maxMemo, ttlMs: endedMemoMs, now });
   // Until a response has carried the new tokens out, the browser holds nothing but a spent one and will come back with it. Apart
   // from the memo, so that the traffic of others cannot push it out.
@@ -194,7 +194,7 @@ export function createRefreshCoordinator(parts: {
     },
     knows: (key) => settledOf(key) !== undefined || running.has(key),
     isSettled: (key) => settledOf(key) !== undefined,
-    isResting: (key) => resting.has(key),
+    isCoolingDown: (key) => resting.has(key),
     advance(keys, key) {
       const newest = undelivered.get(key);
       if (newest === undefined) return;

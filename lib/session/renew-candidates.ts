@@ -4,7 +4,7 @@ import type { Deadline } from '../core/deadline.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { sessionKey } from './revocations.ts';
-import type { EndedSessions } from './revocations.ts';
+import type { Revocations } from './revocations.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { RefreshCoordinator } from './refresh-coordinator.ts';
 import type { Renew, Renewal, Renewed } from './renewal.ts';
@@ -23,7 +23,7 @@ export interface Resolution {
   readonly later?: Promise<Resolution | undefined>;
 }
 
-export const nobody: Resolution = { session: null, cookies: [] };
+export const signedOut: Resolution = { session: null, cookies: [] };
 
 /** One request's way to its session. */
 export interface Attempt {
@@ -54,7 +54,7 @@ export interface CandidateRenewalParts<Content> {
   readonly source: SessionSource<Content>;
   readonly coordinator: RefreshCoordinator;
   readonly writer: Pick<SessionWriter<Content>, 'write'>;
-  readonly ended: Pick<EndedSessions, 'endingOf'>;
+  readonly ended: Pick<Revocations, 'revocationOf'>;
   readonly renew: Renew<Content>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -90,7 +90,7 @@ export function createRenewAhead<Content>(parts: CandidateRenewalParts<Content>)
     // Whatever else the provider says, the token at hand is still good; its own expiry will ask again.
     const tried = (): Promise<Resolution | undefined> => renewed().catch(() => undefined);
     if (coordinator.isSettled(key)) return (await tried()) ?? alive;
-    return isHeadSent() || coordinator.isResting(key) ? alive : { ...alive, later: tried() };
+    return isHeadSent() || coordinator.isCoolingDown(key) ? alive : { ...alive, later: tried() };
   };
 }
 
@@ -99,7 +99,7 @@ export function createRenewFirst<Content>(parts: CandidateRenewalParts<Content>)
   const renewWithin = createRenewWithin(parts);
 
   function fallbackOf({ candidate, alive }: Renewable<Content>): Resolution | undefined {
-    const isOver = alive === undefined || ended.endingOf(sessionKey(candidate.sessionId)) !== undefined;
+    const isOver = alive === undefined || ended.revocationOf(sessionKey(candidate.sessionId)) !== undefined;
     return isOver ? undefined : { session: alive, cookies: [] };
   }
 
@@ -108,7 +108,7 @@ export function createRenewFirst<Content>(parts: CandidateRenewalParts<Content>)
       // Out of time: what further candidates would cost is too much.
       attempt.deadline.signal.throwIfAborted();
       const { candidate, alive, isVerified } = next;
-      const isResting = coordinator.isResting(refreshKey(source.adapter, candidate));
+      const isResting = coordinator.isCoolingDown(refreshKey(source.adapter, candidate));
       attempt.fallback = fallbackOf(next);
       if (isResting && attempt.fallback !== undefined) return attempt.fallback;
       try {
@@ -116,7 +116,7 @@ export function createRenewFirst<Content>(parts: CandidateRenewalParts<Content>)
         if (renewal.kind === 'renewed') return await resolutionOf(parts, renewal, attempt.cookies);
         // Too late for a new token; that is no outage, so an expired one is not good any more.
         if (renewal.kind === 'skipped')
-          return alive !== undefined && alive.expiresAt > now() ? fallbackOf(next) : nobody;
+          return alive !== undefined && alive.expiresAt > now() ? fallbackOf(next) : signedOut;
         attempt.reason = renewal.reason;
       } catch (error) {
         const fallback = fallbackOf(next);
@@ -160,6 +160,6 @@ async function resolutionOf<Content>(
     session,
     cookies: await writer.write(content, cookies),
     onDelivered: () => keys.forEach((key) => coordinator.confirmDelivery(key)),
-    isCurrent: () => ended.endingOf(key) === undefined,
+    isCurrent: () => ended.revocationOf(key) === undefined,
   };
 }

@@ -3,7 +3,7 @@ import { isRenewalUrgent } from '../tokens/access-token.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { sessionKey } from './revocations.ts';
-import type { Ending } from './revocations.ts';
+import type { Revocation } from './revocations.ts';
 import { causeOf } from './events.ts';
 import type { Emit } from './events.ts';
 import { refreshKey } from './refresh-coordinator.ts';
@@ -56,7 +56,7 @@ export interface RenewalParts<Content> {
   readonly source: SessionSource<Content>;
   readonly coordinator: RefreshCoordinator;
   readonly writer: Pick<SessionWriter<Content>, 'fits'>;
-  readonly endingOf: (sessionId: string | undefined) => Promise<Ending | undefined>;
+  readonly endingOf: (sessionId: string | undefined) => Promise<Revocation | undefined>;
   readonly verify: (stored: StoredSession<Content>) => Promise<Verdict>;
   readonly emit: Emit;
   /** Milliseconds since the epoch. */
@@ -116,7 +116,7 @@ function createHop<Content>(parts: RenewalParts<Content>) {
   /** The newest token of each session that was renewed here lately, by the session. */
   const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
 
-  async function endingOfEither(one: string | undefined, other: string | undefined): Promise<Ending | undefined> {
+  async function endingOfEither(one: string | undefined, other: string | undefined): Promise<Revocation | undefined> {
     return (await endingOf(one)) ?? (one === other ? undefined : await endingOf(other));
   }
 

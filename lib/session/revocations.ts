@@ -5,13 +5,13 @@ import { createBoundedMap } from '../core/bounded-map.ts';
  * How a session ended. The cookie of a `replaced` one is already overwritten by its successor's: clearing it now would take
  * the new session along.
  */
-export type Ending = 'signed_out' | 'replaced';
+export type Revocation = 'signed_out' | 'replaced';
 
 /** A memory of sessions that ended here, kept until nothing of them can still be accepted. */
-export interface EndedSessions {
-  end(sessionId: string, ending: Ending, ttlMs: number): void;
+export interface Revocations {
+  end(sessionId: string, ending: Revocation, ttlMs: number): void;
   /** @param key the session's `sessionKey` */
-  endingOf(key: string | undefined): Ending | undefined;
+  revocationOf(key: string | undefined): Revocation | undefined;
 }
 
 /** Names a session in as many bytes for every session id. */
@@ -23,7 +23,7 @@ export function sessionKey(sessionId: string | undefined): string | undefined {
 
 /** Long enough for every request that was on its way when the visitor signed out. */
 const minTombstoneMs = 25_000;
-/** Supabase lets an access token live for a week; nobody lets one live longer. */
+/** Supabase lets an access token live for a week; no project lets one live longer. */
 const maxTombstoneMs = 8 * 24 * 60 * 60_000;
 const maxTombstones = 100_000;
 
@@ -31,17 +31,17 @@ const maxTombstones = 100_000;
  * How long a signed-out session must be remembered: a refresh that was under way may bring back a token with its whole
  * lifetime before it.
  */
-export function tombstoneMs(tokenLifetimeMs: number): number {
+export function revocationMs(tokenLifetimeMs: number): number {
   return Math.min(Math.max(tokenLifetimeMs, 0) + minTombstoneMs, maxTombstoneMs);
 }
 
-export function createEndedSessions(now: () => number): EndedSessions {
-  const tombstones = createBoundedMap<Ending>({ max: maxTombstones, ttlMs: minTombstoneMs, now });
+export function createRevocations(now: () => number): Revocations {
+  const tombstones = createBoundedMap<Revocation>({ max: maxTombstones, ttlMs: minTombstoneMs, now });
   return {
     end(sessionId, ending, ttlMs) {
       tombstones.set(sessionKey(sessionId), ending, { ttl: ttlMs });
     },
-    endingOf(key) {
+    revocationOf(key) {
       return tombstones.size === 0 || key === undefined ? undefined : tombstones.get(key);
     },
   };

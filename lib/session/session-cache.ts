@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Session } from '../types.ts';
 
 /** Sessions whose cookie was verified before, so that a repeat request costs a look-up instead of cryptography. */
-export interface VerifiedSessions {
+export interface SessionCache {
   /** @param cookie the raw cookie value, compared in full */
   get(cookie: string): VerifiedSession | undefined;
   add(cookie: string, verified: VerifiedSession): void;
@@ -34,7 +34,7 @@ const bytesPerCharacter = 3;
  * @param max the most sessions held, of 8 KB of memory each on average; 0 turns the cache off
  * @param now milliseconds since the epoch
  */
-export function createVerifiedSessions(max: number, now: () => number): VerifiedSessions {
+export function createSessionCache(max: number, now: () => number): SessionCache {
   const maxBytes = Math.max(max * averageBytes, minBytes);
   // Each takes its share at least, so that the bytes bound the number, too; lru-cache's `max` would reserve all of it at once.
   const share = Math.floor(maxBytes / Math.max(max, 1));

@@ -9,12 +9,12 @@ import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { createSessionEnds } from './sign-out.ts';
 import type { SessionEnds } from './sign-out.ts';
-import { createEndedSessions, sessionKey } from './revocations.ts';
-import type { EndedSessions, Ending } from './revocations.ts';
+import { createRevocations, sessionKey } from './revocations.ts';
+import type { Revocations, Revocation } from './revocations.ts';
 import type { Emit } from './events.ts';
 import type { RefreshCoordinator, SharedCoordinator } from './refresh-coordinator.ts';
 import { createRenew } from './renewal.ts';
-import { createRenewAhead, createRenewFirst, nobody } from './renew-candidates.ts';
+import { createRenewAhead, createRenewFirst, signedOut } from './renew-candidates.ts';
 import type { Attempt, Renewable, Resolution } from './renew-candidates.ts';
 import type {
   Candidate,
@@ -26,10 +26,10 @@ import type {
   Verdict,
 } from './source.ts';
 import { createSessionWriter } from './session-writer.ts';
-import type { VerifiedSessions } from './session-cache.ts';
+import type { SessionCache } from './session-cache.ts';
 import { createAllowances } from './allowance.ts';
 import { createRefreshCoordinator } from './refresh-coordinator.ts';
-import { createVerifiedSessions } from './session-cache.ts';
+import { createSessionCache } from './session-cache.ts';
 
 export type { Resolution } from './renew-candidates.ts';
 
@@ -50,8 +50,8 @@ export interface SessionResolverParts<Content> {
   readonly source: SessionSource<Content>;
   readonly coordinator: RefreshCoordinator;
   readonly shared: SharedCoordinator | undefined;
-  readonly ended: EndedSessions;
-  readonly verified: VerifiedSessions;
+  readonly ended: Revocations;
+  readonly verified: SessionCache;
   readonly allowanceOf: (peer: string | undefined) => Allowance;
   readonly emit: Emit;
   /** Milliseconds since the epoch. */
@@ -71,7 +71,7 @@ const maxRejected = 10_000;
 export function createSessionResolver<Content>(parts: SessionResolverParts<Content>): SessionResolver<Content> {
   const { source, coordinator, shared, ended, verified, allowanceOf, emit, now, refreshWindowMs, timeoutMs } = parts;
   const ends = createSessionEnds(parts);
-  const endingOf = (sessionId: string | undefined): Promise<Ending | undefined> => ends.endingOf(sessionId);
+  const endingOf = (sessionId: string | undefined): Promise<Revocation | undefined> => ends.endingOf(sessionId);
   const writer = createSessionWriter(source, emit);
   const verifyNew = (stored: StoredSession<Content>): Promise<Verdict> => verify(stored, 'provider');
   const renew = createRenew({ source, coordinator, writer, endingOf, verify: verifyNew, emit, now });
@@ -153,16 +153,16 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     if (renewed !== undefined) return renewed;
     const { outages, reason, cookies } = attempt;
     if (outages.length > 0) throw outages[0];
-    if (reason === 'replaced' || reason === 'superseded') return nobody;
+    if (reason === 'replaced' || reason === 'superseded') return signedOut;
     reportOnce(read, attempt);
-    return read.isKept === true ? nobody : { session: null, cookies: source.clear(cookies) };
+    return read.isKept === true ? signedOut : { session: null, cookies: source.clear(cookies) };
   }
 
   const resolve: SessionResolver<Content>['resolve'] = async (cookieHeader, isHeadSent, client = {}) => {
-    if (cookieHeader === undefined) return nobody;
+    if (cookieHeader === undefined) return signedOut;
     const cookies = parseCookies(cookieHeader);
     const read = await source.read(cookies);
-    if (read.kind === 'none') return nobody;
+    if (read.kind === 'none') return signedOut;
     const reason = read.kind === 'unreadable' ? read.reason : 'unknown';
     const allowance = allowanceOf(client.ipAddress);
     let attempt: Attempt | undefined;
@@ -188,7 +188,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
       if (cookieHeader === undefined) return undefined;
       const cookie = source.peek(cookieHeader);
       const known = cookie === undefined ? undefined : verified.get(cookie);
-      if (known === undefined || ended.endingOf(known.sessionKey) !== undefined) return undefined;
+      if (known === undefined || ended.revocationOf(known.sessionKey) !== undefined) return undefined;
       if (shared !== undefined && now() - known.checkedAt > sharedRecheckMs) return undefined;
       return known.session;
     },
@@ -219,8 +219,8 @@ export function createSessions<Content>(
     source,
     coordinator: createRefreshCoordinator({ now, emit, timeoutMs, shared }),
     shared,
-    ended: createEndedSessions(now),
-    verified: createVerifiedSessions(maxCachedSessions, now),
+    ended: createRevocations(now),
+    verified: createSessionCache(maxCachedSessions, now),
     allowanceOf: createAllowances(now, emit),
     emit,
     now,

@@ -1,13 +1,13 @@
 import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Allowance } from './allowance.ts';
-import { sessionKey, tombstoneMs } from './revocations.ts';
-import type { EndedSessions, Ending } from './revocations.ts';
+import { sessionKey, revocationMs } from './revocations.ts';
+import type { Revocations, Revocation } from './revocations.ts';
 import type { Emit } from './events.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { RefreshCoordinator, SharedCoordinator } from './refresh-coordinator.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';
-import type { VerifiedSessions } from './session-cache.ts';
+import type { SessionCache } from './session-cache.ts';
 
 /** One of the sessions that a request carried when it signed out, and what is known of it. */
 export interface LeftSession<Content> {
@@ -46,15 +46,15 @@ export interface SessionEnds<Content> {
     peer?: string,
   ): Promise<ReplacedSessions<Content>>;
   /** How the session ended, if it did while its tokens may still be valid. */
-  endingOf(sessionId: string | undefined): Promise<Ending | undefined>;
+  endingOf(sessionId: string | undefined): Promise<Revocation | undefined>;
 }
 
 export interface SessionEndsParts<Content> {
   readonly source: SessionSource<Content>;
   readonly coordinator: Pick<RefreshCoordinator, 'forget'>;
   readonly shared: SharedCoordinator | undefined;
-  readonly ended: EndedSessions;
-  readonly verified: Pick<VerifiedSessions, 'delete'>;
+  readonly ended: Revocations;
+  readonly verified: Pick<SessionCache, 'delete'>;
   readonly allowanceOf: (peer: string | undefined) => Allowance;
   readonly emit: Emit;
 }
@@ -63,8 +63,8 @@ export interface SessionEndsParts<Content> {
 export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): SessionEnds<Content> {
   const { source, coordinator, shared, ended, verified, allowanceOf, emit } = parts;
 
-  async function endingOf(sessionId: string | undefined): Promise<Ending | undefined> {
-    const here = ended.endingOf(sessionKey(sessionId));
+  async function endingOf(sessionId: string | undefined): Promise<Revocation | undefined> {
+    const here = ended.revocationOf(sessionKey(sessionId));
     if (here !== undefined || sessionId === undefined || shared === undefined) return here;
     try {
       return (await shared.isEnded(sessionId)) ? 'signed_out' : undefined;
@@ -76,7 +76,7 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
 
   async function end(
     candidate: Candidate<Content>,
-    ending: Ending,
+    ending: Revocation,
     allowance: Allowance,
   ): Promise<LeftSession<Content>> {
     verified.delete(candidate.cookie);
@@ -90,9 +90,9 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
     return { candidate, verdict, isAuthentic };
   }
 
-  async function entomb({ sessionId, tokenLifetimeMs }: Candidate<Content>, ending: Ending): Promise<void> {
+  async function entomb({ sessionId, tokenLifetimeMs }: Candidate<Content>, ending: Revocation): Promise<void> {
     if (sessionId === undefined) return;
-    const ttlMs = tombstoneMs(tokenLifetimeMs);
+    const ttlMs = revocationMs(tokenLifetimeMs);
     ended.end(sessionId, ending, ttlMs);
     if (ending === 'replaced') return;
     try {
@@ -118,7 +118,7 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
       const sessions: LeftSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, parseCookies(cookieHeader))) {
         if (candidate.sessionId === newSessionId) continue;
-        const hadEnded = ended.endingOf(sessionKey(candidate.sessionId)) !== undefined;
+        const hadEnded = ended.revocationOf(sessionKey(candidate.sessionId)) !== undefined;
         const left = await end(candidate, 'replaced', allowance);
         if (!hadEnded) sessions.push(left);
       }

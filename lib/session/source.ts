@@ -75,7 +75,7 @@ export type RefreshOutcome<Content> =
  */
 export interface SessionSource<Content> {
   readonly adapter: AdapterName;
-  /** Whether only this application can make the cookie; a session from an unsealed one is nobody's word until verified. */
+  /** Whether only this application can make the cookie; a session from an unsealed one is untrusted until verified. */
   readonly isSealed: boolean;
   /**
    * A cheap look at the raw `Cookie` header: the slice that would hold this adapter's session, for the cache of verified

@@ -24,7 +24,7 @@ export interface B2bTestKitOptions {
 
 /** Who is signed in, and how. */
 export interface B2bTestSession {
-  /** Whatever is left out is made up; the `id` from the e-mail address, so that one address is one person. */
+  /** Whatever is left out is made up; the `id` from the email address, so that one address is one person. */
   readonly user?: Partial<B2bUser>;
   readonly organizationId?: string;
   readonly sessionId?: string;
@@ -39,12 +39,12 @@ export interface B2bTestKit {
   /** For `b2bAuth`: `b2bAuth({ ...yourOptions, ...kit.options })`. */
   readonly options: Pick<B2bAuthOptions, 'clientId' | 'apiKey' | 'cookiePassword' | 'cookieName' | 'fetch' | 'now'>;
   /**
-   * Signs an agent in, in place of whoever was signed in there.
+   * Signs an agent in, in place of any session that it had.
    *
    * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } });
    */
   signIn<Agent extends CookieAgent>(agent: Agent, session?: B2bTestSession): Promise<Agent>;
-  /** The `Cookie` header of somebody signed in, for any HTTP client. */
+  /** The `Cookie` header of a signed-in person, for any HTTP client. */
   cookie(session?: B2bTestSession): Promise<string>;
   /**
    * Plays the hosted page.

@@ -24,7 +24,7 @@ export interface BackendTestKitOptions {
 
 /** Who is signed in, and how. */
 export interface BackendTestSession {
-  /** Whatever is left out is made up; the `id` from the e-mail address, so that one address is one person. */
+  /** Whatever is left out is made up; the `id` from the email address, so that one address is one person. */
   readonly user?: Partial<BackendUser>;
   readonly sessionId?: string;
   /** Further claims of the access token, such as `{ aal: 'aal2' }`. */
@@ -37,12 +37,12 @@ export interface BackendTestKit {
   /** For `backendAuth`: `backendAuth({ ...yourOptions, ...kit.options })`. */
   readonly options: Pick<BackendAuthOptions, 'url' | 'anonKey' | 'cookieName' | 'fetch' | 'now'>;
   /**
-   * Signs an agent in, in place of whoever was signed in there.
+   * Signs an agent in, in place of any session that it had.
    *
    * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } });
    */
   signIn<Agent extends CookieAgent>(agent: Agent, session?: BackendTestSession): Promise<Agent>;
-  /** The `Cookie` header of somebody signed in, for any HTTP client. */
+  /** The `Cookie` header of a signed-in person, for any HTTP client. */
   cookie(session?: BackendTestSession): Promise<string>;
   simulate(state: ProviderState): void;
 }

@@ -61,7 +61,7 @@ async function bodyOf(request: Request): Promise<ProviderCall['body']> {
   }
 }
 
-/** An answer rather than a broken connection, which SDKs would try again for seconds; a warning, as nobody looks into a 503. */
+/** An answer rather than a broken connection, which SDKs would try again for seconds; a warning, as a 503 is easily overlooked. */
 const refuse: typeof globalThis.fetch = (input, init) => {
   const { method, url } = new Request(input, init);
   const { origin, pathname } = new URL(url);

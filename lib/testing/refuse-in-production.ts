@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../errors.ts';
 
 /**
- * Whoever holds a testing kit can be anybody. It is asked at every call, so that a kit made before `NODE_ENV` was set is of no
+ * A testing kit can sign in as any user. It is asked at every call, so that a kit made before `NODE_ENV` was set is of no
  * more use than one made after.
  *
  * @throws {ConfigurationError} with `NODE_ENV=production`

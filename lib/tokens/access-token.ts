@@ -16,7 +16,7 @@ export type TokenVerdict =
 /** Seconds by which the provider's clock and ours may differ. */
 export const clockSkew = 5;
 
-/** What a shared secret could forge (HS256) or nobody signed (`none`) is never accepted. */
+/** What a shared secret could forge (HS256) or what is unsigned (`none`) is never accepted. */
 const algorithms = [
   'RS256',
   'RS384',
@@ -91,7 +91,7 @@ async function verifyWithEach(token: string, keys: AsyncIterable<CryptoKey>, now
 
 const malformed: TokenVerdict = { kind: 'invalid', reason: 'claims' };
 
-/** What a good signature does not say (RFC 7519 §4.1); a token without subject or end is nobody's. */
+/** What a good signature does not say (RFC 7519 §4.1); a token without subject or end is malformed. */
 export function judgeClaims(claims: Readonly<Record<string, unknown>>, now: number): TokenVerdict {
   const { sub, exp, nbf, iat } = claims;
   const seconds = Math.floor(now / 1000);

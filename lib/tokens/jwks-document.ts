@@ -30,7 +30,7 @@ export async function fetchJwks(url: URL, fetch: typeof globalThis.fetch, signal
 
 /**
  * Members that are not understood are skipped (RFC 7517 §5). Shared secrets are dropped, as a published secret signs for
- * anybody, and so are private keys.
+ * anyone, and so are private keys.
  */
 function verificationKeys(document: unknown): readonly JWK[] {
   if (!isRecord(document) || !Array.isArray(document['keys'])) throw new Error('The JWKS endpoint answered no key set');

@@ -78,7 +78,7 @@ interface Failure {
 /**
  * The signing keys of one issuer. A known key is never held up by the network: it is served from memory while an aged set
  * is refetched in the background, and for as long as the endpoint is down. An unknown `kid` refetches, one fetch for
- * everybody who waits and none within the cool-down, so that made-up tokens cannot be turned into load on the issuer.
+ * all who wait and none within the cool-down, so that made-up tokens cannot be turned into load on the issuer.
  */
 export function createKeySet(options: KeySetOptions): KeySet {
   const { fetch = globalThis.fetch, now, timeoutMs = 5000, onUnavailable } = options;

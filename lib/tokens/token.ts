@@ -1,6 +1,6 @@
 import { isRecord } from '../core/json.ts';
 
-/** A JWT (RFC 7519), read and not believed. */
+/** A decoded JWT (RFC 7519) whose signature has **not** been checked. */
 export interface Token {
   readonly text: string;
   /** Nothing where it cannot be read; the claims likewise. */

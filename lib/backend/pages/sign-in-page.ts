@@ -8,7 +8,7 @@ import type { SignInView } from './view.ts';
 /** E-mail and password, and a button for each provider. */
 export function signInPage(view: SignInView): Reply {
   const { text, email, error, returnTo } = view;
-  // Whoever can have the mail sent again is not helped by another password.
+  // A visitor who can have the email sent again is not helped by another password.
   const focus = canResend(view) ? undefined : focusOf(email, error);
   const fields = html`${field({ name: 'email', type: 'email', label: text.email, autocomplete: 'username', value: email, error, hasFocus: focus === 'email' })}
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'current-password', error, hasFocus: focus === 'password' })}

@@ -12,7 +12,7 @@ export interface PageView {
 
 /** A failure, placed where it belongs: at a field, or above the form where it concerns all of it. */
 export interface FormError {
-  /** Safe to show to anybody. */
+  /** Safe to show to anyone. */
   readonly message: string;
   readonly field: 'email' | 'password' | 'form';
   /** Seconds until another try makes sense; said in the page's language. */
@@ -37,7 +37,7 @@ interface CredentialsView extends PageView {
   readonly action: string;
   /** Sanitised; travels on as a hidden field and in the link to the other form. */
   readonly returnTo?: string | undefined;
-  /** As it was typed; kept, so that nobody types it twice. There is no such field for the password. */
+  /** As it was typed; kept, so that it need not be typed twice. There is no such field for the password. */
   readonly email?: string | undefined;
   readonly providers: readonly ProviderButton[];
   readonly error?: FormError | undefined;
