@@ -197,11 +197,11 @@ describe('a sign-out while a renewal is under way', () => {
       shared: {
         coordinate: (_key, refresh) => refresh(),
         endSession: () => Promise.resolve(),
-        isEnded: async (sessionId) => asked.push(sessionId) > 2,
+        isEnded: async (sessionId) => asked.push(sessionId) > 3,
       },
     }));
     expect((await visitNow()).session?.user.id).toBe('ada');
-    expect(asked).toEqual([content.sessionId, content.sessionId]);
+    expect(asked).toEqual([content.sessionId, content.sessionId, `replaced:${content.sessionId}`]);
   });
 
   it('wins under the id that the provider renews the session under, too', async () => {

@@ -10,7 +10,7 @@ import {
   tokenLifetimeMs,
   visit,
 } from '../support/memory-sessions.ts';
-import type { MemoryAppSetup, MemoryContent } from '../support/memory-sessions.ts';
+import type { MemoryAppSetup, MemoryContent, Pause } from '../support/memory-sessions.ts';
 import { until } from '../support/until.ts';
 
 const never = new Promise<never>(() => undefined);
@@ -525,6 +525,31 @@ describe('the shared tombstones', () => {
     await resolver.signOut(browser.header());
     expect((await visit(app, browser.header())).session).toBeNull();
     expect(eventTypes()).toContain('coordinator_unavailable');
+  });
+
+  it('keep a new sign-in’s cookie from a refresh that was under way in another process', async () => {
+    const { shared } = sharing();
+    const clock = createClock();
+    const asked = Promise.withResolvers();
+    const answer = Promise.withResolvers();
+    const pause: Pause = async (where) => {
+      if (where !== 'answer') return;
+      asked.resolve(undefined);
+      await answer.promise;
+    };
+    const here = createMemoryApp({ shared, clock, pause });
+    const elsewhere = createMemoryApp({ shared, clock, provider: here.provider });
+    const old = createMemoryBrowser(here.provider.issue('ada')).header();
+    clock.advance(tokenLifetimeMs);
+    const late = visit(here, old);
+    await asked.promise;
+    const next = here.provider.issue('grace');
+    await elsewhere.resolver.replace(old, next.sessionId);
+    answer.resolve(undefined);
+    expect(await late).toEqual({ session: null, cookies: [] });
+    expect(await visit(here, old)).toEqual({ session: null, cookies: [] });
+    expect((await visit(here, createMemoryBrowser(next).header())).session?.user.id).toBe('grace');
+    expect((await visit(elsewhere, createMemoryBrowser(next).header())).session?.user.id).toBe('grace');
   });
 });
 

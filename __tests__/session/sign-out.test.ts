@@ -189,7 +189,7 @@ describe('a session that is replaced', () => {
     const { shared, told } = recording();
     const world = plain({ shared });
     await world.app.resolver.replace(world.browser.header(), 'another session');
-    expect(told).toEqual([]);
+    expect(told).toEqual([[`replaced:${world.sessionId}`, 60_000]]);
     expect(await isSignedIn(world)).toBe(false);
     expect(world.app.events).toEqual([]);
   });

@@ -74,7 +74,16 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
   const endingOf = (sessionId: string | undefined): Promise<Revocation | undefined> => ends.endingOf(sessionId);
   const writer = createSessionWriter(source, emit);
   const verifyNew = (stored: StoredSession<Content>): Promise<Verdict> => verify(stored, 'provider');
-  const renew = createRenew({ source, coordinator, writer, endingOf, verify: verifyNew, emit, now });
+  const endingAfterRefresh: typeof endingOf = (sessionId) => ends.endingAfterRefresh(sessionId);
+  const renew = createRenew({
+    source,
+    coordinator,
+    writer,
+    endingOf: endingAfterRefresh,
+    verify: verifyNew,
+    emit,
+    now,
+  });
   const renewalParts = { source, coordinator, writer, ended, renew, now, refreshWindowMs };
   const renewAhead = createRenewAhead(renewalParts);
   const renewFirst = createRenewFirst(renewalParts);

@@ -47,6 +47,8 @@ export interface SessionEnds<Content> {
   ): Promise<ReplacedSessions<Content>>;
   /** How the session ended, if it did while its tokens may still be valid. */
   endingOf(sessionId: string | undefined): Promise<Revocation | undefined>;
+  /** The same for an answer to a refresh, which must not overwrite the cookie of a sign-in that another process has stored meanwhile. */
+  endingAfterRefresh(sessionId: string | undefined): Promise<Revocation | undefined>;
 }
 
 export interface SessionEndsParts<Content> {
@@ -61,17 +63,23 @@ export interface SessionEndsParts<Content> {
 
 /** Sign-out: what a session leaves behind, so that nothing under way brings it back. */
 export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): SessionEnds<Content> {
-  const { source, coordinator, shared, ended, verified, allowanceOf, emit } = parts;
+  const { source, coordinator, ended, verified, allowanceOf } = parts;
+  const elsewhere = createSharedRevocations(parts.shared, parts.emit);
 
   async function endingOf(sessionId: string | undefined): Promise<Revocation | undefined> {
     const here = ended.revocationOf(sessionKey(sessionId));
-    if (here !== undefined || sessionId === undefined || shared === undefined) return here;
-    try {
-      return (await shared.isEnded(sessionId)) ? 'signed_out' : undefined;
-    } catch {
-      emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
-      return undefined;
-    }
+    if (here !== undefined || sessionId === undefined) return here;
+    return (await elsewhere.has(sessionId)) ? 'signed_out' : undefined;
+  }
+
+  async function endingAfterRefresh(sessionId: string | undefined): Promise<Revocation | undefined> {
+    const [ending, isReplaced] = await Promise.all([
+      endingOf(sessionId),
+      sessionId !== undefined && elsewhere.has(replacedMark(sessionId)),
+    ]);
+    if (ending !== undefined || sessionId === undefined || !isReplaced) return ending;
+    ended.end(sessionId, 'replaced', replacedMarkMs);
+    return 'replaced';
   }
 
   async function end(
@@ -94,16 +102,14 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
     if (sessionId === undefined) return;
     const ttlMs = revocationMs(tokenLifetimeMs);
     ended.end(sessionId, ending, ttlMs);
-    if (ending === 'replaced') return;
-    try {
-      await shared?.endSession(sessionId, ttlMs);
-    } catch {
-      emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
-    }
+    await (ending === 'replaced'
+      ? elsewhere.end(replacedMark(sessionId), replacedMarkMs)
+      : elsewhere.end(sessionId, ttlMs));
   }
 
   return {
     endingOf,
+    endingAfterRefresh,
     async signOut(cookieHeader, peer) {
       const cookies = parseCookies(cookieHeader);
       const allowance = allowanceOf(peer);
@@ -124,6 +130,34 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
       }
       return { sessions, allowance };
     },
+  };
+}
+
+/** Longer than any refresh that was under way when the new session was stored. Requests that come with the old cookie are not asked about. */
+const replacedMarkMs = 60_000;
+
+function replacedMark(sessionId: string): string {
+  return `replaced:${sessionId}`;
+}
+
+interface SharedRevocations {
+  end(name: string, ttlMs: number): Promise<void>;
+  has(name: string): Promise<boolean>;
+}
+
+/** What the processes tell each other; out of reach, each decides for itself. */
+function createSharedRevocations(shared: SharedCoordinator | undefined, emit: Emit): SharedRevocations {
+  async function orElse<Result>(call: Promise<Result> | undefined, fallback: Result): Promise<Result> {
+    try {
+      return (await call) ?? fallback;
+    } catch {
+      emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
+      return fallback;
+    }
+  }
+  return {
+    end: (name, ttlMs) => orElse(shared?.endSession(name, ttlMs), undefined),
+    has: (name) => orElse(shared?.isEnded(name), false),
   };
 }
 
