@@ -8,10 +8,8 @@ import {
   isPrefetch,
   isSubresource,
   mountPath,
-  pathOf,
   prefersJson,
   protocolOf,
-  queryOf,
   requestOrigin,
   requestTarget,
 } from '../../lib/http/request.ts';
@@ -42,17 +40,6 @@ describe('the target', () => {
     expect(requestTarget(request({ url: '/b?c', originalUrl: '/a/b?c' }))).toBe('/a/b?c');
     expect(requestTarget(request({ url: '/b?c' }))).toBe('/b?c');
     expect(requestTarget(request({ url: undefined }))).toBe('/');
-  });
-
-  it.each([
-    ['/a/b', '/a/b', ''],
-    ['/a?b=c?d', '/a', 'b=c%3Fd'],
-    ['/a#b?c', '/a', 'c='],
-    ['?a=b', '', 'a=b'],
-    ['/%2F?a=%26&a=1', '/%2F', 'a=%26&a=1'],
-  ])('%j has a path and a query', (target, path, query) => {
-    expect(pathOf(target)).toBe(path);
-    expect(queryOf(target).toString()).toBe(query);
   });
 });
 

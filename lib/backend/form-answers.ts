@@ -1,3 +1,4 @@
+import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import { readFields } from '../http/body.ts';
 import type { Fields } from '../http/body.ts';
@@ -53,7 +54,7 @@ export function showForm(
   builtIn: () => Reply,
 ): Reply {
   if (ownPage === undefined && !request.wantsJson) return { ...builtIn(), isNegotiated: true };
-  const page = withParameters(ownPage ?? request.localPath(path), returnTo === request.home ? {} : { returnTo });
+  const page = withQuery(ownPage ?? request.localPath(path), returnTo === request.home ? {} : { returnTo });
   return { ...(request.wantsJson ? json(200, { redirectTo: page }) : redirect(302, page)), isNegotiated: true };
 }
 
@@ -82,7 +83,7 @@ export async function answerForm(
     if (request.wantsJson) throw error;
     if (ownPage !== undefined) {
       const state = { error: error.code, ...(returnTo === request.home ? {} : { returnTo }) };
-      return { ...redirect(303, withParameters(ownPage, state)), isNegotiated: true };
+      return { ...redirect(303, withQuery(ownPage, state)), isNegotiated: true };
     }
     const reply = showAgain(
       { status: error.status, returnTo, email: fields.get('email'), error: problemOf(error, views) },
@@ -94,9 +95,4 @@ export async function answerForm(
 
 function problemOf(error: AuthError, { text }: Views): FormState['error'] {
   return error instanceof FormProblem ? { field: error.field, message: text[error.text] } : formErrorOf(error, text);
-}
-
-function withParameters(page: string, parameters: Readonly<Record<string, string>>): string {
-  const query = new URLSearchParams(parameters).toString();
-  return query === '' ? page : `${page}${page.includes('?') ? '&' : '?'}${query}`;
 }

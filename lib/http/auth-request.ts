@@ -6,7 +6,8 @@ import type { Session } from '../types.ts';
 import type { MountedAdapter } from './context.ts';
 import type { Adapter } from './adapter.ts';
 import { isAuthRoute } from './mounts.ts';
-import { isSafeMountPath, prefersJson, queryOf, requestOrigin, requestTarget } from './request.ts';
+import { isSafeMountPath, prefersJson, requestOrigin, requestTarget } from './request.ts';
+import { queryOf, withQuery } from '../core/url.ts';
 import type { HostRequest } from './request.ts';
 
 /** One request to an auth route or a guard, as handlers see it: they read here and return a `Reply`. */
@@ -97,7 +98,7 @@ export class AuthRequest {
     const { signInPage, loginPath } = this.definition;
     const page = signInPage ?? this.localPath(loginPath);
     if (returnTo === this.home) return page;
-    return `${page}${page.includes('?') ? '&' : '?'}returnTo=${encodeURIComponent(returnTo)}`;
+    return withQuery(page, { returnTo });
   }
 
   /** The address that calls to the provider for tokens that were not verified count under. */

@@ -6,7 +6,8 @@ import type { AuthRequest } from './auth-request.ts';
 import { errorPage } from './error-page.ts';
 import { json, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
-import { pathOf, requestTarget } from './request.ts';
+import { pathOf } from '../core/url.ts';
+import { requestTarget } from './request.ts';
 
 export type Next = (error?: unknown) => void;
 

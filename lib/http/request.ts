@@ -1,6 +1,7 @@
 import Negotiator from 'negotiator';
 import type { IncomingMessage } from 'node:http';
 import { sanitizeReturnTo } from '../core/return-to.ts';
+import { pathOf } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import type { ClientFacts } from '../session/source.ts';
 
@@ -16,17 +17,6 @@ type TrustsProxy = (address: string | undefined, hop: number) => boolean;
 /** The request target as the client sent it, whatever routers have stripped since. */
 export function requestTarget(req: HostRequest): string {
   return req.originalUrl ?? req.url ?? '/';
-}
-
-/** The path part of a request target, undecoded. */
-export function pathOf(target: string): string {
-  const end = target.search(/[?#]/);
-  return end === -1 ? target : target.slice(0, end);
-}
-
-export function queryOf(target: string): URLSearchParams {
-  const start = target.indexOf('?');
-  return new URLSearchParams(start === -1 ? '' : target.slice(start + 1));
 }
 
 /** The path under which the router is mounted, without a trailing slash; `''` at the root. */

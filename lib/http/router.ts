@@ -16,7 +16,8 @@ import { comparablePath, isAnsweredLater, mountProblems, ownPathsOf, survey } fr
 import { stylesheet } from './stylesheet.ts';
 import { sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
-import { mountPath, pathOf, requestTarget } from './request.ts';
+import { mountPath, requestTarget } from './request.ts';
+import { pathOf } from '../core/url.ts';
 
 export type RouteHandler = (request: AuthRequest) => Reply | Promise<Reply>;
 

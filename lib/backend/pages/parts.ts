@@ -1,14 +1,12 @@
 import { html, safeHref } from '../../core/html.ts';
+import { withQuery } from '../../core/url.ts';
 import type { Html, HtmlValue } from '../../core/html.ts';
 import { fillIn } from './text.ts';
 import type { FormError, PageView, ProviderButton } from './view.ts';
 
 /** A link to another page of ours, with the way back to where the visitor was going. */
 export function withReturnTo(href: string, returnTo: string | undefined): string {
-  if (returnTo === undefined) return href;
-  const [page = '', ...fragment] = href.split(/(?=#)/);
-  const query = new URLSearchParams({ returnTo }).toString();
-  return `${page}${page.includes('?') ? '&' : '?'}${query}${fragment.join('')}`;
+  return returnTo === undefined ? href : withQuery(href, { returnTo });
 }
 
 /** A form that posts to a route of ours; values that are missing send no field. */

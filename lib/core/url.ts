@@ -1,0 +1,24 @@
+/** The path part of a request target or a root-relative URL, undecoded. */
+export function pathOf(target: string): string {
+  const end = target.search(/[?#]/);
+  return end === -1 ? target : target.slice(0, end);
+}
+
+export function queryOf(target: string): URLSearchParams {
+  const start = target.indexOf('?');
+  return new URLSearchParams(start === -1 ? '' : target.slice(start + 1));
+}
+
+/**
+ * A URL with further query parameters: after those that it has, in front of its fragment (RFC 3986 §3).
+ *
+ * @param url absolute or root-relative
+ */
+export function withQuery(url: string, parameters: Readonly<Record<string, string>>): string {
+  const query = Object.entries(parameters)
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+    .join('&');
+  if (query === '') return url;
+  const [page = '', ...fragment] = url.split(/(?=#)/);
+  return `${page}${page.includes('?') ? '&' : '?'}${query}${fragment.join('')}`;
+}
