@@ -21,7 +21,7 @@ function createDefinition(change: Partial<Adapter> = {}): Adapter {
   return {
     adapter: 'b2b',
     name: 'b2bAuth',
-    resolver: { peek: () => undefined, resolve: () => Promise.resolve(nobody) },
+    resolver: { cachedSession: () => undefined, resolve: () => Promise.resolve(nobody) },
     ownPaths: new Map([['/login', { path: '/login', option: 'loginPath' }]]),
     protectedRoutes: [],
     signInPage: undefined,
@@ -117,24 +117,25 @@ describe('the session of a request', () => {
       resolutions += 1;
       return Promise.resolve({ session, cookies: [cookie] });
     };
-    const { said, headers } = await ask({ resolver: { peek: () => undefined, resolve } }, '', async (exchange) => [
-      await exchange.resolveSession(),
-      await exchange.resolveSession(),
-    ]);
+    const { said, headers } = await ask(
+      { resolver: { cachedSession: () => undefined, resolve } },
+      '',
+      async (exchange) => [await exchange.resolveSession(), await exchange.resolveSession()],
+    );
     expect(said).toEqual([session, session]);
     expect(resolutions).toBe(1);
     expect(headers.getSetCookie()).toEqual(['b2b-session=new; Path=/; HttpOnly; SameSite=Lax']);
   });
 
   it('that is known costs no resolution', async () => {
-    const resolver = { peek: () => session, resolve: () => Promise.reject(new Error('must not be asked')) };
+    const resolver = { cachedSession: () => session, resolve: () => Promise.reject(new Error('must not be asked')) };
     const { said, headers } = await ask({ resolver }, '', (exchange) => exchange.resolveSession());
     expect(said).toEqual(session);
     expect(headers.has('cache-control')).toBe(false);
   });
 
   it('carries Secure where appBaseUrl is https, whatever the request came by', async () => {
-    const resolver = { peek: () => undefined, resolve: () => Promise.resolve({ session, cookies: [cookie] }) };
+    const resolver = { cachedSession: () => undefined, resolve: () => Promise.resolve({ session, cookies: [cookie] }) };
     const linesWith = async (appBaseUrl: string) =>
       (await ask({ resolver, appBaseUrl }, '', (exchange) => exchange.resolveSession())).headers.getSetCookie();
     expect(await linesWith('https://app.example')).toEqual([expect.stringContaining('; Secure')]);
@@ -143,7 +144,10 @@ describe('the session of a request', () => {
 
   it('renewed ahead of time rides along where it is back before the head goes out', async () => {
     const later = Promise.resolve({ session, cookies: [cookie] });
-    const resolver = { peek: () => undefined, resolve: () => Promise.resolve({ session, cookies: [], later }) };
+    const resolver = {
+      cachedSession: () => undefined,
+      resolve: () => Promise.resolve({ session, cookies: [], later }),
+    };
     const { headers } = await ask({ resolver }, '', async (exchange) => {
       await exchange.resolveSession();
       await later;
@@ -157,7 +161,7 @@ describe('the session of a request', () => {
     for (const outcome of [{ session, cookies: [cookie] }, undefined]) {
       const later = Promise.withResolvers<Resolution | undefined>();
       const resolver = {
-        peek: () => undefined,
+        cachedSession: () => undefined,
         resolve: () => Promise.resolve({ session, cookies: [], later: later.promise }),
       };
       const { headers } = await ask({ resolver, emit: (event) => events.push(event) }, '', async (exchange) => {
@@ -173,7 +177,7 @@ describe('the session of a request', () => {
 
   it('whose cookies were lost is told', async () => {
     const events: unknown[] = [];
-    const resolver = { peek: () => undefined, resolve: () => Promise.resolve({ session, cookies: [cookie] }) };
+    const resolver = { cachedSession: () => undefined, resolve: () => Promise.resolve({ session, cookies: [cookie] }) };
     await ask({ resolver, emit: (event) => events.push(event) }, '', (exchange) => {
       exchange.res.flushHeaders();
       return exchange.resolveSession();
@@ -184,7 +188,7 @@ describe('the session of a request', () => {
   it('is told where its cookies arrived, and kept back where they are out of date by then', async () => {
     let delivered = 0;
     const outcome = { session, cookies: [cookie], onDelivered: () => (delivered += 1), isCurrent: () => false };
-    const resolver = { peek: () => undefined, resolve: () => Promise.resolve(outcome) };
+    const resolver = { cachedSession: () => undefined, resolve: () => Promise.resolve(outcome) };
     const { headers } = await ask({ resolver }, '', (exchange) => exchange.resolveSession());
     expect(headers.has('set-cookie')).toBe(false);
     await until(() => delivered === 1);

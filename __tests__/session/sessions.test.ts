@@ -59,7 +59,7 @@ describe('which session counts', () => {
     const header = `memory=${toCookie(content)}; memory=${toCookie(provider.issue('grace'))}`;
     provider.revoke(content.sessionId);
     clock.advance(tokenLifetimeMs);
-    expect(resolver.peek(header)).toBeUndefined();
+    expect(resolver.cachedSession(header)).toBeUndefined();
   });
 
   it('refreshes the next one where the first has ended', async () => {
@@ -123,7 +123,7 @@ describe('a verified session', () => {
       await visit(app, header);
       return (atMs: number) => {
         clock.advance(atMs);
-        return app.resolver.peek(header) !== undefined;
+        return app.resolver.cachedSession(header) !== undefined;
       };
     };
     const isKnownBriefly = await visitFor(1_000);
@@ -138,15 +138,15 @@ describe('a verified session', () => {
     for (const user of ['grace', 'joan', 'mary']) {
       await visit(app, `memory=rubbish; memory=${toCookie(provider.issue(user))}`);
     }
-    expect(resolver.peek(browser.header())?.user.id).toBe('ada');
+    expect(resolver.cachedSession(browser.header())?.user.id).toBe('ada');
   });
 
   it('needs no second look where no other process can end it', async () => {
     const { app, resolver, clock, browser } = setUp();
     await visit(app, browser.header());
     clock.advance(tokenLifetimeMs - 10_001);
-    expect(resolver.peek(browser.header())).toBeDefined();
-    expect(resolver.peek(undefined)).toBeUndefined();
+    expect(resolver.cachedSession(browser.header())).toBeDefined();
+    expect(resolver.cachedSession(undefined)).toBeUndefined();
   });
 });
 
@@ -508,9 +508,9 @@ describe('the shared tombstones', () => {
     expect((await visit(one, browser.header())).session?.user.id).toBe('ada');
     await two.resolver.signOut(browser.header());
     clock.advance(5_000);
-    expect(one.resolver.peek(browser.header())).toBeDefined();
+    expect(one.resolver.cachedSession(browser.header())).toBeDefined();
     clock.advance(1);
-    expect(one.resolver.peek(browser.header())).toBeUndefined();
+    expect(one.resolver.cachedSession(browser.header())).toBeUndefined();
     expect((await visit(one, browser.header())).session).toBeNull();
     clock.advance(tokenLifetimeMs);
     expect((await visit(one, browser.header())).session).toBeNull();

@@ -86,9 +86,9 @@ describe('signing out', () => {
     const elsewhere = createMemoryBrowser();
     elsewhere.receive((await later)!);
     await visit(world.app, elsewhere.header());
-    expect(world.app.resolver.peek(elsewhere.header())).toBeDefined();
+    expect(world.app.resolver.cachedSession(elsewhere.header())).toBeDefined();
     await world.app.resolver.signOut(world.browser.header());
-    expect(world.app.resolver.peek(elsewhere.header())).toBeUndefined();
+    expect(world.app.resolver.cachedSession(elsewhere.header())).toBeUndefined();
     expect(await isSignedIn({ ...world, browser: elsewhere })).toBe(false);
   });
 
@@ -105,9 +105,9 @@ describe('signing out', () => {
       },
     }));
     expect(await isSignedIn(world)).toBe(true);
-    expect(world.app.resolver.peek(world.browser.header())).toBeDefined();
+    expect(world.app.resolver.cachedSession(world.browser.header())).toBeDefined();
     await world.app.resolver.signOut(world.browser.header());
-    expect(world.app.resolver.peek(world.browser.header())).toBeUndefined();
+    expect(world.app.resolver.cachedSession(world.browser.header())).toBeUndefined();
     expect([told, asked]).toEqual([[], []]);
   });
 

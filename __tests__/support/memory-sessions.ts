@@ -96,7 +96,7 @@ export function createMemorySource(
   return {
     adapter: 'b2b',
     isSealed: true,
-    peek: createCookieFinder(cookieName),
+    findCookie: createCookieFinder(cookieName),
     async read(cookies) {
       const values = cookies.get(cookieName) ?? [];
       if (values.length === 0) return { kind: 'none' };
@@ -196,6 +196,6 @@ export async function visit(
   header: string | undefined,
   isHeadSent: () => boolean = () => false,
 ): Promise<Resolution> {
-  const known = resolver.peek(header);
+  const known = resolver.cachedSession(header);
   return known === undefined ? resolver.resolve(header, isHeadSent) : { session: known, cookies: [] };
 }

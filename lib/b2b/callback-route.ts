@@ -183,7 +183,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
 
   /** A sign-out that ran at the same time wins, and so does one since a code was exchanged that now comes again. */
   async function refuseSignedOut({ state }: Flow, sessionId: string | undefined): Promise<void> {
-    if (flows.isCancelled(state) || (await resolver.endingOf(sessionId)) === 'signed_out') {
+    if (flows.isCancelled(state) || (await resolver.revocationOf(sessionId)) === 'signed_out') {
       throw new AuthError('invalid_state');
     }
   }

@@ -66,7 +66,7 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
   return {
     adapter: 'b2b',
     isSealed: true,
-    peek: createChunksFinder(cookieName),
+    findCookie: createChunksFinder(cookieName),
     read: (cookies) => readSealed(cookies, cookieName, seal),
     verify,
     async refresh(content, signal, client) {

@@ -85,7 +85,7 @@ export interface StoredCookies {
 export interface SessionCookie {
   readonly name: string;
   /** The raw value in the header, chunks joined, without decoding. */
-  peek(cookieHeader: string): string | undefined;
+  findCookie(cookieHeader: string): string | undefined;
   isPresent(cookies: RequestCookies): boolean;
   read(cookies: RequestCookies): StoredCookies;
   write(content: StoredContent, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
@@ -110,7 +110,7 @@ export function createSessionCookie(
 
   return {
     name,
-    peek: createChunksFinder(name),
+    findCookie: createChunksFinder(name),
     isPresent: (cookies) => chunkNames(cookies, name).length > 0,
     read(cookies) {
       const contents = new Map<string, StoredContent>();

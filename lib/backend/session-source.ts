@@ -43,7 +43,7 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
   return {
     adapter: 'backend',
     isSealed: false,
-    peek: (cookieHeader) => cookie.peek(cookieHeader),
+    findCookie: (cookieHeader) => cookie.findCookie(cookieHeader),
     read(cookies) {
       if (!cookie.isPresent(cookies)) return { kind: 'none' };
       const { sessions, isComplete, reason } = cookie.read(cookies);

@@ -91,7 +91,7 @@ export function createSignIn(parts: SignInParts): SignIn {
     async storeSession(request, { content }, further = []) {
       const { sessionId } = source.toStored(content);
       // A sign-out that ran at the same time wins.
-      if ((await resolver.endingOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
+      if ((await resolver.revocationOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
       const writes = await writer.write(content, request.cookies);
       const replaced = await resolver.replace(request.req.headers.cookie, sessionId, request.peer);
       for (const left of replaced.sessions) void endReplaced(left, replaced.allowance);

@@ -27,7 +27,7 @@ export interface Adapter {
   readonly adapter: AdapterName;
   /** The factory's name, for messages. */
   readonly name: 'b2bAuth' | 'backendAuth';
-  readonly resolver: Pick<SessionResolver<unknown>, 'peek' | 'resolve'>;
+  readonly resolver: Pick<SessionResolver<unknown>, 'cachedSession' | 'resolve'>;
   /** By the path as Express compares it. */
   readonly ownPaths: ReadonlyMap<string, OwnPath>;
   readonly protectedRoutes: readonly string[];

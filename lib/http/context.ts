@@ -51,9 +51,9 @@ export class MountedAdapter {
   }
 
   /** The session, if it is known or costs no more than a look-up. */
-  peek(): Session | undefined {
+  cachedSession(): Session | undefined {
     if (this.#resolution !== undefined) return this.#session;
-    return (this.#session ??= this.definition.resolver.peek(this.req.headers.cookie));
+    return (this.#session ??= this.definition.resolver.cachedSession(this.req.headers.cookie));
   }
 
   /** @throws {AuthError} when the provider is needed and out of reach */
@@ -71,7 +71,7 @@ export class MountedAdapter {
   }
 
   async #resolve(): Promise<Session | null> {
-    const known = this.peek();
+    const known = this.cachedSession();
     if (known !== undefined) return known;
     const { resolver } = this.definition;
     const resolution = await resolver.resolve(
@@ -191,7 +191,7 @@ export function currentSession<A extends AdapterName>(req: IncomingMessage, adap
 export function currentSession(req: IncomingMessage, adapter?: AdapterName): Session {
   let guarded = firstMounted(req);
   while (guarded !== undefined && !(guarded.isGuarded && isAskedFor(guarded, adapter))) guarded = guarded.following;
-  const session = guarded?.peek();
+  const session = guarded?.cachedSession();
   if (session === undefined) {
     throw new ConfigurationError('currentSession', [
       'no guard has let this request pass; put requireSession() or protectedRoutes in front of the handler, or use await getSession(req)',

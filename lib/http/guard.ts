@@ -17,7 +17,7 @@ export interface GuardRules {
 
 /** The one guard: behind `protectedRoutes` and behind `requireSession`. */
 export function guard(mounted: MountedAdapter, rules: GuardRules, next: Next): void {
-  const known = mounted.peek();
+  const known = mounted.cachedSession();
   // Fast path: cached session, no further requirement.
   if (known !== undefined && rules.allows === undefined) {
     admit(mounted);

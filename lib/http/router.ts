@@ -149,7 +149,7 @@ async function answer(request: AuthRequest, route: AuthRoute): Promise<Reply> {
 
 /** Another adapter's own route below a broad pattern: signing in stays possible, even during an outage of this one's provider. */
 function isLeftToOther(mounted: MountedAdapter, path: string): boolean {
-  return mounted.peek() === undefined && isAnsweredLater(mounted, path);
+  return mounted.cachedSession() === undefined && isAnsweredLater(mounted, path);
 }
 
 /** Express writes `/` for what is left of `/app` below `/app`. */

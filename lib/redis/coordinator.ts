@@ -7,7 +7,7 @@ import type { AnswerSeal } from './seal.ts';
 import {
   claimScript,
   deliverScript,
-  entombScript,
+  revokeScript,
   extendScript,
   failScript,
   forgetScript,
@@ -142,14 +142,14 @@ export function createCoordinator(parts: CoordinatorParts): SharedCoordinator {
       await commands.eval(forgetScript, [keysOf(key).answer], []);
     },
     async endSession(sessionId, ttlMs) {
-      await commands.eval(entombScript, [tombstoneOf(sessionId)], [String(Math.ceil(ttlMs))]);
+      await commands.eval(revokeScript, [revocationKey(sessionId)], [String(Math.ceil(ttlMs))]);
     },
     async isEnded(sessionId) {
-      return isPresent(await commands.get(tombstoneOf(sessionId)));
+      return isPresent(await commands.get(revocationKey(sessionId)));
     },
   };
 
-  function tombstoneOf(sessionId: string): string {
+  function revocationKey(sessionId: string): string {
     return `${keyPrefix}:{${hash(sessionId)}}:ended`;
   }
 }

@@ -55,7 +55,7 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[1])`;
 export const forgetScript = `return redis.call('DEL', KEYS[1])`;
 
 /** Never shortens the life of a revocation that stands. KEYS: revocation. ARGV: its lifetime in milliseconds. */
-export const entombScript = `
+export const revokeScript = `
 if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
 return 1`;

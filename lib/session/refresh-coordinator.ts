@@ -75,8 +75,8 @@ const renewedMemoMs = 25_000;
 /** A spent token stays spent; remembering it spares the provider a call per request of a client that keeps its cookie. */
 const endedMemoMs = 10 * 60_000;
 const undeliveredMs = 24 * 60 * 60_000;
-const defaultRestSeconds = 5;
-const maxRestSeconds = 60;
+const defaultCoolDownSeconds = 5;
+const maxCoolDownSeconds = 60;
 const maxMemo = 20_000;
 const maxUndelivered = 10_000;
 /** Bytes of all answers in a memory. */
@@ -110,7 +110,7 @@ export function createRefreshCoordinator(parts: {
   // Until a response has carried the new tokens out, the browser holds nothing but a spent one and will come back with it. Apart
   // from the memo, so that the traffic of others cannot push it out.
   const undelivered = answers(maxUndelivered, undeliveredMs);
-  const resting = createBoundedMap<true>({ max: maxMemo, ttlMs: defaultRestSeconds * 1000, now });
+  const coolingDown = createBoundedMap<true>({ max: maxMemo, ttlMs: defaultCoolDownSeconds * 1000, now });
 
   function settledOf(key: string): SettledRefresh | undefined {
     return undelivered.get(key) ?? memo.get(key) ?? refused.get(key);
@@ -118,7 +118,7 @@ export function createRefreshCoordinator(parts: {
 
   /** What counts from now on: an answer that came late beats the refusal of a second try with the token that it spent. */
   function keep(key: string, settled: SettledRefresh): SettledRefresh {
-    resting.delete(key);
+    coolingDown.delete(key);
     if (settled.kind === 'renewed') {
       undelivered.set(key, settled);
       return settled;
@@ -155,7 +155,7 @@ export function createRefreshCoordinator(parts: {
   ): Promise<CoordinatedRefresh> {
     let isReported = false;
     const report = (error: AuthError): void => {
-      resting.set(key, true, { ttl: restMs(error) });
+      coolingDown.set(key, true, { ttl: coolDownMs(error) });
       if (!isReported) emit({ type: 'refresh_failed', ...causeOf(error) });
       isReported = true;
     };
@@ -194,7 +194,7 @@ export function createRefreshCoordinator(parts: {
     },
     knows: (key) => settledOf(key) !== undefined || running.has(key),
     isSettled: (key) => settledOf(key) !== undefined,
-    isCoolingDown: (key) => resting.has(key),
+    isCoolingDown: (key) => coolingDown.has(key),
     advance(keys, key) {
       const newest = undelivered.get(key);
       if (newest === undefined) return;
@@ -216,8 +216,8 @@ export function createRefreshCoordinator(parts: {
   };
 }
 
-function restMs({ retryAfter = defaultRestSeconds }: AuthError): number {
-  return Math.min(Math.max(retryAfter, 1), maxRestSeconds) * 1000;
+function coolDownMs({ retryAfter = defaultCoolDownSeconds }: AuthError): number {
+  return Math.min(Math.max(retryAfter, 1), maxCoolDownSeconds) * 1000;
 }
 
 function outOfTime(cause?: unknown): AuthError {

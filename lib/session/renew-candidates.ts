@@ -108,9 +108,9 @@ export function createRenewFirst<Content>(parts: CandidateRenewalParts<Content>)
       // Out of time: what further candidates would cost is too much.
       attempt.deadline.signal.throwIfAborted();
       const { candidate, alive, isVerified } = next;
-      const isResting = coordinator.isCoolingDown(refreshKey(source.adapter, candidate));
+      const isCoolingDown = coordinator.isCoolingDown(refreshKey(source.adapter, candidate));
       attempt.fallback = fallbackOf(next);
-      if (isResting && attempt.fallback !== undefined) return attempt.fallback;
+      if (isCoolingDown && attempt.fallback !== undefined) return attempt.fallback;
       try {
         const renewal = await renewWithin(candidate, isVerified, attempt);
         if (renewal.kind === 'renewed') return await resolutionOf(parts, renewal, attempt.cookies);

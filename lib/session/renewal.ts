@@ -56,7 +56,7 @@ export interface RenewalParts<Content> {
   readonly source: SessionSource<Content>;
   readonly coordinator: RefreshCoordinator;
   readonly writer: Pick<SessionWriter<Content>, 'fits'>;
-  readonly endingOf: (sessionId: string | undefined) => Promise<Revocation | undefined>;
+  readonly revocationOf: (sessionId: string | undefined) => Promise<Revocation | undefined>;
   readonly verify: (stored: StoredSession<Content>) => Promise<Verdict>;
   readonly emit: Emit;
   /** Milliseconds since the epoch. */
@@ -111,13 +111,16 @@ export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Conten
 
 /** Takes one answer: the session it holds, or where to go on. */
 function createHop<Content>(parts: RenewalParts<Content>) {
-  const { source, coordinator, writer, endingOf, verify, emit, now } = parts;
+  const { source, coordinator, writer, revocationOf, verify, emit, now } = parts;
   const refresh = createRefresh(source, now);
   /** The newest token of each session that was renewed here lately, by the session. */
   const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
 
-  async function endingOfEither(one: string | undefined, other: string | undefined): Promise<Revocation | undefined> {
-    return (await endingOf(one)) ?? (one === other ? undefined : await endingOf(other));
+  async function revocationOfEither(
+    one: string | undefined,
+    other: string | undefined,
+  ): Promise<Revocation | undefined> {
+    return (await revocationOf(one)) ?? (one === other ? undefined : await revocationOf(other));
   }
 
   return async function hop({ first, current, keys, client }: HopFrom<Content>): Promise<Hop<Content>> {
@@ -135,7 +138,7 @@ function createHop<Content>(parts: RenewalParts<Content>) {
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
     if (isNew) coordinator.advance(keys, key);
-    const ending = await endingOfEither(first.sessionId, next.sessionId);
+    const ending = await revocationOfEither(first.sessionId, next.sessionId);
     if (ending !== undefined) {
       keys.forEach((spent) => coordinator.forget(spent));
       return { kind: 'ended', reason: ending };

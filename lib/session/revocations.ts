@@ -22,27 +22,27 @@ export function sessionKey(sessionId: string | undefined): string | undefined {
 }
 
 /** Long enough for every request that was on its way when the visitor signed out. */
-const minTombstoneMs = 25_000;
+const minRevocationMs = 25_000;
 /** Supabase lets an access token live for a week; no project lets one live longer. */
-const maxTombstoneMs = 8 * 24 * 60 * 60_000;
-const maxTombstones = 100_000;
+const maxRevocationMs = 8 * 24 * 60 * 60_000;
+const maxRevocations = 100_000;
 
 /**
  * How long a signed-out session must be remembered: a refresh that was under way may bring back a token with its whole
  * lifetime before it.
  */
 export function revocationMs(tokenLifetimeMs: number): number {
-  return Math.min(Math.max(tokenLifetimeMs, 0) + minTombstoneMs, maxTombstoneMs);
+  return Math.min(Math.max(tokenLifetimeMs, 0) + minRevocationMs, maxRevocationMs);
 }
 
 export function createRevocations(now: () => number): Revocations {
-  const tombstones = createBoundedMap<Revocation>({ max: maxTombstones, ttlMs: minTombstoneMs, now });
+  const revocations = createBoundedMap<Revocation>({ max: maxRevocations, ttlMs: minRevocationMs, now });
   return {
     end(sessionId, ending, ttlMs) {
-      tombstones.set(sessionKey(sessionId), ending, { ttl: ttlMs });
+      revocations.set(sessionKey(sessionId), ending, { ttl: ttlMs });
     },
     revocationOf(key) {
-      return tombstones.size === 0 || key === undefined ? undefined : tombstones.get(key);
+      return revocations.size === 0 || key === undefined ? undefined : revocations.get(key);
     },
   };
 }

@@ -15,7 +15,7 @@ export interface VerifiedSession {
   readonly sessionKey: string | undefined;
   /** Milliseconds since the epoch; not after the token's own expiry. */
   readonly validUntil: number;
-  /** When the shared tombstones were asked, in milliseconds since the epoch. */
+  /** When the shared revocations were asked, in milliseconds since the epoch. */
   readonly checkedAt: number;
 }
 

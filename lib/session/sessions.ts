@@ -35,7 +35,7 @@ export type { Resolution } from './renew-candidates.ts';
 
 export interface SessionResolver<Content> extends SessionEnds<Content> {
   /** The session of a cookie that was verified before; `undefined` when it takes more than a look-up to tell. */
-  peek(cookieHeader: string | undefined): Session | undefined;
+  cachedSession(cookieHeader: string | undefined): Session | undefined;
   /**
    * Verify, else refresh, else end.
    *
@@ -62,7 +62,7 @@ export interface SessionResolverParts<Content> {
   readonly timeoutMs: number;
 }
 
-/** How long a verified session is taken for alive before the shared tombstones are asked again. */
+/** How long a verified session is taken for alive before the shared revocations are asked again. */
 const sharedRecheckMs = 5_000;
 /** How long a rejected cookie is not reported again. */
 const rejectedMs = 10 * 60_000;
@@ -71,15 +71,15 @@ const maxRejected = 10_000;
 export function createSessionResolver<Content>(parts: SessionResolverParts<Content>): SessionResolver<Content> {
   const { source, coordinator, shared, ended, verified, allowanceOf, emit, now, refreshWindowMs, timeoutMs } = parts;
   const ends = createSessionEnds(parts);
-  const endingOf = (sessionId: string | undefined): Promise<Revocation | undefined> => ends.endingOf(sessionId);
+  const revocationOf = (sessionId: string | undefined): Promise<Revocation | undefined> => ends.revocationOf(sessionId);
   const writer = createSessionWriter(source, emit);
   const verifyNew = (stored: StoredSession<Content>): Promise<Verdict> => verify(stored, 'provider');
-  const endingAfterRefresh: typeof endingOf = (sessionId) => ends.endingAfterRefresh(sessionId);
+  const revocationAfterRefresh: typeof revocationOf = (sessionId) => ends.revocationAfterRefresh(sessionId);
   const renew = createRenew({
     source,
     coordinator,
     writer,
-    endingOf: endingAfterRefresh,
+    revocationOf: revocationAfterRefresh,
     verify: verifyNew,
     emit,
     now,
@@ -97,13 +97,13 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     return verdict;
   }
 
-  function remember(
+  function cacheSession(
     cookieHeader: string,
     { cookie, sessionId }: Candidate<Content>,
     { session, validUntil = session.expiresAt }: Extract<Verdict, { kind: 'live' }>,
   ): void {
     // Only what the cheap look will find again; a duplicate further back would take a place for nothing.
-    if (source.peek(cookieHeader) !== cookie) return;
+    if (source.findCookie(cookieHeader) !== cookie) return;
     const until = Math.min(validUntil, session.expiresAt, renewalDueAt(session.claims, windowMs));
     verified.add(cookie, { session, sessionKey: sessionKey(sessionId), validUntil: until, checkedAt: now() });
   }
@@ -116,7 +116,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     const renewable: Renewable<Content>[] = [];
     const unverified: Renewable<Content>[] = [];
     for (const candidate of candidates) {
-      const ending = await endingOf(candidate.sessionId);
+      const ending = await revocationOf(candidate.sessionId);
       if (ending !== undefined) {
         attempt.reason = ending;
         continue;
@@ -129,7 +129,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
             renewable.push({ candidate, alive: session, isVerified: true });
             continue;
           }
-          remember(attempt.cookieHeader, candidate, verdict);
+          cacheSession(attempt.cookieHeader, candidate, verdict);
           return await renewAhead(candidate, session, attempt);
         }
         if (verdict.kind === 'invalid') attempt.reason = verdict.reason;
@@ -147,7 +147,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
   /** A client that keeps a dead cookie is news once, not with every request. */
   function reportOnce(read: Exclude<ReadOutcome<Content>, { kind: 'none' }>, { cookieHeader, reason }: Attempt): void {
     const cookies = read.kind === 'stored' ? read.candidates.map(({ cookie }) => cookie) : [];
-    const rest = cookies.length === 0 ? [source.peek(cookieHeader) ?? cookieHeader] : cookies;
+    const rest = cookies.length === 0 ? [source.findCookie(cookieHeader) ?? cookieHeader] : cookies;
     const key = createHash('sha256')
       .update([reason, ...rest].join('\n'))
       .digest('base64url');
@@ -155,7 +155,10 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     rejected.set(key, true);
   }
 
-  async function judge(read: Exclude<ReadOutcome<Content>, { kind: 'none' }>, attempt: Attempt): Promise<Resolution> {
+  async function resolveCandidates(
+    read: Exclude<ReadOutcome<Content>, { kind: 'none' }>,
+    attempt: Attempt,
+  ): Promise<Resolution> {
     const found = await verifyEach(read.kind === 'stored' ? read.candidates : [], attempt);
     if ('session' in found) return found;
     const renewed = await renewFirst(found, attempt);
@@ -179,7 +182,7 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
       return await raceDeadline(
         (deadline) => {
           attempt = { cookieHeader, cookies, isHeadSent, client, allowance, deadline, outages: [], reason };
-          return judge(read, attempt);
+          return resolveCandidates(read, attempt);
         },
         timeoutMs,
         outOfTime,
@@ -193,9 +196,9 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
   return {
     ...ends,
     resolve,
-    peek(cookieHeader) {
+    cachedSession(cookieHeader) {
       if (cookieHeader === undefined) return undefined;
-      const cookie = source.peek(cookieHeader);
+      const cookie = source.findCookie(cookieHeader);
       const known = cookie === undefined ? undefined : verified.get(cookie);
       if (known === undefined || ended.revocationOf(known.sessionKey) !== undefined) return undefined;
       if (shared !== undefined && now() - known.checkedAt > sharedRecheckMs) return undefined;

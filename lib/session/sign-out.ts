@@ -46,9 +46,9 @@ export interface SessionEnds<Content> {
     peer?: string,
   ): Promise<ReplacedSessions<Content>>;
   /** How the session ended, if it did while its tokens may still be valid. */
-  endingOf(sessionId: string | undefined): Promise<Revocation | undefined>;
+  revocationOf(sessionId: string | undefined): Promise<Revocation | undefined>;
   /** The same for an answer to a refresh, which must not overwrite the cookie of a sign-in that another process has stored meanwhile. */
-  endingAfterRefresh(sessionId: string | undefined): Promise<Revocation | undefined>;
+  revocationAfterRefresh(sessionId: string | undefined): Promise<Revocation | undefined>;
 }
 
 export interface SessionEndsParts<Content> {
@@ -66,15 +66,15 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
   const { source, coordinator, ended, verified, allowanceOf } = parts;
   const elsewhere = createSharedRevocations(parts.shared, parts.emit);
 
-  async function endingOf(sessionId: string | undefined): Promise<Revocation | undefined> {
+  async function revocationOf(sessionId: string | undefined): Promise<Revocation | undefined> {
     const here = ended.revocationOf(sessionKey(sessionId));
     if (here !== undefined || sessionId === undefined) return here;
     return (await elsewhere.has(sessionId)) ? 'signed_out' : undefined;
   }
 
-  async function endingAfterRefresh(sessionId: string | undefined): Promise<Revocation | undefined> {
+  async function revocationAfterRefresh(sessionId: string | undefined): Promise<Revocation | undefined> {
     const [ending, isReplaced] = await Promise.all([
-      endingOf(sessionId),
+      revocationOf(sessionId),
       sessionId !== undefined && elsewhere.has(replacedMark(sessionId)),
     ]);
     if (ending !== undefined || sessionId === undefined || !isReplaced) return ending;
@@ -89,16 +89,16 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
   ): Promise<LeftSession<Content>> {
     verified.delete(candidate.cookie);
     // A seal proves itself, without waiting for the signing keys.
-    const verdict = source.isSealed ? undefined : await judge(source, candidate, allowance);
-    // An unsealed cookie can name anyone's session: only a token that the provider signed may leave a tombstone.
+    const verdict = source.isSealed ? undefined : await tryVerify(source, candidate, allowance);
+    // An unsealed cookie can name anyone's session: only a token that the provider signed may leave a revocation.
     const isAuthentic = source.isSealed || verdict?.kind === 'live' || verdict?.kind === 'expired';
-    if (isAuthentic) await entomb(candidate, ending);
-    // Last: an answer that comes before the tombstone is kept, one that comes after it meets it.
+    if (isAuthentic) await revoke(candidate, ending);
+    // Last: an answer that comes before the revocation is kept, one that comes after it meets it.
     coordinator.forget(refreshKey(source.adapter, candidate));
     return { candidate, verdict, isAuthentic };
   }
 
-  async function entomb({ sessionId, tokenLifetimeMs }: Candidate<Content>, ending: Revocation): Promise<void> {
+  async function revoke({ sessionId, tokenLifetimeMs }: Candidate<Content>, ending: Revocation): Promise<void> {
     if (sessionId === undefined) return;
     const ttlMs = revocationMs(tokenLifetimeMs);
     ended.end(sessionId, ending, ttlMs);
@@ -108,8 +108,8 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
   }
 
   return {
-    endingOf,
-    endingAfterRefresh,
+    revocationOf,
+    revocationAfterRefresh,
     async signOut(cookieHeader, peer) {
       const cookies = parseCookies(cookieHeader);
       const allowance = allowanceOf(peer);
@@ -170,7 +170,7 @@ async function candidatesIn<Content>(
 }
 
 /** @returns `undefined` where nothing could judge it */
-async function judge<Content>(
+async function tryVerify<Content>(
   source: SessionSource<Content>,
   { content, token }: Candidate<Content>,
   allowance: Allowance,

@@ -8,7 +8,7 @@ import type { Allowance } from './allowance.ts';
 export interface StoredSession<Content> {
   readonly content: Content;
   readonly refreshToken: string;
-  /** The provider's session id, read from the token without trust: good for tombstones, never for access. */
+  /** The provider's session id, read from the token without trust: good for revocations, never for access. */
   readonly sessionId: string | undefined;
   /** How long the provider makes its access tokens live (`exp - iat`), in milliseconds. */
   readonly tokenLifetimeMs: number;
@@ -81,7 +81,7 @@ export interface SessionSource<Content> {
    * A cheap look at the raw `Cookie` header: the slice that would hold this adapter's session, for the cache of verified
    * sessions. `undefined` when there is none or when only a full parse can tell.
    */
-  peek(cookieHeader: string): string | undefined;
+  findCookie(cookieHeader: string): string | undefined;
   /** Opens the session, trying every candidate among duplicates and chunks. Never throws. */
   read(cookies: RequestCookies): ReadOutcome<Content> | Promise<ReadOutcome<Content>>;
   /**
