@@ -4,7 +4,7 @@ import { withDeadline } from '../core/deadline.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { forwarding, outOfTime } from './supabase.ts';
 import type { BackendConnection } from './supabase.ts';
-import { flowAttributes, verifierFlowId, verifierIds, verifierIn } from './flow-cookies.ts';
+import { flowAttributes, verifierFlowId, verifierIds, verifierIn } from './sign-in/flow-cookies.ts';
 import { createRecordingFetch } from './recording-fetch.ts';
 import type { RecordingFetch } from './recording-fetch.ts';
 

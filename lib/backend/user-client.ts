@@ -12,7 +12,7 @@ import type { BackendSession, Session } from '../types.ts';
 import { forwarding } from './supabase.ts';
 import type { BackendConnection } from './supabase.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
-import { flowAttributes, verifierIn } from './flow-cookies.ts';
+import { flowAttributes, verifierIn } from './sign-in/flow-cookies.ts';
 import type { BackendSource } from './session-source.ts';
 import { readToken } from '../tokens/token.ts';
 

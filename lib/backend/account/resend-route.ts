@@ -1,10 +1,10 @@
-import { readFields } from '../http/body.ts';
-import type { AuthRoute } from '../http/router.ts';
-import { readCaptchaToken, readEmail } from './credentials.ts';
-import { mailAnswer } from './form-answers.ts';
-import type { FormParts } from './form-routes.ts';
-import { redirectUrl } from './oauth-start.ts';
-import { unwrap } from './sign-in.ts';
+import { readFields } from '../../http/body.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import { readCaptchaToken, readEmail } from '../credentials.ts';
+import { mailAnswer } from '../form-answers.ts';
+import type { FormParts } from '../sign-in/form-routes.ts';
+import { redirectUrl } from '../sign-in/oauth-start.ts';
+import { unwrap } from '../sign-in/sign-in.ts';
 
 /** `POST /auth/resend`: has the confirmation email sent again, and says the same about every address. */
 export function resendRoute(path: string, { settings, views, runMailCall, emit }: FormParts): AuthRoute {

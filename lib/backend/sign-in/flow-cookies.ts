@@ -1,5 +1,5 @@
-import { encodeCookieValue } from '../core/cookies.ts';
-import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
+import { encodeCookieValue } from '../../core/cookies.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../../core/cookies.ts';
 
 /** How a sign-in that is under way comes back: from an OAuth provider, or from a mail's link. */
 export type FlowKind = 'oauth' | 'mail';

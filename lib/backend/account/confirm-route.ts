@@ -1,19 +1,19 @@
 import type { EmailOtpType } from '@supabase/supabase-js';
-import { AuthError } from '../errors.ts';
-import { readFields } from '../http/body.ts';
-import type { AuthRequest } from '../http/auth-request.ts';
-import type { Reply } from '../http/reply.ts';
-import type { AuthRoute } from '../http/router.ts';
-import { signInFailed } from '../session/events.ts';
-import type { Emit } from '../session/events.ts';
-import type { Attempts } from './throttle-options.ts';
-import type { SupabaseCall, CallSupabase } from './supabase-call.ts';
-import { redirectOrJson, otherLinkAnswer } from './form-answers.ts';
-import { confirmPage, formErrorOf } from './pages/index.ts';
-import { unwrap } from './sign-in.ts';
-import type { SignIn } from './sign-in.ts';
-import { retryHeaders } from './views.ts';
-import type { Views } from './views.ts';
+import { AuthError } from '../../errors.ts';
+import { readFields } from '../../http/body.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import { signInFailed } from '../../session/events.ts';
+import type { Emit } from '../../session/events.ts';
+import type { Attempts } from '../throttle-options.ts';
+import type { SupabaseCall, CallSupabase } from '../supabase-call.ts';
+import { redirectOrJson, otherLinkAnswer } from '../form-answers.ts';
+import { confirmPage, formErrorOf } from '../pages/index.ts';
+import { unwrap } from '../sign-in/sign-in.ts';
+import type { SignIn } from '../sign-in/sign-in.ts';
+import { retryHeaders } from '../views.ts';
+import type { Views } from '../views.ts';
 
 export interface ConfirmParts {
   readonly path: string;

@@ -1,14 +1,14 @@
-import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
-import { AuthError } from '../errors.ts';
-import { refuseUnintended } from '../http/cross-site.ts';
-import type { AuthRequest } from '../http/auth-request.ts';
-import { json, redirect } from '../http/reply.ts';
-import type { Reply } from '../http/reply.ts';
-import type { Emit } from '../session/events.ts';
-import type { SupabaseCall, CallSupabase } from './supabase-call.ts';
+import type { CookieWrite, RequestCookies } from '../../core/cookies.ts';
+import { AuthError } from '../../errors.ts';
+import { refuseUnintended } from '../../http/cross-site.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import { json, redirect } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { Emit } from '../../session/events.ts';
+import type { SupabaseCall, CallSupabase } from '../supabase-call.ts';
 import type { FlowKind, FlowCookies } from './flow-cookies.ts';
-import { providerName } from './option-schema.ts';
-import type { BackendOptions } from './options.ts';
+import { providerName } from '../option-schema.ts';
+import type { BackendOptions } from '../options.ts';
 import { unwrap } from './sign-in.ts';
 
 export interface OAuthStartParts {

@@ -1,13 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Session } from '@supabase/supabase-js';
-import { AuthError } from '../errors.ts';
-import type { AuthRequest } from '../http/auth-request.ts';
-import type { Emit } from '../session/events.ts';
-import type { Attempts } from './throttle-options.ts';
-import type { SupabaseCall, CallSupabase } from './supabase-call.ts';
-import { outOfTime } from './supabase.ts';
-import type { FlowCookies } from './flow-cookies.ts';
-import { rememberFlow } from './oauth-start.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import type { Emit } from '../../session/events.ts';
+import type { Attempts } from '../throttle-options.ts';
+import type { SupabaseCall, CallSupabase } from '../supabase-call.ts';
+import { outOfTime } from '../supabase.ts';
+import type { FlowCookies } from '../sign-in/flow-cookies.ts';
+import { rememberFlow } from '../sign-in/oauth-start.ts';
 
 /** One call to the backend that may send an email, from a form that must not tell who has an account. */
 export interface MailCall {

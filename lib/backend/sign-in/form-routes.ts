@@ -1,20 +1,20 @@
-import { AuthError } from '../errors.ts';
-import type { Fields } from '../http/body.ts';
-import type { AuthRequest } from '../http/auth-request.ts';
-import type { Reply } from '../http/reply.ts';
-import type { AuthRoute, RouteHandler } from '../http/router.ts';
-import type { Attempts } from './throttle-options.ts';
-import type { CallSupabase } from './supabase-call.ts';
-import { readCredentials, refuseLongPassword } from './credentials.ts';
-import { answerForm, redirectOrJson, mailAnswer, showForm } from './form-answers.ts';
-import type { RunMailCall } from './mail-calls.ts';
+import { AuthError } from '../../errors.ts';
+import type { Fields } from '../../http/body.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { AuthRoute, RouteHandler } from '../../http/router.ts';
+import type { Attempts } from '../throttle-options.ts';
+import type { CallSupabase } from '../supabase-call.ts';
+import { readCredentials, refuseLongPassword } from '../credentials.ts';
+import { answerForm, redirectOrJson, mailAnswer, showForm } from '../form-answers.ts';
+import type { RunMailCall } from '../account/mail-calls.ts';
 import { redirectUrl } from './oauth-start.ts';
-import type { BackendOptions } from './options.ts';
-import { signInPage, signUpPage } from './pages/index.ts';
+import type { BackendOptions } from '../options.ts';
+import { signInPage, signUpPage } from '../pages/index.ts';
 import { unwrap } from './sign-in.ts';
 import type { SignIn } from './sign-in.ts';
-import type { Views } from './views.ts';
-import type { Emit } from '../session/events.ts';
+import type { Views } from '../views.ts';
+import type { Emit } from '../../session/events.ts';
 
 export interface FormParts {
   readonly settings: Pick<BackendOptions, 'loginPath' | 'signupPath' | 'callbackPath' | 'callbackUrl' | 'pages'>;
