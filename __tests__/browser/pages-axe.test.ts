@@ -31,7 +31,7 @@ let origin: string;
 beforeAll(async () => {
   server = createServer((req, res) => {
     const name = decodeURIComponent((req.url ?? '').slice(1));
-    sendReply(req, res, assets[name] ?? states[name] ?? { status: 404 });
+    sendReply({ req, res, isNegotiated: false }, assets[name] ?? states[name] ?? { status: 404 });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

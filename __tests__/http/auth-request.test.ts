@@ -2,6 +2,7 @@ import type { CookieWrite } from '../../lib/core/cookies.ts';
 import { attach } from '../../lib/http/context.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
 import { AuthRequest } from '../../lib/http/auth-request.ts';
+import { redirectOrJson } from '../../lib/http/reply.ts';
 import type { Resolution } from '../../lib/session/sessions.ts';
 import type { Session } from '../../lib/types.ts';
 import { serve } from '../support/servers.ts';
@@ -60,6 +61,15 @@ async function ask<Said>(
   await server.close();
   return { said, origin: server.origin, headers };
 }
+
+it('depends on Accept from when it was asked whether the client wants JSON', async () => {
+  const { said } = await ask({}, '', (request) => {
+    const before = request.isNegotiated;
+    const { status } = redirectOrJson(request, '/', 302);
+    return [before, status, request.isNegotiated];
+  });
+  expect(said).toEqual([false, 200, true]);
+});
 
 describe('the public URL of an own path', () => {
   it('is the request’s origin, the mount path and the path', async () => {

@@ -7,9 +7,14 @@ import { rawRequest, sendRaw } from '../support/raw-socket.ts';
 import { serve } from '../support/servers.ts';
 
 /** The answer to a request in raw text, as header lines in small letters and a body. */
-async function send(reply: Reply, request: string, prepare: (req: unknown) => unknown = () => undefined) {
+async function send(
+  reply: Reply,
+  request: string,
+  prepare: (req: unknown) => unknown = () => undefined,
+  isNegotiated = false,
+) {
   const server = await serve((req, res) => {
-    void Promise.resolve(prepare(req)).then(() => sendReply(req, res, reply));
+    void Promise.resolve(prepare(req)).then(() => sendReply({ req, res, isNegotiated }, reply));
   });
   const { status, head, body } = await sendRaw(server.port, request);
   await server.close();
@@ -33,7 +38,7 @@ describe('a reply', () => {
   });
 
   it('that was negotiated varies on Accept, too', async () => {
-    expect((await send({ ...json(200, 1), isNegotiated: true }, get)).headers.get('vary')).toBe('Cookie, Accept');
+    expect((await send(json(200, 1), get, undefined, true)).headers.get('vary')).toBe('Cookie, Accept');
   });
 
   it('with a page carries its policy and what else a page needs', async () => {

@@ -57,10 +57,10 @@ export function chooserReply(
     `${request.localPath(callbackPath)}?${new URLSearchParams({ state, organization_id: id }).toString()}`;
   if (request.wantsJson) {
     const choices = organizations.map((each) => ({ id: each.id, name: each.name, redirectTo: hrefOf(each) }));
-    return { ...json(200, { organizations: choices }), isNegotiated: true };
+    return json(200, { organizations: choices });
   }
   const { stylesheetPath, brand } = request.definition;
-  const page = builtInPage({
+  return builtInPage({
     status: 200,
     heading: 'Choose an organization',
     stylesheet: request.localPath(stylesheetPath),
@@ -71,5 +71,4 @@ export function chooserReply(
     )}</ul>
 <p class="actions"><a href="${safeHref(request.signInUrl(request.returnTo(returnTo)))}">Sign in again</a> <a href="${safeHref(request.home)}">Back to the start page</a></p>`,
   });
-  return { ...page, isNegotiated: true };
 }

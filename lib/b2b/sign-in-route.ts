@@ -1,6 +1,6 @@
 import type { CookieWrite } from '../core/cookies.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
-import { json, redirect } from '../http/reply.ts';
+import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { createState } from './flow-cookie.ts';
 import type { FlowCookies } from './flow-cookie.ts';
@@ -29,9 +29,7 @@ export function signInRoute(parts: SignInParts, screen: Screen, path: string, op
         query,
         returnTo: request.returnTo(query.get('returnTo')),
       });
-      return request.wantsJson
-        ? { ...json(200, { redirectTo: url }), isNegotiated: true }
-        : { ...redirect(302, url), isNegotiated: true };
+      return redirectOrJson(request, url, 302);
     },
     // A guard's 307 replays a form here; its body must not travel on.
     post: (request) => {

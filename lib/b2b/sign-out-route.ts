@@ -1,5 +1,5 @@
 import type { AuthRequest } from '../http/auth-request.ts';
-import { json, redirect } from '../http/reply.ts';
+import { redirectOrJson } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { LeftSession } from '../session/sign-out.ts';
@@ -39,10 +39,7 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
       for (const other of others) void revokeQuietly(parts, other);
       const home = returnUrl(request, parts.logoutReturnTo);
       const destination = sessionId === undefined ? home : await provider.logoutUrl(sessionId, home);
-      return {
-        ...(request.wantsJson ? json(200, { redirectTo: destination }) : redirect(303, destination)),
-        isNegotiated: true,
-      };
+      return redirectOrJson(request, destination);
     },
   };
 }

@@ -3,7 +3,7 @@ import { AuthError } from '../errors.ts';
 import { readFields } from '../http/body.ts';
 import type { Fields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
-import { json, redirect } from '../http/reply.ts';
+import { json, redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
@@ -14,11 +14,6 @@ import { fillIn } from './pages/text.ts';
 import { retryHeaders } from './views.ts';
 import type { Views } from './views.ts';
 
-/** Where to go next: JSON for a client, 303 for a form that was posted. */
-export function redirectOrJson(request: AuthRequest, redirectTo: string): Reply {
-  return { ...(request.wantsJson ? json(200, { redirectTo }) : redirect(303, redirectTo)), isNegotiated: true };
-}
-
 /** The same for every address, whether or not a mail was sent. */
 export function mailAnswer(
   request: AuthRequest,
@@ -27,7 +22,7 @@ export function mailAnswer(
   email: string,
   returnTo: string,
 ): Reply {
-  if (!request.wantsJson) return { ...noticePage(views.mail(request, kind, email, returnTo)), isNegotiated: true };
+  if (!request.wantsJson) return noticePage(views.mail(request, kind, email, returnTo));
   const words = kind === 'mail_sent' ? views.text.mailSentText : views.text.confirmationSentText;
   const message = fillIn(words, { email });
   const body: EmailConfirmationBody = {
@@ -36,13 +31,13 @@ export function mailAnswer(
     message,
     redirectTo: request.signInUrl(returnTo),
   };
-  return { ...json(200, body), isNegotiated: true };
+  return json(200, body);
 }
 
 /** After the first of the two links that confirm a changed address. */
 export function otherLinkAnswer(request: AuthRequest, views: Views, returnTo: string): Reply {
   if (request.wantsJson) return redirectOrJson(request, returnTo);
-  return { ...noticePage(views.news(request, 'other_link', returnTo)), isNegotiated: true };
+  return noticePage(views.news(request, 'other_link', returnTo));
 }
 
 /** The built-in form, or the way to the application's own page; a client that wants JSON is told where the page is. */
@@ -53,9 +48,9 @@ export function showForm(
   returnTo: string,
   builtIn: () => Reply,
 ): Reply {
-  if (ownPage === undefined && !request.wantsJson) return { ...builtIn(), isNegotiated: true };
+  if (ownPage === undefined && !request.wantsJson) return builtIn();
   const page = withQuery(ownPage ?? request.localPath(path), returnTo === request.home ? {} : { returnTo });
-  return { ...(request.wantsJson ? json(200, { redirectTo: page }) : redirect(302, page)), isNegotiated: true };
+  return redirectOrJson(request, page, 302);
 }
 
 export interface FormState {
@@ -83,13 +78,13 @@ export async function answerForm(
     if (request.wantsJson) throw error;
     if (ownPage !== undefined) {
       const state = { error: error.code, ...(returnTo === request.home ? {} : { returnTo }) };
-      return { ...redirect(303, withQuery(ownPage, state)), isNegotiated: true };
+      return redirect(303, withQuery(ownPage, state));
     }
     const reply = showAgain(
       { status: error.status, returnTo, email: fields.get('email'), error: problemOf(error, views) },
       error,
     );
-    return { ...reply, headers: retryHeaders(error), isNegotiated: true };
+    return { ...reply, headers: retryHeaders(error) };
   }
 }
 

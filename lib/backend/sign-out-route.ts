@@ -1,6 +1,6 @@
 import { readFields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
-import { json, redirect } from '../http/reply.ts';
+import { redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { header, isPrefetch } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
@@ -57,10 +57,7 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
 
   async function leave(request: AuthRequest, status: 302 | 303, returnTo: string): Promise<Reply> {
     await signOut(request);
-    return {
-      ...(request.wantsJson ? json(200, { redirectTo: returnTo }) : redirect(status, returnTo)),
-      isNegotiated: true,
-    };
+    return redirectOrJson(request, returnTo, status);
   }
 
   return {
@@ -69,7 +66,9 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
     get(request) {
       const returnTo = request.returnTo(request.query.get('returnTo'));
       if (isMeant(request)) return leave(request, 302, returnTo);
-      return { ...signOutPage(parts.views.signOut(request, returnTo)), isNegotiated: true };
+      // Where it signs out, the answer depends on `Accept`.
+      request.isNegotiated = true;
+      return signOutPage(parts.views.signOut(request, returnTo));
     },
     async post(request) {
       const fields = await readFields(request.req, request.res);

@@ -18,6 +18,8 @@ export class AuthRequest {
   readonly #mounted: MountedAdapter;
   /** Where the sign-in link of an error page leads back to; set by a route that knows where the visitor was going. */
   errorReturnTo: string | undefined;
+  /** Whether the answer depends on `Accept`, because `wantsJson` was read. */
+  isNegotiated = false;
   #prefix: string | undefined;
   #origin: string | undefined;
 
@@ -37,7 +39,9 @@ export class AuthRequest {
     return this.#mounted.cookies;
   }
 
+  /** Reading it makes the answer vary on `Accept`. */
   get wantsJson(): boolean {
+    this.isNegotiated = true;
     return prefersJson(this.req);
   }
 

@@ -33,7 +33,7 @@ export function refuse(request: AuthRequest, error: unknown, next: Next, isJsonO
   const fail = failOnce(error, next);
   try {
     if (definition.onError === undefined) {
-      sendReply(req, res, errorReply(request, error, isJsonOnly));
+      sendReply(request, errorReply(request, error, isJsonOnly));
       return;
     }
     // It may well be async, whatever its type says; its rejection must not end the process.
@@ -79,7 +79,7 @@ export function errorReply(request: AuthRequest, error: AuthError, isJsonOnly = 
           stylesheet: request.localPath(definition.stylesheetPath),
           brand: definition.brand,
         });
-  return { ...reply, headers, isNegotiated: !isJsonOnly };
+  return { ...reply, headers };
 }
 
 /** Whether a reload asks again: a form would have to be sent again, and an error in the query stays there. */

@@ -39,7 +39,7 @@ async function decide(
     const session = known ?? (await mounted.resolve());
     if (session === null) {
       request.refuseUnsafeMountPath();
-      sendReply(request.req, request.res, challenge(request));
+      sendReply(request, challenge(request));
       return;
     }
     if (allows !== undefined && (await allows(session, mounted.req)) !== true) throw new AuthError('forbidden');

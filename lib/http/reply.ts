@@ -10,8 +10,14 @@ export interface Reply {
     | { readonly kind: 'json'; readonly value: unknown }
     | { readonly kind: 'page'; readonly markup: Html; readonly policy: string }
     | { readonly kind: 'asset'; readonly text: string; readonly type: string };
+}
+
+/** The request that a reply answers. */
+export interface Answered {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
   /** Whether `Accept` had a say in the answer. */
-  readonly isNegotiated?: boolean;
+  readonly isNegotiated: boolean;
 }
 
 /** 302 from a GET, 303 after a POST or from a callback, 307 from a guard (RFC 9110 §15.4). */
@@ -21,6 +27,15 @@ export function redirect(status: 302 | 303 | 307, location: string): Reply {
 
 export function json(status: number, value: unknown): Reply {
   return { status, body: { kind: 'json', value } };
+}
+
+/** Where to go next: JSON for a client, else a redirect; by default the one after a POST. */
+export function redirectOrJson(
+  request: { readonly wantsJson: boolean },
+  redirectTo: string,
+  status: 302 | 303 = 303,
+): Reply {
+  return request.wantsJson ? json(200, { redirectTo }) : redirect(status, redirectTo);
 }
 
 /** @param policy its Content-Security-Policy */
@@ -35,7 +50,7 @@ const pageHeaders = {
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
 };
 
-export function sendReply(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
+export function sendReply({ req, res, isNegotiated }: Answered, reply: Reply): void {
   // Another middleware has already responded.
   if (res.headersSent) return;
   if (!isHeadOpen(res)) {
@@ -47,7 +62,7 @@ export function sendReply(req: IncomingMessage, res: ServerResponse, reply: Repl
   res.statusCode = reply.status;
   res.setHeader('Cache-Control', 'private, no-store');
   varyOn(res, 'Cookie');
-  if (reply.isNegotiated === true) varyOn(res, 'Accept');
+  if (isNegotiated) varyOn(res, 'Accept');
   res.setHeader('X-Content-Type-Options', 'nosniff');
   // Not `no-referrer`: under it browsers send `Origin: null` with a form of our own.
   res.setHeader('Referrer-Policy', 'same-origin');

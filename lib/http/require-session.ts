@@ -155,9 +155,8 @@ function shortfallOf(
 /** @throws {AuthError} `unauthenticated`, where `onError` takes over what a JSON client is told */
 function challenge(request: AuthRequest): Reply {
   const { definition } = request;
-  if (!request.wantsJson) return { ...challengeRedirect(request), isNegotiated: true };
+  if (!request.wantsJson) return challengeRedirect(request);
   const error = new AuthError('unauthenticated');
   if (definition.onError !== undefined) throw error;
-  const body = errorBody(error, request.signInUrl(request.wayBack));
-  return { ...json(401, body), isNegotiated: true };
+  return json(401, errorBody(error, request.signInUrl(request.wayBack)));
 }

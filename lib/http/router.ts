@@ -119,7 +119,7 @@ function warnOfPrefix({ name, emit }: Adapter): void {
 async function serve(mounted: MountedAdapter, route: AuthRoute, next: Next): Promise<void> {
   const request = new AuthRequest(mounted);
   try {
-    sendReply(request.req, request.res, await answer(request, route));
+    sendReply(request, await answer(request, route));
   } catch (error) {
     refuse(request, error, next, route.isJsonOnly);
   }

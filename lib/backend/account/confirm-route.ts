@@ -2,13 +2,14 @@ import type { EmailOtpType } from '@supabase/supabase-js';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
+import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
 import type { Emit } from '../../session/events.ts';
 import type { Attempts } from '../throttle-options.ts';
 import type { SupabaseCall, CallSupabase } from '../supabase-call.ts';
-import { redirectOrJson, otherLinkAnswer } from '../form-answers.ts';
+import { otherLinkAnswer } from '../form-answers.ts';
 import { confirmPage, formErrorOf } from '../pages/index.ts';
 import { unwrap } from '../sign-in/sign-in.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
@@ -62,7 +63,7 @@ export function confirmRoute(parts: ConfirmParts): AuthRoute {
     const isPassing = error.code === 'provider_unavailable' || error.code === 'rate_limited';
     if (!isPassing || request.wantsJson) throw error;
     const view = views.confirm(request, { ...link, status: error.status, error: formErrorOf(error, views.text) });
-    return { ...confirmPage(view), headers: retryHeaders(error), isNegotiated: true };
+    return { ...confirmPage(view), headers: retryHeaders(error) };
   }
 
   return {
@@ -71,7 +72,9 @@ export function confirmRoute(parts: ConfirmParts): AuthRoute {
     get(request) {
       const { query } = request;
       const link = readLink(request, (name) => query.get(name) ?? undefined);
-      return { ...confirmPage(views.confirm(request, { ...link, status: 200 })), isNegotiated: true };
+      // Its refusals depend on `Accept`.
+      request.isNegotiated = true;
+      return confirmPage(views.confirm(request, { ...link, status: 200 }));
     },
     async post(request) {
       const fields = await readFields(request.req, request.res);

@@ -175,7 +175,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     request.errorReturnTo = returnTo;
     if (!mayBeMail || request.wantsJson) throw error;
     emit(signInFailed(error));
-    return { ...noticePage(views.news(request, 'please_sign_in', returnTo)), isNegotiated: true };
+    return noticePage(views.news(request, 'please_sign_in', returnTo));
   }
 
   async function failed(request: AuthRequest, error: AuthError, errorCode: string | null): Promise<Reply> {

@@ -1,12 +1,13 @@
 import { AuthError } from '../../errors.ts';
 import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
+import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute, RouteHandler } from '../../http/router.ts';
 import type { Attempts } from '../throttle-options.ts';
 import type { CallSupabase } from '../supabase-call.ts';
 import { readCredentials, refuseLongPassword } from '../credentials.ts';
-import { answerForm, redirectOrJson, mailAnswer, showForm } from '../form-answers.ts';
+import { answerForm, mailAnswer, showForm } from '../form-answers.ts';
 import type { RunMailCall } from '../account/mail-calls.ts';
 import { redirectUrl } from './oauth-start.ts';
 import type { BackendOptions } from '../options.ts';

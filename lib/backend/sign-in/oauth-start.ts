@@ -2,7 +2,7 @@ import type { CookieWrite, RequestCookies } from '../../core/cookies.ts';
 import { AuthError } from '../../errors.ts';
 import { refuseUnintended } from '../../http/cross-site.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
-import { json, redirect } from '../../http/reply.ts';
+import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { Emit } from '../../session/events.ts';
 import type { SupabaseCall, CallSupabase } from '../supabase-call.ts';
@@ -37,7 +37,7 @@ export async function startOAuth(parts: OAuthStartParts, request: AuthRequest): 
     return { url: data.url, writes: rememberFlow(flow, flows, request.cookies, 'oauth', returnTo) };
   });
   request.writeCookies(writes);
-  return { ...(request.wantsJson ? json(200, { redirectTo: url }) : redirect(302, url)), isNegotiated: true };
+  return redirectOrJson(request, url, 302);
 }
 
 /** Whether a GET of the sign-in route names a provider, or one is the default. */
