@@ -121,7 +121,7 @@ export const overPeers: readonly Case[] = [
     title: 'first request, backend: times getClaims',
     variant: 'ours.backendCold',
     over: 'supabase.getClaims',
-    atLeast: 3,
+    atLeast: 2,
   },
 ];
 

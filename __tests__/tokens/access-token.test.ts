@@ -79,6 +79,35 @@ describe('an access token', () => {
     expect(await verify(token)).toEqual({ kind: 'invalid', reason: 'nbf' });
   });
 
+  it.each([
+    ['nbf', 'soon'],
+    ['iat', 'now'],
+    ['exp', 'later'],
+  ])('whose %s is no number is invalid', async (claim, value) => {
+    const claims = { ...whole, [claim]: value };
+    expect(await verify(sign(named, claims))).toEqual({ kind: 'invalid', reason: 'claims' });
+  });
+
+  it('whose payload is no JSON object is invalid', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    keys = [{ ...publicKey.export({ format: 'jwk' }), alg: 'RS256', kid: 'list' }];
+    const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const signed = `${part({ alg: 'RS256', kid: 'list' })}.${part([])}`;
+    const signature = signBytes('sha256', Buffer.from(signed), privateKey).toString('base64url');
+    expect(await verify(`${signed}.${signature}`)).toEqual({ kind: 'invalid', reason: 'ERR_JWT_INVALID' });
+  });
+
+  it('with one character of its signature, header or claims changed is invalid', async () => {
+    const [header = '', claims = '', signature = ''] = (await sign(named)).split('.');
+    const other = (part: string): string => (part.startsWith('A') ? 'B' : 'A') + part.slice(1);
+    expect(await verify([header, claims, other(signature)].join('.'))).toEqual({
+      kind: 'invalid',
+      reason: 'signature',
+    });
+    expect(await verify([other(header), claims, signature].join('.'))).toMatchObject({ kind: 'invalid' });
+    expect(await verify([header, other(claims), signature].join('.'))).toMatchObject({ kind: 'invalid' });
+  });
+
   it('that expired and was signed with another key is invalid, not expired', async () => {
     seconds = start + 1_000;
     expect(await verify(sign({ ...stranger, kid: named.kid }))).toEqual({

@@ -4,9 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { errors, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import type { CryptoKey, JWK } from 'jose';
 import { AuthError } from '../../lib/errors.ts';
-import { createKeySet } from '../../lib/tokens/key-set.ts';
+import { createKeySet, joseCode } from '../../lib/tokens/key-set.ts';
 import type { KeySetOptions } from '../../lib/tokens/key-set.ts';
-import { readToken } from '../../lib/tokens/token.ts';
 
 interface SigningKey {
   readonly alg: string;
@@ -69,23 +68,9 @@ function startKeySet(options: Partial<KeySetOptions> = {}) {
   const keySet = createKeySet({ url: `http://127.0.0.1:${port}/jwks`, now: () => time, ...options });
   return {
     ...keySet,
-    /** By jose and in place at once: both find the same key, or none for the same reason. */
-    verify: async (token: string | Promise<string>) => {
-      const { text, header, signed } = readToken(await token);
-      if (signed === undefined) throw new Error('The token is none');
-      const checkInPlace = async () => keySet.checkSignature(header, signed);
-      const [byJose, inPlace] = await Promise.allSettled([jwtVerify(text, keySet.getKey), checkInPlace()]);
-      if (byJose.status === 'rejected') {
-        expect(inPlace).toMatchObject({ status: 'rejected', reason: { code: codeOf(byJose.reason) } });
-        throw byJose.reason;
-      }
-      expect(inPlace).toEqual({ status: 'fulfilled', value: true });
-      return byJose.value.payload.sub;
-    },
+    verify: async (token: string | Promise<string>) => (await jwtVerify(await token, keySet.getKey)).payload.sub,
   };
 }
-
-const codeOf = (error: unknown): unknown => (error as { readonly code?: unknown }).code;
 
 /** A background fetch has been heard by the server and dealt with by the key set. */
 async function settle(expectedFetches: number): Promise<void> {
@@ -139,30 +124,6 @@ describe('cached keys', () => {
     time += 30_000;
     await keySet.verify(sign(next, 'next'));
     await expect(keySet.verify(sign(old, 'old'))).rejects.toThrow(noMatchingKey);
-  });
-
-  it('check in place at once by a key that has checked before, as long as it is published', async () => {
-    const keySet = startKeySet();
-    const { header, signed } = readToken(await sign(old, 'old'));
-    if (signed === undefined) throw new Error('The token is none');
-    const first = keySet.checkSignature(header, signed);
-    expect(first).toBeInstanceOf(Promise);
-    expect([await first, keySet.checkSignature(header, signed)]).toEqual([true, true]);
-    expect(keySet.checkSignature(header, { ...signed, text: `${signed.text}A` })).toBe(false);
-    // Neither a key without this name nor one for another algorithm is the same.
-    for (const other of [
-      { ...header, kid: 'undefined' },
-      { ...header, kid: 'old"' },
-      { ...header, alg: 'ES256' },
-    ]) {
-      await expect(keySet.checkSignature(other, signed)).rejects.toThrow(noMatchingKey);
-    }
-    publish(next.jwk);
-    time += 10 * 60_000;
-    expect(keySet.checkSignature(header, signed)).toBe(true);
-    await settle(2);
-    while (keySet.fetchedAt() !== time) await new Promise((resolve) => setImmediate(resolve));
-    await expect(keySet.checkSignature(header, signed)).rejects.toThrow(noMatchingKey);
   });
 
   it('are found again after the clock was set back', async () => {
@@ -450,5 +411,33 @@ describe('a token that has just come from the issuer', () => {
     expect(fetches).toBe(1);
     expect((await byIssued()).payload.sub).toBe('user_1');
     expect(fetches).toBe(2);
+  });
+});
+
+describe('the code of an error', () => {
+  const withCode = (code: unknown): Error => Object.assign(new Error('x'), { code });
+  const known: readonly (readonly [Error, string])[] = [
+    [new errors.JWTExpired('late', {}), 'ERR_JWT_EXPIRED'],
+    [new errors.JWKSNoMatchingKey(), 'ERR_JWKS_NO_MATCHING_KEY'],
+    [new errors.JWKSMultipleMatchingKeys(), 'ERR_JWKS_MULTIPLE_MATCHING_KEYS'],
+    [new errors.JOSENotSupported('x'), 'ERR_JOSE_NOT_SUPPORTED'],
+    [new errors.JWSSignatureVerificationFailed(), 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED'],
+  ];
+
+  it.each(known)('is jose’s own for %s', (error, code) => {
+    expect(joseCode(error)).toBe(code);
+  });
+
+  it.each([
+    [new Error('x')],
+    [withCode('ERR_INVALID_ARG_TYPE')],
+    [withCode('xERR_JWT_EXPIRED')],
+    [withCode(['ERR_JWT_EXPIRED'])],
+    [{ code: 'ERR_JWT_EXPIRED' }],
+    ['ERR_JWT_EXPIRED'],
+    [null],
+    [undefined],
+  ])('is none for %p', (error) => {
+    expect(joseCode(error)).toBe(undefined);
   });
 });

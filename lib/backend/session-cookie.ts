@@ -145,8 +145,8 @@ function decode(cookie: string): string {
 
 /** What no session of this project can have; it costs no signature to see. */
 function tokenProblem(content: StoredContent, issuers: readonly string[]): 'malformed' | 'issuer' | undefined {
-  const { signed, claims } = readToken(content.access_token);
-  if (signed === undefined) return 'malformed';
+  const { isCompact, claims } = readToken(content.access_token);
+  if (!isCompact) return 'malformed';
   const { iss } = claims;
   return iss === undefined || (typeof iss === 'string' && issuers.includes(iss)) ? undefined : 'issuer';
 }

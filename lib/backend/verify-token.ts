@@ -95,7 +95,7 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
 
   return {
     async verify(token, origin) {
-      if (token.signed === undefined) return { kind: 'invalid', reason: 'malformed' };
+      if (!token.isCompact) return { kind: 'invalid', reason: 'malformed' };
       // What speaks against a token needs no proof, and an expired one must not be renewed either.
       const reason = claimProblem(token.claims, issuers);
       if (reason !== undefined) return { kind: 'invalid', reason };

@@ -1,9 +1,8 @@
-import type { CryptoKey, JWTVerifyOptions } from 'jose';
+import type { CryptoKey, errors, JWTVerifyOptions } from 'jose';
 import { AuthError } from '../errors.ts';
 import type { AccessTokenClaims } from '../types.ts';
-import { joseCode } from './jose-code.ts';
+import { joseCode } from './key-set.ts';
 import type { KeySet } from './key-set.ts';
-import { isPlainlySigned } from './signature.ts';
 import type { Token } from './token.ts';
 
 export type TokenVerdict =
@@ -44,9 +43,7 @@ export async function verifyAccessToken(
   now: () => number,
 ): Promise<TokenVerdict> {
   try {
-    const isSigned = await checkInPlace(token, keySet);
-    if (isSigned === undefined) return await verifyByJose(token.text, keySet.getKey, now());
-    return isSigned ? judgeClaims(token.claims, now()) : { kind: 'invalid', reason: 'signature' };
+    return await verifyWith(token.text, keySet.getKey, now());
   } catch (error) {
     const code = joseCode(error);
     if (code === 'ERR_JWKS_MULTIPLE_MATCHING_KEYS') {
@@ -60,17 +57,8 @@ export async function verifyAccessToken(
   }
 }
 
-/** Of the usual token, at half of what jose takes for it; `undefined` where jose has to say. */
-function checkInPlace(
-  { header, signed }: Token,
-  keySet: Pick<KeySet, 'checkSignature'>,
-): ReturnType<KeySet['checkSignature']> {
-  return signed !== undefined && isPlainlySigned(header) ? keySet.checkSignature(header, signed) : undefined;
-}
-
-/** Every other form that a token may lawfully have, and every reason to refuse one. */
-async function verifyByJose(token: string, getKey: KeySet['getKey'], now: number): Promise<TokenVerdict> {
-  // With the first such token: importing it takes as long as everything else here.
+async function verifyWith(token: string, getKey: KeySet['getKey'], now: number): Promise<TokenVerdict> {
+  // Imported with the first token, so that a start does not wait for it.
   const { jwtVerify } = await import('jose/jwt/verify');
   const options: JWTVerifyOptions = { algorithms, clockTolerance: clockSkew, currentDate: new Date(now) };
   const { payload } = await jwtVerify(token, getKey, options);
@@ -81,7 +69,7 @@ async function verifyByJose(token: string, getKey: KeySet['getKey'], now: number
 async function verifyWithEach(token: string, keys: AsyncIterable<CryptoKey>, now: number): Promise<TokenVerdict> {
   for await (const key of keys) {
     try {
-      return await verifyByJose(token, () => Promise.resolve(key), now);
+      return await verifyWith(token, () => Promise.resolve(key), now);
     } catch (error) {
       if (joseCode(error) !== 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED') return verdictOf(error);
     }
@@ -120,10 +108,13 @@ function verdictOf(error: unknown): TokenVerdict {
   if (error instanceof AuthError) throw error;
   const code = joseCode(error);
   if (code === 'ERR_JWT_EXPIRED') return { kind: 'expired' };
-  return { kind: 'invalid', reason: code ?? 'malformed' };
+  if (code === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED') return { kind: 'invalid', reason: 'signature' };
+  if (code !== 'ERR_JWT_CLAIM_VALIDATION_FAILED') return { kind: 'invalid', reason: code ?? 'malformed' };
+  const { claim, reason } = error as errors.JWTClaimValidationFailed;
+  return claim === 'nbf' && reason === 'check_failed' ? { kind: 'invalid', reason: 'nbf' } : malformed;
 }
 
-/** How long the issuer makes its tokens live, in milliseconds; for ever where the token does not say. */
+/** How long the issuer makes its tokens live, in milliseconds; `Infinity` where the token does not say. */
 export function tokenLifetimeMs(claims: Readonly<Record<string, unknown>>): number {
   const { exp, iat } = claims;
   return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, (exp - iat) * 1000) : Infinity;

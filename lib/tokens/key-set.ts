@@ -1,12 +1,8 @@
-import type { CryptoKey, JWSHeaderParameters } from 'jose';
-import { AuthError } from '../errors.ts';
+import type { createLocalJWKSet, CryptoKey, JWK, JWSHeaderParameters } from 'jose';
 import { withDeadline } from '../core/deadline.ts';
-import { joseCode } from './jose-code.ts';
-import { fetchJwks } from './jwks-document.ts';
-import type { JwksDocument } from './jwks-document.ts';
-import { createSignatureCheck } from './signature.ts';
-import type { SignatureCheck } from './signature.ts';
-import type { SignedText, Token } from './token.ts';
+import { isRecord } from '../core/json.ts';
+import { readText } from '../core/read-text.ts';
+import { AuthError } from '../errors.ts';
 
 export interface KeySetOptions {
   /** The issuer's `jwks_uri`. */
@@ -37,16 +33,6 @@ export interface KeySet {
    */
   readonly getKey: (protectedHeader: JWSHeaderParameters) => Promise<CryptoKey>;
   /**
-   * Whether the key that a token's header names has signed it; `undefined` where only jose can tell. Answers at once by a key
-   * that has checked before.
-   *
-   * @throws like `getKey`
-   */
-  readonly checkSignature: (
-    header: Token['header'],
-    signed: SignedText,
-  ) => boolean | undefined | Promise<boolean | undefined>;
-  /**
    * Whether the issuer publishes no key at all, as a project does that signs with a shared secret.
    *
    * @throws {AuthError} `provider_unavailable`
@@ -58,16 +44,16 @@ export interface KeySet {
   readonly ofIssued: Omit<KeySet, 'ofIssued'>;
 }
 
-interface Held extends JwksDocument {
-  readonly fetchedAt: number;
-  /** Of the keys that were used, by what tokens name them with. */
-  readonly checks: Map<string, SignatureCheck>;
+/** A fetched JSON Web Key Set (RFC 7517 §5), reduced to what may verify a signature. */
+interface JwksDocument {
+  readonly getKey: ReturnType<typeof createLocalJWKSet>;
+  /** True for a project that signs with a shared secret and publishes no key. */
+  readonly isEmpty: boolean;
 }
 
-interface Found {
-  readonly key: CryptoKey;
-  /** The keys that it is one of. */
-  readonly keys: Held;
+interface CachedKeys extends JwksDocument {
+  /** Milliseconds since the epoch. */
+  readonly fetchedAt: number;
 }
 
 interface Failure {
@@ -76,7 +62,7 @@ interface Failure {
 }
 
 /**
- * The signing keys of one issuer. A known key is never held up by the network: it is served from memory while an aged set
+ * The signing keys of one issuer. A known key is never cached up by the network: it is served from memory while an aged set
  * is refetched in the background, and for as long as the endpoint is down. An unknown `kid` refetches, one fetch for
  * all who wait and none within the cool-down, so that made-up tokens cannot be turned into load on the issuer.
  */
@@ -85,12 +71,12 @@ export function createKeySet(options: KeySetOptions): KeySet {
   const { maxAgeMs = 10 * 60_000, cooldownMs = 30_000, backoffMs = 5000 } = options;
   const url = new URL(options.url);
 
-  let held: Held | undefined;
+  let cached: CachedKeys | undefined;
   /** Of the last fetch; a success forgets it. */
   let failure: Failure | undefined;
-  let inFlight: Promise<Held> | undefined;
+  let inFlight: Promise<CachedKeys> | undefined;
 
-  async function download(): Promise<Held> {
+  async function download(): Promise<CachedKeys> {
     try {
       const document = await withDeadline(
         (signal) => fetchJwks(url, fetch, signal),
@@ -98,8 +84,8 @@ export function createKeySet(options: KeySetOptions): KeySet {
         () => new Error(`The JWKS endpoint did not answer within ${timeoutMs} ms`),
       );
       failure = undefined;
-      held = { ...document, fetchedAt: now(), checks: new Map() };
-      return held;
+      cached = { ...document, fetchedAt: now() };
+      return cached;
     } catch (cause) {
       failure = { at: now(), cause };
       report(cause);
@@ -109,7 +95,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
 
   function report(cause: unknown): void {
     try {
-      onUnavailable?.({ stale: held !== undefined, cause });
+      onUnavailable?.({ stale: cached !== undefined, cause });
     } catch {
       // A listener's own failure is not the token's.
     }
@@ -128,10 +114,10 @@ export function createKeySet(options: KeySetOptions): KeySet {
 
   function mayFetch(minIntervalMs = cooldownMs): boolean {
     if (failure) return hasElapsed(failure.at, backoffMs);
-    return held === undefined || hasElapsed(held.fetchedAt, minIntervalMs);
+    return cached === undefined || hasElapsed(cached.fetchedAt, minIntervalMs);
   }
 
-  function refetch(): Promise<Held> {
+  function refetch(): Promise<CachedKeys> {
     inFlight ??= download().finally(() => {
       inFlight = undefined;
     });
@@ -139,67 +125,48 @@ export function createKeySet(options: KeySetOptions): KeySet {
   }
 
   /** The newest keys that may be had now; during the back-off the failure is answered from memory. */
-  async function newest(minIntervalMs = cooldownMs): Promise<Held> {
+  async function newest(minIntervalMs = cooldownMs): Promise<CachedKeys> {
     if (!inFlight && !mayFetch(minIntervalMs)) {
       if (failure) throw unavailable(failure);
-      if (held) return held;
+      if (cached) return cached;
     }
     return refetch();
   }
 
   /** Keys at once where there are any. */
-  async function current(): Promise<Held> {
-    if (!held) return newest();
-    renewAged(held);
-    return held;
+  async function current(): Promise<CachedKeys> {
+    if (!cached) return newest();
+    renewAged(cached);
+    return cached;
   }
 
-  function renewAged({ fetchedAt }: Held): void {
+  function renewAged({ fetchedAt }: CachedKeys): void {
     if (!hasElapsed(fetchedAt, maxAgeMs) || !mayFetch()) return;
     refetch().catch(() => undefined); // Reported by `onUnavailable`; the stale keys serve.
   }
 
-  async function findKey(header: JWSHeaderParameters, minIntervalMs: number): Promise<Found> {
+  async function findKey(header: JWSHeaderParameters, minIntervalMs: number): Promise<CryptoKey> {
     const known = await current();
     try {
-      return { key: await known.getKey(header), keys: known };
+      return await known.getKey(header);
     } catch (error) {
       if (joseCode(error) !== 'ERR_JWKS_NO_MATCHING_KEY') throw asOutcome(error);
     }
     const fresh = await newest(minIntervalMs);
     try {
-      return { key: await fresh.getKey(header), keys: fresh };
+      return await fresh.getKey(header);
     } catch (error) {
       throw asOutcome(error);
     }
   }
 
-  async function checkByNewKey(
-    header: Token['header'],
-    name: string,
-    signed: SignedText,
-    minIntervalMs: number,
-  ): Promise<boolean | undefined> {
-    const { key, keys } = await findKey(header, minIntervalMs);
-    const check = createSignatureCheck(key);
-    keys.checks.set(name, check);
-    return check(signed);
-  }
-
   /** @param minIntervalMs least time from one fetch to the next for a key that is not known */
   const lookUpsWith = (minIntervalMs: number): KeySet['ofIssued'] => ({
-    getKey: async (header) => (await findKey(header, minIntervalMs)).key,
-    checkSignature(header, signed) {
-      const name = JSON.stringify([header['alg'], header['kid']]);
-      const known = held?.checks.get(name);
-      if (held === undefined || known === undefined) return checkByNewKey(header, name, signed, minIntervalMs);
-      renewAged(held);
-      return known(signed);
-    },
+    getKey: (header) => findKey(header, minIntervalMs),
     async isEmpty() {
       return (await current()).isEmpty;
     },
-    fetchedAt: () => held?.fetchedAt,
+    fetchedAt: () => cached?.fetchedAt,
   });
 
   return { ...lookUpsWith(cooldownMs), ofIssued: lookUpsWith(Math.min(issuedCooldownMs, cooldownMs)) };
@@ -218,4 +185,52 @@ const aboutToken: readonly unknown[] = [
 function asOutcome(error: unknown): unknown {
   const isAboutToken = aboutToken.includes(joseCode(error));
   return isAboutToken ? error : new AuthError('provider_unavailable', { cause: error });
+}
+
+/**
+ * The code of an error of jose's, by which its documentation tells them apart; telling them apart by class would load it.
+ *
+ * @see https://github.com/panva/jose/blob/main/docs/util/errors/README.md
+ */
+export function joseCode(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^ERR_J(?:OSE|W[A-Z]+)_/.test(code) ? code : undefined;
+}
+
+/** Far more than any provider publishes, far less than what hurts. */
+const maxJwksBytes = 256 * 1024;
+
+/**
+ * @throws anything but a usable document: no connection, another status than 200 (redirects are not followed), a body that
+ * is too long, no JSON, or no key set
+ */
+async function fetchJwks(url: URL, fetch: typeof globalThis.fetch, signal: AbortSignal): Promise<JwksDocument> {
+  const response = await fetch(url, { signal, redirect: 'manual', headers: { accept: 'application/json' } });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`The JWKS endpoint answered ${response.status}`);
+  }
+  const keys = verificationKeys(JSON.parse(await readText(response, maxJwksBytes)));
+  // Imported with the first keys, so that a start does not wait for it.
+  const { createLocalJWKSet } = await import('jose/jwks/local');
+  return { getKey: createLocalJWKSet({ keys: [...keys] }), isEmpty: keys.length === 0 };
+}
+
+/**
+ * Members that are not understood are skipped (RFC 7517 §5). Shared secrets are dropped, as a published secret signs for
+ * anyone, and so are private keys.
+ */
+function verificationKeys(document: unknown): readonly JWK[] {
+  if (!isRecord(document) || !Array.isArray(document['keys'])) throw new Error('The JWKS endpoint answered no key set');
+  return document['keys'].filter(isPublicKey);
+}
+
+function isPublicKey(member: unknown): member is JWK {
+  return (
+    isRecord(member) &&
+    typeof member['kty'] === 'string' &&
+    member['kty'] !== 'oct' &&
+    !(typeof member['alg'] === 'string' && member['alg'].startsWith('HS')) &&
+    !['d', 'priv'].some((secret) => secret in member)
+  );
 }

@@ -6,15 +6,8 @@ export interface Token {
   /** Nothing where it cannot be read; the claims likewise. */
   readonly header: Readonly<Record<string, unknown>>;
   readonly claims: Readonly<Record<string, unknown>>;
-  /** `undefined` for what is not written exactly in the compact form: what to make of it is left to jose. */
-  readonly signed: SignedText | undefined;
-}
-
-/** The two halves of the compact form (RFC 7515 §7.1). */
-export interface SignedText {
-  /** Header and claims as they were sent. */
-  readonly text: string;
-  readonly signature: Buffer;
+  /** Whether it is written in the compact form (RFC 7515 §7.1), with readable header and claims. */
+  readonly isCompact: boolean;
 }
 
 const compactForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
@@ -26,9 +19,8 @@ export function readToken(text: string): Token {
   const [encodedHeader, encodedClaims] = text.split('.', 2);
   const header = parseObject(encodedHeader);
   const claims = parseObject(encodedClaims);
-  const isReadable = header !== undefined && claims !== undefined;
-  const signed = isReadable && compactForm.test(text) ? takeApart(text) : undefined;
-  return { text, header: header ?? nothing, claims: claims ?? nothing, signed };
+  const isCompact = header !== undefined && claims !== undefined && compactForm.test(text);
+  return { text, header: header ?? nothing, claims: claims ?? nothing, isCompact };
 }
 
 const sessionIdForm = /^[\x21-\x7e]{1,100}$/;
@@ -36,11 +28,6 @@ const sessionIdForm = /^[\x21-\x7e]{1,100}$/;
 /** A provider's session id as a claim has it; `undefined` for what could not be one, or could forge a line in a log. */
 export function readSessionId(claim: unknown): string | undefined {
   return typeof claim === 'string' && sessionIdForm.test(claim) ? claim : undefined;
-}
-
-function takeApart(token: string): SignedText {
-  const end = token.lastIndexOf('.');
-  return { text: token.slice(0, end), signature: Buffer.from(token.slice(end + 1), 'base64url') };
 }
 
 function parseObject(encoded = ''): Readonly<Record<string, unknown>> | undefined {
