@@ -27,7 +27,7 @@ import type { SignInParts } from './sign-in-route.ts';
 import { revokeQuietly } from './sign-out-route.ts';
 
 export interface CallbackParts extends SignInParts {
-  readonly source: SessionSource<SealedContent>;
+  readonly source: SessionSource<SealedContent, B2bSession>;
   readonly writer: SessionWriter<SealedContent>;
   readonly resolver: SessionResolver<SealedContent>;
   readonly onSignIn: OnB2bSignIn | undefined;
@@ -175,7 +175,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
 
   async function verified(content: SealedContent): Promise<B2bSession> {
     const verdict = await source.verify(content, 'provider');
-    if (verdict.kind !== 'live' || verdict.session.adapter !== 'b2b') {
+    if (verdict.kind !== 'live') {
       throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
     }
     return verdict.session;

@@ -35,7 +35,7 @@ export interface B2bSourceParts {
 }
 
 /** WorkOS sessions in a sealed cookie. */
-export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedContent> {
+export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedContent, B2bSession> {
   const { cookieName, seal, keySet, provider, clientId, issuers, sessionMaxAge, now } = parts;
   const attributes: CookieAttributes = { ...parts.cookieOptions, secure: true };
 
@@ -43,7 +43,7 @@ export function createB2bSource(parts: B2bSourceParts): SessionSource<SealedCont
     content: SealedContent,
     origin: TokenOrigin,
     token = readToken(content.accessToken),
-  ): Promise<Verdict> {
+  ): Promise<Verdict<B2bSession>> {
     const { signedInAt } = content;
     const validUntil =
       sessionMaxAge === undefined || signedInAt === undefined ? undefined : (signedInAt + sessionMaxAge) * 1000;

@@ -31,10 +31,10 @@ export type ReadOutcome<Content> =
   | { readonly kind: 'stored'; readonly candidates: readonly Candidate<Content>[]; readonly isKept?: boolean };
 
 /** What verification says; it throws AuthError `provider_unavailable` when keys are needed and out of reach. */
-export type Verdict =
+export type Verdict<S extends Session = Session> =
   | {
       readonly kind: 'live';
-      readonly session: Session;
+      readonly session: S;
       /** Milliseconds since the epoch, where the session ends before its token does. */
       readonly validUntil?: number;
     }
@@ -73,7 +73,7 @@ export type RefreshOutcome<Content> =
  * The seam between the adapters and everything hard about sessions. `read`, `write`, `clear` and the keys touch no network;
  * `verify` at most the provider's signing keys; `refresh` is the one call that spends a token.
  */
-export interface SessionSource<Content> {
+export interface SessionSource<Content, S extends Session = Session> {
   readonly adapter: AdapterName;
   /** Whether only this application can make the cookie; a session from an unsealed one is untrusted until verified. */
   readonly isSealed: boolean;
@@ -89,7 +89,7 @@ export interface SessionSource<Content> {
    *
    * @param token the same as `StoredSession.token`, where it is at hand
    */
-  verify(content: Content, origin: TokenOrigin, token?: Token): Promise<Verdict>;
+  verify(content: Content, origin: TokenOrigin, token?: Token): Promise<Verdict<S>>;
   /** One call to the provider within `signal`'s deadline. Throws AuthError `provider_unavailable` or `provider_refused`. */
   refresh(content: Content, signal: AbortSignal, client: ClientFacts): Promise<RefreshOutcome<Content>>;
   /** The stored form of freshly issued tokens. */
