@@ -14,7 +14,7 @@ export function createOnce<Result>(parts: {
   const { ttlMs, max, now } = parts;
   const outcomes = new LRUCache<string, Promise<Result>>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now } });
   return (secrets, work) => {
-    // Never the codes themselves: they would rest in memory for minutes.
+    // A hash, so that a key takes as many bytes whatever was sent. The outcome beside it is kept as it is, a session's tokens included.
     const key = createHash('sha256').update(JSON.stringify(secrets)).digest('base64url');
     const known = outcomes.get(key);
     if (known !== undefined) return known;
