@@ -21,7 +21,6 @@ const notHere = [
 /** Nothing of these is left at run time. */
 const typesOnly = [
   'lib/types.ts',
-  'lib/b2b/hook.ts',
   'lib/backend/hook.ts',
   'lib/backend/pages/view.ts',
   'lib/http/adapter.ts',

@@ -50,10 +50,6 @@ describe('the organization that was chosen', () => {
     expect(chosenOrganization(selection, null)).toBeUndefined();
   });
 
-  it('is none where nothing was offered', () => {
-    expect(chosenOrganization(undefined, 'org_1')).toBeUndefined();
-  });
-
   it.each([
     ['org_1', 'org_1'],
     ['a'.repeat(100), 'a'.repeat(100)],

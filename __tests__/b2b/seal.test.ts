@@ -1,6 +1,6 @@
-import { parseContent } from '../../lib/b2b/session-cookie.ts';
-import { createB2bSource } from '../../lib/b2b/session-source.ts';
+import { createB2bSource, parseStoredSession } from '../../lib/b2b/session-cookie.ts';
 import { createSeal, sealedLength } from '../../lib/b2b/seal.ts';
+import type { Seal } from '../../lib/b2b/seal.ts';
 import { cookieBytes } from '../../lib/core/cookie-chunks.ts';
 
 const seal = createSeal(['a password of thirty-two characters']);
@@ -17,24 +17,27 @@ describe('the length of a seal', () => {
 
   it.each([10, 3_000, 7_000])('tells the bytes of the cookies of a session (%i bytes of token)', async (bytes) => {
     let seals = 0;
-    const source = createB2bSource({
-      cookieName: 'b2b-session',
-      cookieOptions: { path: '/', sameSite: 'lax', httpOnly: true, maxAge: 60, domain: undefined },
-      seal: {
-        ...seal,
-        seal(value, ttl) {
-          seals += 1;
-          return seal.seal(value, ttl);
-        },
+    const counting: Seal = {
+      ...seal,
+      seal(value, ttl) {
+        seals += 1;
+        return seal.seal(value, ttl);
       },
-      keySet: undefined as never,
-      provider: undefined as never,
+    };
+    const settings = {
       clientId: 'client_1',
-      issuers: undefined,
+      cookieName: 'b2b-session',
+      cookieOptions: { maxAge: 60 },
+      issuer: undefined,
       sessionMaxAge: undefined,
       now: Date.now,
-    });
-    const content = parseContent({ accessToken: 'x'.repeat(bytes), refreshToken: 'r', user: { id: 'u', email: 'e' } })!;
+    };
+    const source = createB2bSource(settings, counting, undefined as never, undefined as never);
+    const content = parseStoredSession({
+      accessToken: 'x'.repeat(bytes),
+      refreshToken: 'r',
+      user: { id: 'u', email: 'e' },
+    })!;
     const measured = await source.cookieBytes(content);
     expect(seals).toBe(0);
     expect(measured).toBe(cookieBytes(await source.write(content, new Map())));

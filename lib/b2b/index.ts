@@ -1,23 +1,17 @@
 import type { Router } from 'express';
-import { createKeySet } from '../tokens/key-set.ts';
 import { AuthError } from '../errors.ts';
 import { createAuthRouter } from '../http/router.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { json } from '../http/reply.ts';
 import { cookieAttributes } from '../http/options.ts';
-import { createEmit, createExplain } from '../session/events.ts';
-import { createSessions } from '../session/sessions.ts';
-import { createSessionWriter } from '../session/session-writer.ts';
-import type { B2bSessionBody, Session } from '../types.ts';
+import type { B2bSession, B2bSessionBody } from '../types.ts';
+import type { Emit } from '../session/events.ts';
 import { callbackRoute } from './callback-route.ts';
-import { createFlowCookies } from './flow-cookie.ts';
+import { createB2bContext } from './context.ts';
 import { readB2bOptions } from './options.ts';
 import type { B2bAuthOptions, B2bOptions } from './options.ts';
-import { createProvider } from './workos.ts';
-import { createSeal } from './seal.ts';
 import { signInRoute } from './sign-in-route.ts';
 import { signOutRoute } from './sign-out-route.ts';
-import { createB2bSource } from './session-source.ts';
 
 /**
  * Sign-in through WorkOS AuthKit: `GET /login`, `GET /signup`, `GET /callback`, `POST /logout`, `GET /auth/session`, and the
@@ -30,38 +24,9 @@ import { createB2bSource } from './session-source.ts';
  */
 export function b2bAuth(options?: B2bAuthOptions): Router {
   const settings = readB2bOptions(options);
-  const { now } = settings;
-  const explain = createExplain('b2b');
-  const emit = createEmit('b2b', settings.onEvent, explain, now);
+  const context = createB2bContext(settings);
+  const { resolver, emit, explain } = context;
   if (settings.isFallbackPassword) announceFallback(emit);
-
-  const cookieOptions = cookieAttributes(settings.cookieOptions, settings.cookieName);
-  const { cookieName, clientId, timeoutMs, fetch } = settings;
-  const provider = createProvider(settings);
-  const seal = createSeal(settings.passwords);
-  const keySet = createKeySet({
-    url: provider.jwksUrl,
-    fetch,
-    now,
-    timeoutMs,
-    onUnavailable: ({ stale }) => emit({ type: 'keys_unavailable', stale }),
-  });
-  const source = createB2bSource({
-    cookieName,
-    cookieOptions,
-    seal,
-    keySet,
-    provider,
-    clientId,
-    issuers: settings.issuer,
-    sessionMaxAge: settings.sessionMaxAge,
-    now,
-  });
-  const writer = createSessionWriter(source, emit);
-  const resolver = createSessions(source, { ...settings, emit });
-  const flows = createFlowCookies({ cookieName, sameSite: cookieOptions.sameSite, seal, now });
-  const signIn = { provider, flows, callbackPath: settings.callbackPath, organizationId: settings.organizationId, now };
-
   return createAuthRouter(
     {
       adapter: 'b2b',
@@ -73,8 +38,8 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       loginPath: settings.loginPath,
       stylesheetPath: settings.stylesheetPath,
       guardStatusForForms: 307,
-      cookieName,
-      cookieOptions,
+      cookieName: settings.cookieName,
+      cookieOptions: cookieAttributes(settings.cookieOptions, settings.cookieName),
       appBaseUrl: settings.appBaseUrl,
       trustedOrigins: settings.trustedOrigins,
       onError: settings.onError,
@@ -83,19 +48,10 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       explain,
     },
     [
-      signInRoute(signIn, 'sign-in', settings.loginPath, 'loginPath'),
-      signInRoute(signIn, 'sign-up', settings.signUpPath, 'signUpPath'),
-      callbackRoute({ ...signIn, source, writer, resolver, onSignIn: settings.onSignIn, emit, explain }),
-      signOutRoute({
-        path: settings.logoutPath,
-        logoutReturnTo: settings.logoutReturnTo,
-        source,
-        provider,
-        resolver,
-        flows,
-        emit,
-        explain,
-      }),
+      signInRoute(context, 'sign-in'),
+      signInRoute(context, 'sign-up'),
+      callbackRoute(context),
+      signOutRoute(context),
       sessionRoute(settings),
     ],
   );
@@ -108,14 +64,13 @@ function sessionRoute({ sessionPath }: B2bOptions): AuthRoute {
     isJsonOnly: true,
     async get(request) {
       const session = await request.resolveSession();
-      if (session === null) throw new AuthError('unauthenticated');
+      if (session?.adapter !== 'b2b') throw new AuthError('unauthenticated');
       return json(200, sessionBody(session));
     },
   };
 }
 
-function sessionBody(session: Session): B2bSessionBody | undefined {
-  if (session.adapter !== 'b2b') return undefined;
+function sessionBody(session: B2bSession): B2bSessionBody {
   const { sessionId, organizationId } = session;
   const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = session.user;
   return {
@@ -126,7 +81,7 @@ function sessionBody(session: Session): B2bSessionBody | undefined {
   };
 }
 
-function announceFallback(emit: ReturnType<typeof createEmit>): void {
+function announceFallback(emit: Emit): void {
   const message =
     'b2bAuth: no cookiePassword is set, so a local one is derived from the API key. Set B2B_COOKIE_PASSWORD (32 characters or more) before you deploy.';
   process.emitWarning(message, { code: 'B2B_COOKIE_PASSWORD' });
@@ -144,6 +99,13 @@ export type {
   RequireSessionOptions,
 } from '../http/require-session.ts';
 export type { CookieOptions } from '../http/options.ts';
-export type { B2bAuthOptions, OnError, SharedCoordinator } from './options.ts';
-export type { B2bSignIn, OAuthTokens, OnB2bSignIn, SignInHookResult } from './hook.ts';
+export type {
+  B2bAuthOptions,
+  B2bSignIn,
+  OAuthTokens,
+  OnB2bSignIn,
+  OnError,
+  SharedCoordinator,
+  SignInHookResult,
+} from './options.ts';
 export type * from '../types.ts';

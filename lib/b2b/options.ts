@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import * as v from 'valibot';
 import { cookiePrefixProblems } from '../http/host-cookies.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
@@ -6,12 +7,43 @@ import { callback, cookieEntries, pageUrl, routePath, sharedEntries, text } from
 import type { CookieOptions, SharedAuthOptions } from '../http/options.ts';
 import type { OnError } from '../http/adapter.ts';
 import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
-import type { OnEvent } from '../types.ts';
-import type { OnB2bSignIn } from './hook.ts';
+import type { B2bSession, OnEvent } from '../types.ts';
 
 // By their names here, so that the declarations of one entry do not refer to the package's index, and through it to the other
 // adapter's SDK.
 export type { OnError, OnEvent, SharedCoordinator };
+
+export interface B2bSignIn {
+  readonly session: B2bSession;
+  readonly req: IncomingMessage;
+  readonly returnTo: string;
+  /** The session's organization, from the verified access token; absent for a personal session. */
+  readonly organizationId?: string;
+  /** What the sign-in was started for: the option `organizationId`, else `organization_id` of the query. Asked for, not granted. */
+  readonly requestedOrganizationId?: string;
+  /** As WorkOS names it: `Password`, `SSO`, `GoogleOAuth`, … */
+  readonly authenticationMethod?: string;
+  /** The social provider's own tokens, where WorkOS is set up to return them. They are in no cookie: keep what you need. */
+  readonly oauthTokens?: OAuthTokens;
+}
+
+export interface OAuthTokens {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  /** Seconds since the epoch; 0 for a token that does not expire. */
+  readonly expiresAt: number;
+  readonly scopes: readonly string[];
+}
+
+/** Where to go instead of `returnTo`, sanitised like it; nothing keeps `returnTo`. */
+// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- a hook that returns nothing is the common one
+export type SignInHookResult = { readonly redirectTo?: string } | undefined | void;
+
+/**
+ * The place to map `organizationId` to a tenant or to create a row. Throwing an `AuthError` refuses the sign-in with that error;
+ * anything else thrown goes to Express' error handling. In both cases there is no session.
+ */
+export type OnB2bSignIn = (signIn: B2bSignIn) => SignInHookResult | Promise<SignInHookResult>;
 
 /** Options of `b2bAuth`; each beats its environment variable. */
 export interface B2bAuthOptions extends SharedAuthOptions {

@@ -28,9 +28,11 @@ export function selectionOf(details: Readonly<Record<string, unknown>>): Organiz
 }
 
 /** One of those on offer. Where the list did not fit the cookie, the provider itself refuses what it did not offer. */
-export function chosenOrganization(selection: Flow['selection'], wanted: string | null): string | undefined {
-  if (selection === undefined || wanted === null) return undefined;
-  const { organizations } = selection;
+export function chosenOrganization(
+  { organizations }: NonNullable<Flow['selection']>,
+  wanted: string | null,
+): string | undefined {
+  if (wanted === null) return undefined;
   if (organizations !== undefined) return organizations.find(({ id }) => id === wanted)?.id;
   return /^[\w-]{1,100}$/.test(wanted) ? wanted : undefined;
 }

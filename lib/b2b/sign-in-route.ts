@@ -2,29 +2,23 @@ import type { CookieWrite } from '../core/cookies.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
+import type { B2bContext } from './context.ts';
 import { createState } from './flow-cookie.ts';
-import type { FlowCookies } from './flow-cookie.ts';
-import type { AuthorizationRequest, Provider } from './workos.ts';
-
-export interface SignInParts {
-  readonly provider: Provider;
-  readonly flows: FlowCookies;
-  readonly callbackPath: string;
-  readonly organizationId: string | undefined;
-  readonly now: () => number;
-}
+import type { AuthorizationRequest } from './workos.ts';
 
 type Screen = 'sign-in' | 'sign-up';
 
 /** `/login` and `/signup`: the start of the hosted flow. */
-export function signInRoute(parts: SignInParts, screen: Screen, path: string, option: string): AuthRoute {
+export function signInRoute(context: B2bContext, screen: Screen): AuthRoute {
+  const { loginPath, signUpPath } = context.settings;
+  const path = screen === 'sign-in' ? loginPath : signUpPath;
   return {
     path,
-    option,
+    option: screen === 'sign-in' ? 'loginPath' : 'signUpPath',
     hasGetEffects: true,
     async get(request) {
       const { query } = request;
-      const url = await startFlow(parts, request, {
+      const url = await startFlow(context, request, {
         screen,
         query,
         returnTo: request.returnTo(query.get('returnTo')),
@@ -47,14 +41,15 @@ interface FlowStart {
 }
 
 /** Remembers a new flow in its cookie and returns the provider's URL for it. */
-export async function startFlow(parts: SignInParts, request: AuthRequest, start: FlowStart): Promise<string> {
-  const { provider, flows, callbackPath, now } = parts;
+export async function startFlow(context: B2bContext, request: AuthRequest, start: FlowStart): Promise<string> {
+  const { provider, flows } = context;
+  const { callbackPath, now } = context.settings;
   // First, as a request without a usable host starts nothing.
   const redirectUri = request.publicUrl(callbackPath);
   const { codeVerifier, codeChallenge } = await provider.createVerifier();
   const state = createState();
   const passedOn = passedOnParameters(start.query, start.screen);
-  const organizationId = parts.organizationId ?? passedOn.organizationId;
+  const organizationId = context.settings.organizationId ?? passedOn.organizationId;
   const writes: readonly CookieWrite[] = await flows.start(
     {
       state,

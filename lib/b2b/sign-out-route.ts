@@ -3,30 +3,16 @@ import { redirectOrJson } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { LeftSession } from '../session/sign-out.ts';
-import type { Emit, Explain } from '../session/events.ts';
-import type { SessionResolver } from '../session/sessions.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';
-import type { SealedContent } from './session-cookie.ts';
-import type { FlowCookies } from './flow-cookie.ts';
-import type { Provider } from './workos.ts';
-
-export interface SignOutParts {
-  readonly path: string;
-  readonly logoutReturnTo: string | undefined;
-  readonly source: SessionSource<SealedContent>;
-  readonly provider: Pick<Provider, 'logoutUrl' | 'revokeSession'>;
-  readonly resolver: SessionResolver<SealedContent>;
-  readonly flows: FlowCookies;
-  readonly emit: Emit;
-  readonly explain: Explain;
-}
+import type { B2bContext } from './context.ts';
+import type { SealedSession } from './session-cookie.ts';
 
 /** `POST /logout`: first the local cookie, then the provider's own sign-out, which is a URL and needs no call. */
-export function signOutRoute(parts: SignOutParts): AuthRoute {
-  const { source, provider, resolver, flows, emit } = parts;
+export function signOutRoute(context: B2bContext): AuthRoute {
+  const { settings, source, provider, resolver, flows, emit } = context;
 
   return {
-    path: parts.path,
+    path: settings.logoutPath,
     option: 'logoutPath',
     async post(request) {
       const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
@@ -36,8 +22,8 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
       // The browser can be sent through one sign-out only.
       const others = new Set(sessions.flatMap(({ candidate }) => candidate.sessionId ?? []));
       others.delete(sessionId ?? '');
-      for (const other of others) void revokeQuietly(parts, other);
-      const home = returnUrl(request, parts.logoutReturnTo);
+      for (const other of others) void revokeQuietly(context, other);
+      const home = returnUrl(request, settings.logoutReturnTo);
       const destination = sessionId === undefined ? home : await provider.logoutUrl(sessionId, home);
       return redirectOrJson(request, destination);
     },
@@ -46,7 +32,7 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
 
 /** In the background, and never rejects: the session has ended here, whatever the provider says. */
 export async function revokeQuietly(
-  { provider, explain }: { readonly provider: Pick<Provider, 'revokeSession'>; readonly explain: Explain },
+  { provider, explain }: Pick<B2bContext, 'provider' | 'explain'>,
   sessionId: string,
 ): Promise<void> {
   try {
@@ -58,8 +44,8 @@ export async function revokeQuietly(
 
 /** The session that the visitor saw: the first live one, as for every other request. */
 async function visibleSession(
-  source: SessionSource<SealedContent>,
-  sessions: readonly LeftSession<SealedContent>[],
+  source: SessionSource<SealedSession>,
+  sessions: readonly LeftSession<SealedSession>[],
   allowance: Allowance,
 ): Promise<string | undefined> {
   const [first, ...others] = sessions.filter(({ candidate }) => candidate.sessionId !== undefined);
@@ -71,8 +57,8 @@ async function visibleSession(
 }
 
 async function isLive(
-  source: SessionSource<SealedContent>,
-  { content, token }: StoredSession<SealedContent>,
+  source: SessionSource<SealedSession>,
+  { content, token }: StoredSession<SealedSession>,
   allowance: Allowance,
 ): Promise<boolean> {
   try {
@@ -82,7 +68,7 @@ async function isLive(
   }
 }
 
-function subjectOf({ content, sessionId }: StoredSession<SealedContent>): { userId: string; sessionId?: string } {
+function subjectOf({ content, sessionId }: StoredSession<SealedSession>): { userId: string; sessionId?: string } {
   return { userId: content.user.id, ...(sessionId === undefined ? {} : { sessionId }) };
 }
 
