@@ -6,7 +6,8 @@ export async function walkConsent(
   authorizeUrl: string,
   decision: { readonly approve: boolean; readonly user?: string | undefined },
 ): Promise<URL> {
-  const consentUrl = await follow(authorizeUrl);
+  // /sso answers with the identity provider's own page.
+  const consentUrl = authorizeUrl.includes('/provider/') ? authorizeUrl : await follow(authorizeUrl);
   const body = new URLSearchParams({
     decision: decision.approve ? 'approve' : 'deny',
     ...(decision.user === undefined ? {} : { email: decision.user }),

@@ -6,6 +6,7 @@ import type { JWTPayload } from 'jose';
 import { walkConsent } from './browser.ts';
 import { GoTrueError, OAuthServerError, errorReply } from './errors.ts';
 import { breakConnection, createFaults, faultReply } from './faults.ts';
+import { createFactors } from './factors.ts';
 import { createFlows } from './flows.ts';
 import { json, readRequest } from './http.ts';
 import type { Reply, StandInRequest } from './http.ts';
@@ -17,13 +18,25 @@ import { createRoutes } from './routes/index.ts';
 import type { Route } from './routes/index.ts';
 import { createSessions } from './sessions.ts';
 import type { SessionOptions } from './sessions.ts';
-import type { Endpoint, Fault, FaultTarget, NewUser, Switches, User } from './types.ts';
+import { readSwitches } from './switches.ts';
+import type { Endpoint, Factor, Fault, FaultTarget, NewFactor, NewUser, Switches, User } from './types.ts';
 import { createUsers } from './users.ts';
 
 export type { Gate } from './faults.ts';
 export type { TokenForgery } from './keys.ts';
 export type { SessionOptions } from './sessions.ts';
-export type { Endpoint, Fault, FaultTarget, Mail, NewUser, SessionJson, Switches, User, UserJson } from './types.ts';
+export type {
+  Endpoint,
+  Factor,
+  Fault,
+  FaultTarget,
+  Mail,
+  NewUser,
+  SessionJson,
+  Switches,
+  User,
+  UserJson,
+} from './types.ts';
 
 export interface SupabaseStandInOptions extends Partial<Switches> {
   /** Default: random. */
@@ -63,9 +76,10 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
   const users = createUsers(switches, now);
   const sessions = createSessions({ keys, users, switches, issuer: `${url}/auth/v1`, now });
   const mails = createMails(url, switches, now);
+  const factors = createFactors(switches, now);
   const flows = createFlows(now);
   const base = { url, siteUrl, redirectAllowList, publishableKey, switches, now };
-  const project: Project = { ...base, keys, users, sessions, flows, mails, notes: [] };
+  const project: Project = { ...base, keys, users, sessions, flows, mails, factors, notes: [] };
   const routeOf = createRoutes(project);
   const faults = createFaults();
   const requests: LoggedRequest[] = [];
@@ -112,6 +126,8 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     publishableKey,
     switches,
     mails: mails.sent,
+    /** The text messages of phone factors. */
+    texts: factors.texts,
     /** Every request, in order. */
     requests,
     /** How many requests an endpoint has seen. */
@@ -132,7 +148,27 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     /** A session as a grant would answer it. */
     issueSession: (who: string | User, session?: SessionOptions) => sessions.issue(userOf(who), session),
     /** The two mails of a change of address. */
-    sendEmailChange: (who: string | User, redirectTo = siteUrl) => mails.sendEmailChange(userOf(who), redirectTo),
+    sendEmailChange: (who: string | User, redirectTo = siteUrl, newEmail = `new-${userOf(who).email}`) =>
+      mails.sendEmailChange(userOf(who), newEmail, redirectTo),
+    /** An invitation, as the project's owner sends it: a mail to a user without a password. */
+    invite: (email: string, redirectTo = siteUrl) =>
+      mails.send(
+        Object.assign(users.add({ email, confirmed: false }), { invitedAt: users.isoNow() }),
+        'invite',
+        redirectTo,
+      ),
+    /** A second factor of a user, verified unless told otherwise. */
+    addFactor: (who: string | User, factor?: NewFactor) => factors.add(userOf(who), factor),
+    /** Removes a factor as the project's owner does: the sessions that it raised are aal1 after their next refresh. */
+    removeFactor(who: string | User, { id }: Factor) {
+      const user = userOf(who);
+      user.factors = user.factors.filter((factor) => factor.id !== id);
+      sessions.lower(id);
+    },
+    /** The code that an authenticator app shows now. */
+    codeOf: (factor: Pick<Factor, 'secret'>) => factors.codeOf(factor),
+    /** The open sessions of a user. */
+    sessionsOf: (who: string | User) => sessions.of(userOf(who).id),
     /** A token with exactly these claims; signed with the project's own key unless told otherwise. */
     signToken: (claims: JWTPayload, forgery?: TokenForgery) => keys.sign(claims, forgery),
     /** Signs with a new key from now on; `keepOld: false` forgets the old ones at once. */
@@ -152,27 +188,5 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
       server.closeAllConnections();
       await once(server, 'close');
     },
-  };
-}
-
-function readSwitches(options: Partial<Switches>): Switches {
-  return {
-    autoconfirm: options.autoconfirm ?? false,
-    signupDisabled: options.signupDisabled ?? false,
-    emailProviderDisabled: options.emailProviderDisabled ?? false,
-    captchaToken: options.captchaToken,
-    minimumPasswordLength: options.minimumPasswordLength ?? 6,
-    requireLettersAndDigits: options.requireLettersAndDigits ?? false,
-    pwnedPasswords: options.pwnedPasswords ?? new Set(),
-    invalidEmailDomains: options.invalidEmailDomains ?? new Set(),
-    providers: options.providers ?? new Set(['github', 'google']),
-    oauthEmail: options.oauthEmail ?? 'octavia@example.com',
-    mailFrequency: options.mailFrequency ?? 60,
-    mailFailure: options.mailFailure,
-    newUsersRefused: options.newUsersRefused ?? false,
-    extraMs: options.extraMs ?? (() => 0),
-    accessTokenTtl: options.accessTokenTtl ?? 3600,
-    tokenClaims: options.tokenClaims ?? {},
-    reuse: options.reuse ?? 'strict',
   };
 }

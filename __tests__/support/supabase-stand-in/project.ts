@@ -1,3 +1,5 @@
+import { GoTrueError } from './errors.ts';
+import type { Factors } from './factors.ts';
 import type { Flows } from './flows.ts';
 import type { SigningKeys } from './keys.ts';
 import type { Mails } from './mails.ts';
@@ -24,6 +26,7 @@ export interface Project {
   readonly sessions: Sessions;
   readonly flows: Flows;
   readonly mails: Mails;
+  readonly factors: Factors;
   readonly notes: Note[];
 }
 
@@ -32,4 +35,14 @@ export function confirm(project: Project, user: User): void {
   if (user.confirmedAt !== undefined) return;
   user.confirmedAt = project.users.isoNow();
   user.metadata = { ...user.metadata, email_verified: true };
+}
+
+/** Makes the new address the user's address; an anonymous user becomes an ordinary one. @throws GoTrueError */
+export function changeEmail(project: Project, user: User): void {
+  if (user.newEmail === undefined) return;
+  // Two users may ask for one address; the second confirmation breaks a rule of the database.
+  if (project.users.find(user.newEmail)) throw new GoTrueError(500, 'unexpected_failure', 'Error confirm email');
+  Object.assign(user, { email: user.newEmail, newEmail: undefined, isAnonymous: false });
+  if (!user.providers.includes('email')) user.providers.push('email');
+  confirm(project, user);
 }

@@ -9,15 +9,34 @@ import type { SessionJson, Switches, User } from './types.ts';
 interface RefreshToken {
   readonly token: string;
   readonly sessionId: string;
-  readonly userId: string;
   readonly parent: string | undefined;
   revoked: boolean;
+}
+
+interface Method {
+  readonly method: string;
+  /** Seconds since the epoch. */
+  readonly timestamp: number;
+}
+
+interface Session {
+  readonly id: string;
+  readonly userId: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** Whether the project's OAuth 2.1 server issued it to another application. */
+  readonly isClients: boolean;
+  /** The newest first. */
+  methods: readonly Method[];
+  /** The factor that made it aal2. */
+  factorId: string | undefined;
+  aal: 'aal1' | 'aal2';
 }
 
 export interface SessionOptions {
   /** Seconds; negative for a token that has expired already. */
   readonly ttl?: number;
-  /** Added to the access token, or in place of what it would say. */
+  /** Added to the access token, or in place of what it would say; `aal` is the session's, also after a refresh. */
   readonly claims?: JWTPayload;
   /** The method in `amr`. */
   readonly method?: string;
@@ -33,14 +52,14 @@ export interface SessionParts {
 
 /** Sessions and their families of refresh tokens. */
 export function createSessions({ keys, users, switches, issuer, now }: SessionParts) {
-  const owners = new Map<string, string>();
+  const sessions = new Map<string, Session>();
   const tokens = new Map<string, RefreshToken>();
-  /** Sessions that the project's OAuth 2.1 server issued to another application. */
-  const clientSessions = new Set<string>();
+  const seconds = () => Math.floor(now() / 1000);
 
   async function toJson(user: User, refresh: RefreshToken, options: SessionOptions = {}): Promise<SessionJson> {
-    const iat = Math.floor(now() / 1000);
+    const iat = seconds();
     const expiresIn = options.ttl ?? switches.accessTokenTtl;
+    const session = sessions.get(refresh.sessionId);
     const accessToken = await keys.sign({
       iss: issuer,
       sub: user.id,
@@ -52,10 +71,10 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       app_metadata: appMetadataOf(user),
       user_metadata: user.metadata,
       role: 'authenticated',
-      aal: 'aal1',
-      amr: [{ method: options.method ?? 'password', timestamp: iat }],
+      aal: session?.aal,
+      amr: session?.methods,
       session_id: refresh.sessionId,
-      is_anonymous: false,
+      is_anonymous: user.isAnonymous,
       ...switches.tokenClaims,
       ...options.claims,
     });
@@ -69,29 +88,42 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
     };
   }
 
-  function addToken(sessionId: string, userId: string, parent?: string): RefreshToken {
-    const added = { token: randomBytes(6).toString('hex'), sessionId, userId, parent, revoked: false };
+  function addToken(sessionId: string, parent?: string): RefreshToken {
+    const added = { token: randomBytes(6).toString('hex'), sessionId, parent, revoked: false };
     tokens.set(added.token, added);
     return added;
   }
 
   function end(sessionId: string): void {
-    owners.delete(sessionId);
+    sessions.delete(sessionId);
     for (const [name, token] of tokens) if (token.sessionId === sessionId) tokens.delete(name);
+  }
+
+  function endWhere(fits: (session: Session) => boolean): void {
+    for (const session of sessions.values()) if (fits(session)) end(session.id);
   }
 
   const familyOf = (sessionId: string) => [...tokens.values()].filter((token) => token.sessionId === sessionId);
 
   return {
-    owner: (sessionId: string) => owners.get(sessionId),
+    find: (sessionId: string) => sessions.get(sessionId),
+    /** The sessions of a user. */
+    of: (userId: string) => [...sessions.values()].filter((session) => session.userId === userId),
     end,
 
     issue(user: User, options: SessionOptions = {}): Promise<SessionJson> {
-      const sessionId = randomUUID();
-      owners.set(sessionId, user.id);
-      if (options.claims?.['client_id'] !== undefined) clientSessions.add(sessionId);
+      const session: Session = {
+        id: randomUUID(),
+        userId: user.id,
+        createdAt: now(),
+        isClients: options.claims?.['client_id'] !== undefined,
+        methods: [{ method: options.method ?? 'password', timestamp: seconds() }],
+        factorId: undefined,
+        aal: options.claims?.['aal'] === 'aal2' ? 'aal2' : 'aal1',
+      };
+      sessions.set(session.id, session);
       user.lastSignInAt = users.isoNow();
-      return toJson(user, addToken(sessionId, user.id), options);
+      return toJson(user, addToken(session.id), options);
     },
 
     /** @throws GoTrueError */
@@ -99,17 +131,17 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       // 400 {"code":"validation_failed","message":"Refresh token is not valid"}, without a look into the database
       if (!/^[a-z0-9]{12}$/.test(name)) throw new GoTrueError(400, 'validation_failed', 'Refresh token is not valid');
       const used = tokens.get(name);
-      const user = used && users.get(used.userId);
-      if (!used || !user) {
+      const session = used && sessions.get(used.sessionId);
+      const user = session && users.get(session.userId);
+      if (!user)
         throw new GoTrueError(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found');
-      }
       // 400 {"error":"invalid_client","error_description":"Client authentication required for OAuth session"}
-      if (clientSessions.has(used.sessionId)) {
+      if (session.isClients) {
         throw new OAuthServerError('invalid_client', 'Client authentication required for OAuth session');
       }
       if (user.banned) throw new GoTrueError(400, 'user_banned', 'Invalid Refresh Token: User Banned');
       if (used.revoked) {
-        const family = familyOf(used.sessionId);
+        const family = familyOf(session.id);
         const active = family.find((token) => !token.revoked);
         if (switches.reuse === 'parent' && active?.parent === name) return toJson(user, active);
         // A spent token that comes again was stolen: its whole family ends.
@@ -117,13 +149,36 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
         throw new GoTrueError(400, 'refresh_token_already_used', 'Invalid Refresh Token: Already Used');
       }
       used.revoked = true;
-      return toJson(user, addToken(used.sessionId, user.id, name));
+      return toJson(user, addToken(session.id, name));
+    },
+
+    /** A second factor was given: the same session, at aal2, with new tokens; sessions below end. */
+    raise(sessionId: string, user: User, factorId: string, method: 'totp' | 'mfa/phone'): Promise<SessionJson> {
+      const session = sessions.get(sessionId);
+      const active = familyOf(sessionId).find((token) => !token.revoked);
+      if (!session || !active) throw new Error('No such session.');
+      const earlier = session.methods.filter((each) => each.method !== method);
+      session.methods = [{ method, timestamp: seconds() }, ...earlier];
+      Object.assign(session, { aal: 'aal2', factorId });
+      active.revoked = true;
+      endWhere(({ userId, aal }) => userId === user.id && aal === 'aal1');
+      return toJson(user, addToken(sessionId, active.token));
+    },
+
+    /** A factor is gone: its sessions are aal1 again. Their tokens say so once they are refreshed. */
+    lower(factorId: string): void {
+      for (const session of sessions.values()) {
+        if (session.factorId !== factorId) continue;
+        session.aal = 'aal1';
+        session.methods = session.methods.filter(({ method }) => !['totp', 'mfa/phone'].includes(method));
+      }
     },
 
     signOut(sessionId: string, userId: string, scope: string): void {
-      for (const [id, owner] of owners) {
-        if (owner === userId && (scope === 'global' || (scope === 'local') === (id === sessionId))) end(id);
-      }
+      endWhere(
+        (session) =>
+          session.userId === userId && (scope === 'global' || (scope === 'local') === (session.id === sessionId)),
+      );
     },
   };
 }

@@ -23,8 +23,25 @@ export interface Switches {
   mailFailure: 'smtp' | 'quota' | 'not_authorized' | undefined;
   /** Whether a `before_user_created` hook refuses every new user. */
   newUsersRefused: boolean;
-  /** Milliseconds, real ones, that sign-up and resend take longer for some addresses, as sending a mail does. */
+  /** Milliseconds, real ones, that any call with an address takes longer for some addresses. */
   extraMs: (email: string) => number;
+  /** Milliseconds, real ones, that sending a mail takes: known addresses take longer by these. */
+  mailMs: number;
+  /** Whether sign-up without an address makes an anonymous user. */
+  anonymousUsers: boolean;
+  /** "Secure password change": a session older than a day needs a nonce for a new password. */
+  requireReauthentication: boolean;
+  requireCurrentPassword: boolean;
+  /** "Secure email change": both addresses confirm. */
+  secureEmailChange: boolean;
+  totpFactors: boolean;
+  phoneFactors: boolean;
+  /** Factors that a user may have, verified or not. */
+  maximumFactors: number;
+  /** Seconds between two text messages of one phone factor. */
+  textFrequency: number;
+  /** The email domains of SAML identity providers; `undefined` switches SAML off. */
+  ssoDomains: ReadonlySet<string> | undefined;
   /** Seconds. */
   accessTokenTtl: number;
   /** Claims that a custom access token hook sets. */
@@ -34,12 +51,41 @@ export interface Switches {
 }
 
 export interface Mail {
-  readonly kind: 'signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change';
+  readonly kind: 'signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change' | 'reauthentication';
   readonly to: string;
+  /** `{{ .Token }}`: six digits. */
+  readonly token: string;
   /** `{{ .ConfirmationURL }}`: the backend's own /verify link. */
   readonly confirmationUrl: string;
   /** `{{ .TokenHash }}`. */
   readonly tokenHash: string;
+}
+
+/** A text message with the code of a phone factor. */
+export interface TextMessage {
+  readonly to: string;
+  readonly code: string;
+}
+
+export interface Factor {
+  readonly id: string;
+  readonly type: 'totp' | 'phone';
+  readonly name: string;
+  readonly secret: string;
+  /** Without the plus sign. */
+  readonly phone: string;
+  readonly createdAt: string;
+  updatedAt: string;
+  isVerified: boolean;
+  lastChallengedAt: string | undefined;
+}
+
+export interface NewFactor {
+  readonly type?: Factor['type'];
+  readonly name?: string;
+  readonly phone?: string;
+  /** Default: `true`. */
+  readonly verified?: boolean;
 }
 
 export interface NewUser {
@@ -53,11 +99,20 @@ export interface NewUser {
 
 export interface User {
   readonly id: string;
-  readonly email: string;
+  /** Empty for an anonymous user. */
+  email: string;
+  newEmail: string | undefined;
   password: string | undefined;
+  isAnonymous: boolean;
+  isSsoUser: boolean;
+  factors: Factor[];
   /** ISO 8601; `undefined` while the address is unconfirmed. */
   confirmedAt: string | undefined;
   confirmationSentAt: string | undefined;
+  recoverySentAt: string | undefined;
+  emailChangeSentAt: string | undefined;
+  reauthenticationSentAt: string | undefined;
+  invitedAt: string | undefined;
   lastSignInAt: string | undefined;
   metadata: Record<string, unknown>;
   appMetadata: Record<string, unknown>;
@@ -97,6 +152,14 @@ export type Endpoint =
   | 'authorize'
   | 'logout'
   | 'user'
+  | 'update-user'
+  | 'reauthenticate'
+  | 'otp'
+  | 'sso'
+  | 'enroll'
+  | 'challenge'
+  | 'verify-factor'
+  | 'unenroll'
   | 'settings'
   | 'jwks'
   | 'rest'

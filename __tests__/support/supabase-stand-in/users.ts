@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { GoTrueError } from './errors.ts';
-import type { NewUser, Switches, User, UserJson } from './types.ts';
+import type { Factor, NewUser, Switches, User, UserJson } from './types.ts';
 
 export function createUsers(switches: Switches, now: () => number) {
   const byId = new Map<string, User>();
@@ -8,7 +8,7 @@ export function createUsers(switches: Switches, now: () => number) {
 
   return {
     isoNow,
-    find: (email: string) => [...byId.values()].find((user) => user.email === email.toLowerCase()),
+    find: (email: string) => [...byId.values()].find((user) => email !== '' && user.email === email.toLowerCase()),
     get: (id: string) => byId.get(id),
 
     add(
@@ -19,9 +19,17 @@ export function createUsers(switches: Switches, now: () => number) {
       const user: User = {
         id: randomUUID(),
         email: email.toLowerCase(),
+        newEmail: undefined,
         password,
+        isAnonymous: false,
+        isSsoUser: via.startsWith('sso:'),
+        factors: [],
         confirmedAt: confirmed ? at : undefined,
         confirmationSentAt: undefined,
+        recoverySentAt: undefined,
+        emailChangeSentAt: undefined,
+        reauthenticationSentAt: undefined,
+        invitedAt: undefined,
         lastSignInAt: undefined,
         // "user_metadata":{"email_verified":true}: what GoTrue adds for itself
         metadata: { email_verified: confirmed, ...metadata },
@@ -34,20 +42,30 @@ export function createUsers(switches: Switches, now: () => number) {
       return user;
     },
 
+    addAnonymous(metadata: Record<string, unknown>): User {
+      const user = this.add({ email: '', confirmed: false });
+      Object.assign(user, { isAnonymous: true, metadata });
+      user.providers.pop();
+      return user;
+    },
+
     remove: (id: string) => byId.delete(id),
 
     /** @throws GoTrueError */
     checkNewCredentials(email: string, password: string): void {
       if (password === '') throw new GoTrueError(400, 'validation_failed', 'Signup requires a valid password');
+      this.checkPassword(password);
+      checkEmail(email);
+    },
+
+    /** @throws GoTrueError */
+    checkPassword(password: string): void {
       if (Buffer.byteLength(password) > 72) {
         throw new GoTrueError(400, 'validation_failed', 'Password cannot be longer than 72 characters');
       }
       const reasons = weaknesses(password, switches);
       if (reasons.length > 0) {
         throw new GoTrueError(422, 'weak_password', weakMessage(switches), { weak_password: { reasons } });
-      }
-      if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) {
-        throw new GoTrueError(400, 'validation_failed', 'Unable to validate email address: invalid format');
       }
     },
 
@@ -60,6 +78,16 @@ export function createUsers(switches: Switches, now: () => number) {
 }
 
 export type Users = ReturnType<typeof createUsers>;
+
+export const isEmail = (text: string) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text);
+
+/** @throws GoTrueError */
+export function checkEmail(email: string): void {
+  if (email === '') throw new GoTrueError(400, 'validation_failed', 'An email address is required');
+  if (!isEmail(email)) {
+    throw new GoTrueError(400, 'validation_failed', 'Unable to validate email address: invalid format');
+  }
+}
 
 export function userJson(user: User): UserJson {
   const { id, email, createdAt, confirmedAt } = user;
@@ -77,11 +105,19 @@ export function userJson(user: User): UserJson {
     role: 'authenticated',
     email,
     ...(confirmedAt === undefined ? {} : { email_confirmed_at: confirmedAt, confirmed_at: confirmedAt }),
-    ...(user.confirmationSentAt === undefined ? {} : { confirmation_sent_at: user.confirmationSentAt }),
-    ...(user.lastSignInAt === undefined ? {} : { last_sign_in_at: user.lastSignInAt }),
+    ...given({
+      invited_at: user.invitedAt,
+      confirmation_sent_at: user.confirmationSentAt,
+      recovery_sent_at: user.recoverySentAt,
+      new_email: user.newEmail,
+      email_change_sent_at: user.emailChangeSentAt,
+      reauthentication_sent_at: user.reauthenticationSentAt,
+      last_sign_in_at: user.lastSignInAt,
+    }),
     phone: '',
     app_metadata: appMetadataOf(user),
     user_metadata: user.metadata,
+    ...(user.factors.length === 0 ? {} : { factors: user.factors.map(factorJson) }),
     identities: user.providers.map((provider) => ({
       identity_id: id,
       id,
@@ -95,9 +131,25 @@ export function userJson(user: User): UserJson {
     })),
     created_at: createdAt,
     updated_at: createdAt,
-    is_anonymous: false,
+    is_anonymous: user.isAnonymous,
   };
 }
+
+function factorJson(factor: Factor) {
+  return {
+    id: factor.id,
+    created_at: factor.createdAt,
+    updated_at: factor.updatedAt,
+    status: factor.isVerified ? 'verified' : 'unverified',
+    ...(factor.name === '' ? {} : { friendly_name: factor.name }),
+    factor_type: factor.type,
+    phone: factor.phone,
+    last_challenged_at: factor.lastChallengedAt ?? null,
+  };
+}
+
+const given = (fields: Readonly<Record<string, string | undefined>>) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 /** What GoTrue answers when the address belongs to a user already: a user who does not exist, without identities. */
 export function obfuscatedUserJson(email: string, at: string, metadata: Record<string, unknown>): UserJson {
@@ -118,6 +170,7 @@ export function obfuscatedUserJson(email: string, at: string, metadata: Record<s
 }
 
 export function appMetadataOf(user: User): Record<string, unknown> {
+  if (user.providers.length === 0) return user.appMetadata;
   return { provider: user.providers[0], providers: user.providers, ...user.appMetadata };
 }
 

@@ -3,6 +3,7 @@ import { bearerOf, json } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import type { Project } from '../project.ts';
 import { userJson } from '../users.ts';
+import { authenticate } from './authenticate.ts';
 
 /** `GET /user`: what the backend itself says about a token. */
 export async function user(project: Project, request: StandInRequest): Promise<Reply> {
@@ -11,12 +12,12 @@ export async function user(project: Project, request: StandInRequest): Promise<R
 
 /** `POST /logout?scope=` global (the default), local or others. */
 export async function logout(project: Project, request: StandInRequest): Promise<Reply> {
-  const { user, sessionId } = await authenticate(project, request);
+  const { user, session } = await authenticate(project, request);
   const scope = request.url.searchParams.get('scope') ?? 'global';
   if (!['global', 'local', 'others'].includes(scope)) {
     throw new GoTrueError(400, 'validation_failed', `Unsupported logout scope "${scope}"`);
   }
-  project.sessions.signOut(sessionId, user.id, scope);
+  project.sessions.signOut(session.id, user.id, scope);
   return { status: 204, headers: {}, body: '' };
 }
 
@@ -27,12 +28,17 @@ export function settings({ switches }: Project): Reply {
     [...known, ...switches.providers].map((name) => [name, switches.providers.has(name)]),
   );
   return json(200, {
-    external: { ...external, anonymous_users: false, email: !switches.emailProviderDisabled, phone: false },
+    external: {
+      ...external,
+      anonymous_users: switches.anonymousUsers,
+      email: !switches.emailProviderDisabled,
+      phone: false,
+    },
     disable_signup: switches.signupDisabled,
     mailer_autoconfirm: switches.autoconfirm,
     phone_autoconfirm: false,
     sms_provider: '',
-    saml_enabled: false,
+    saml_enabled: switches.ssoDomains !== undefined,
   });
 }
 
@@ -46,20 +52,4 @@ export async function notes({ keys, notes: rows, publishableKey }: Project, requ
     200,
     rows.filter(({ user_id }) => user_id === claims.sub),
   );
-}
-
-async function authenticate({ keys, users, sessions }: Project, { headers }: StandInRequest) {
-  const bearer = bearerOf(headers);
-  if (bearer === '') {
-    throw new GoTrueError(401, 'no_authorization', 'This endpoint requires a valid Bearer token');
-  }
-  const claims = await keys.verify(bearer);
-  const found = users.get(claims.sub ?? '');
-  if (!found) throw new GoTrueError(403, 'user_not_found', 'User from sub claim in JWT does not exist');
-  const sessionId = String(claims['session_id']);
-  if (sessions.owner(sessionId) !== found.id) {
-    throw new GoTrueError(403, 'session_not_found', 'Session from session_id claim in JWT does not exist');
-  }
-  if (found.banned) throw new GoTrueError(403, 'user_banned', 'User is banned');
-  return { user: found, sessionId };
 }

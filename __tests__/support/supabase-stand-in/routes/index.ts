@@ -4,8 +4,11 @@ import type { Project } from '../project.ts';
 import type { Endpoint } from '../types.ts';
 import { logout, notes, settings, user } from './account.ts';
 import { createOauth } from './oauth.ts';
-import { recover, resend, signup } from './signup.ts';
+import { challenge, enroll, unenroll, verifyFactor } from './factors.ts';
+import { otp, reauthenticate, recover } from './mail.ts';
+import { resend, signup } from './signup.ts';
 import { token } from './token.ts';
+import { updateUser } from './update-user.ts';
 import { followMailLink, verify } from './verify.ts';
 
 export interface Route {
@@ -17,6 +20,15 @@ export interface Route {
 
 const grants: Readonly<Record<string, Endpoint>> = { password: 'password', refresh_token: 'refresh', pkce: 'pkce' };
 
+type Handler = (project: Project, request: StandInRequest) => Promise<Reply>;
+
+const factorCalls: Readonly<Record<string, readonly [Endpoint, Handler]>> = {
+  'POST /auth/v1/factors': ['enroll', enroll],
+  'POST /auth/v1/factors/:id/challenge': ['challenge', challenge],
+  'POST /auth/v1/factors/:id/verify': ['verify-factor', verifyFactor],
+  'DELETE /auth/v1/factors/:id': ['unenroll', unenroll],
+};
+
 /** Finds the route of a request. */
 export function createRoutes(project: Project): (request: StandInRequest) => Route {
   const oauth = createOauth(project);
@@ -24,6 +36,8 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
     if (/^\/provider\/[^/]+\/authorize$/.test(url.pathname)) {
       return { endpoint: 'authorize', open: true, handle: oauth.consent };
     }
+    const factorCall = factorCalls[`${method} ${url.pathname.replace(/^(\/auth\/v1\/factors)\/[^/]+/, '$1/:id')}`];
+    if (factorCall) return { endpoint: factorCall[0], handle: (request) => factorCall[1](project, request) };
     switch (`${method} ${url.pathname}`) {
       case 'POST /auth/v1/token': {
         const endpoint = grants[url.searchParams.get('grant_type') ?? ''] ?? 'other';
@@ -35,6 +49,14 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
         return { endpoint: 'resend', handle: (request) => resend(project, request) };
       case 'POST /auth/v1/recover':
         return { endpoint: 'recover', handle: (request) => recover(project, request) };
+      case 'POST /auth/v1/otp':
+        return { endpoint: 'otp', handle: (request) => otp(project, request) };
+      case 'POST /auth/v1/sso':
+        return { endpoint: 'sso', handle: oauth.sso };
+      case 'PUT /auth/v1/user':
+        return { endpoint: 'update-user', handle: (request) => updateUser(project, request) };
+      case 'GET /auth/v1/reauthenticate':
+        return { endpoint: 'reauthenticate', handle: (request) => reauthenticate(project, request) };
       case 'POST /auth/v1/verify':
         return { endpoint: 'verify', handle: (request) => verify(project, request) };
       case 'GET /auth/v1/verify':

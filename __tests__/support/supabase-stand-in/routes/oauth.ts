@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { GoTrueError } from '../errors.ts';
 import { readChallenge } from '../flows.ts';
 import type { PkceChallenge } from '../flows.ts';
-import { page, redirect, textField } from '../http.ts';
+import { json, page, redirect, textField } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import { confirm } from '../project.ts';
 import type { Project } from '../project.ts';
@@ -45,6 +45,28 @@ export function createOauth(project: Project) {
     return redirect(302, withParameters(`${origin}/provider/${provider}/authorize`, parameters, 'query'));
   }
 
+  /** `POST /sso`: the way to the identity provider of a domain. `redirect_to` is in the body. */
+  function sso({ body }: StandInRequest): Reply {
+    const { ssoDomains } = switches;
+    if (!ssoDomains) throw new GoTrueError(404, 'saml_provider_disabled', 'SAML 2.0 is disabled');
+    const [domain, providerId] = [textField(body, 'domain'), textField(body, 'provider_id')];
+    if (domain !== '' && providerId !== '') {
+      throw new GoTrueError(400, 'validation_failed', 'Only one of provider_id or domain supported');
+    }
+    if (domain === '' && providerId === '') {
+      throw new GoTrueError(400, 'validation_failed', 'A provider_id or domain needs to be provided');
+    }
+    if (!ssoDomains.has(domain)) {
+      throw new GoTrueError(404, 'sso_provider_not_found', 'No SSO provider assigned for this domain');
+    }
+    const pkce = readChallenge(textField(body, 'code_challenge'), textField(body, 'code_challenge_method'));
+    const target = allowedRedirect(textField(body, 'redirect_to'), siteUrl, redirectAllowList);
+    const state = randomUUID();
+    started.set(state, { provider: `sso:${domain}`, target, pkce, startedAt: now() });
+    const url = withParameters(`${origin}/provider/saml/authorize`, { state }, 'query');
+    return body['skip_http_redirect'] === true ? json(200, { url }) : redirect(303, url);
+  }
+
   /** The provider's page, and what its buttons do. */
   function consent({ method, url, body }: StandInRequest): Reply {
     const state = url.searchParams.get('state') ?? '';
@@ -79,11 +101,12 @@ export function createOauth(project: Project) {
     try {
       const user = signInVia(flow.provider, approvals.get(query('code')));
       approvals.delete(query('code'));
+      const method = user.isSsoUser ? 'sso/saml' : 'oauth';
       if (flow.pkce) {
-        const code = flows.issueCode(flow.pkce, user.id, flow.startedAt, 'oauth');
+        const code = flows.issueCode(flow.pkce, user.id, flow.startedAt, method);
         return redirect(302, withParameters(flow.target, { code }, 'query'));
       }
-      const { access_token, refresh_token } = await sessions.issue(user, { method: 'oauth' });
+      const { access_token, refresh_token } = await sessions.issue(user, { method });
       return redirect(302, withParameters(flow.target, { access_token, refresh_token }, 'fragment'));
     } catch (error) {
       if (!(error instanceof GoTrueError)) throw error;
@@ -93,7 +116,10 @@ export function createOauth(project: Project) {
 
   function signInVia(provider: string, email: string | undefined): User {
     if (email === undefined) throw new GoTrueError(500, 'unexpected_failure', 'Unable to exchange external code');
-    const existing = users.find(email);
+    const isSso = provider.startsWith('sso:');
+    // Users of an identity provider are never linked with others.
+    const known = users.find(email);
+    const existing = known?.isSsoUser === isSso ? known : undefined;
     if (existing?.banned) throw new GoTrueError(403, 'user_banned', 'User is banned');
     if (!existing && switches.signupDisabled) {
       throw new GoTrueError(422, 'signup_disabled', 'Signups not allowed for this instance');
@@ -104,7 +130,7 @@ export function createOauth(project: Project) {
     return user;
   }
 
-  return { authorize, consent, callback };
+  return { authorize, sso, consent, callback };
 }
 
 export type Oauth = ReturnType<typeof createOauth>;

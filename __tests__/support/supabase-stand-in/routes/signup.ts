@@ -1,22 +1,28 @@
-import { setTimeout } from 'node:timers/promises';
 import { GoTrueError } from '../errors.ts';
-import { readChallenge } from '../flows.ts';
 import { json, recordField, textField } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import { confirm } from '../project.ts';
 import type { Project } from '../project.ts';
-import { allowedRedirect } from '../redirects.ts';
 import { obfuscatedUserJson, userJson } from '../users.ts';
 import type { User } from '../types.ts';
 import { checkCaptcha } from './captcha.ts';
+import { readChallengeOf, redirectOf, takeTime } from './mail-request.ts';
 
 /** `POST /signup`. */
 export async function signup(project: Project, request: StandInRequest): Promise<Reply> {
   const { switches, users, sessions } = project;
   const { body } = request;
   checkCaptcha(switches, body);
+  const isAnonymous = textField(body, 'email') === '' && textField(body, 'phone') === '';
+  if (isAnonymous && !switches.anonymousUsers) {
+    throw new GoTrueError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled');
+  }
   if (switches.signupDisabled) {
     throw new GoTrueError(422, 'signup_disabled', 'Signups not allowed for this instance');
+  }
+  if (isAnonymous) {
+    const user = users.addAnonymous(recordField(body, 'data'));
+    return json(200, await sessions.issue(user, { method: 'anonymous' }));
   }
   if (switches.emailProviderDisabled) {
     throw new GoTrueError(400, 'email_provider_disabled', 'Email signups are disabled');
@@ -44,7 +50,7 @@ export async function signup(project: Project, request: StandInRequest): Promise
     return json(200, await sessions.issue(user));
   }
   try {
-    sendConfirmation(project, request, user);
+    await sendConfirmation(project, request, user);
   } catch (error) {
     // One transaction with the mail: without it there is no user.
     if (!existing) users.remove(user.id);
@@ -66,31 +72,10 @@ export async function resend(project: Project, request: StandInRequest): Promise
   }
   await takeTime(project, textField(body, 'email'));
   const user = project.users.find(textField(body, 'email'));
-  if (user && user.confirmedAt === undefined) sendConfirmation(project, request, user);
+  if (user && user.confirmedAt === undefined) await sendConfirmation(project, request, user);
   return json(200, {});
 }
 
-/** `POST /recover`: 200 `{}`, known or not. */
-export function recover({ mails, users, siteUrl, redirectAllowList }: Project, request: StandInRequest): Reply {
-  const user = users.find(textField(request.body, 'email'));
-  const asked = request.url.searchParams.get('redirect_to') ?? '';
-  const target = allowedRedirect(asked, siteUrl, redirectAllowList);
-  if (user) mails.send(user, 'recovery', target, readChallengeOf(request));
-  return json(200, {});
-}
-
-async function takeTime({ switches }: Project, email: string): Promise<void> {
-  const extraMs = switches.extraMs(email);
-  if (extraMs > 0) await setTimeout(extraMs);
-}
-
-function sendConfirmation(project: Project, request: StandInRequest, user: User): void {
-  const { mails, users, siteUrl, redirectAllowList } = project;
-  const asked = request.url.searchParams.get('redirect_to') ?? '';
-  mails.send(user, 'signup', allowedRedirect(asked, siteUrl, redirectAllowList), readChallengeOf(request));
-  user.confirmationSentAt = users.isoNow();
-}
-
-function readChallengeOf({ body }: StandInRequest) {
-  return readChallenge(textField(body, 'code_challenge'), textField(body, 'code_challenge_method'));
+async function sendConfirmation(project: Project, request: StandInRequest, user: User): Promise<void> {
+  await project.mails.send(user, 'signup', redirectOf(project, request), readChallengeOf(request));
 }

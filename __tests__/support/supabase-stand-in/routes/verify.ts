@@ -1,48 +1,66 @@
+import { randomUUID } from 'node:crypto';
 import { GoTrueError } from '../errors.ts';
 import { json, redirect, textField } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
-import { confirm } from '../project.ts';
+import { changeEmail, confirm } from '../project.ts';
 import type { Project } from '../project.ts';
 import { allowedRedirect, withParameters } from '../redirects.ts';
 import type { User } from '../types.ts';
 import type { OneTimeToken } from '../mails.ts';
+import { isEmail } from '../users.ts';
 
-/** `POST /verify` with a token hash: a session, in whatever browser. */
+/** `POST /verify` with a token hash, or with an address and the six digits of its mail: a session, in whatever browser. */
 export async function verify(project: Project, { body }: StandInRequest): Promise<Reply> {
-  const tokenHash = textField(body, 'token_hash');
-  const type = textField(body, 'type');
-  if (type === '') throw new GoTrueError(400, 'validation_failed', 'Verify requires a verification type');
-  if (tokenHash === '' && textField(body, 'token') === '') {
-    throw new GoTrueError(400, 'validation_failed', 'Verify requires either a token or a token hash');
-  }
-  if (tokenHash === '' || textField(body, 'email') !== '' || textField(body, 'token') !== '') {
-    throw new GoTrueError(400, 'validation_failed', 'Only the token_hash and type should be provided');
-  }
-  const { user, token } = redeem(project, tokenHash, type);
-  if (isFirstOfTwo(project, token)) return json(200, { code: '200', msg: firstOfTwo });
+  const [type, token] = [textField(body, 'type'), readToken(project, body)];
+  const user = redeem(project, token, type);
+  if (user === 'one of two') return json(200, { code: '200', msg: firstOfTwo });
   return json(200, await project.sessions.issue(user, { method: 'otp' }));
 }
+
+/** @throws GoTrueError */
+function readToken({ mails }: Project, body: StandInRequest['body']): OneTimeToken {
+  const field = (name: string) => textField(body, name);
+  const [type, tokenHash, token, email] = [field('type'), field('token_hash'), field('token'), field('email')];
+  if (type === '') throw new GoTrueError(400, 'validation_failed', 'Verify requires a verification type');
+  if ((token === '') === (tokenHash === '')) {
+    throw new GoTrueError(400, 'validation_failed', 'Verify requires either a token or a token hash');
+  }
+  if (tokenHash !== '') {
+    if (email !== '' || field('phone') !== '' || field('redirect_to') !== '') {
+      throw new GoTrueError(400, 'validation_failed', 'Only the token_hash and type should be provided');
+    }
+    if (!mailTypes.includes(type)) throw new GoTrueError(400, 'validation_failed', 'Invalid email verification type');
+    return mails.byHash(tokenHash, type);
+  }
+  if ((email === '') === (field('phone') === '')) {
+    const message = 'Only an email address or phone number should be provided on verify';
+    throw new GoTrueError(400, 'validation_failed', message);
+  }
+  // A phone has no codes here: the stand-in's project has no phone provider.
+  if (email === '') throw new GoTrueError(403, 'otp_expired', 'Token has expired or is invalid');
+  if (!isEmail(email)) throw new GoTrueError(422, 'validation_failed', 'Invalid email format');
+  return mails.byCode(email, token, type);
+}
+
+const mailTypes = ['email', 'signup', 'invite', 'recovery', 'magiclink', 'email_change'];
 
 /** `GET /verify`, the mail's own link: back to the application with a code (PKCE) or with tokens in the fragment. */
 export async function followMailLink(project: Project, { url }: StandInRequest): Promise<Reply> {
   const query = (name: string) => url.searchParams.get(name) ?? '';
   const target = allowedRedirect(query('redirect_to'), project.siteUrl, project.redirectAllowList);
   try {
-    const { user, token } = redeem(project, query('token'), query('type'));
-    if (isFirstOfTwo(project, token)) return redirect(303, withParameters(target, { message: firstOfTwo }, 'both'));
+    const type = query('type');
+    const token = project.mails.byHash(query('token'), type);
+    const user = redeem(project, token, type);
+    if (user === 'one of two') return redirect(303, withParameters(target, { message: firstOfTwo }, 'both'));
     if (token.pkce) {
-      const startedAt = token.kind === 'magiclink' ? project.now() : token.sentAt;
-      const code = project.flows.issueCode(
-        token.pkce,
-        user.id,
-        startedAt,
-        token.kind === 'recovery' ? 'recovery' : 'otp',
-      );
+      const startedAt = type === 'magiclink' ? project.now() : token.sentAt;
+      const code = project.flows.issueCode(token.pkce, user.id, startedAt, methods[type] ?? type);
       return redirect(303, withParameters(target, { code }, 'query'));
     }
     const session = await project.sessions.issue(user, { method: 'otp' });
     const { access_token, refresh_token, expires_in, expires_at, token_type } = session;
-    const fragment = { access_token, refresh_token, token_type, type: token.kind, sb: '' };
+    const fragment = { access_token, refresh_token, token_type, type, sb: '' };
     const expiry = { expires_in: String(expires_in), expires_at: String(expires_at) };
     return redirect(303, withParameters(target, { ...fragment, ...expiry }, 'fragment'));
   } catch (error) {
@@ -57,9 +75,8 @@ export async function followMailLink(project: Project, { url }: StandInRequest):
 /** GoTrue's own words. */
 const firstOfTwo = 'Confirmation link accepted. Please proceed to confirm link sent to the other email';
 
-function isFirstOfTwo({ mails }: Project, { userId, kind }: OneTimeToken): boolean {
-  return kind === 'email_change' && mails.hasOther(userId, kind);
-}
+/** The `amr` method of a session that a mail's own link leads to. */
+const methods: Readonly<Record<string, string>> = { signup: 'email/signup' };
 
 /** GoTrue names an OAuth `error` for some statuses only; the code is always there. */
 export function errorParameters({ status, code, message }: GoTrueError): Record<string, string> {
@@ -75,11 +92,19 @@ export function errorParameters({ status, code, message }: GoTrueError): Record<
   return { ...(error === undefined ? {} : { error }), error_code: code, error_description: message };
 }
 
-function redeem(project: Project, tokenHash: string, type: string): { user: User; token: OneTimeToken } {
-  const token = project.mails.redeem(tokenHash, type);
-  const user = project.users.get(token.userId);
+/** Spends the token and does what its mail promised. @throws GoTrueError */
+function redeem(project: Project, token: OneTimeToken, type: string): User | 'one of two' {
+  const { mails, users } = project;
+  const user = users.get(token.userId);
   if (!user) throw new GoTrueError(403, 'otp_expired', 'Email link is invalid or has expired');
   if (user.banned) throw new GoTrueError(403, 'user_banned', 'User is banned');
+  const hasOther = type === 'email_change' && mails.hasOther(token);
+  mails.spend(token);
+  if (hasOther) return 'one of two';
+  if (type === 'email_change') changeEmail(project, user);
+  // An invited user has a password that nobody knows, until there is a page that sets one.
+  if (token.tokenClass === 'confirmation' && user.invitedAt !== undefined) user.password ??= randomUUID();
   confirm(project, user);
-  return { user, token };
+  mails.clear(user);
+  return user;
 }

@@ -1,0 +1,112 @@
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import { totp } from '../totp.ts';
+import { GoTrueError } from './errors.ts';
+import type { Factor, NewFactor, Switches, TextMessage, User } from './types.ts';
+
+interface Challenge {
+  readonly id: string;
+  readonly factorId: string;
+  readonly expiresAt: number;
+  /** The code in the text message. */
+  readonly code: string | undefined;
+  isSpent: boolean;
+}
+
+const lifetimeMs = 300_000;
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+/** Second factors: authenticator apps (RFC 6238) and phones. */
+export function createFactors(switches: Switches, now: () => number) {
+  const challenges = new Map<string, Challenge>();
+  const texts: TextMessage[] = [];
+  const isoNow = () => new Date(now()).toISOString();
+
+  const isChallenged = (factor: Factor) => [...challenges.values()].some(({ factorId }) => factorId === factor.id);
+
+  function isCurrentCode(secret: string, code: string): boolean {
+    return [-30_000, 0, 30_000].some((skew) => totp(secret, now() + skew) === code);
+  }
+
+  return {
+    texts,
+
+    add(user: User, { type = 'totp', name = '', phone = '', verified = true }: NewFactor = {}): Factor {
+      const factor: Factor = {
+        id: randomUUID(),
+        type,
+        name,
+        phone,
+        secret: type === 'totp' ? Array.from(randomBytes(32), (byte) => alphabet[byte % 32]).join('') : '',
+        createdAt: isoNow(),
+        updatedAt: isoNow(),
+        isVerified: verified,
+        lastChallengedAt: undefined,
+      };
+      user.factors.push(factor);
+      return factor;
+    },
+
+    /** What has to hold before a factor is added. @throws GoTrueError */
+    checkRoom(user: User, name: string, isAal2: boolean): void {
+      user.factors = user.factors.filter(
+        (factor) => factor.isVerified || isChallenged(factor) || Date.parse(factor.createdAt) + lifetimeMs >= now(),
+      );
+      if (user.factors.some((factor) => factor.name === name)) {
+        const message = `A factor with the friendly name "${name}" for this user already exists`;
+        throw new GoTrueError(422, 'mfa_factor_name_conflict', message);
+      }
+      if (user.factors.length >= switches.maximumFactors) {
+        const message = 'Maximum number of verified factors reached, unenroll to continue';
+        throw new GoTrueError(422, 'too_many_enrolled_mfa_factors', message);
+      }
+      if (user.factors.some(({ isVerified }) => isVerified) && !isAal2) {
+        throw new GoTrueError(403, 'insufficient_aal', 'AAL2 required to enroll a new factor');
+      }
+    },
+
+    /** A challenge; a phone factor's code goes out as a text message. @throws GoTrueError */
+    challenge(factor: Factor): { readonly id: string; readonly type: string; readonly expires_at: number } {
+      const isPhone = factor.type === 'phone';
+      const waitMs = Date.parse(factor.lastChallengedAt ?? '') + switches.textFrequency * 1000 - now();
+      if (isPhone && waitMs >= 0) {
+        const message = `For security purposes, you can only request this after ${Math.ceil(waitMs / 1000)} seconds.`;
+        throw new GoTrueError(429, 'over_sms_send_rate_limit', message);
+      }
+      const code = isPhone ? String(randomInt(1_000_000)).padStart(6, '0') : undefined;
+      if (code !== undefined) texts.push({ to: factor.phone, code });
+      factor.lastChallengedAt = isoNow();
+      const id = randomUUID();
+      const expiresAt = now() + lifetimeMs;
+      challenges.set(id, { id, factorId: factor.id, expiresAt, code, isSpent: false });
+      return { id, type: factor.type, expires_at: Math.floor(expiresAt / 1000) };
+    },
+
+    /** @throws GoTrueError */
+    answer(factor: Factor, challengeId: string, code: string): void {
+      const challenge = challenges.get(challengeId);
+      if (challenge?.factorId !== factor.id) {
+        throw new GoTrueError(422, 'mfa_factor_not_found', 'MFA factor with the provided challenge ID not found');
+      }
+      if (challenge.isSpent) {
+        throw new GoTrueError(422, 'mfa_ip_address_mismatch', 'Challenge and verify IP addresses mismatch.');
+      }
+      if (challenge.expiresAt < now()) {
+        challenges.delete(challengeId);
+        const message = `MFA challenge ${challengeId} has expired, verify against another challenge or create a new challenge.`;
+        throw new GoTrueError(422, 'mfa_challenge_expired', message);
+      }
+      if (challenge.code === undefined ? !isCurrentCode(factor.secret, code) : challenge.code !== code) {
+        const message = factor.type === 'phone' ? 'Invalid MFA Phone code entered' : 'Invalid TOTP code entered';
+        throw new GoTrueError(422, 'mfa_verification_failed', message);
+      }
+      challenge.isSpent = true;
+      factor.isVerified = true;
+      factor.updatedAt = isoNow();
+    },
+
+    /** The code that an authenticator app shows now. */
+    codeOf: ({ secret }: Pick<Factor, 'secret'>) => totp(secret, now()),
+  };
+}
+
+export type Factors = ReturnType<typeof createFactors>;
