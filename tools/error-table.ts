@@ -118,7 +118,7 @@ const page = `# Errors and events
 Every failure that a visitor can meet is an \`AuthError\` with one of these codes. A document gets a small page, a JSON request
 
 \`\`\`json
-{ "error": { "status": 401, "code": "unauthenticated", "message": "You are not signed in. Sign in to continue." } }
+{ "error": { "status": 401, "code": "unauthenticated", "message": "You’re not signed in. Sign in to continue." } }
 \`\`\`
 
 Branch on \`code\`: codes stay, texts may improve. Where waiting helps, \`Retry-After\` says how many seconds. A message never holds a secret, a token or the

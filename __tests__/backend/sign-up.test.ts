@@ -89,7 +89,7 @@ describe('POST /auth/signup', () => {
     const answer = await app.visitor().postJson('/auth/signup', eve);
     expect([answer.status, answer.json.error.code]).toEqual([403, 'signup_refused']);
     const form = await postForm(app.visitor(), '/auth/signup', eve);
-    expect([form.status, form.text.includes('This account cannot be created.')]).toEqual([403, true]);
+    expect([form.status, form.text.includes('This account can’t be created.')]).toEqual([403, true]);
     expect(form.text).not.toContain('choir');
   });
 

@@ -85,7 +85,7 @@ it('signs up with a confirmation: the mail in the outbox, a button, and there', 
   // Not confirmed yet: the right password is not enough.
   await page.goto('/auth/login?returnTo=/account');
   await fillForm(page, email, password);
-  expect(await page.getByRole('alert').innerText()).toContain('confirm your e-mail address');
+  expect(await page.getByRole('alert').innerText()).toContain('confirm your email address');
 
   await page.goto('/outbox');
   const mail = page.getByRole('listitem').filter({ hasText: email }).filter({ hasText: 'Confirm' });

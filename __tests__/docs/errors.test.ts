@@ -9,10 +9,13 @@ it('keeps docs/errors.md as the code says', () => {
 describe('every error message', () => {
   const rows = Object.entries(errorTable);
 
-  it.each(rows)('%s says what happened, and then what to do', (_code, { message }) => {
-    const isOneThingOnly = message.split(/(?<=[.:;,]) /).length < 2 && !/^(?:Send|Use|Please) /.test(message);
-    expect(isOneThingOnly).toBe(false);
-    expect(message).toMatch(/^[A-Z].*\.$/s);
+  it.each(rows)('%s has at most three short sentences', (_code, { message }) => {
+    const sentences = message.split(/(?<=\.) /);
+    expect(sentences.length).toBeLessThanOrEqual(3);
+    for (const sentence of sentences) {
+      expect(sentence).toMatch(/^[A-Z].*\.$/s);
+      expect(sentence.split(' ').length).toBeLessThanOrEqual(20);
+    }
   });
 
   it.each(rows)('%s says when it comes, for the documentation', (_code, { when }) => {

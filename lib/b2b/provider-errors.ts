@@ -94,7 +94,7 @@ export function signInError(failure: ProviderFailure, error: unknown): AuthError
     case 'unavailable':
       return new AuthError('provider_unavailable', {
         cause,
-        message: 'The sign-in service cannot be reached right now. Please try again in a moment.',
+        message: 'We can’t reach the sign-in service right now. Please try again in a moment.',
         reason: failure.kind === 'unavailable' ? failure.reason : failure.kind,
         retryAfter: (failure.kind === 'unavailable' ? failure.retryAfter : undefined) ?? 5,
       });

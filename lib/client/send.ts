@@ -96,7 +96,7 @@ function failure(status: number, reported: unknown): ClientResult<never> {
   }
   const error =
     status === 401
-      ? { status, code: 'unauthenticated', message: 'You are not signed in.' }
+      ? { status, code: 'unauthenticated', message: 'You’re not signed in.' }
       : { status, code: 'unexpected_response', message: 'The server gave an unexpected answer. Please try again.' };
   return { data: null, error };
 }
