@@ -34,12 +34,20 @@ it.each([
   ['WORKOS_COOKIE_PASSWORD', 'B2B_COOKIE_PASSWORD'],
   ['SUPABASE_URL', 'BAAS_URL'],
   ['NEXT_PUBLIC_SUPABASE_URL', 'BAAS_URL'],
+  ['VITE_SUPABASE_URL', 'BAAS_URL'],
   ['SUPABASE_ANON_KEY', 'BAAS_ANON_KEY'],
   ['NEXT_PUBLIC_SUPABASE_PUBLISHABLE_DEFAULT_KEY', 'BAAS_PUBLISHABLE_KEY'],
 ])("knows the vendor's name %s", async (theirs, ours) => {
   const line = `warning: ${theirs} is set; this package reads ${ours}`;
   expect(lines(await examine({ [theirs]: 'value' }), 'application.variables')).toEqual([line]);
   expect(lines(await examine({ [theirs]: 'value', [ours]: 'value' }), 'application.variables')).toEqual([]);
+});
+
+it("takes any of the key's own variables for the vendor's", async () => {
+  const env = { SUPABASE_ANON_KEY: 'key', BAAS_URL: 'nonsense' };
+  expect(lines(await examine(env), 'application.variables')).toHaveLength(1);
+  const withKey = { ...env, NEXT_PUBLIC_BAAS_PUBLISHABLE_KEY: 'key' };
+  expect(lines(await examine(withKey), 'application.variables')).toEqual([]);
 });
 
 it('prints nothing of a URL but its address', async () => {
@@ -58,8 +66,33 @@ it('prints nothing of a URL but its address', async () => {
   const report = await examine({ ...variables }, { fetch: refused, appUrl: hostile });
   expect(JSON.stringify(report)).not.toContain('hunter');
   expect(lines(report, 'application.url')).toEqual([
-    'problem: --app-url holds more than an address: a user name, a password, a query or a fragment',
+    'problem: --app-url holds a user name, a password, a query or a fragment',
   ]);
+});
+
+const aKey = `sk_live_${'Q7'.repeat(6)}`;
+const aPassword = 'Tr0ub4dor-and-3-horses';
+const pasted = { B2B_CLIENT_ID: 'client_1', B2B_API_KEY: aKey, B2B_COOKIE_PASSWORD: `${aPassword}${aPassword}` };
+
+it.each<[string, NodeJS.ProcessEnv, string]>([
+  ['an API key in a host name', { ...pasted, B2B_API_HOSTNAME: aKey }, aKey],
+  ['the key of another environment in a host name', { ...pasted, B2B_API_HOSTNAME: 'sk_test_abc123DEF' }, 'abc123'],
+  ['the cookie password in a host name', { ...pasted, B2B_API_HOSTNAME: aPassword + aPassword }, aPassword],
+  ['a secret key in the URL', { BAAS_URL: `https://sb_secret_q7q7q7q7q7.supabase.co` }, 'q7q7'],
+  ['a token in the URL', { BAAS_URL: 'https://x.test/eyJhbGciOi.eyJyb2xlIjoi.c2ln' }, 'eyJ'],
+  ['a long secret without a prefix', { APP_BASE_URL: `https://${'a1'.repeat(16)}.example.com` }, 'a1a1'],
+  ['a key in the path of the application', { ...pasted, APP_BASE_URL: `https://app.test/${aKey}` }, aKey],
+])('prints nothing of %s', async (_what, env, secret) => {
+  const refused: typeof globalThis.fetch = () => Promise.reject(new Error('refused'));
+  const key = { BAAS_PUBLISHABLE_KEY: `sb_publishable_${'k'.repeat(20)}` };
+  const text = JSON.stringify(await examine({ ...('BAAS_URL' in env ? key : {}), ...env }, { fetch: refused }));
+  expect(text.toLowerCase()).not.toContain(secret.toLowerCase());
+});
+
+it('leaves examples of keys and the names of variables readable', async () => {
+  const report = JSON.stringify(await examine({ BAAS_URI: 'x', LEGACY_B2B_COOKIE_PASSWORDS: 'x' }));
+  expect(report).toContain('sb_publishable_…');
+  expect(report).toContain('LEGACY_B2B_COOKIE_PASSWORD,');
 });
 
 it('names the variable whose value is used', async () => {
@@ -84,13 +117,13 @@ it.each([
   ['20.19.0', 'problem: Node 20.19.0 is too old'],
   ['22.13.0', 'ok: Node 22.13.0'],
   ['26.1.0', 'ok: Node 26.1.0'],
-])('judges Node %s', async (nodeVersion, line) => {
+])('accepts or refuses Node %s', async (nodeVersion, line) => {
   expect(lines(await examine({}, { nodeVersion }), 'application.node')).toEqual([line]);
 });
 
 describe('the public base URL', () => {
   it.each<[NodeJS.ProcessEnv, RegExp]>([
-    [{}, /^note: No setting says .* http:\/\/localhost:3000 is assumed/],
+    [{}, /^note: .* http:\/\/localhost:3000 is assumed/],
     [{ APP_BASE_URL: 'app.example.com' }, /^problem: APP_BASE_URL is not an absolute URL/],
     [{ APP_BASE_URL: 'https://app.example.com/' }, /^ok: APP_BASE_URL is https:\/\/app\.example\.com$/],
     [{ APP_BASE_URL: 'http://localhost:3000' }, /^ok/],

@@ -3,6 +3,7 @@ import { parseCommand } from '../../lib/doctor/arguments.ts';
 const plain = {
   kind: 'doctor',
   isJson: false,
+  isQuiet: false,
   adapter: undefined,
   appUrl: undefined,
   callbackPath: undefined,
@@ -16,11 +17,12 @@ it('examines everything that is configured, unless told otherwise', () => {
 
 it.each([
   [['--json'], { isJson: true }],
+  [['--quiet'], { isQuiet: true }],
   [['--adapter', 'b2b'], { adapter: 'b2b' }],
   [['--adapter', 'backend'], { adapter: 'backend' }],
   [['--app-url', 'https://app.example.com/admin'], { appUrl: 'https://app.example.com/admin' }],
   [['--callback-path', '/done'], { callbackPath: '/done' }],
-  [['--env', '.env'], { envFile: '.env' }],
+  [['--env-file', '.env'], { envFile: '.env' }],
   [['--timeout', '100'], { timeoutMs: 100 }],
   [['--timeout', '30000'], { timeoutMs: 30_000 }],
 ])('understands %j', (args, rest) => {
@@ -30,6 +32,10 @@ it.each([
 
 it.each([[['-h']], [['--help']], [['doctor', '--help']], [['docter', '-h']]])('helps when asked: %j', (args) => {
   expect(parseCommand(args)).toEqual({ kind: 'help' });
+});
+
+it.each([[['--version']], [['doctor', '--version']]])('prints the version when asked: %j', (args) => {
+  expect(parseCommand(args)).toEqual({ kind: 'version' });
 });
 
 it.each([
@@ -45,5 +51,5 @@ it.each([
     '--timeout must be between 100 and 30000 milliseconds',
   ]),
 ] as [string[], string][])('says what is wrong with %j', (args, reason) => {
-  expect(parseCommand(args)).toEqual({ kind: 'wrong', reason });
+  expect(() => parseCommand(args)).toThrow(new TypeError(reason));
 });

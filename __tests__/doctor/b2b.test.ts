@@ -22,8 +22,8 @@ const free = async (): Promise<number> => {
 it('finds nothing wrong with a good environment', async () => {
   const report = await examine(workosEnv(workos));
   expect(report).toMatchObject({ ok: true, adapters: ['b2b'] });
-  expect(lines(report, 'b2b.client_id')).toEqual(['ok: B2B_CLIENT_ID is a client id']);
-  expect(lines(report, 'b2b.api_key_kind')).toEqual(['ok: B2B_API_KEY is an API key']);
+  expect(lines(report, 'b2b.client_id')).toEqual(['ok: B2B_CLIENT_ID is a client id (client_…)']);
+  expect(lines(report, 'b2b.api_key_kind')).toEqual(['ok: B2B_API_KEY is an API key (sk_…)']);
   expect(lines(report, 'b2b.cookie_password')).toEqual(['ok: B2B_COOKIE_PASSWORD is set and long enough']);
   expect(lines(report, 'b2b.keys')[0]).toMatch(/^ok: .*publishes signing keys \(RS256\)/);
   expect(lines(report, 'b2b.api_key')).toEqual(['ok: WorkOS accepts the API key']);
@@ -48,16 +48,6 @@ it('names the exact redirect URI, below a mount path too', async () => {
   expect(await uris('https://app.example.com/admin', '/auth/done')).toBe('https://app.example.com/admin/auth/done');
 });
 
-it('tells of every step before it is taken', async () => {
-  const seen: string[] = [];
-  await examine(workosEnv(workos), {
-    onStep: (step) => seen.push(step.kind === 'started' ? step.what : step.finding.id),
-  });
-  const asking = seen.indexOf(`trying the API key at 127.0.0.1:${workos.port}`);
-  expect(asking).toBeGreaterThan(-1);
-  expect(seen[asking + 1]).toBe('b2b.api_key');
-});
-
 it('says that the client id is unknown', async () => {
   const report = await examine({ ...workosEnv(workos), B2B_CLIENT_ID: 'client_other' });
   expect(lines(report, 'b2b.client_id')[1]).toMatch(/^problem: .*does not know this client id/);
@@ -72,8 +62,10 @@ it('says that the API key is refused', async () => {
 it('recognizes keys in each other’s place', async () => {
   const { B2B_CLIENT_ID, B2B_API_KEY, ...others } = workosEnv(workos);
   const report = await examine({ ...others, B2B_CLIENT_ID: B2B_API_KEY, B2B_API_KEY: B2B_CLIENT_ID });
-  expect(lines(report, 'b2b.client_id')).toContain('problem: B2B_CLIENT_ID holds an API key');
-  expect(lines(report, 'b2b.api_key_kind')).toEqual(['problem: B2B_API_KEY holds a client id']);
+  expect(lines(report, 'b2b.client_id')).toContainEqual(
+    expect.stringMatching(/^problem: B2B_CLIENT_ID is not a client id/),
+  );
+  expect(lines(report, 'b2b.api_key_kind')).toEqual([expect.stringMatching(/^problem: B2B_API_KEY is not an API key/)]);
   expect(JSON.stringify(report)).not.toContain(B2B_API_KEY);
 });
 
@@ -82,7 +74,7 @@ it.each(['\u2028', '\n', ' ', '"'])(
   async (extra) => {
     const env = { ...workosEnv(workos), B2B_API_KEY: `sk_test_q7q7${extra}q7q7` };
     const report = await examine(env);
-    expect(lines(report, 'b2b.api_key_kind')[0]).toMatch(/^problem: B2B_API_KEY holds characters that no key has/);
+    expect(lines(report, 'b2b.api_key_kind')[0]).toMatch(/^problem: B2B_API_KEY holds blanks, quotes or a line break/);
     expect(JSON.stringify(report)).not.toContain('q7q7');
   },
 );
@@ -146,5 +138,5 @@ it('warns of plain http, and calls it a problem in production', async () => {
 
 it('warns of a staging key in production', async () => {
   const report = await examine({ ...workosEnv(workos), NODE_ENV: 'production' });
-  expect(lines(report, 'b2b.api_key_kind')[0]).toMatch(/^warning: .*staging/);
+  expect(lines(report, 'b2b.api_key_environment')).toEqual([expect.stringMatching(/^warning: .*staging/)]);
 });

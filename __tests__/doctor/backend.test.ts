@@ -21,7 +21,7 @@ it('finds nothing wrong with a good environment', async () => {
   expect(lines(report, 'backend.key')[0]).toMatch(/^ok: .*accepts the key/);
   expect(lines(report, 'backend.keys')).toEqual(['ok: The project publishes signing keys (ES256)']);
   expect(lines(report, 'backend.providers')).toEqual(['ok: Enabled OAuth providers: github, google']);
-  expect(lines(report, 'backend.signup')).toEqual(['note: New accounts have to confirm their e-mail address']);
+  expect(lines(report, 'backend.signup')).toEqual(['note: New accounts have to confirm their email address']);
 });
 
 it('names the URLs to register', async () => {
@@ -96,6 +96,15 @@ it('reports how people can get in', async () => {
   const report = await examine(supabaseEnv(supabase));
   expect(lines(report, 'backend.signup')[0]).toMatch(/cannot be created/);
   expect(lines(report, 'backend.email')[0]).toMatch(/^warning/);
+});
+
+it('says what it cannot see, and what the email templates need', async () => {
+  const report = await examine(supabaseEnv(supabase));
+  const fixOf = (id: string): string | undefined => report.findings.find((finding) => finding.id === id)?.fix;
+  expect(lines(report, 'backend.mfa')).toEqual([expect.stringMatching(/^note: This key cannot read/)]);
+  expect(fixOf('backend.mfa')).toContain('TOTP');
+  expect(fixOf('backend.mail_templates')).toContain('{{ .TokenHash }}');
+  expect(fixOf('backend.mail_templates')).toContain('{{ .Token }}');
 });
 
 it('recognizes a URL that says too much', async () => {

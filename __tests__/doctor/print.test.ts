@@ -1,6 +1,6 @@
 import type { Finding, Level } from '../../lib/doctor/finding.ts';
-import { createPrinter } from '../../lib/doctor/print.ts';
-import type { Screen } from '../../lib/doctor/print.ts';
+import { print } from '../../lib/doctor/print.ts';
+import type { DoctorReport } from '../../lib/doctor/run-doctor.ts';
 
 const finding = (level: Level, subject: Finding['subject'] = 'b2b'): Finding => ({
   id: `${subject}.x`,
@@ -9,40 +9,32 @@ const finding = (level: Level, subject: Finding['subject'] = 'b2b'): Finding => 
   message: `It is ${level}`,
 });
 
-function print(levels: readonly Level[], hasColor: boolean, screen: Partial<Screen> = {}): string {
-  let text = '';
-  const printer = createPrinter({ ...screen, write: (part) => (text += part) }, hasColor);
-  const findings = levels.map((level) => finding(level));
-  for (const each of findings) printer.step({ kind: 'found', finding: each });
-  printer.end({ format: 1, ok: true, adapters: ['b2b'], findings });
-  return text;
-}
+const report = (...findings: readonly Finding[]): DoctorReport => ({ format: 1, ok: true, adapters: [], findings });
+const plain = { hasColor: false, isQuiet: false };
 
 it.each([
-  [[], 'no problems, no warnings'],
   [['ok', 'note'], 'no problems, no warnings'],
   [['problem', 'warning'], '1 problem, 1 warning'],
   [['warning', 'problem', 'problem', 'warning', 'ok'], '2 problems, 2 warnings'],
-] as const)('counts %j', (levels, summary) => {
-  expect(print(levels, false).split('\n').at(-2)).toBe(summary);
+] as const)('starts with a summary of %j', (levels, summary) => {
+  expect(print(report(...levels.map((level) => finding(level))), plain).split('\n')[0]).toBe(summary);
 });
 
 it.each([
   [['ok'], '32'],
   [['ok', 'warning'], '33'],
   [['problem', 'warning'], '31'],
-] as const)('gives the summary of %j the color of its worst', (levels, color) => {
-  expect(print(levels, true).split('\n').at(-2)).toMatch(new RegExp(`^\u001B\\[${color}m.*\u001B\\[39m$`));
+] as const)('gives the summary of %j the color of its worst finding', (levels, color) => {
+  const text = print(report(...levels.map((level) => finding(level))), { ...plain, hasColor: true });
+  expect(text.split('\n')[0]).toMatch(new RegExp(`^\u001B\\[${color}m.*\u001B\\[39m$`));
 });
 
 it('puts each part under its title once, apart from the one before', () => {
-  let text = '';
-  const printer = createPrinter({ write: (part) => (text += part) }, false);
-  for (const subject of ['application', 'application', 'b2b', 'backend'] as const) {
-    printer.step({ kind: 'found', finding: finding('ok', subject) });
-  }
-  expect(text).toBe(
+  const subjects = ['application', 'application', 'b2b', 'backend'] as const;
+  expect(print(report(...subjects.map((subject) => finding('ok', subject))), plain)).toBe(
     [
+      'no problems, no warnings',
+      '',
       'Application',
       '  ok       It is ok',
       '  ok       It is ok',
@@ -57,11 +49,15 @@ it('puts each part under its title once, apart from the one before', () => {
   );
 });
 
-it.each([false, undefined])('does not show what it waits for where nothing can be erased (isTTY: %j)', (isTTY) => {
-  let text = '';
-  const screen: Screen = { write: (part) => (text += part), ...(isTTY === undefined ? {} : { isTTY }) };
-  const printer = createPrinter(screen, false);
-  printer.step({ kind: 'started', subject: 'backend', what: 'asking' });
-  printer.end({ format: 1, ok: true, adapters: [], findings: [] });
-  expect(text).toBe('Supabase (backendAuth)\n\nno problems, no warnings\n');
+it('shows problems and warnings only where it should be quiet, and nothing where there are none', () => {
+  const quiet = { ...plain, isQuiet: true };
+  expect(print(report(finding('ok'), finding('note')), quiet)).toBe('');
+  const text = print(report(finding('ok', 'application'), finding('warning')), quiet);
+  expect(text).toBe('no problems, 1 warning\n\nWorkOS (b2bAuth)\n  warning  It is warning\n');
+});
+
+it('lets no text move the cursor, and indents what to do about it', () => {
+  const broken = { ...finding('problem'), message: 'Broken\u001B[2J\nbadly', fix: 'Mend it' };
+  expect(print(report(broken), plain)).toContain('  problem  Broken badly\n           Mend it\n');
+  expect(print(report(broken), { ...plain, hasColor: true })).toContain('\u001B[31mproblem');
 });

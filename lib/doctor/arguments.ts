@@ -10,20 +10,22 @@ Changes nothing. Keys and passwords are never printed.
   --adapter b2b|backend   check only this one (default: those whose variables are set)
   --app-url URL           the application's public base URL (default: APP_BASE_URL, else http://localhost:3000)
   --callback-path PATH    where it differs from the default; needs --adapter when both are configured
-  --env FILE              read variables from a file; those that are set already win
-  --timeout MS            for each question to a provider (default 5000)
+  --env-file FILE         read variables from a file such as .env; those that are set already win
+  --timeout MS            for each call to a provider (default 5000)
+  --quiet                 problems and warnings only
   --json                  one JSON document instead of text
+  --version               the version of this package
   -h, --help              this text
 
 Exit code: 0 no problems, 1 problems, 2 wrong usage.
 `;
 
 export type Command =
-  | { readonly kind: 'help' }
-  | { readonly kind: 'wrong'; readonly reason: string }
+  | { readonly kind: 'help' | 'version' }
   | {
       readonly kind: 'doctor';
       readonly isJson: boolean;
+      readonly isQuiet: boolean;
       readonly adapter: AdapterName | undefined;
       readonly appUrl: string | undefined;
       readonly callbackPath: string | undefined;
@@ -32,38 +34,36 @@ export type Command =
       readonly timeoutMs: number;
     };
 
-/** @param args without node and script */
-export function parseCommand(args: readonly string[]): Command {
-  let parsed;
-  try {
-    parsed = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        adapter: { type: 'string' },
-        'app-url': { type: 'string' },
-        'callback-path': { type: 'string' },
-        env: { type: 'string' },
-        timeout: { type: 'string', default: '5000' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-  } catch (error) {
-    return wrong(error instanceof Error ? error.message : 'Unknown arguments');
-  }
-  const { values, positionals } = parsed;
-  if (values.help) return { kind: 'help' };
-  if (positionals.length !== 1 || positionals[0] !== 'doctor') {
-    return wrong(positionals.length === 0 ? 'A command is missing' : `Unknown command: ${positionals.join(' ')}`);
-  }
-  const { adapter, 'app-url': appUrl, 'callback-path': callbackPath, env: envFile } = values;
-  if (adapter !== undefined && adapter !== 'b2b' && adapter !== 'backend') return wrong('--adapter is b2b or backend');
-  if (appUrl !== undefined && !isHttpUrl(appUrl)) return wrong('--app-url must be an absolute http(s) URL');
-  if (callbackPath?.startsWith('/') === false) return wrong('--callback-path must start with /');
-  const timeoutMs = /^\d+$/.test(values.timeout) ? Number(values.timeout) : 0;
-  if (timeoutMs < 100 || timeoutMs > 30_000) return wrong('--timeout must be between 100 and 30000 milliseconds');
-  return { kind: 'doctor', isJson: values.json, adapter, appUrl, callbackPath, envFile, timeoutMs };
-}
+const options = {
+  adapter: { type: 'string' },
+  'app-url': { type: 'string' },
+  'callback-path': { type: 'string' },
+  'env-file': { type: 'string' },
+  timeout: { type: 'string', default: '5000' },
+  quiet: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  version: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
 
-const wrong = (reason: string): Command => ({ kind: 'wrong', reason });
+/**
+ * @param args without node and script
+ * @throws {TypeError} with a reason for the user
+ */
+export function parseCommand(args: readonly string[]): Command {
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
+  if (values.help) return { kind: 'help' };
+  if (values.version) return { kind: 'version' };
+  const { adapter, 'app-url': appUrl, 'callback-path': callbackPath, 'env-file': envFile } = values;
+  const timeoutMs = /^\d+$/.test(values.timeout) ? Number(values.timeout) : 0;
+  if (positionals.length === 0) throw new TypeError('A command is missing');
+  if (positionals.join(' ') !== 'doctor') throw new TypeError(`Unknown command: ${positionals.join(' ')}`);
+  if (adapter !== undefined && adapter !== 'b2b' && adapter !== 'backend')
+    throw new TypeError('--adapter is b2b or backend');
+  if (appUrl !== undefined && !isHttpUrl(appUrl)) throw new TypeError('--app-url must be an absolute http(s) URL');
+  if (callbackPath?.startsWith('/') === false) throw new TypeError('--callback-path must start with /');
+  if (timeoutMs < 100 || timeoutMs > 30_000)
+    throw new TypeError('--timeout must be between 100 and 30000 milliseconds');
+  const { json: isJson, quiet: isQuiet } = values;
+  return { kind: 'doctor', isJson, isQuiet, adapter, appUrl, callbackPath, envFile, timeoutMs };
+}

@@ -1,11 +1,12 @@
 import { withDeadline } from '../core/deadline.ts';
-import type { DoctorContext } from './finding.ts';
+import type { Add, DoctorContext } from './finding.ts';
 
 export type Reply =
   | {
       readonly kind: 'answered';
       readonly status: number;
       readonly text: string;
+      /** Milliseconds since the epoch, by the `Date` header. */
       readonly serverTime: number | undefined;
     }
   | { readonly kind: 'unreachable'; readonly reason: string };
@@ -16,47 +17,18 @@ export async function ask(
   { fetch, timeoutMs }: Pick<DoctorContext, 'fetch' | 'timeoutMs'>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Reply> {
+  const send = async (signal: AbortSignal) => {
+    const init = { signal, redirect: 'manual', headers: { accept: 'application/json', ...headers } } as const;
+    const response = await fetch(url, init);
+    const date = Date.parse(response.headers.get('date') ?? '');
+    const serverTime = Number.isNaN(date) ? undefined : date;
+    return { kind: 'answered' as const, status: response.status, text: await response.text(), serverTime };
+  };
   try {
-    return await withDeadline(
-      async (signal) => {
-        const response = await fetch(url, {
-          signal,
-          redirect: 'manual',
-          headers: { accept: 'application/json', ...headers },
-        });
-        const date = Date.parse(response.headers.get('date') ?? '');
-        return {
-          kind: 'answered' as const,
-          status: response.status,
-          text: await response.text(),
-          serverTime: Number.isNaN(date) ? undefined : date,
-        };
-      },
-      timeoutMs,
-      () => new Error(`no answer within ${timeoutMs} ms`),
-    );
+    return await withDeadline(send, timeoutMs, () => new Error(`no answer within ${timeoutMs} ms`));
   } catch (error) {
     return { kind: 'unreachable', reason: explain(error) };
   }
-}
-
-/** A failed connection in plain words; `fetch failed` alone does not help. */
-export function explain(error: unknown): string {
-  const codes = codesOf(error);
-  const known = codes.map((code) => reasons[code]).find((reason) => reason !== undefined);
-  if (known !== undefined) return known;
-  if (codes.some((code) => /CERT|SELF_SIGNED|UNABLE_TO_|TLS|SSL/.test(code))) {
-    return `its TLS certificate is not trusted (${codes.join(', ')})`;
-  }
-  return codes[0] ?? messagesOf(error).find((message) => isHarmless.test(message)) ?? 'the connection failed';
-}
-
-/** Other messages may quote what was sent: undici's for a malformed header holds the whole header, key included. */
-const isHarmless = /^(?:no answer within \d+ ms|bad port)$/;
-
-function messagesOf(error: unknown, depth = 0): readonly string[] {
-  if (!(error instanceof Error) || depth > 4) return [];
-  return [error.message, ...messagesOf(error.cause, depth + 1)];
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -64,21 +36,37 @@ const reasons: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'DNS does not answer (EAI_AGAIN)',
   ECONNREFUSED: 'nothing listens there (ECONNREFUSED)',
   ECONNRESET: 'the connection was cut (ECONNRESET)',
+  UND_ERR_SOCKET: 'the connection was cut (UND_ERR_SOCKET)',
   ETIMEDOUT: 'the connection timed out (ETIMEDOUT)',
   UND_ERR_CONNECT_TIMEOUT: 'the connection timed out (UND_ERR_CONNECT_TIMEOUT)',
-  UND_ERR_SOCKET: 'the connection was cut (UND_ERR_SOCKET)',
   ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak https on that port',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak https on that port',
 };
 
-function codesOf(error: unknown, depth = 0): readonly string[] {
-  if (typeof error !== 'object' || error === null || depth > 4) return [];
-  const own = 'code' in error && typeof error.code === 'string' ? [error.code] : [];
-  const several = error instanceof AggregateError ? error.errors.flatMap((each) => codesOf(each, depth + 1)) : [];
-  return [...own, ...several, ...('cause' in error ? codesOf(error.cause, depth + 1) : [])];
+/** Other messages may quote what was sent: undici's for a malformed header holds the whole header, key included. */
+const isHarmless = /^(?:no answer within \d+ ms|bad port)$/;
+
+/** A failed connection in plain words; `fetch failed` alone does not help. */
+export function explain(error: unknown): string {
+  const errors = causesOf(error);
+  const codes = errors.flatMap(({ code }) => (typeof code === 'string' ? [code] : []));
+  const known = codes.map((code) => reasons[code]).find((reason) => reason !== undefined);
+  if (known !== undefined) return known;
+  if (codes.some((code) => /CERT|SELF_SIGNED|UNABLE_TO_|TLS|SSL/.test(code))) {
+    return `its TLS certificate is not trusted (${codes.join(', ')})`;
+  }
+  const messages = errors.flatMap(({ message }) => (typeof message === 'string' ? [message] : []));
+  return codes[0] ?? messages.find((message) => isHarmless.test(message)) ?? 'the connection failed';
 }
 
-/** `undefined` for whatever is no JSON object. */
+function causesOf(error: unknown, depth = 0): readonly Readonly<Record<string, unknown>>[] {
+  if (typeof error !== 'object' || error === null || depth > 4) return [];
+  const { cause, errors } = error as Readonly<Record<string, unknown>>;
+  const below = [...(Array.isArray(errors) ? (errors as unknown[]) : []), cause];
+  return [error as Readonly<Record<string, unknown>>, ...below.flatMap((each) => causesOf(each, depth + 1))];
+}
+
+/** `undefined` for anything but a JSON object. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -86,4 +74,30 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | u
   } catch {
     return undefined;
   }
+}
+
+/** Algorithms of a JWKS document (RFC 7517 §5); `undefined` where the reply is no key set. */
+export function algorithmsOf(reply: Reply): readonly string[] | undefined {
+  const keys = reply.kind === 'answered' && reply.status === 200 ? parseObject(reply.text)?.['keys'] : undefined;
+  if (!Array.isArray(keys)) return undefined;
+  const names = keys.map((key: unknown) => {
+    const { alg, kty } = typeof key === 'object' && key !== null ? (key as Record<string, unknown>) : {};
+    return [alg, kty].find((name) => typeof name === 'string') ?? 'unknown';
+  });
+  return [...new Set(names)];
+}
+
+/** Seconds by which clocks may differ before tokens are refused; the adapters allow 5. */
+const allowedSkew = 5;
+
+/** Reports a clock that is wrong by the provider's `Date` header, which has whole seconds. */
+export function checkClock(reply: Reply, now: () => number, add: Add): void {
+  if (reply.kind !== 'answered' || reply.serverTime === undefined) return;
+  const skewSeconds = Math.round((now() - reply.serverTime) / 1000);
+  if (Math.abs(skewSeconds) <= allowedSkew) return;
+  const direction = skewSeconds > 0 ? 'ahead of' : 'behind';
+  add('problem', 'clock', `This machine's clock is ${Math.abs(skewSeconds)} seconds ${direction} the provider's`, {
+    fix: 'Synchronize it (NTP): tokens would be refused as expired or not yet valid.',
+    values: { skewSeconds },
+  });
 }

@@ -4,88 +4,107 @@ import type { B2bOptions } from '../b2b/options.ts';
 import { createProvider } from '../b2b/workos.ts';
 import type { Provider } from '../b2b/workos.ts';
 import { classifyFailure } from '../b2b/provider-errors.ts';
-import { explain } from './ask.ts';
-import { findingsOf, variablePrefixes } from './finding.ts';
-import type { DoctorContext, Step, Steps } from './finding.ts';
-import { askForKeys, checkClock } from './keys-check.ts';
-import { checkCookiePassword, checkCredentials, checkProviderAddress } from './b2b-environment.ts';
-import { checkSpelling, readOrReport } from './options-check.ts';
+import { algorithmsOf, ask, checkClock, explain } from './ask.ts';
+import { checkSpelling, readOrReport, setVariable } from './environment.ts';
+import type { Add, DoctorContext } from './finding.ts';
 
-const found = findingsOf('b2b');
-
-/** Everything that `b2bAuth()` needs, from the environment to the provider's dashboard. */
-export async function* checkB2b(context: DoctorContext): Steps {
-  const { env } = context;
-  const { options, steps } = readB2b(context);
-  yield* steps;
-  yield* checkSpelling('b2b', env, variablePrefixes.b2b, b2bVariables);
-  if (options === undefined) return;
-  yield* checkCredentials(options, env);
-  yield* checkCookiePassword(options, env, steps.length > 0);
-  yield* checkProviderAddress(options, env);
-
-  const provider = createProvider(options);
-  const { host } = new URL(provider.jwksUrl);
-  yield { kind: 'started', subject: 'b2b', what: `asking ${host} for its signing keys` };
-  const isReachable = yield* checkKeys(provider.jwksUrl, context);
-  if (isReachable) {
-    yield { kind: 'started', subject: 'b2b', what: `trying the API key at ${host}` };
-    yield await checkApiKey(provider, context);
-  }
-  yield* namesToRegister(options, context);
-}
-
-/** A missing cookie password is reported; the provider is asked all the same. */
-function readB2b({ env, fetch, timeoutMs, callbackPath }: DoctorContext): ReturnType<typeof readOrReport<B2bOptions>> {
+/** Checks everything that `b2bAuth()` needs, from the environment to the provider's dashboard. */
+export async function checkB2b(context: DoctorContext, add: Add): Promise<void> {
+  const { env, fetch, timeoutMs, callbackPath } = context;
   const given = {
     fetch,
-    // The adapter's own limits do not apply to a question that a person is waiting for.
+    // The adapter's own limits are stricter than the doctor's.
     timeoutMs: Math.min(30_000, Math.max(100, timeoutMs)),
     ...(callbackPath === undefined ? {} : { callbackPath }),
   };
-  const first = readOrReport('b2b', () => readB2bOptions(given, env));
-  if (first.options !== undefined) return first;
-  const again = readOrReport('b2b', () => readB2bOptions({ ...given, cookiePassword: 'x'.repeat(32) }, env));
-  return { options: again.options, steps: first.steps };
+  const read = readOrReport(() => readB2bOptions(given, env), add);
+  // A missing cookie password is reported; the provider is asked all the same.
+  const options = read ?? readOrReport(() => readB2bOptions({ ...given, cookiePassword: 'x'.repeat(32) }, env));
+  checkSpelling('b2b', b2bVariables, context, add);
+  if (options === undefined) return;
+  checkCredentials(options, env, add);
+  if (read !== undefined) checkCookiePassword(read, env, add);
+  checkProviderAddress(options, env, add);
+  const provider = createProvider(options);
+  if (await isProviderReachable(provider.jwksUrl, context, add)) await checkApiKey(provider, timeoutMs, add);
+  addUrlsToRegister(options, context.appUrl, add);
 }
 
-async function* checkKeys(url: string, context: DoctorContext): AsyncGenerator<Step, boolean, undefined> {
-  const { host } = new URL(url);
-  const { reply, algorithms } = await askForKeys(url, context);
+/** Checks by form that each value is of the right kind, in the right variable, for the right environment. */
+function checkCredentials({ clientId, apiKey }: B2bOptions, env: NodeJS.ProcessEnv, add: Add): void {
+  const kinds = [
+    ['client_id', 'B2B_CLIENT_ID', clientId, 'a client id (client_…)', 'client_', 'sk_'],
+    ['api_key_kind', 'B2B_API_KEY', apiKey, 'an API key (sk_…)', 'sk_', 'client_'],
+  ] as const;
+  for (const [id, name, value, what, prefix, other] of kinds) {
+    const fix = `Copy ${what} from API Keys in the WorkOS dashboard, without anything around it.`;
+    if (!/^[\w.-]+$/.test(value)) add('problem', id, `${name} holds blanks, quotes or a line break`, { fix });
+    else if (value.startsWith(prefix)) add('ok', id, `${name} is ${what}`);
+    else add(value.startsWith(other) ? 'problem' : 'warning', id, `${name} is not ${what}`, { fix });
+  }
+  const isProduction = env['NODE_ENV'] === 'production';
+  if (!apiKey.startsWith(isProduction ? 'sk_test_' : 'sk_live_')) return;
+  const kind = isProduction
+    ? 'a staging key (sk_test_…) although NODE_ENV is'
+    : 'a production key (sk_live_…) although NODE_ENV is not';
+  add('warning', 'api_key_environment', `B2B_API_KEY is ${kind} production`, {
+    fix: 'Use the key and client id of the environment that fits.',
+  });
+}
+
+function checkCookiePassword({ isFallbackPassword }: B2bOptions, env: NodeJS.ProcessEnv, add: Add): void {
+  const name = setVariable(env, ['B2B_COOKIE_PASSWORD', 'LEGACY_B2B_COOKIE_PASSWORD']);
+  const fix = 'Set B2B_COOKIE_PASSWORD to the output of: openssl rand -base64 32';
+  if (isFallbackPassword || name === undefined) {
+    add('note', 'cookie_password', 'No cookie password is set: in development one is derived from the API key', {
+      fix,
+    });
+  } else if (new Set(env[name]).size < 8) add('problem', 'cookie_password', `${name} is easy to guess`, { fix });
+  else add('ok', 'cookie_password', `${name} is set and long enough`);
+}
+
+function checkProviderAddress({ https, apiHostname }: B2bOptions, env: NodeJS.ProcessEnv, add: Add): void {
+  if (!https) {
+    const level = env['NODE_ENV'] === 'production' ? 'problem' : 'warning';
+    add(level, 'https', 'B2B_API_HTTPS=false: the API key and every token travel to the provider unencrypted', {
+      fix: 'Use it for a stand-in on this machine only.',
+    });
+  }
+  if (apiHostname === 'api.workos.com') return;
+  add('note', 'host', `The provider is ${apiHostname} (B2B_API_HOSTNAME), not api.workos.com`);
+}
+
+async function isProviderReachable(jwksUrl: string, context: DoctorContext, add: Add): Promise<boolean> {
+  const { host } = new URL(jwksUrl);
+  const reply = await ask(jwksUrl, context);
   if (reply.kind === 'unreachable') {
-    yield found('problem', 'reachable', `${host} cannot be reached: ${reply.reason}`, {
+    add('problem', 'reachable', `${host} cannot be reached: ${reply.reason}`, {
       fix: 'Allow outgoing https to it from where the application runs.',
     });
     return false;
   }
-  yield* checkClock('b2b', reply, context);
+  checkClock(reply, context.now, add);
+  const algorithms = algorithmsOf(reply);
   if (reply.status === 404) {
-    yield found('problem', 'client_id', `${host} does not know this client id`, {
-      fix: 'Copy B2B_CLIENT_ID from the environment that the API key is of.',
+    add('problem', 'client_id', `${host} does not know this client id`, {
+      fix: 'Copy B2B_CLIENT_ID from the environment that the API key belongs to.',
     });
   } else if (algorithms === undefined) {
-    yield found(
-      'problem',
-      'keys',
-      `${host} answered ${reply.status} without a key set to the question for its signing keys`,
-      {
-        fix: 'Check B2B_API_HOSTNAME, and whatever answers in its place: a proxy, a firewall, a maintenance page.',
-      },
-    );
-  } else if (!algorithms.includes('RS256')) {
-    yield found('problem', 'keys', `${host} publishes no RS256 key, so no session can be verified`, {
-      values: { algorithms },
+    add('problem', 'keys', `${host} answered ${reply.status} without a key set when asked for its signing keys`, {
+      fix: 'Check B2B_API_HOSTNAME, and what may answer in its place: a proxy, a firewall, a maintenance page.',
     });
+  } else if (!algorithms.includes('RS256')) {
+    add('problem', 'keys', `${host} publishes no RS256 key, so no session can be verified`, { values: { algorithms } });
   } else {
-    yield found('ok', 'keys', `${host} is reachable and publishes signing keys (${algorithms.join(', ')})`, {
+    add('ok', 'keys', `${host} is reachable and publishes signing keys (${algorithms.join(', ')})`, {
       values: { algorithms },
     });
   }
   return true;
 }
 
-/** A made-up refresh token: WorkOS looks at the key first, and changes nothing. */
-async function checkApiKey(provider: Provider, { timeoutMs }: DoctorContext): Promise<Step> {
+/** Sends a refresh token that does not exist: WorkOS checks the key first, and changes nothing. */
+async function checkApiKey(provider: Provider, timeoutMs: number, add: Add): Promise<void> {
   const failure = await withDeadline(
     (signal) => provider.refresh({ refreshToken: 'express-auth-adapters-doctor' }, {}, signal),
     timeoutMs,
@@ -94,44 +113,29 @@ async function checkApiKey(provider: Provider, { timeoutMs }: DoctorContext): Pr
     () => undefined,
     (error: unknown) => ({ error, ...classifyFailure(error) }),
   );
-  switch (failure?.kind) {
-    case 'refused':
-      return failure.code === 'invalid_grant'
-        ? found('ok', 'api_key', 'WorkOS accepts the API key')
-        : found('warning', 'api_key', `WorkOS answered ${failure.code} when the API key was tried`, {
-            fix: 'Sign in once to see whether it works.',
-          });
-    case 'misconfigured':
-      return found('problem', 'api_key', 'WorkOS refuses the API key for this client id', {
-        fix: 'Copy B2B_API_KEY and B2B_CLIENT_ID from one environment of the WorkOS dashboard; a revoked key has to be replaced.',
-      });
-    case 'unavailable':
-      return found(
-        'problem',
-        'api_key',
-        'The API key could not be tried: WorkOS answers with an outage or a rate limit',
-        {
-          fix: 'Run the doctor again in a moment; https://status.workos.com tells of outages.',
-        },
-      );
-    case 'unanswered':
-      return found('problem', 'api_key', `The API key could not be tried: ${explain(failure.error)}`, {
-        fix: 'Run the doctor again in a moment.',
-      });
-    case undefined:
-      return found('warning', 'api_key', 'The provider renewed a session that does not exist: it is not WorkOS');
-  }
+  const again = 'Run the doctor again in a moment; https://status.workos.com reports outages.';
+  if (failure === undefined) {
+    add('warning', 'api_key', 'The provider renewed a session that does not exist: it is not WorkOS');
+  } else if (failure.kind === 'misconfigured') {
+    add('problem', 'api_key', 'WorkOS refuses the API key for this client id', {
+      fix: 'Copy B2B_API_KEY and B2B_CLIENT_ID from one environment of the WorkOS dashboard; replace a revoked key.',
+    });
+  } else if (failure.kind !== 'refused') {
+    const reason = failure.kind === 'unanswered' ? explain(failure.error) : 'WorkOS has an outage or a rate limit';
+    add('problem', 'api_key', `The API key could not be tried: ${reason}`, { fix: again });
+  } else if (failure.code === 'invalid_grant') add('ok', 'api_key', 'WorkOS accepts the API key');
+  else add('warning', 'api_key', `WorkOS answered ${failure.code} when the API key was tried`);
 }
 
-function* namesToRegister(options: B2bOptions, { appUrl }: DoctorContext): Generator<Step, void, undefined> {
-  const redirectUri = appUrl + options.callbackPath;
-  yield found('note', 'redirect_uri', `The redirect URI is ${redirectUri}`, {
-    fix: 'Register exactly this string under Redirects in the WorkOS dashboard; localhost and 127.0.0.1 are two different ones.',
+function addUrlsToRegister({ callbackPath, loginPath }: B2bOptions, appUrl: string, add: Add): void {
+  const redirectUri = appUrl + callbackPath;
+  add('note', 'redirect_uri', `The redirect URI is ${redirectUri}`, {
+    fix: 'Register exactly this string under Redirects in the WorkOS dashboard; localhost and 127.0.0.1 differ.',
     values: { redirectUri },
   });
   const signOutUri = `${new URL(appUrl).origin}/`;
-  const signInUrl = appUrl + options.loginPath;
-  yield found('note', 'sign_out_redirect', `After sign-out WorkOS sends people to ${signOutUri}`, {
+  const signInUrl = appUrl + loginPath;
+  add('note', 'sign_out_redirect', `After sign-out WorkOS sends people to ${signOutUri}`, {
     fix: `Register it as a sign-out redirect, and ${signInUrl} as the sign-in endpoint, for links that start at WorkOS.`,
     values: { signOutUri, signInUrl },
   });

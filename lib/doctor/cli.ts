@@ -2,61 +2,47 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { parseCommand, usage } from './arguments.ts';
-import type { Command } from './arguments.ts';
-import { createPrinter } from './print.ts';
-import { configuredAdapters, runDoctor } from './run-doctor.ts';
+import { configuredAdapters } from './environment.ts';
+import { print } from './print.ts';
+import { runDoctor } from './run-doctor.ts';
 
 /** @returns the exit code */
-async function main(args: readonly string[]): Promise<0 | 1 | 2> {
+async function main(args: readonly string[]): Promise<0 | 1> {
   const command = parseCommand(args);
-  if (command.kind === 'help') {
-    process.stdout.write(usage);
+  if (command.kind !== 'doctor') {
+    process.stdout.write(command.kind === 'help' ? usage : `${version()}\n`);
     return 0;
   }
-  if (command.kind === 'wrong') return refuse(command.reason);
-  return doctor(command);
-}
-
-async function doctor(command: Extract<Command, { kind: 'doctor' }>): Promise<0 | 1 | 2> {
-  const { isJson, adapter, appUrl, callbackPath, envFile, timeoutMs } = command;
-  const fromFile = envFile === undefined ? {} : readEnvFile(envFile);
-  if (fromFile === undefined) return refuse(`${envFile ?? ''} cannot be read`);
-  const env = { ...fromFile, ...process.env };
-  if (callbackPath !== undefined && adapter === undefined && configuredAdapters(env).length > 1) {
-    return refuse('Both adapters are configured: say with --adapter which one --callback-path belongs to');
-  }
-  const printer = createPrinter(process.stdout, hasColors(process.stdout));
-  const report = await runDoctor({
-    env,
-    nodeVersion: process.versions.node,
-    adapter,
-    appUrl,
-    callbackPath,
-    timeoutMs,
-    ...(isJson ? {} : { onStep: (step) => printer.step(step) }),
-  });
-  if (isJson) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
-  else printer.end(report);
+  const { isJson, isQuiet, envFile, ...options } = command;
+  const env = { ...(envFile === undefined ? {} : readEnvFile(envFile)), ...process.env };
+  if (options.callbackPath !== undefined && options.adapter === undefined && configuredAdapters(env).length > 1)
+    throw new TypeError('Both adapters are configured: say with --adapter which one --callback-path belongs to');
+  const report = await runDoctor({ ...options, env, nodeVersion: process.versions.node });
+  // Only a terminal's stream has `hasColors`; it knows NO_COLOR and FORCE_COLOR.
+  const hasColor = 'hasColors' in process.stdout && process.stdout.hasColors();
+  process.stdout.write(isJson ? `${JSON.stringify(report, null, 2)}\n` : print(report, { hasColor, isQuiet }));
   return report.ok ? 0 : 1;
 }
 
-/** Only a terminal's stream can tell; it knows NO_COLOR and FORCE_COLOR. */
-function hasColors(stream: NodeJS.WritableStream): boolean {
-  return 'hasColors' in stream && process.stdout.hasColors();
+/** The compiled file is as deep below package.json as this one. */
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
 }
 
-function readEnvFile(path: string): NodeJS.Dict<string> | undefined {
+function readEnvFile(path: string): NodeJS.Dict<string> {
   try {
     return parseEnv(readFileSync(path, 'utf8'));
   } catch {
-    return undefined;
+    throw new TypeError(`${path} cannot be read`);
   }
 }
 
-function refuse(reason: string): 2 {
-  process.stderr.write(`${reason}\n\n${usage}`);
-  return 2;
+try {
+  // Not process.exit: what is still on its way to a pipe would be lost.
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof TypeError)) throw error;
+  process.stderr.write(`${error.message}\n\n${usage}`);
+  process.exitCode = 2;
 }
-
-// Not process.exit: what is still on its way to a pipe would be lost.
-process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,91 @@
+import { ConfigurationError } from '../errors.ts';
+import type { AdapterName } from '../types.ts';
+import type { Add } from './finding.ts';
+
+/** The first of these variables that is set, as the adapters read them. */
+export function setVariable(env: NodeJS.ProcessEnv, names: readonly string[]): string | undefined {
+  return names.find((name) => (env[name] ?? '') !== '');
+}
+
+const prefixes = { b2b: /^(?:LEGACY_)?B2B_/, backend: /^(?:NEXT_PUBLIC_)?BAAS_/ } as const;
+
+/** The adapters with at least one variable, so that a half-filled environment is reported. */
+export function configuredAdapters(env: NodeJS.ProcessEnv): readonly AdapterName[] {
+  const names = Object.keys(env).filter((name) => (env[name] ?? '') !== '');
+  return (['b2b', 'backend'] as const).filter((adapter) => names.some((name) => prefixes[adapter].test(name)));
+}
+
+/** Reads an adapter's options as the adapter does, and reports every problem that it would refuse to start with. */
+export function readOrReport<Options>(read: () => Options, add?: Add): Options | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    for (const problem of error.problems) add?.('problem', 'options', problem);
+    return undefined;
+  }
+}
+
+/** Reports misspelled variables, whose options silently keep their defaults. */
+export function checkSpelling(
+  adapter: AdapterName,
+  variables: Readonly<Record<string, readonly string[]>>,
+  { env }: { readonly env: NodeJS.ProcessEnv },
+  add: Add,
+): void {
+  const known = Object.values(variables).flat();
+  for (const name of Object.keys(env)) {
+    if (!prefixes[adapter].test(name) || env[name] === '' || known.includes(name)) continue;
+    add('warning', 'variables', `${name} is set, but nothing reads it`, {
+      fix: `Check its spelling; these are read: ${known.join(', ')}`,
+    });
+  }
+}
+
+/** The names that the vendors' own pages tell people to set, and the variable that this package reads instead. */
+function ownNameOf(name: string): string | undefined {
+  const workos = /^WORKOS_(CLIENT_ID|API_KEY|COOKIE_PASSWORD|API_HOSTNAME|API_PORT|API_HTTPS)$/.exec(name)?.[1];
+  if (workos !== undefined) return `B2B_${workos}`;
+  const supabase = /^(?:NEXT_PUBLIC_|VITE_|PUBLIC_)?SUPABASE_(URL|ANON_KEY|PUBLISHABLE_(?:DEFAULT_)?KEY)$/;
+  const found = supabase.exec(name)?.[1];
+  return found === undefined ? undefined : `BAAS_${found.replace('_DEFAULT', '')}`;
+}
+
+/** Reports variables under a vendor's name, which nothing here reads. */
+export function checkVendorNames(env: NodeJS.ProcessEnv, add: Add): void {
+  for (const [name, value = ''] of Object.entries(env)) {
+    const own = ownNameOf(name);
+    if (own === undefined || value === '' || isCovered(own, env)) continue;
+    add('warning', 'variables', `${name} is set; this package reads ${own}`, {
+      fix: `Set ${own} to the value of ${name}.`,
+      values: { variable: name, instead: own },
+    });
+  }
+}
+
+/** Any of the key's variables will do. */
+function isCovered(own: string, env: NodeJS.ProcessEnv): boolean {
+  const same = own.startsWith('BAAS_') && own.endsWith('_KEY') ? /^(?:NEXT_PUBLIC_)?BAAS_\w+_KEY$/ : undefined;
+  return Object.keys(env).some(
+    (name) => env[name] !== '' && (same?.test(name) ?? [own, `NEXT_PUBLIC_${own}`].includes(name)),
+  );
+}
+
+/** Variables whose value is never printed, the vendors' own names included. */
+const secretNames = /(?:KEY|PASSWORD|SECRET|TOKEN)$/;
+
+/** Keys and tokens by their form: a prefix, a JWT, a long run of letters and digits. `sk_test_…` is no key. */
+const secretForms = /\bs[kb]_[\w-]{4,}(?![\w-]*…)|\beyJ[\w-]{4,}(?:\.[\w-]*)*|\b(?=\w*\d)(?=\w*[a-z])\w{24,}/g;
+
+/**
+ * Takes credentials out of texts, wherever they were pasted: into a host name, a path, another variable.
+ * URLs write host names in lower case, so case is ignored.
+ */
+export function createRedaction(env: NodeJS.ProcessEnv): (text: string) => string {
+  const secrets = Object.entries(env)
+    .flatMap(([name, value = '']) => (secretNames.test(name) ? [value, value.replaceAll(/^\W+|\W+$/g, '')] : []))
+    .filter((value) => value.length >= 8)
+    .map((value) => value.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  const known = secrets.length === 0 ? undefined : new RegExp(secrets.join('|'), 'gi');
+  return (text) => (known === undefined ? text : text.replaceAll(known, '…')).replaceAll(secretForms, '…');
+}
