@@ -10,7 +10,7 @@ export type {
   ThrottleOptions,
   ThrottleRedisClient,
 } from './backend/index.ts';
-export { currentSession, getSession } from './http/context.ts';
+export { currentSession, getSession } from './http/get-session.ts';
 export { requireSession } from './http/require-session.ts';
 export { AuthError, ConfigurationError } from './errors.ts';
 export type { AuthErrorCode, AuthErrorOptions } from './errors.ts';

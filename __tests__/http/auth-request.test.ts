@@ -1,7 +1,9 @@
+import type { IncomingMessage } from 'node:http';
+import { inspect } from 'node:util';
 import type { CookieWrite } from '../../lib/core/cookies.ts';
-import { attach } from '../../lib/http/context.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
-import { AuthRequest } from '../../lib/http/auth-request.ts';
+import { firstAuthRequest, passAdapter } from '../../lib/http/auth-request.ts';
+import type { AuthRequest } from '../../lib/http/auth-request.ts';
 import { redirectOrJson } from '../../lib/http/reply.ts';
 import type { Resolution } from '../../lib/session/sessions.ts';
 import type { Session } from '../../lib/types.ts';
@@ -51,7 +53,7 @@ async function ask<Said>(
   const definition = createDefinition(change);
   const answer = Promise.withResolvers<Said>();
   const server = await serve((req, res) => {
-    const exchange = new AuthRequest(attach(definition, req, res, prefix));
+    const exchange = passAdapter(definition, req, res, prefix);
     void Promise.resolve(question(exchange))
       .then(answer.resolve, answer.reject)
       .finally(() => res.end());
@@ -202,5 +204,33 @@ describe('the session of a request', () => {
     const { headers } = await ask({ resolver }, '', (exchange) => exchange.resolveSession());
     expect(headers.has('set-cookie')).toBe(false);
     await until(() => delivered === 1);
+  });
+});
+
+describe('what a request keeps', () => {
+  it('is not printed with the request, and copies and heirs of the request lack it', async () => {
+    const { said } = await ask({}, '', async (request) => {
+      const { req } = request;
+      await request.resolveSession();
+      return {
+        printed: inspect(req, { depth: 9 }).includes('AuthRequest'),
+        own: firstAuthRequest(req) === request,
+        copy: firstAuthRequest({ ...req }),
+        heir: firstAuthRequest(Object.create(req) as typeof req),
+      };
+    });
+    expect(said).toEqual({ printed: false, own: true, copy: undefined, heir: undefined });
+  });
+
+  it('is not taken from where other code put it', async () => {
+    const { said } = await ask({}, '', (request) => {
+      const keys = Object.getOwnPropertySymbols(request.req).filter((key) => Reflect.get(request.req, key) === request);
+      const other = Object.create(null) as IncomingMessage;
+      for (const key of keys) Reflect.set(other, key, { ...request });
+      const forged = firstAuthRequest(other);
+      for (const key of keys) Reflect.set(other, key, request);
+      return [keys.length, forged, firstAuthRequest(other)];
+    });
+    expect(said).toEqual([1, undefined, undefined]);
   });
 });

@@ -88,7 +88,7 @@ function announceFallback(emit: Emit): void {
   emit({ type: 'configuration_warning', message });
 }
 
-export { currentSession, getSession } from '../http/context.ts';
+export { currentSession, getSession } from '../http/get-session.ts';
 export { requireSession } from '../http/require-session.ts';
 export { AuthError, ConfigurationError } from '../errors.ts';
 export type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';

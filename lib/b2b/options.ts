@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import * as v from 'valibot';
-import { cookiePrefixProblems } from '../http/host-cookies.ts';
+import { cookiePrefixProblems } from '../http/cookie-jar.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
 import { callback, cookieEntries, pageUrl, routePath, sharedEntries, text } from '../http/options.ts';
 import type { CookieOptions, SharedAuthOptions } from '../http/options.ts';

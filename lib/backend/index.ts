@@ -129,7 +129,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   );
 }
 
-export { currentSession, getSession } from '../http/context.ts';
+export { currentSession, getSession } from '../http/get-session.ts';
 export { requireSession } from '../http/require-session.ts';
 export { AuthError, ConfigurationError } from '../errors.ts';
 export { getSupabaseClient } from './user-client.ts';

@@ -1,6 +1,6 @@
 import type * as v from 'valibot';
 import type { IncomingMessage } from 'node:http';
-import { cookiePrefixProblems } from '../http/host-cookies.ts';
+import { cookiePrefixProblems } from '../http/cookie-jar.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
 import type { CookieOptions, SharedAuthOptions } from '../http/options.ts';
 import type { OnBackendSignIn } from './hook.ts';

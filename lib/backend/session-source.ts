@@ -1,6 +1,5 @@
 import { cookieBytes } from '../core/cookie-chunks.ts';
 import { isRecord } from '../core/json.ts';
-import { createSlot } from '../core/slot.ts';
 import { readToken } from '../tokens/token.ts';
 import type { ClientFacts, RefreshOutcome, SessionSource, TokenOrigin, Verdict } from '../session/source.ts';
 import type { AccessTokenClaims, BackendSession, BackendUser } from '../types.ts';
@@ -25,7 +24,7 @@ export interface BackendSourceParts {
 
 /** Supabase sessions in the cookies of @supabase/ssr. */
 export function createBackendSource({ cookie, tokens, refresh }: BackendSourceParts): BackendSource {
-  const contents = createSlot<BackendSession, StoredContent>();
+  const contents = new WeakMap<BackendSession, StoredContent>();
 
   async function verify(
     content: StoredContent,
@@ -35,7 +34,7 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
     const verdict = await tokens.verify(token, origin);
     if (verdict.kind !== 'valid') return verdict;
     const session = sessionOf(content.access_token, verdict.claims);
-    contents.add(session, sdkContent(content));
+    contents.set(session, sdkContent(content));
     const { validUntil } = verdict;
     return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
   }

@@ -3,8 +3,8 @@ import type * as SupabaseSsr from '@supabase/ssr';
 import type { CookieOptions } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
-import { mountedAdapter, notMounted } from '../http/context.ts';
-import type { MountedAdapter } from '../http/context.ts';
+import { authRequestOf, notMounted } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
 import { keepPrivate } from '../http/reply.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
@@ -25,7 +25,7 @@ export interface UserClientParts {
   readonly sameSite: CookieAttributes['sameSite'];
 }
 
-type ClientFactory = (mounted: MountedAdapter, session: Session | null) => Promise<SupabaseClient>;
+type ClientFactory = (request: AuthRequest, session: Session | null) => Promise<SupabaseClient>;
 
 /** The SDK's own ways with cookies. */
 type Ssr = Pick<typeof SupabaseSsr, 'createChunks' | 'isChunkLike' | 'stringToBase64URL'>;
@@ -33,10 +33,10 @@ type Ssr = Pick<typeof SupabaseSsr, 'createChunks' | 'isChunkLike' | 'stringToBa
 /** Which adapter makes clients how, found by what its definition carries. */
 const factories = new WeakMap<object, ClientFactory>();
 /** One client per request and adapter: two of them would each keep the session in their own way. */
-const clients = new WeakMap<MountedAdapter, Promise<SupabaseClient>>();
+const clients = new WeakMap<AuthRequest, Promise<SupabaseClient>>();
 
 export function registerClients(parts: UserClientParts): void {
-  factories.set(parts.resolver, (mounted, session) => createUserClient(parts, mounted, session));
+  factories.set(parts.resolver, (request, session) => createUserClient(parts, request, session));
 }
 
 /**
@@ -50,15 +50,15 @@ export function registerClients(parts: UserClientParts): void {
 export function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient>;
 export function getSupabaseClient<Database>(req: IncomingMessage): Promise<SupabaseClient<Database>>;
 export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient> {
-  const mounted = mountedAdapter(req, 'backend');
-  const factory = mounted === undefined ? undefined : factories.get(mounted.definition.resolver);
-  if (mounted === undefined || factory === undefined) throw notMounted('getSupabaseClient', 'backend');
-  let client = clients.get(mounted);
+  const request = authRequestOf(req, 'backend');
+  const factory = request === undefined ? undefined : factories.get(request.definition.resolver);
+  if (request === undefined || factory === undefined) throw notMounted('getSupabaseClient', 'backend');
+  let client = clients.get(request);
   if (client === undefined) {
-    client = mounted.resolve().then((session) => factory(mounted, session));
-    clients.set(mounted, client);
+    client = request.resolveSession().then((session) => factory(request, session));
+    clients.set(request, client);
   }
-  keepPrivate(mounted.res);
+  keepPrivate(request.res);
   return client;
 }
 
@@ -67,13 +67,13 @@ const never = 32_503_680_000;
 
 async function createUserClient(
   parts: UserClientParts,
-  mounted: MountedAdapter,
+  request: AuthRequest,
   session: Session | null,
 ): Promise<SupabaseClient> {
   // With the first client: an application that starts need not wait for the SDK to load.
   const ssr = await import('@supabase/ssr');
   const { connection, cookie, source, writer } = parts;
-  const { cookies } = mounted;
+  const { cookies } = request;
   const verified = session?.adapter === 'backend' ? session : undefined;
   const content = verified === undefined ? undefined : storedContent(source, verified);
   const jar = new Map(initialCookies(ssr, cookies, cookie.name, content));
@@ -83,7 +83,7 @@ async function createUserClient(
   // Its own type and supabase-js' are too deep for the compiler to compare; they are the same class.
   const client: unknown = ssr.createServerClient(connection.url, connection.anonKey, {
     cookieOptions: { name: cookie.name },
-    global: { fetch: forwarding(connection, mounted.peer) },
+    global: { fetch: forwarding(connection, request.peer) },
     cookies: {
       getAll: () => [...jar].map(([name, value]) => ({ name, value })),
       // It must never throw: the SDK also calls it from promises that are never awaited, perhaps long after the response.
@@ -104,8 +104,8 @@ async function createUserClient(
     try {
       const isSession = ({ name }: CookieWrite): boolean => ssr.isChunkLike(name, cookie.name);
       const others = changes.filter((change) => !isSession(change));
-      mounted.writeCookies(others.map((change) => ({ ...change, attributes: verifierAttributes })));
-      if (changes.some(isSession)) mounted.writeCookies(await sessionWrites());
+      request.writeCookies(others.map((change) => ({ ...change, attributes: verifierAttributes })));
+      if (changes.some(isSession)) request.writeCookies(await sessionWrites());
     } catch {
       // A cookie that cannot be written costs the change, never the process.
     }
@@ -115,7 +115,7 @@ async function createUserClient(
   async function sessionWrites(): Promise<readonly CookieWrite[]> {
     const text = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
     const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]])).sessions;
-    if (changed === undefined) return (await parts.resolver.signOut(mounted.req.headers.cookie, mounted.peer)).cookies;
+    if (changed === undefined) return (await parts.resolver.signOut(request.req.headers.cookie, request.peer)).cookies;
     const stored = withOwnExpiry(changed.content);
     if (stored.access_token !== weighedToken) {
       weighedToken = stored.access_token;

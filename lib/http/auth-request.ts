@@ -1,48 +1,62 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { sanitizeReturnTo } from '../core/return-to.ts';
-import { AuthError } from '../errors.ts';
-import type { Session } from '../types.ts';
-import type { MountedAdapter } from './context.ts';
-import type { Adapter } from './adapter.ts';
-import { isAuthRoute } from './mounts.ts';
-import { isSafeMountPath, prefersJson, requestOrigin, requestTarget } from './request.ts';
 import { queryOf, withQuery } from '../core/url.ts';
+import { AuthError, ConfigurationError } from '../errors.ts';
+import type { Resolution } from '../session/sessions.ts';
+import type { AdapterName, Session } from '../types.ts';
+import type { Adapter } from './adapter.ts';
+import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';
+import type { Delivery } from './cookie-jar.ts';
+import { isAuthRoute } from './express-stack.ts';
+import { isHeadOpen } from './reply.ts';
+import { clientFacts, isSafeMountPath, peerAddress, prefersJson } from './request.ts';
+import { protocolOf, requestOrigin, requestTarget } from './request.ts';
 import type { HostRequest } from './request.ts';
 
-/** One request to an auth route or a guard, as handlers see it: they read here and return a `Reply`. */
+/**
+ * One request as one adapter sees it: handlers and guards read here and return a `Reply`. Everything is computed on first need, as
+ * most requests need none of it; the session is resolved once.
+ */
 export class AuthRequest {
+  readonly definition: Adapter;
   readonly req: HostRequest;
   readonly res: ServerResponse;
-  readonly definition: Adapter;
-  readonly #mounted: MountedAdapter;
-  /** Where the sign-in link of an error page leads back to; set by a route that knows where the visitor was going. */
-  errorReturnTo: string | undefined;
+  /** The mount path, `''` at the root. */
+  readonly prefix: string;
+  /** The request as the adapter sees it that it passed after this one. */
+  following: AuthRequest | undefined;
+  /** Whether a guard of this adapter has let the request pass. */
+  isGuarded = false;
   /** Whether the answer depends on `Accept`, because `wantsJson` was read. */
   isNegotiated = false;
-  #prefix: string | undefined;
-  #origin: string | undefined;
+  /** Where the sign-in link of an error page leads back to; set by a route that knows where the visitor was going. */
+  errorReturnTo: string | undefined;
+  #cookies: RequestCookies | undefined;
+  #session: Session | undefined;
+  #resolution: Promise<Session | null> | undefined;
 
-  constructor(mounted: MountedAdapter) {
-    this.#mounted = mounted;
-    this.req = mounted.req;
-    this.res = mounted.res;
-    this.definition = mounted.definition;
+  constructor(definition: Adapter, req: IncomingMessage, res: ServerResponse, prefix: string) {
+    this.definition = definition;
+    this.req = req;
+    this.res = res;
+    this.prefix = prefix;
   }
 
   get query(): URLSearchParams {
     return queryOf(requestTarget(this.req));
   }
 
-  /** Every value of every cookie. */
-  get cookies(): RequestCookies {
-    return this.#mounted.cookies;
-  }
-
   /** Reading it makes the answer vary on `Accept`. */
   get wantsJson(): boolean {
     this.isNegotiated = true;
     return prefersJson(this.req);
+  }
+
+  /** The address that calls to the provider for tokens that were not verified count under. */
+  get peer(): string | undefined {
+    return this.definition.clientAddress?.(this.req) ?? peerAddress(this.req);
   }
 
   /**
@@ -52,16 +66,7 @@ export class AuthRequest {
    */
   get origin(): string {
     const { appBaseUrl } = this.definition;
-    return (this.#origin ??= appBaseUrl === undefined ? requestOrigin(this.req) : new URL(appBaseUrl).origin);
-  }
-
-  /** The path of `appBaseUrl`, which a proxy takes off every path on its way here. It may name the mount path as well. */
-  get #basePath(): string {
-    const { appBaseUrl } = this.definition;
-    if (appBaseUrl === undefined) return '';
-    const path = new URL(appBaseUrl).pathname.replace(/\/+$/, '');
-    const prefix = this.#safePrefix();
-    return path.endsWith(prefix) ? path.slice(0, path.length - prefix.length) : path;
+    return appBaseUrl === undefined ? requestOrigin(this.req) : new URL(appBaseUrl).origin;
   }
 
   /** The application's start page. */
@@ -71,12 +76,12 @@ export class AuthRequest {
 
   /** @throws {AuthError} `invalid_request` where no URL may be built below the mount path that the request chose */
   refuseUnsafeMountPath(): void {
-    if (this.#safePrefix() !== this.#mounted.prefix) throw new AuthError('invalid_request');
+    if (this.#safePrefix !== this.prefix) throw new AuthError('invalid_request');
   }
 
   /** One of the adapter's own paths, as a browser has to ask for it. */
   localPath(path: string): string {
-    return this.#basePath + this.#safePrefix() + path;
+    return this.#basePath + this.#safePrefix + path;
   }
 
   /** The absolute URL of one of the adapter's own paths. */
@@ -92,8 +97,9 @@ export class AuthRequest {
   /** Where to go after signing in or out, made safe; the start page for whatever is not a path of this origin. */
   returnTo(value: unknown, fallback = this.home): string {
     const base = this.#basePath;
+    const passed = authRequestsOf(this.req);
     const isOwnRoute = (path: string): boolean =>
-      isAuthRoute(this.req, path.startsWith(`${base}/`) ? path.slice(base.length) : path);
+      isAuthRoute(this.req, passed, path.startsWith(`${base}/`) ? path.slice(base.length) : path);
     return sanitizeReturnTo(value, { fallback, isOwnRoute });
   }
 
@@ -105,20 +111,124 @@ export class AuthRequest {
     return withQuery(page, { returnTo });
   }
 
-  /** The address that calls to the provider for tokens that were not verified count under. */
-  get peer(): string | undefined {
-    return this.#mounted.peer;
+  /** Every value of every cookie, those of a sign-in under way by the names that the adapter knows. */
+  get cookies(): RequestCookies {
+    return (this.#cookies ??= readHostCookies(parseCookies(this.req.headers.cookie), this.definition, this.#isSecure));
   }
 
-  #safePrefix(): string {
-    return (this.#prefix ??= isSafeMountPath(this.#mounted.prefix) ? this.#mounted.prefix : '');
+  writeCookies(writes: readonly CookieWrite[], delivery: Omit<Delivery, 'onLost'> = {}): void {
+    if (writes.length === 0) return;
+    const { cookieOptions, emit } = this.definition;
+    const secure = this.#isSecure;
+    const named = writes.map((write) => toHostCookie(write, this.definition, secure));
+    const onLost = (names: readonly string[]): void => emit({ type: 'cookie_lost', names });
+    jarOf(this.res).write(named, { secure, ...cookieOptions }, { ...delivery, onLost });
   }
 
+  /** The session, if it is known or costs no more than a look-up. */
+  cachedSession(): Session | undefined {
+    if (this.#resolution !== undefined) return this.#session;
+    return (this.#session ??= this.definition.resolver.cachedSession(this.req.headers.cookie));
+  }
+
+  /** @throws {AuthError} when the provider is needed and out of reach */
   resolveSession(): Promise<Session | null> {
-    return this.#mounted.resolve();
+    return (this.#resolution ??= this.#resolve());
   }
 
-  writeCookies(writes: readonly CookieWrite[]): void {
-    this.#mounted.writeCookies(writes);
+  async #resolve(): Promise<Session | null> {
+    const known = this.cachedSession();
+    if (known !== undefined) return known;
+    const resolution = await this.definition.resolver.resolve(
+      this.req.headers.cookie,
+      () => !isHeadOpen(this.res),
+      clientFacts(this.req, this.peer),
+    );
+    this.#deliver(resolution);
+    this.#session = resolution.session ?? undefined;
+    if (resolution.later !== undefined) void this.#deliverLater(resolution.later);
+    return resolution.session;
   }
+
+  #deliver({ cookies, isCurrent, onDelivered }: Resolution): void {
+    this.writeCookies(cookies, { isCurrent, onDelivered });
+  }
+
+  /** A refresh ahead of time rides along if it is back before the head is sent; else the next request gets it. */
+  async #deliverLater(later: Promise<Resolution | undefined>): Promise<void> {
+    try {
+      const resolution = await later;
+      if (resolution !== undefined && isHeadOpen(this.res)) this.#deliver(resolution);
+    } catch (error) {
+      this.definition.explain('refresh ahead of time failed: %s', String(error));
+    }
+  }
+
+  get #isSecure(): boolean {
+    const { appBaseUrl, cookieOptions } = this.definition;
+    if (cookieOptions.secure !== undefined) return cookieOptions.secure;
+    return appBaseUrl === undefined ? protocolOf(this.req) === 'https' : appBaseUrl.startsWith('https:');
+  }
+
+  get #safePrefix(): string {
+    return isSafeMountPath(this.prefix) ? this.prefix : '';
+  }
+
+  /** The path of `appBaseUrl`, which a proxy takes off every path on its way here. It may name the mount path as well. */
+  get #basePath(): string {
+    const { appBaseUrl } = this.definition;
+    if (appBaseUrl === undefined) return '';
+    const path = new URL(appBaseUrl).pathname.replace(/\/+$/, '');
+    const prefix = this.#safePrefix;
+    return path.endsWith(prefix) ? path.slice(0, path.length - prefix.length) : path;
+  }
+}
+
+/**
+ * Where a request keeps its first `AuthRequest`; the others follow it. Not enumerable, so that printing the request shows no token.
+ * A `WeakMap` would cost every request 1.3 microseconds.
+ */
+const firstPassed = Symbol('express-auth-adapters');
+
+/** The request as the first adapter sees it that it has passed. */
+export function firstAuthRequest(req: IncomingMessage): AuthRequest | undefined {
+  const found = (req as { readonly [firstPassed]?: unknown })[firstPassed];
+  // Not what other code put there, nor what an object inherits that was made of this request.
+  return found instanceof AuthRequest && found.req === req ? found : undefined;
+}
+
+/** The adapters that this request has passed, in mount order. */
+export function authRequestsOf(req: IncomingMessage): readonly AuthRequest[] {
+  const passed: AuthRequest[] = [];
+  for (let request = firstAuthRequest(req); request !== undefined; request = request.following) passed.push(request);
+  return passed;
+}
+
+/** The request as one adapter sees it; `undefined` where it has not been passed. */
+export function authRequestOf(req: IncomingMessage, adapter: AdapterName): AuthRequest | undefined {
+  return authRequestsOf(req).find(({ definition }) => definition.adapter === adapter);
+}
+
+/** Makes the request pass the adapter; the same object when the request comes by again. */
+export function passAdapter(
+  definition: Adapter,
+  req: IncomingMessage,
+  res: ServerResponse,
+  prefix: string,
+): AuthRequest {
+  let last: AuthRequest | undefined;
+  for (let known = firstAuthRequest(req); known !== undefined; known = known.following) {
+    if (known.definition === definition && known.prefix === prefix) return known;
+    last = known;
+  }
+  const request = new AuthRequest(definition, req, res, prefix);
+  if (last === undefined) Object.defineProperty(req, firstPassed, { value: request });
+  else last.following = request;
+  return request;
+}
+
+/** @param what the function that was called, for the message */
+export function notMounted(what: string, adapter: AdapterName | undefined): ConfigurationError {
+  const name = adapter === 'b2b' ? 'b2bAuth()' : adapter === 'backend' ? 'backendAuth()' : 'b2bAuth() or backendAuth()';
+  return new ConfigurationError(what, [`no adapter has seen this request; mount ${name} with app.use() before it`]);
 }

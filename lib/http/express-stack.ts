@@ -1,13 +1,128 @@
-import type { Adapter } from './adapter.ts';
+import { isReachableUnder } from '../core/path-matcher.ts';
+import type { Adapter, OwnPath } from './adapter.ts';
+import { comparablePath } from './request.ts';
 import type { HostRequest } from './request.ts';
 
+/** An adapter that the request has passed. */
+interface Passed {
+  readonly definition: Adapter;
+  readonly req: HostRequest;
+  /** Its mount path, `''` at the root. */
+  readonly prefix: string;
+}
+
+/** What each application's stack held when an adapter in it met its first request. */
+const surveys = new WeakMap<object, readonly StackedAdapter[]>();
+
 /**
- * The only file that knows how Express keeps its layers, which is not documented: Express 4, and 5 with router 2.0 to 2.3. What
+ * Whether the path is an own route of any adapter that the request has passed or that its application holds.
+ *
+ * @param path below no mount path
+ */
+export function isAuthRoute(req: HostRequest, passed: readonly Passed[], path: string): boolean {
+  return ownersOf(req, passed, path).length > 0;
+}
+
+/**
+ * Whether an adapter further down the application's stack will answer this path, so that a guard may leave the request to it.
+ * Where that is not known, as under Connect, it is not so.
+ *
+ * @param path below no mount path, as routers see it now
+ */
+export function isAnsweredLater({ req, definition }: Passed, path: string): boolean {
+  const stacked = surveyOf(req);
+  const own = stacked.findIndex((other) => other.definition === definition);
+  return own !== -1 && stacked.slice(own + 1).some((other) => ownerOf(other.definition, other.restOf(path)));
+}
+
+/**
+ * What is wrong with how the adapters are mounted, as far as this request can tell.
+ *
+ * @param passed every adapter that the request has passed, the given one among them
+ */
+export function mountProblems(mounted: Passed, passed: readonly Passed[]): string[] {
+  const { definition, prefix } = mounted;
+  const unreachable = definition.protectedRoutes.filter((pattern) => !isReachableUnder(pattern, prefix));
+  return [
+    ...unreachable.map(
+      (pattern) =>
+        `protectedRoutes: '${pattern}' can never match, because the adapter is mounted under '${prefix}'; patterns are root-relative, so write '${prefix}${pattern}' or mount the adapter at the root`,
+    ),
+    ...(isMountedTwice(mounted, passed)
+      ? [`${definition.name}() is mounted twice in one application; mount it once`]
+      : []),
+    ...new Set(clashes(mounted, passed)),
+  ];
+}
+
+function isMountedTwice(mounted: Passed, passed: readonly Passed[]): boolean {
+  const { definition, req } = mounted;
+  const stacked = surveyOf(req);
+  const others = [
+    ...passed.filter((other) => other !== mounted),
+    ...stacked.filter((other) => other.definition !== definition),
+  ];
+  return (
+    others.some((other) => other.definition.adapter === definition.adapter) ||
+    stacked.filter((other) => other.definition === definition).length > 1
+  );
+}
+
+function clashes({ definition, prefix, req }: Passed, passed: readonly Passed[]): string[] {
+  return [...definition.ownPaths.values()].flatMap((own) => {
+    const path = prefix + own.path;
+    return (
+      ownersOf(req, passed, path)
+        .filter((owner) => owner.definition.adapter !== definition.adapter)
+        // Both serve the same stylesheet.
+        .filter((owner) => own.option !== 'stylesheetPath' || owner.own.option !== 'stylesheetPath')
+        .map(
+          (owner) =>
+            `${own.option}: ${definition.name}() and ${owner.definition.name}() both answer '${path}'; give ${own.option} of one of them another path`,
+        )
+    );
+  });
+}
+
+interface Owner {
+  readonly definition: Adapter;
+  readonly own: OwnPath;
+}
+
+function ownersOf(req: HostRequest, passed: readonly Passed[], path: string): Owner[] {
+  return [
+    ...passed.map((mounted) => ownerOf(mounted.definition, restBelowMount(mounted, path))),
+    ...surveyOf(req).map(({ definition, restOf }) => ownerOf(definition, restOf(path))),
+  ].filter((owner) => owner !== undefined);
+}
+
+function ownerOf(definition: Adapter, rest: string | undefined): Owner | undefined {
+  const own = rest === undefined ? undefined : definition.ownPaths.get(comparablePath(rest));
+  return own === undefined ? undefined : { definition, own };
+}
+
+function restBelowMount({ prefix }: Passed, path: string): string | undefined {
+  return path.toLowerCase().startsWith(prefix.toLowerCase()) ? path.slice(prefix.length) : undefined;
+}
+
+function surveyOf(req: HostRequest): readonly StackedAdapter[] {
+  return (typeof req.app === 'function' ? surveys.get(req.app) : undefined) ?? survey(req);
+}
+
+/** Reads the application's stack; to be called at an adapter's first request, when everything is mounted. */
+export function survey(req: HostRequest): readonly StackedAdapter[] {
+  const found = adaptersInStack(req);
+  if (typeof req.app === 'function') surveys.set(req.app, found);
+  return found;
+}
+
+/**
+ * How Express keeps its layers, which is not documented and known to this file only: Express 4, and 5 with router 2.0 to 2.3. What
  * it does not recognize it leaves out, and what is left out stays guarded.
  */
 
 /** An adapter somewhere in the stack of an application. */
-export interface StackedAdapter {
+interface StackedAdapter {
   readonly definition: Adapter;
   /** What Express would leave of a path for the adapter to see; `undefined` where it would not get there. */
   readonly restOf: (path: string) => string | undefined;

@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Session } from '../types.ts';
 import { AuthError } from '../errors.ts';
-import type { MountedAdapter } from './context.ts';
 import { goOn, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
-import { AuthRequest } from './auth-request.ts';
+import type { AuthRequest } from './auth-request.ts';
 import { keepPrivate, redirect, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
 
@@ -16,43 +15,42 @@ export interface GuardRules {
 }
 
 /** The one guard: behind `protectedRoutes` and behind `requireSession`. */
-export function guard(mounted: MountedAdapter, rules: GuardRules, next: Next): void {
-  const known = mounted.cachedSession();
+export function guard(request: AuthRequest, rules: GuardRules, next: Next): void {
+  const known = request.cachedSession();
   // Fast path: cached session, no further requirement.
   if (known !== undefined && rules.allows === undefined) {
-    admit(mounted);
+    admit(request);
     next();
     return;
   }
-  void decide(mounted, rules, known, next);
+  void decide(request, rules, known, next);
 }
 
 /** `next` is called by `goOn`, outside of `try`: what comes after a guard is not the guard's error. */
 async function decide(
-  mounted: MountedAdapter,
+  request: AuthRequest,
   { allows, challenge }: GuardRules,
   known: Session | undefined,
   next: Next,
 ): Promise<void> {
-  const request = new AuthRequest(mounted);
   try {
-    const session = known ?? (await mounted.resolve());
+    const session = known ?? (await request.resolveSession());
     if (session === null) {
       request.refuseUnsafeMountPath();
       sendReply(request, challenge(request));
       return;
     }
-    if (allows !== undefined && (await allows(session, mounted.req)) !== true) throw new AuthError('forbidden');
-    admit(mounted);
+    if (allows !== undefined && (await allows(session, request.req)) !== true) throw new AuthError('forbidden');
+    admit(request);
     goOn(next);
   } catch (error) {
     refuse(request, error, next);
   }
 }
 
-function admit(mounted: MountedAdapter): void {
-  mounted.isGuarded = true;
-  keepPrivate(mounted.res);
+function admit(request: AuthRequest): void {
+  request.isGuarded = true;
+  keepPrivate(request.res);
 }
 
 /** The redirect of a guard to the sign-in page, with the way back. */

@@ -19,6 +19,12 @@ export function requestTarget(req: HostRequest): string {
   return req.originalUrl ?? req.url ?? '/';
 }
 
+/** A path as Express compares it by default: any case, with or without a trailing slash. */
+export function comparablePath(path: string): string {
+  const lower = path.toLowerCase();
+  return lower.length > 1 && lower.endsWith('/') ? lower.slice(0, -1) : lower;
+}
+
 /** The path under which the router is mounted, without a trailing slash; `''` at the root. */
 export function mountPath(req: HostRequest): string {
   // An Express application says it. Connect only strips it from `url`, and the router itself starts at '' there.

@@ -3,11 +3,10 @@ import type { RequestHandler } from 'express';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { AdapterName, B2bSession, BackendSession, Session } from '../types.ts';
-import { firstMounted, mountedAdapter, notMounted } from './context.ts';
-import type { MountedAdapter } from './context.ts';
+import { authRequestOf, firstAuthRequest, notMounted } from './auth-request.ts';
+import type { AuthRequest } from './auth-request.ts';
 import { errorBody } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
-import type { AuthRequest } from './auth-request.ts';
 import { challengeRedirect, guard } from './guard.ts';
 import type { GuardRules } from './guard.ts';
 import { json } from './reply.ts';
@@ -109,14 +108,14 @@ function isText(value: unknown): value is string {
 }
 
 function guardBy(adapter: AdapterName | undefined, rules: GuardRules, req: IncomingMessage, next: Next): void {
-  const mounted = pick(req, adapter);
-  if (mounted instanceof ConfigurationError) next(mounted);
-  else guard(mounted, rules, next);
+  const request = pick(req, adapter);
+  if (request instanceof ConfigurationError) next(request);
+  else guard(request, rules, next);
 }
 
-function pick(req: IncomingMessage, adapter: AdapterName | undefined): MountedAdapter | ConfigurationError {
-  if (adapter !== undefined) return mountedAdapter(req, adapter) ?? notMounted('requireSession', adapter);
-  const only = firstMounted(req);
+function pick(req: IncomingMessage, adapter: AdapterName | undefined): AuthRequest | ConfigurationError {
+  if (adapter !== undefined) return authRequestOf(req, adapter) ?? notMounted('requireSession', adapter);
+  const only = firstAuthRequest(req);
   if (only === undefined) return notMounted('requireSession', undefined);
   if (only.following === undefined) return only;
   return new ConfigurationError('requireSession', [

@@ -3,20 +3,18 @@ import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createPathMatcher } from '../core/path-matcher.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
-import { attach } from './context.ts';
-import type { MountedAdapter } from './context.ts';
+import { authRequestsOf, passAdapter } from './auth-request.ts';
+import type { AuthRequest } from './auth-request.ts';
 import { refuseCrossSite, refuseUnintended } from './cross-site.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
 import { refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
-import { AuthRequest } from './auth-request.ts';
 import { challengeRedirect, guard } from './guard.ts';
-import { registerRouter } from './express-stack.ts';
-import { comparablePath, isAnsweredLater, mountProblems, ownPathsOf, survey } from './mounts.ts';
+import { isAnsweredLater, mountProblems, registerRouter, survey } from './express-stack.ts';
 import { stylesheet } from './stylesheet.ts';
 import { sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
-import { mountPath, requestTarget } from './request.ts';
+import { comparablePath, mountPath, requestTarget } from './request.ts';
 import { pathOf } from '../core/url.ts';
 
 export type RouteHandler = (request: AuthRequest) => Reply | Promise<Reply>;
@@ -36,32 +34,32 @@ export interface AuthRoute extends OwnPath {
  */
 export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: readonly AuthRoute[]): Router {
   const routes: readonly AuthRoute[] = [...ownRoutes, stylesheetRoute(parts.stylesheetPath)];
-  const routeAt = ownPathsOf(routes);
+  const routeAt = new Map(routes.map((route) => [comparablePath(route.path), route]));
   const definition: Adapter = { ...parts, ownPaths: routeAt };
   const matches = createPathMatcher(definition.protectedRoutes);
   // As they are written and in no other spelling; on another host they are none of this guard's business.
   const openPaths = new Set(definition.openPages.filter((page) => page.startsWith('/')).map(pathOf));
   const isPage = (target: string): boolean => matches(target) && !openPaths.has(pathOf(target));
   // A middleware in front may have rewritten the URL: what came counts, and what routers see of it.
-  const isProtected = ({ req }: MountedAdapter, path: string): boolean => {
+  const isProtected = ({ req }: AuthRequest, path: string): boolean => {
     const target = requestTarget(req);
     return isPage(target) || (target !== req.url && isRewritten(path, pathOf(target)) && isPage(path));
   };
   const checkMount = createMountCheck(definition);
 
   return routerOf(definition, (req, res, next) => {
-    const mounted = attach(definition, req, res, mountPath(req));
-    const misuse = checkMount(mounted);
+    const request = passAdapter(definition, req, res, mountPath(req));
+    const misuse = checkMount(request);
     if (misuse !== undefined) {
       next(misuse);
       return;
     }
     const path = pathOf(req.url ?? '/');
     const route = routeAt.get(path) ?? routeAt.get(comparablePath(path));
-    const fullPath = mounted.prefix + path;
-    if (route !== undefined) void serve(mounted, route, next);
-    else if (isProtected(mounted, fullPath) && !isLeftToOther(mounted, fullPath))
-      guard(mounted, { challenge: challengePage }, next);
+    const fullPath = request.prefix + path;
+    if (route !== undefined) void serve(request, route, next);
+    else if (isProtected(request, fullPath) && !isLeftToOther(request, fullPath))
+      guard(request, { challenge: challengePage }, next);
     else next();
   });
 }
@@ -90,21 +88,39 @@ function routerOf(definition: Adapter, handle: Handle): Router {
   return router;
 }
 
+/** How many mount paths are remembered as checked, and up to which length, in characters: below `/:tenant` requests choose them. */
+const maxChecked = 1_000;
+const maxCheckedLength = 100;
+
 /** Mounting is checked on the first request under each mount path; what is wrong stays wrong for every request after it. */
-function createMountCheck(definition: Adapter): (mounted: MountedAdapter) => ConfigurationError | undefined {
-  let checkedPrefix: string | undefined;
-  let misuse: ConfigurationError | undefined;
+function createMountCheck(definition: Adapter): (request: AuthRequest) => ConfigurationError | undefined {
+  const checked = new Set<string>();
+  let lastGood: string | undefined;
+  let isSurveyed = false;
   let hasWarned = false;
-  return (mounted) => {
-    if (mounted.prefix === checkedPrefix) return misuse;
-    if (checkedPrefix === undefined) survey(mounted.req);
-    checkedPrefix = mounted.prefix;
-    const problems = mountProblems(mounted);
-    misuse = problems.length === 0 ? undefined : new ConfigurationError(definition.name, problems);
-    if (misuse === undefined && !hasWarned && mounted.prefix !== '' && definition.protectedRoutes.length > 0) {
+
+  function check(request: AuthRequest): ConfigurationError | undefined {
+    if (!isSurveyed) survey(request.req);
+    isSurveyed = true;
+    const problems = mountProblems(request, authRequestsOf(request.req));
+    if (problems.length > 0) return new ConfigurationError(definition.name, problems);
+    const { prefix } = request;
+    if (prefix.length <= maxCheckedLength) {
+      if (checked.size === maxChecked) checked.clear();
+      checked.add(prefix);
+    }
+    if (!hasWarned && prefix !== '' && definition.protectedRoutes.length > 0) {
       hasWarned = true;
       warnOfPrefix(definition);
     }
+    return undefined;
+  }
+
+  return (request) => {
+    const { prefix } = request;
+    if (prefix === lastGood) return undefined;
+    const misuse = checked.has(prefix) ? undefined : check(request);
+    if (misuse === undefined) lastGood = prefix;
     return misuse;
   };
 }
@@ -116,8 +132,7 @@ function warnOfPrefix({ name, emit }: Adapter): void {
   emit({ type: 'configuration_warning', message });
 }
 
-async function serve(mounted: MountedAdapter, route: AuthRoute, next: Next): Promise<void> {
-  const request = new AuthRequest(mounted);
+async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promise<void> {
   try {
     sendReply(request, await answer(request, route));
   } catch (error) {
@@ -148,8 +163,8 @@ async function answer(request: AuthRequest, route: AuthRoute): Promise<Reply> {
 }
 
 /** Another adapter's own route below a broad pattern: signing in stays possible, even during an outage of this one's provider. */
-function isLeftToOther(mounted: MountedAdapter, path: string): boolean {
-  return mounted.cachedSession() === undefined && isAnsweredLater(mounted, path);
+function isLeftToOther(request: AuthRequest, path: string): boolean {
+  return request.cachedSession() === undefined && isAnsweredLater(request, path);
 }
 
 /** Express writes `/` for what is left of `/app` below `/app`. */

@@ -1,0 +1,64 @@
+import type { IncomingMessage } from 'node:http';
+import { ConfigurationError } from '../errors.ts';
+import type { AdapterName, Session, SessionOf } from '../types.ts';
+import { authRequestsOf, firstAuthRequest, notMounted } from './auth-request.ts';
+import type { AuthRequest } from './auth-request.ts';
+import { keepPrivate } from './reply.ts';
+
+/**
+ * The session of whichever adapter is mounted, in mount order, or `null`. Resolved at most once per request.
+ *
+ * @throws {ConfigurationError} when no adapter was mounted before
+ * @throws {AuthError} `provider_unavailable` (503) when the access token has expired and the provider is out of reach
+ */
+export async function getSession(req: IncomingMessage): Promise<Session | null>;
+/**
+ * The session of one adapter, or `null`.
+ *
+ * @param adapter asks this one only, and narrows the type
+ * @throws {ConfigurationError} when it was not mounted before
+ * @throws {AuthError} `provider_unavailable` (503) when the access token has expired and the provider is out of reach
+ */
+export async function getSession<A extends AdapterName>(req: IncomingMessage, adapter: A): Promise<SessionOf<A> | null>;
+export async function getSession(req: IncomingMessage, adapter?: AdapterName): Promise<Session | null> {
+  const asked = authRequestsOf(req).filter((request) => isAskedFor(request, adapter));
+  if (asked.length === 0) throw notMounted('getSession', adapter);
+  for (const request of asked) {
+    const session = await request.resolveSession();
+    if (session !== null) {
+      keepPrivate(request.res);
+      return session;
+    }
+  }
+  return null;
+}
+
+/**
+ * The session that a guard has let through: the same as `getSession`, without `await`, and never `null`.
+ *
+ * @throws {ConfigurationError} where no guard ran
+ */
+export function currentSession(req: IncomingMessage): Session;
+/**
+ * The session of one adapter that its guard has let through.
+ *
+ * @param adapter asks this one only, and narrows the type
+ * @throws {ConfigurationError} where no guard of this adapter ran
+ */
+export function currentSession<A extends AdapterName>(req: IncomingMessage, adapter: A): SessionOf<A>;
+export function currentSession(req: IncomingMessage, adapter?: AdapterName): Session {
+  let guarded = firstAuthRequest(req);
+  while (guarded !== undefined && !(guarded.isGuarded && isAskedFor(guarded, adapter))) guarded = guarded.following;
+  const session = guarded?.cachedSession();
+  if (session === undefined) {
+    throw new ConfigurationError('currentSession', [
+      'no guard has let this request pass; put requireSession() or protectedRoutes in front of the handler, or use await getSession(req)',
+    ]);
+  }
+  return session;
+}
+
+function isAskedFor(request: AuthRequest, adapter: AdapterName | undefined): boolean {
+  return adapter === undefined || request.definition.adapter === adapter;
+}
+
