@@ -36,7 +36,11 @@ describeAtRoot('an appBaseUrl with a path, which a proxy takes off every request
     const visitor = app.visitor();
     const failed = await visitor.get('/callback?state=foreign');
     const links = [...failed.text.matchAll(/href="([^"]*)"/g)].map(([, href]) => href);
-    expect(links).toEqual(['/shop/auth/pages.css', '/shop/login', '/shop/']);
+    expect(links.map((link) => link?.replace(/\?v=[\w-]{16}$/, ''))).toEqual([
+      '/shop/auth/pages.css',
+      '/shop/login',
+      '/shop/',
+    ]);
     const { json } = await visitor.getJson('/api/me');
     expect(json.redirectTo).toBe('/shop/login?returnTo=%2Fshop%2Fapi%2Fme');
 

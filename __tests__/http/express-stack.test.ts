@@ -1,7 +1,7 @@
 import express from 'express';
 import express4 from 'express4';
 import { IncomingMessage } from 'node:http';
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { createRequire } from 'node:module';
 import { backendAuth } from '../../lib/backend/index.ts';
@@ -175,6 +175,33 @@ describe.each(versions)('on $name', ({ app: createApp, Router, wildcard }) => {
     expect(found?.restOf('/two/auth/login')).toBe('/auth/login');
     expect([layer.path, layer.params]).toEqual([path, params]);
   });
+});
+
+it.each([
+  ['Express 4', express4],
+  ['Express 5', express],
+])('a mount path below a parameter is looked at once: %s', async (_version, create) => {
+  const app: any = create();
+  app.use('/:tenant', b2b());
+  app.use((_req: unknown, res: ServerResponse) => void res.end());
+  const router = ('_router' in app ? app._router : app.router) as { stack: { match: (path: string) => unknown }[] };
+  const layer = router.stack.at(-2)!;
+  let looks = 0;
+  layer.match = function (path) {
+    looks += 1;
+    return Object.getPrototypeOf(layer).match.call(this, path) as unknown;
+  };
+  const server = await serve(app);
+  const looksOf = async (path: string): Promise<number> => {
+    looks = 0;
+    expect((await createVisitor(server.origin).get(path)).status).toBe(200);
+    return looks;
+  };
+  expect(await looksOf('/one/x')).toBeGreaterThan(1);
+  expect(await looksOf('/two/x')).toBeGreaterThan(1);
+  // The one look is Express' own.
+  expect([await looksOf('/one/x'), await looksOf('/two/x'), await looksOf('/one/y')]).toEqual([1, 1, 1]);
+  await server.close();
 });
 
 describe('an application that is mounted in another one', () => {

@@ -82,7 +82,7 @@ describe('under a prefix', () => {
   it('pages link below it', async () => {
     const { text } = await app.visitor().get('/app/callback');
     expect(text).toContain('href="/app/login"');
-    expect(text).toContain('href="/app/auth/pages.css"');
+    expect(text).toContain('href="/app/auth/pages.css?v=');
   });
 
   it.each(['/app/login', '/APP/Login/', '/app//login'])('%s is never a target to return to', async (returnTo) => {

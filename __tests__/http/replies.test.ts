@@ -264,6 +264,19 @@ describe('caching', () => {
     expect(varies(await app.visitor().post('/logout'))).toEqual(['Accept', 'Cookie']);
   });
 
+  it('lets every cache keep the stylesheet under the URL that pages link, and no other', async () => {
+    const { text } = await app.visitor().get('/callback?state=foreign');
+    const [, href = ''] = /rel="stylesheet" href="([^"]+)"/.exec(text) ?? [];
+    expect(href).toMatch(/^\/auth\/pages\.css\?v=[\w-]{16}$/);
+    const linked = await app.visitor().get(href);
+    expect(linked.headers['cache-control']).toBe('public, max-age=31536000, immutable');
+    expect(varies(linked)).not.toContain('Cookie');
+    for (const other of ['/auth/pages.css', '/auth/pages.css?v=of-another-version']) {
+      const { status, headers } = await app.visitor().get(other);
+      expect([status, headers['cache-control']]).toEqual([200, 'private, no-store']);
+    }
+  });
+
   it('is private, no-store where a session is shown, whatever was set for everything before', async () => {
     const shared = await startB2bApp({
       provider,

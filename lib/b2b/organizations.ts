@@ -61,11 +61,11 @@ export function chooserReply(
     const choices = organizations.map((each) => ({ id: each.id, name: each.name, redirectTo: hrefOf(each) }));
     return json(200, { organizations: choices });
   }
-  const { stylesheetPath, brand } = request.definition;
+  const { brand } = request.definition;
   return builtInPage({
     status: 200,
     heading: 'Choose an organization',
-    stylesheet: request.localPath(stylesheetPath),
+    stylesheet: request.stylesheetUrl,
     brand,
     content: html`<p>You belong to several organizations. Which one do you want to work in?</p>
 <ul class="choices">${organizations.map(

@@ -43,7 +43,7 @@ export function createViews(settings: ViewSettings, text: PagesText): Views {
   const { pages } = settings;
   const base = (request: AuthRequest, status: number) => ({
     status,
-    stylesheet: request.localPath(request.definition.stylesheetPath),
+    stylesheet: request.stylesheetUrl,
     brand: request.definition.brand,
     text,
   });

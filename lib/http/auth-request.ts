@@ -14,6 +14,7 @@ import { isHeadOpen } from './reply.ts';
 import { clientFacts, isSafeMountPath, peerAddress, prefersJson } from './request.ts';
 import { protocolOf, requestOrigin, requestTarget } from './request.ts';
 import type { HostRequest } from './request.ts';
+import { stylesheetHash } from './stylesheet.ts';
 
 /**
  * One request as one adapter sees it: handlers and guards read here and return a `Reply`. Everything is computed on first need, as
@@ -87,6 +88,11 @@ export class AuthRequest {
   /** The absolute URL of one of the adapter's own paths. */
   publicUrl(path: string): string {
     return this.origin + this.localPath(path);
+  }
+
+  /** Where the built-in pages' stylesheet is, with the hash of its text. */
+  get stylesheetUrl(): string {
+    return `${this.localPath(this.definition.stylesheetPath)}?v=${stylesheetHash}`;
   }
 
   /** The path and query that were asked for, made safe, as the way back. */

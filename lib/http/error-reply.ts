@@ -76,7 +76,7 @@ export function errorReply(request: AuthRequest, error: AuthError, isJsonOnly = 
           signInUrl,
           canReload: error.status === 503 && isLoading(request),
           home: request.home,
-          stylesheet: request.localPath(definition.stylesheetPath),
+          stylesheet: request.stylesheetUrl,
           brand: definition.brand,
         });
   return { ...reply, headers };

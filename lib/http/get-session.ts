@@ -61,4 +61,3 @@ export function currentSession(req: IncomingMessage, adapter?: AdapterName): Ses
 function isAskedFor(request: AuthRequest, adapter: AdapterName | undefined): boolean {
   return adapter === undefined || request.definition.adapter === adapter;
 }
-

@@ -9,7 +9,8 @@ export interface Reply {
   readonly body?:
     | { readonly kind: 'json'; readonly value: unknown }
     | { readonly kind: 'page'; readonly markup: Html; readonly policy: string }
-    | { readonly kind: 'asset'; readonly text: string; readonly type: string };
+    /** `isImmutable`: the URL names this very text, so that every cache may keep it (RFC 8246). */
+    | { readonly kind: 'asset'; readonly text: string; readonly type: string; readonly isImmutable?: boolean };
 }
 
 /** The request that a reply answers. */
@@ -60,8 +61,12 @@ export function sendReply({ req, res, isNegotiated }: Answered, reply: Reply): v
   }
   const { body } = reply;
   res.statusCode = reply.status;
-  res.setHeader('Cache-Control', 'private, no-store');
-  varyOn(res, 'Cookie');
+  if (body?.kind === 'asset' && body.isImmutable === true) {
+    res.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
+  } else {
+    res.setHeader('Cache-Control', 'private, no-store');
+    varyOn(res, 'Cookie');
+  }
   if (isNegotiated) varyOn(res, 'Accept');
   res.setHeader('X-Content-Type-Options', 'nosniff');
   // Not `no-referrer`: under it browsers send `Origin: null` with a form of our own.

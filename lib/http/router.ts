@@ -11,7 +11,7 @@ import { refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
 import { challengeRedirect, guard } from './guard.ts';
 import { isAnsweredLater, mountProblems, registerRouter, survey } from './express-stack.ts';
-import { stylesheet } from './stylesheet.ts';
+import { stylesheet, stylesheetHash } from './stylesheet.ts';
 import { sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
 import { comparablePath, mountPath, requestTarget } from './request.ts';
@@ -183,6 +183,9 @@ function stylesheetRoute(path: string): AuthRoute {
   return {
     path,
     option: 'stylesheetPath',
-    get: () => ({ status: 200, body: { kind: 'asset', text: stylesheet, type: 'text/css; charset=utf-8' } }),
+    get({ query }) {
+      const isImmutable = query.get('v') === stylesheetHash;
+      return { status: 200, body: { kind: 'asset', text: stylesheet, type: 'text/css; charset=utf-8', isImmutable } };
+    },
   };
 }

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /**
  * The built-in pages' only stylesheet: light and dark, from 320 px up, contrast of at least 4.5 : 1 for text and 3 : 1 for
  * the edges of controls (WCAG 2.2 §1.4.3, §1.4.11), targets of at least 44 px.
@@ -104,3 +106,6 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
   input[aria-invalid="true"] { border-width: 3px; }
 }
 `;
+
+/** Names this text in its URL, so that a browser may keep it. */
+export const stylesheetHash = createHash('sha256').update(stylesheet).digest('base64url').slice(0, 16);
