@@ -1,16 +1,7 @@
-import { postForm } from '../../support/backend-app.ts';
-import type { Answer, Visitor } from '../../support/visitor.ts';
 import { followTo, useRealApp } from '../support/application.ts';
 import { describeGoTrue } from '../support/describe-with.ts';
+import { press } from '../support/mail-links.ts';
 import { newUser } from '../support/project.ts';
-import type { Mail } from '../support/mail-sink.ts';
-
-/** Presses the button behind the link that the docs recommend. */
-function press(visitor: Visitor, { links }: Mail): Promise<Answer> {
-  const { searchParams } = new URL(links[0]!);
-  const fields = { token_hash: searchParams.get('token_hash')!, type: searchParams.get('type')! };
-  return postForm(visitor, '/auth/confirm', { ...fields, returnTo: '/account' });
-}
 
 describeGoTrue('links in mails', () => {
   const real = useRealApp();

@@ -2,6 +2,7 @@ import { postForm } from '../../support/backend-app.ts';
 import type { Answer } from '../../support/visitor.ts';
 import { cookieName, followTo, pathOf, useRealApp } from '../support/application.ts';
 import { describeGoTrue } from '../support/describe-with.ts';
+import { anotherMailIsAllowed } from '../support/mail-links.ts';
 import { newUser } from '../support/project.ts';
 
 describeGoTrue('sign-up with a confirmation mail', () => {
@@ -124,6 +125,3 @@ describeGoTrue('sign-up with a confirmation mail', () => {
     expect(answer.status).toBe(400);
   });
 });
-
-/** GoTrue lets three seconds pass between two mails to one address (GOTRUE_SMTP_MAX_FREQUENCY). */
-const anotherMailIsAllowed = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 3_100));
