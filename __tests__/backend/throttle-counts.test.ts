@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { AuthError } from '../../lib/errors.ts';
 import { createMemoryLimiter } from '../../lib/backend/limiters.ts';
 import { createThrottle, foldAccount } from '../../lib/backend/throttle.ts';
+import { fakeTimeoutSignals } from '../support/fake-timeouts.ts';
 import type { Throttle, ThrottledAttempt, ThrottleParts } from '../../lib/backend/throttle.ts';
 
 const windowMs = 15 * 60 * 1000;
@@ -18,11 +19,13 @@ function create(parts: Partial<ThrottleParts> = {}): Throttle {
 
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  fakeTimeoutSignals();
   events = [];
   throttle = create();
 });
 
 afterEach(() => {
+  jest.restoreAllMocks();
   jest.useRealTimers();
 });
 

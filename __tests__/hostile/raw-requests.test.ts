@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { startB2bApp } from '../support/b2b-app.ts';
 import { startBackendApp } from '../support/backend-app.ts';
 import { startBothApp } from '../support/both-app.ts';
+import { fakeTimeoutSignals } from '../support/fake-timeouts.ts';
 import {
   bodies,
   cookiesOf,
@@ -246,6 +247,7 @@ describeWithoutParsers.each(apps)('a body that never ends, for %s', (_name, star
     const before = arrived;
     // The adapter's own time limit; sockets and everything else go on as ever.
     jest.useFakeTimers({ doNotFake: [...realTimers] });
+    fakeTimeoutSignals();
     try {
       const asked = app.readers.flatMap((route) =>
         halfBodies.map(async ([headers, body]) => ({
@@ -260,6 +262,7 @@ describeWithoutParsers.each(apps)('a body that never ends, for %s', (_name, star
         expect(head).toMatch(/\r\nconnection: close/i);
       }
     } finally {
+      jest.restoreAllMocks();
       jest.useRealTimers();
     }
   });

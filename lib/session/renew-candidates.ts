@@ -1,6 +1,5 @@
 import { renewalDueAt } from '../tokens/access-token.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
-import type { Deadline } from '../core/deadline.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { sessionKey } from './revocations.ts';
@@ -32,7 +31,8 @@ export interface Attempt {
   readonly isHeadSent: () => boolean;
   readonly client: ClientFacts;
   readonly allowance: Allowance;
-  readonly deadline: Deadline;
+  /** Aborts when the time of the request is up. */
+  readonly signal: AbortSignal;
   /** Why candidates could not be judged; while there is one, nothing is cleared. */
   readonly outages: unknown[];
   /** Why there is no session, if there is none. */
@@ -106,7 +106,7 @@ export function createRenewFirst<Content>(parts: CandidateRenewalParts<Content>)
   return async (renewable, attempt) => {
     for (const next of renewable) {
       // Out of time: what further candidates would cost is too much.
-      attempt.deadline.signal.throwIfAborted();
+      attempt.signal.throwIfAborted();
       const { candidate, alive, isVerified } = next;
       const isCoolingDown = coordinator.isCoolingDown(refreshKey(source.adapter, candidate));
       attempt.fallback = fallbackOf(next);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { isRenewalUrgent, renewalDueAt, urgentWindowMs } from '../tokens/access-token.ts';
 import { parseCookies } from '../core/cookies.ts';
-import { raceDeadline } from '../core/deadline.ts';
+import { withDeadline } from '../core/deadline.ts';
 import { deepFreeze } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
@@ -179,9 +179,9 @@ export function createSessionResolver<Content>(parts: SessionResolverParts<Conte
     const allowance = allowanceOf(client.ipAddress);
     let attempt: Attempt | undefined;
     try {
-      return await raceDeadline(
-        (deadline) => {
-          attempt = { cookieHeader, cookies, isHeadSent, client, allowance, deadline, outages: [], reason };
+      return await withDeadline(
+        (signal) => {
+          attempt = { cookieHeader, cookies, isHeadSent, client, allowance, signal, outages: [], reason };
           return resolveCandidates(read, attempt);
         },
         timeoutMs,
