@@ -1,27 +1,29 @@
 import { createRevocations, sessionKey, revocationMs } from '../../lib/session/revocations.ts';
 import { createClock } from '../support/clock.ts';
 
-describe('a tombstone', () => {
-  it('stands until no token of the session can be valid any more, and then falls', () => {
+const createLocal = (now = createClock().now) => createRevocations(undefined, () => undefined, now);
+
+describe('a revocation', () => {
+  it('stands until no token of the session can be valid any more', async () => {
     const clock = createClock();
-    const ended = createRevocations(clock.now);
-    ended.end('session', 'signed_out', revocationMs(300_000));
+    const revocations = createLocal(clock.now);
+    await revocations.revoke('session', 'signed_out', 300_000);
     clock.advance(325_000);
-    expect(ended.revocationOf(sessionKey('session'))).toBe('signed_out');
+    expect(revocations.known(sessionKey('session'))).toBe('signed_out');
     clock.advance(1);
-    expect(ended.revocationOf(sessionKey('session'))).toBeUndefined();
+    expect(revocations.known(sessionKey('session'))).toBeUndefined();
   });
 
-  it('says how the session ended, of this session only', () => {
-    const ended = createRevocations(createClock().now);
-    expect(ended.revocationOf(sessionKey('one'))).toBeUndefined();
-    ended.end('one', 'replaced', 1_000);
-    ended.end('two', 'signed_out', 1_000);
+  it('says how the session ended, of this session only', async () => {
+    const revocations = createLocal();
+    expect(revocations.known(sessionKey('one'))).toBeUndefined();
+    await revocations.revoke('one', 'replaced', 1_000);
+    await revocations.revoke('two', 'signed_out', 1_000);
     expect([
-      ended.revocationOf(sessionKey('one')),
-      ended.revocationOf(sessionKey('two')),
-      ended.revocationOf(sessionKey('three')),
-      ended.revocationOf(undefined),
+      revocations.known(sessionKey('one')),
+      revocations.known(sessionKey('two')),
+      revocations.known(sessionKey('three')),
+      revocations.known(undefined),
     ]).toEqual(['replaced', 'signed_out', undefined, undefined]);
   });
 

@@ -4,35 +4,11 @@ import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
 import { causeOf } from './events.ts';
 import type { Emit } from './events.ts';
+import type { SettledRefresh, SharedCoordinator } from './shared-coordinator.ts';
 import type { StoredSession } from './source.ts';
 import type { AdapterName } from '../types.ts';
 
-/** A provider's definitive answer, in a form that can travel between processes. */
-export type SettledRefresh =
-  { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
-
-/** Coordination over several processes; the shipped one runs on Redis. */
-export interface SharedCoordinator {
-  /**
-   * Runs `refresh` unless another process does so, or just did, for the same key; resolves to the answer they share. A failure
-   * of `refresh` rejects for its caller, and with an `AuthError` for those in other processes who waited for it; anything else
-   * that rejects is the coordinator's own failure, and the caller goes on alone.
-   *
-   * @param key names the refresh token without revealing it
-   * @param signal aborts when an answer is no longer waited for, long after the requests that asked have been answered
-   */
-  coordinate(key: string, refresh: () => Promise<SettledRefresh>, signal: AbortSignal): Promise<SettledRefresh>;
-  /**
-   * The new tokens reached their browser, so that only requests that were sent before still need the answer. Where a coordinator
-   * has this, it keeps an answer until then, for a day at most: a browser may come back hours later, and to another process.
-   */
-  confirmDelivery?(key: string): Promise<void>;
-  /** The session is over; no request gets the answer any more. */
-  forget?(key: string): Promise<void>;
-  /** Records the revocation of a signed-out session, for so many milliseconds. */
-  endSession(sessionId: string, ttlMs: number): Promise<void>;
-  isEnded(sessionId: string): Promise<boolean>;
-}
+export type { SettledRefresh, SharedCoordinator } from './shared-coordinator.ts';
 
 export interface CoordinatedRefresh {
   readonly settled: SettledRefresh;

@@ -3,12 +3,11 @@ import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { sessionKey } from './revocations.ts';
-import type { Revocations } from './revocations.ts';
 import { refreshKey } from './refresh-coordinator.ts';
-import type { RefreshCoordinator } from './refresh-coordinator.ts';
+import { createRenew } from './renewal.ts';
 import type { Renew, Renewal, Renewed } from './renewal.ts';
-import type { Candidate, ClientFacts, SessionSource } from './source.ts';
-import type { SessionWriter } from './session-writer.ts';
+import type { SessionContext } from './session-context.ts';
+import type { Candidate, ClientFacts } from './source.ts';
 
 /** What a request's cookies came to, and which cookies the response should carry. */
 export interface Resolution {
@@ -50,108 +49,90 @@ export interface Renewable<Content> {
   readonly isVerified: boolean;
 }
 
-export interface CandidateRenewalParts<Content> {
-  readonly source: SessionSource<Content>;
-  readonly coordinator: RefreshCoordinator;
-  readonly writer: Pick<SessionWriter<Content>, 'write'>;
-  readonly ended: Pick<Revocations, 'revocationOf'>;
-  readonly renew: Renew<Content>;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** 0: nothing is renewed in the background. */
-  readonly refreshWindowMs: number;
+export interface CandidateRenewal<Content> {
+  /** Renews in the background: the token at hand is good, so that this may cost the request neither time nor success. */
+  ahead(candidate: Candidate<Content>, session: Session, attempt: Attempt): Promise<Resolution>;
+  /** The first session that can be renewed, or that is good while the provider cannot be asked. */
+  first(renewable: readonly Renewable<Content>[], attempt: Attempt): Promise<Resolution | undefined>;
 }
 
-/** Renews in the background: the token at hand is good, so that this may cost the request neither time nor success. */
-export type RenewAhead<Content> = (
-  candidate: Candidate<Content>,
-  session: Session,
-  attempt: Attempt,
-) => Promise<Resolution>;
+export function createCandidateRenewal<Content>(context: SessionContext<Content>): CandidateRenewal<Content> {
+  const { source, coordinator, now, refreshWindowMs } = context;
+  const renew = createRenew(context);
 
-/** The first session that can be renewed, or that is good while the provider cannot be asked. */
-export type RenewFirst<Content> = (
-  renewable: readonly Renewable<Content>[],
-  attempt: Attempt,
-) => Promise<Resolution | undefined>;
-
-export function createRenewAhead<Content>(parts: CandidateRenewalParts<Content>): RenewAhead<Content> {
-  const { source, coordinator, now, refreshWindowMs } = parts;
-  const renewWithin = createRenewWithin(parts);
-  return async (candidate, session, attempt) => {
-    const { isHeadSent, cookies } = attempt;
-    const alive: Resolution = { session, cookies: [] };
-    if (refreshWindowMs === 0 || renewalDueAt(session.claims, refreshWindowMs) > now()) return alive;
-    const key = refreshKey(source.adapter, candidate);
-    const renewed = async (): Promise<Resolution | undefined> => {
-      const renewal = await renewWithin(candidate, true, attempt);
-      return renewal.kind === 'renewed' ? resolutionOf(parts, renewal, cookies) : undefined;
-    };
-    // Whatever else the provider says, the token at hand is still good; its own expiry will ask again.
-    const tried = (): Promise<Resolution | undefined> => renewed().catch(() => undefined);
-    if (coordinator.isSettled(key)) return (await tried()) ?? alive;
-    return isHeadSent() || coordinator.isCoolingDown(key) ? alive : { ...alive, later: tried() };
-  };
-}
-
-export function createRenewFirst<Content>(parts: CandidateRenewalParts<Content>): RenewFirst<Content> {
-  const { source, coordinator, ended, now } = parts;
-  const renewWithin = createRenewWithin(parts);
-
-  function fallbackOf({ candidate, alive }: Renewable<Content>): Resolution | undefined {
-    const isOver = alive === undefined || ended.revocationOf(sessionKey(candidate.sessionId)) !== undefined;
-    return isOver ? undefined : { session: alive, cookies: [] };
-  }
-
-  return async (renewable, attempt) => {
-    for (const next of renewable) {
-      // Out of time: what further candidates would cost is too much.
-      attempt.signal.throwIfAborted();
-      const { candidate, alive, isVerified } = next;
-      const isCoolingDown = coordinator.isCoolingDown(refreshKey(source.adapter, candidate));
-      attempt.fallback = fallbackOf(next);
-      if (isCoolingDown && attempt.fallback !== undefined) return attempt.fallback;
-      try {
-        const renewal = await renewWithin(candidate, isVerified, attempt);
-        if (renewal.kind === 'renewed') return await resolutionOf(parts, renewal, attempt.cookies);
-        // Too late for a new token; that is no outage, so an expired one is not good any more.
-        if (renewal.kind === 'skipped')
-          return alive !== undefined && alive.expiresAt > now() ? fallbackOf(next) : signedOut;
-        attempt.reason = renewal.reason;
-      } catch (error) {
-        const fallback = fallbackOf(next);
-        if (fallback !== undefined) return fallback;
-        attempt.outages.push(error);
+  async function renewOne(next: Renewable<Content>, attempt: Attempt): Promise<Resolution | undefined> {
+    const { candidate, alive, isVerified } = next;
+    const isCoolingDown = coordinator.isCoolingDown(refreshKey(source.adapter, candidate));
+    attempt.fallback = fallbackOf(context, next);
+    if (isCoolingDown && attempt.fallback !== undefined) return attempt.fallback;
+    try {
+      const renewal = await renewWithin(context, renew, candidate, { ...attempt, isVerified });
+      if (renewal.kind === 'renewed') return await resolutionOf(context, renewal, attempt.cookies);
+      // Too late for a new token; that is no outage, so an expired one is not good any more.
+      if (renewal.kind === 'skipped') {
+        return alive !== undefined && alive.expiresAt > now() ? fallbackOf(context, next) : signedOut;
       }
-      attempt.fallback = undefined;
+      attempt.reason = renewal.reason;
+    } catch (error) {
+      const fallback = fallbackOf(context, next);
+      if (fallback !== undefined) return fallback;
+      attempt.outages.push(error);
     }
     return undefined;
+  }
+
+  return {
+    async ahead(candidate, session, attempt) {
+      const alive: Resolution = { session, cookies: [] };
+      if (refreshWindowMs === 0 || renewalDueAt(session.claims, refreshWindowMs) > now()) return alive;
+      const key = refreshKey(source.adapter, candidate);
+      const renewed = async (): Promise<Resolution | undefined> => {
+        const renewal = await renewWithin(context, renew, candidate, { ...attempt, isVerified: true });
+        return renewal.kind === 'renewed' ? resolutionOf(context, renewal, attempt.cookies) : undefined;
+      };
+      // Whatever else the provider says, the token at hand is still good; its own expiry will ask again.
+      const tried = (): Promise<Resolution | undefined> => renewed().catch(() => undefined);
+      if (coordinator.isSettled(key)) return (await tried()) ?? alive;
+      return attempt.isHeadSent() || coordinator.isCoolingDown(key) ? alive : { ...alive, later: tried() };
+    },
+    async first(renewable, attempt) {
+      for (const next of renewable) {
+        // Out of time: what further candidates would cost is too much.
+        attempt.signal.throwIfAborted();
+        const resolution = await renewOne(next, attempt);
+        if (resolution !== undefined) return resolution;
+        attempt.fallback = undefined;
+      }
+      return undefined;
+    },
   };
 }
 
-type RenewWithin<Content> = (
-  candidate: Candidate<Content>,
-  isVerified: boolean,
-  attempt: Attempt,
-) => Promise<Renewal<Content>>;
+function fallbackOf<Content>(
+  { revocations }: SessionContext<Content>,
+  { candidate, alive }: Renewable<Content>,
+): Resolution | undefined {
+  const isOver = alive === undefined || revocations.known(sessionKey(candidate.sessionId)) !== undefined;
+  return isOver ? undefined : { session: alive, cookies: [] };
+}
 
 /** What only we can have sealed is renewed as often as it takes, everything else within the request's allowance. */
-function createRenewWithin<Content>({
-  source,
-  coordinator,
-  renew,
-}: Pick<CandidateRenewalParts<Content>, 'source' | 'coordinator' | 'renew'>): RenewWithin<Content> {
-  return (candidate, isVerified, attempt) => {
-    // The session id that an unverified token names may be anyone's, so it ends nothing and no event repeats it.
-    const stored = isVerified ? candidate : { ...candidate, sessionId: undefined };
-    const renewal = (): Promise<Renewal<Content>> => renew(stored, attempt);
-    const isFree = source.isSealed || attempt.isHeadSent() || coordinator.knows(refreshKey(source.adapter, candidate));
-    return isFree ? renewal() : attempt.allowance.refresh(candidate, isVerified, renewal);
-  };
+function renewWithin<Content>(
+  { source, coordinator }: SessionContext<Content>,
+  renew: Renew<Content>,
+  candidate: Candidate<Content>,
+  request: Pick<Attempt, 'isHeadSent' | 'client' | 'allowance'> & Pick<Renewable<Content>, 'isVerified'>,
+): Promise<Renewal<Content>> {
+  const { isHeadSent, allowance, isVerified } = request;
+  // The session id that an unverified token names may be anyone's, so it ends nothing and no event repeats it.
+  const stored = isVerified ? candidate : { ...candidate, sessionId: undefined };
+  const renewal = (): Promise<Renewal<Content>> => renew(stored, request);
+  const isFree = source.isSealed || isHeadSent() || coordinator.knows(refreshKey(source.adapter, candidate));
+  return isFree ? renewal() : allowance.refresh(candidate, isVerified, renewal);
 }
 
 async function resolutionOf<Content>(
-  { coordinator, writer, ended }: CandidateRenewalParts<Content>,
+  { coordinator, writer, revocations }: SessionContext<Content>,
   { session, content, sessionId, keys }: Renewed<Content>,
   cookies: RequestCookies,
 ): Promise<Resolution> {
@@ -159,7 +140,7 @@ async function resolutionOf<Content>(
   return {
     session,
     cookies: await writer.write(content, cookies),
-    onDelivered: () => keys.forEach((key) => coordinator.confirmDelivery(key)),
-    isCurrent: () => ended.revocationOf(key) === undefined,
+    onDelivered: () => keys.forEach((spent) => coordinator.confirmDelivery(spent)),
+    isCurrent: () => revocations.known(key) === undefined,
   };
 }

@@ -5,12 +5,11 @@ import type { Session } from '../types.ts';
 import { sessionKey } from './revocations.ts';
 import type { Revocation } from './revocations.ts';
 import { causeOf } from './events.ts';
-import type { Emit } from './events.ts';
 import { refreshKey } from './refresh-coordinator.ts';
-import type { RefreshCoordinator, SettledRefresh } from './refresh-coordinator.ts';
-import { verdictReason } from './source.ts';
-import type { ClientFacts, SessionSource, StoredSession, Verdict } from './source.ts';
-import type { SessionWriter } from './session-writer.ts';
+import type { SettledRefresh } from './refresh-coordinator.ts';
+import type { SessionContext } from './session-context.ts';
+import { verdictReason, verifyStored } from './source.ts';
+import type { ClientFacts, SessionSource, StoredSession } from './source.ts';
 
 /** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
 const maxHops = 4;
@@ -52,17 +51,6 @@ interface HopFrom<Content> {
 
 type Hop<Content> = Exclude<Renewal<Content>, { kind: 'skipped' }> | Old<Content>;
 
-export interface RenewalParts<Content> {
-  readonly source: SessionSource<Content>;
-  readonly coordinator: RefreshCoordinator;
-  readonly writer: Pick<SessionWriter<Content>, 'fits'>;
-  readonly revocationOf: (sessionId: string | undefined) => Promise<Revocation | undefined>;
-  readonly verify: (stored: StoredSession<Content>) => Promise<Verdict>;
-  readonly emit: Emit;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-}
-
 /**
  * Renews an expired session: one call per token, its answer followed through whatever was renewed since.
  *
@@ -77,9 +65,9 @@ export interface RenewalRequest {
   readonly client: ClientFacts;
 }
 
-export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Content> {
-  const { source, coordinator, emit } = parts;
-  const hop = createHop(parts);
+export function createRenew<Content>(context: SessionContext<Content>): Renew<Content> {
+  const { source, coordinator, emit } = context;
+  const hop = createHop(context);
 
   return async function renew(stored: StoredSession<Content>, request: RenewalRequest): Promise<Renewal<Content>> {
     const keys: string[] = [];
@@ -110,8 +98,8 @@ export function createRenew<Content>(parts: RenewalParts<Content>): Renew<Conten
 }
 
 /** Takes one answer: the session it holds, or where to go on. */
-function createHop<Content>(parts: RenewalParts<Content>) {
-  const { source, coordinator, writer, revocationOf, verify, emit, now } = parts;
+function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Content>) => Promise<Hop<Content>> {
+  const { source, coordinator, revocations, emit, now } = context;
   const refresh = createRefresh(source, now);
   /** The newest token of each session that was renewed here lately, by the session. */
   const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
@@ -120,17 +108,22 @@ function createHop<Content>(parts: RenewalParts<Content>) {
     one: string | undefined,
     other: string | undefined,
   ): Promise<Revocation | undefined> {
-    return (await revocationOf(one)) ?? (one === other ? undefined : await revocationOf(other));
+    const revocation = await revocations.findAfterRefresh(one);
+    return revocation ?? (one === other ? undefined : await revocations.findAfterRefresh(other));
   }
 
-  return async function hop({ first, current, keys, client }: HopFrom<Content>): Promise<Hop<Content>> {
+  /** A straggler comes with a token that was renewed here since: its browser has a newer one, and the session goes on. */
+  function isSuperseded({ sessionId }: StoredSession<Content>, key: string): boolean {
+    const latest = sessionId === undefined ? undefined : newest.get(sessionKey(sessionId));
+    return latest !== undefined && latest !== key;
+  }
+
+  return async ({ first, current, keys, client }) => {
     const { content } = current;
     const key = refreshKey(source.adapter, current);
     const { settled, isNew } = await coordinator.run(key, (signal) => refresh(key, content, signal, client));
     if (settled.kind === 'ended') {
-      const latest = current.sessionId === undefined ? undefined : newest.get(sessionKey(current.sessionId));
-      // A straggler with a token that was renewed here since: its browser has a newer one, and the session goes on.
-      if (latest !== undefined && latest !== key) return { kind: 'ended', reason: 'superseded' };
+      if (isSuperseded(current, key)) return { kind: 'ended', reason: 'superseded' };
       if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
       return settled;
     }
@@ -138,33 +131,46 @@ function createHop<Content>(parts: RenewalParts<Content>) {
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
     if (isNew) coordinator.advance(keys, key);
-    const ending = await revocationOfEither(first.sessionId, next.sessionId);
-    if (ending !== undefined) {
+    const revocation = await revocationOfEither(first.sessionId, next.sessionId);
+    if (revocation !== undefined) {
       keys.forEach((spent) => coordinator.forget(spent));
-      return { kind: 'ended', reason: ending };
+      return { kind: 'ended', reason: revocation };
     }
-    const verdict = await verify(next);
-    if (verdict.kind === 'live') {
-      const { session } = verdict;
-      if (next.sessionId !== undefined) newest.set(sessionKey(next.sessionId), refreshKey(source.adapter, next));
-      if (isNew) {
-        const { id: userId } = session.user;
-        await writer.fits(renewed, userId);
-        emit({ type: 'session_refreshed', userId, ...subject(next) });
-      }
-      const answer: Renewed<Content> = { kind: 'renewed', session, content: renewed, sessionId: next.sessionId, keys };
-      // A token that the provider issued just now is as fresh as it gets.
-      return isNew || !isRenewalUrgent(session.claims, now()) ? answer : { kind: 'old', next, answer };
-    }
-    // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the
-    // old ones are spent: once they have expired, the next try renews them.
-    if (isNew || verdict.kind !== 'expired') {
-      const rejected = new AuthError('token_rejected', { reason: verdictReason(verdict) });
-      if (isNew) emit({ type: 'refresh_failed', ...causeOf(rejected), ...subject(next) });
-      throw rejected;
-    }
-    return { kind: 'old', next };
+    const hop = await takeAnswer(context, next, keys, isNew);
+    const isLive = hop.kind === 'renewed' || (hop.kind === 'old' && hop.answer !== undefined);
+    if (isLive && next.sessionId !== undefined)
+      newest.set(sessionKey(next.sessionId), refreshKey(source.adapter, next));
+    return hop;
   };
+}
+
+async function takeAnswer<Content>(
+  { source, writer, emit, now }: SessionContext<Content>,
+  next: StoredSession<Content>,
+  keys: readonly string[],
+  isNew: boolean,
+): Promise<Hop<Content>> {
+  const { content, sessionId } = next;
+  const verdict = await verifyStored(source, next, 'provider');
+  if (verdict.kind === 'live') {
+    const { session } = verdict;
+    if (isNew) {
+      const { id: userId } = session.user;
+      await writer.fits(content, userId);
+      emit({ type: 'session_refreshed', userId, ...subject(next) });
+    }
+    const answer: Renewed<Content> = { kind: 'renewed', session, content, sessionId, keys };
+    // A token that the provider issued just now is as fresh as it gets.
+    return isNew || !isRenewalUrgent(session.claims, now()) ? answer : { kind: 'old', next, answer };
+  }
+  // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the
+  // old ones are spent: once they have expired, the next try renews them.
+  if (isNew || verdict.kind !== 'expired') {
+    const rejected = new AuthError('token_rejected', { reason: verdictReason(verdict) });
+    if (isNew) emit({ type: 'refresh_failed', ...causeOf(rejected), ...subject(next) });
+    throw rejected;
+  }
+  return { kind: 'old', next };
 }
 
 /** Asks the provider, once more where its answer may have got lost. */

@@ -1,13 +1,11 @@
 import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Allowance } from './allowance.ts';
-import { sessionKey, revocationMs } from './revocations.ts';
-import type { Revocations, Revocation } from './revocations.ts';
-import type { Emit } from './events.ts';
 import { refreshKey } from './refresh-coordinator.ts';
-import type { RefreshCoordinator, SharedCoordinator } from './refresh-coordinator.ts';
+import { sessionKey } from './revocations.ts';
+import type { Revocation } from './revocations.ts';
+import type { SessionContext } from './session-context.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';
-import type { SessionCache } from './session-cache.ts';
 
 /** One of the sessions that a request carried when it signed out, and what is known of it. */
 export interface LeftSession<Content> {
@@ -28,7 +26,7 @@ export interface SignedOut<Content> extends ReplacedSessions<Content> {
   readonly cookies: readonly CookieWrite[];
 }
 
-export interface SessionEnds<Content> {
+export interface SignOut<Content> {
   /**
    * Ends every session that the cookies hold and that is authentic, here and in every process that shares the coordinator.
    *
@@ -45,77 +43,18 @@ export interface SessionEnds<Content> {
     newSessionId: string | undefined,
     peer?: string,
   ): Promise<ReplacedSessions<Content>>;
-  /** How the session ended, if it did while its tokens may still be valid. */
-  revocationOf(sessionId: string | undefined): Promise<Revocation | undefined>;
-  /** The same for an answer to a refresh, which must not overwrite the cookie of a sign-in that another process has stored meanwhile. */
-  revocationAfterRefresh(sessionId: string | undefined): Promise<Revocation | undefined>;
-}
-
-export interface SessionEndsParts<Content> {
-  readonly source: SessionSource<Content>;
-  readonly coordinator: Pick<RefreshCoordinator, 'forget'>;
-  readonly shared: SharedCoordinator | undefined;
-  readonly ended: Revocations;
-  readonly verified: Pick<SessionCache, 'delete'>;
-  readonly allowanceOf: (peer: string | undefined) => Allowance;
-  readonly emit: Emit;
 }
 
 /** Sign-out: what a session leaves behind, so that nothing under way brings it back. */
-export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): SessionEnds<Content> {
-  const { source, coordinator, ended, verified, allowanceOf } = parts;
-  const elsewhere = createSharedRevocations(parts.shared, parts.emit);
-
-  async function revocationOf(sessionId: string | undefined): Promise<Revocation | undefined> {
-    const here = ended.revocationOf(sessionKey(sessionId));
-    if (here !== undefined || sessionId === undefined) return here;
-    return (await elsewhere.has(sessionId)) ? 'signed_out' : undefined;
-  }
-
-  async function revocationAfterRefresh(sessionId: string | undefined): Promise<Revocation | undefined> {
-    const [ending, isReplaced] = await Promise.all([
-      revocationOf(sessionId),
-      sessionId !== undefined && elsewhere.has(replacedMark(sessionId)),
-    ]);
-    if (ending !== undefined || sessionId === undefined || !isReplaced) return ending;
-    ended.end(sessionId, 'replaced', replacedMarkMs);
-    return 'replaced';
-  }
-
-  async function end(
-    candidate: Candidate<Content>,
-    ending: Revocation,
-    allowance: Allowance,
-  ): Promise<LeftSession<Content>> {
-    verified.delete(candidate.cookie);
-    // A seal proves itself, without waiting for the signing keys.
-    const verdict = source.isSealed ? undefined : await tryVerify(source, candidate, allowance);
-    // An unsealed cookie can name anyone's session: only a token that the provider signed may leave a revocation.
-    const isAuthentic = source.isSealed || verdict?.kind === 'live' || verdict?.kind === 'expired';
-    if (isAuthentic) await revoke(candidate, ending);
-    // Last: an answer that comes before the revocation is kept, one that comes after it meets it.
-    coordinator.forget(refreshKey(source.adapter, candidate));
-    return { candidate, verdict, isAuthentic };
-  }
-
-  async function revoke({ sessionId, tokenLifetimeMs }: Candidate<Content>, ending: Revocation): Promise<void> {
-    if (sessionId === undefined) return;
-    const ttlMs = revocationMs(tokenLifetimeMs);
-    ended.end(sessionId, ending, ttlMs);
-    await (ending === 'replaced'
-      ? elsewhere.end(replacedMark(sessionId), replacedMarkMs)
-      : elsewhere.end(sessionId, ttlMs));
-  }
-
+export function createSignOut<Content>(context: SessionContext<Content>): SignOut<Content> {
+  const { source, allowanceOf, revocations } = context;
   return {
-    revocationOf,
-    revocationAfterRefresh,
     async signOut(cookieHeader, peer) {
       const cookies = parseCookies(cookieHeader);
       const allowance = allowanceOf(peer);
       const sessions: LeftSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, cookies)) {
-        sessions.push(await end(candidate, 'signed_out', allowance));
+        sessions.push(await end(context, candidate, 'signed_out', allowance));
       }
       return { sessions, cookies: source.clear(cookies), allowance };
     },
@@ -124,8 +63,8 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
       const sessions: LeftSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, parseCookies(cookieHeader))) {
         if (candidate.sessionId === newSessionId) continue;
-        const hadEnded = ended.revocationOf(sessionKey(candidate.sessionId)) !== undefined;
-        const left = await end(candidate, 'replaced', allowance);
+        const hadEnded = revocations.known(sessionKey(candidate.sessionId)) !== undefined;
+        const left = await end(context, candidate, 'replaced', allowance);
         if (!hadEnded) sessions.push(left);
       }
       return { sessions, allowance };
@@ -133,32 +72,22 @@ export function createSessionEnds<Content>(parts: SessionEndsParts<Content>): Se
   };
 }
 
-/** Longer than any refresh that was under way when the new session was stored. Requests that come with the old cookie are not asked about. */
-const replacedMarkMs = 60_000;
-
-function replacedMark(sessionId: string): string {
-  return `replaced:${sessionId}`;
-}
-
-interface SharedRevocations {
-  end(name: string, ttlMs: number): Promise<void>;
-  has(name: string): Promise<boolean>;
-}
-
-/** What the processes tell each other; out of reach, each decides for itself. */
-function createSharedRevocations(shared: SharedCoordinator | undefined, emit: Emit): SharedRevocations {
-  async function orElse<Result>(call: Promise<Result> | undefined, fallback: Result): Promise<Result> {
-    try {
-      return (await call) ?? fallback;
-    } catch {
-      emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
-      return fallback;
-    }
-  }
-  return {
-    end: (name, ttlMs) => orElse(shared?.endSession(name, ttlMs), undefined),
-    has: (name) => orElse(shared?.isEnded(name), false),
-  };
+async function end<Content>(
+  { source, coordinator, revocations, cache }: SessionContext<Content>,
+  candidate: Candidate<Content>,
+  revocation: Revocation,
+  allowance: Allowance,
+): Promise<LeftSession<Content>> {
+  cache.delete(candidate.cookie);
+  // A seal proves itself, without waiting for the signing keys.
+  const verdict = source.isSealed ? undefined : await tryVerify(source, candidate, allowance);
+  // An unsealed cookie can name anyone's session: only a token that the provider signed may leave a revocation.
+  const isAuthentic = source.isSealed || verdict?.kind === 'live' || verdict?.kind === 'expired';
+  const { sessionId, tokenLifetimeMs } = candidate;
+  if (isAuthentic && sessionId !== undefined) await revocations.revoke(sessionId, revocation, tokenLifetimeMs);
+  // Last: an answer that comes before the revocation is kept, one that comes after it meets it.
+  coordinator.forget(refreshKey(source.adapter, candidate));
+  return { candidate, verdict, isAuthentic };
 }
 
 async function candidatesIn<Content>(

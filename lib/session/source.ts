@@ -1,3 +1,4 @@
+import { deepFreeze } from '../core/json.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Token } from '../tokens/token.ts';
 import type { AuthError } from '../errors.ts';
@@ -51,6 +52,17 @@ export interface ClientFacts {
 
 /** Where a token came from: from the provider just now, or from a request, with what that may ask of the provider. */
 export type TokenOrigin = 'provider' | Pick<Allowance, 'spend'>;
+
+/** One session object serves many requests, so it is frozen: what one handler writes to it must not show up in another's. */
+export async function verifyStored<Content>(
+  source: SessionSource<Content>,
+  { content, token }: StoredSession<Content>,
+  origin: TokenOrigin,
+): Promise<Verdict> {
+  const verdict = await source.verify(content, origin, token);
+  if (verdict.kind === 'live') deepFreeze(verdict.session);
+  return verdict;
+}
 
 /** Why a token is no good, for events. */
 export function verdictReason(verdict: Verdict): string {

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { createBoundedMap } from '../core/bounded-map.ts';
+import { isRenewalUrgent, renewalDueAt, urgentWindowMs } from '../tokens/access-token.ts';
+import { createCandidateRenewal, signedOut } from './renew-candidates.ts';
+import type { Attempt, Renewable, Resolution } from './renew-candidates.ts';
+import { sessionKey } from './revocations.ts';
+import type { SessionContext } from './session-context.ts';
+import { verifyStored } from './source.ts';
+import type { Candidate, ReadOutcome, Verdict } from './source.ts';
+
+type FoundCookies<Content> = Exclude<ReadOutcome<Content>, { kind: 'none' }>;
+
+/** Verify, else refresh, else end. */
+export type ResolveCandidates<Content> = (read: FoundCookies<Content>, attempt: Attempt) => Promise<Resolution>;
+
+export function createResolveCandidates<Content>(context: SessionContext<Content>): ResolveCandidates<Content> {
+  const { source, now } = context;
+  const renewal = createCandidateRenewal(context);
+  const reportOnce = createRejectionReport(context);
+
+  async function verifyOne(
+    candidate: Candidate<Content>,
+    attempt: Attempt,
+  ): Promise<Resolution | Renewable<Content> | undefined> {
+    const verdict = await verifyStored(source, candidate, attempt.allowance);
+    if (verdict.kind === 'live') {
+      const { session } = verdict;
+      if (isRenewalUrgent(session.claims, now())) return { candidate, alive: session, isVerified: true };
+      cacheSession(context, attempt.cookieHeader, candidate, verdict);
+      return renewal.ahead(candidate, session, attempt);
+    }
+    if (verdict.kind === 'invalid') {
+      attempt.reason = verdict.reason;
+      return undefined;
+    }
+    // What only we can have sealed is ours, even if its key is no longer published: the provider will tell.
+    return { candidate, alive: undefined, isVerified: verdict.kind === 'expired' || source.isSealed };
+  }
+
+  /** The first live session, or else what a renewal may bring back to life, verified tokens first. */
+  async function verifyEach(
+    candidates: readonly Candidate<Content>[],
+    attempt: Attempt,
+  ): Promise<Resolution | readonly Renewable<Content>[]> {
+    const renewable: Renewable<Content>[] = [];
+    for (const candidate of candidates) {
+      const revocation = await context.revocations.find(candidate.sessionId);
+      if (revocation !== undefined) {
+        attempt.reason = revocation;
+        continue;
+      }
+      try {
+        const found = await verifyOne(candidate, attempt);
+        if (found !== undefined && 'session' in found) return found;
+        if (found !== undefined) renewable.push(found);
+      } catch (error) {
+        attempt.outages.push(error);
+      }
+    }
+    return [...renewable.filter(({ isVerified }) => isVerified), ...renewable.filter(({ isVerified }) => !isVerified)];
+  }
+
+  return async (read, attempt) => {
+    const found = await verifyEach(read.kind === 'stored' ? read.candidates : [], attempt);
+    if ('session' in found) return found;
+    const renewed = await renewal.first(found, attempt);
+    if (renewed !== undefined) return renewed;
+    const { outages, reason, cookies } = attempt;
+    if (outages.length > 0) throw outages[0];
+    if (reason === 'replaced' || reason === 'superseded') return signedOut;
+    reportOnce(read, attempt);
+    return read.isKept === true ? signedOut : { session: null, cookies: source.clear(cookies) };
+  };
+}
+
+function cacheSession<Content>(
+  { source, cache, refreshWindowMs, now }: SessionContext<Content>,
+  cookieHeader: string,
+  { cookie, sessionId }: Candidate<Content>,
+  { session, validUntil = session.expiresAt }: Extract<Verdict, { kind: 'live' }>,
+): void {
+  // Only what the cheap look will find again; a duplicate further back would take a place for nothing.
+  if (source.findCookie(cookieHeader) !== cookie) return;
+  const dueAt = renewalDueAt(session.claims, Math.max(refreshWindowMs, urgentWindowMs));
+  const until = Math.min(validUntil, session.expiresAt, dueAt);
+  cache.add(cookie, { session, sessionKey: sessionKey(sessionId), validUntil: until, checkedAt: now() });
+}
+
+/** How long a rejected cookie is not reported again. */
+const rejectedMs = 10 * 60_000;
+const maxRejected = 10_000;
+
+/** A client that keeps a dead cookie is news once, not with every request. */
+function createRejectionReport<Content>({ source, emit, now }: SessionContext<Content>) {
+  const rejected = createBoundedMap<true>({ max: maxRejected, ttlMs: rejectedMs, now });
+  return (read: FoundCookies<Content>, { cookieHeader, reason }: Attempt): void => {
+    const cookies = read.kind === 'stored' ? read.candidates.map(({ cookie }) => cookie) : [];
+    const rest = cookies.length === 0 ? [source.findCookie(cookieHeader) ?? cookieHeader] : cookies;
+    const key = createHash('sha256')
+      .update([reason, ...rest].join('\n'))
+      .digest('base64url');
+    if (!rejected.has(key)) emit({ type: 'session_rejected', reason });
+    rejected.set(key, true);
+  };
+}

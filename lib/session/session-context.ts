@@ -1,0 +1,24 @@
+import type { Allowance } from './allowance.ts';
+import type { Emit } from './events.ts';
+import type { RefreshCoordinator } from './refresh-coordinator.ts';
+import type { Revocations } from './revocations.ts';
+import type { SessionCache } from './session-cache.ts';
+import type { SessionWriter } from './session-writer.ts';
+import type { SessionSource } from './source.ts';
+
+/** What the parts of one adapter's sessions share. */
+export interface SessionContext<Content> {
+  readonly source: SessionSource<Content>;
+  readonly coordinator: RefreshCoordinator;
+  readonly revocations: Revocations;
+  readonly cache: SessionCache;
+  readonly writer: SessionWriter<Content>;
+  readonly allowanceOf: (peer: string | undefined) => Allowance;
+  readonly emit: Emit;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** How long before its expiry a token is renewed in the background, at most a tenth of its lifetime; 0 turns that off. */
+  readonly refreshWindowMs: number;
+  /** Milliseconds that one `resolve` may take, with everything that it asks of the provider. */
+  readonly timeoutMs: number;
+}
