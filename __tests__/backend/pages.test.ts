@@ -1,19 +1,17 @@
 import fc from 'fast-check';
-import {
-  confirmPage,
-  englishText,
-  formErrorOf,
-  mergeText,
-  noticePage,
-  signInPage,
-  signOutPage,
-  signUpPage,
-} from '../../lib/backend/pages/index.ts';
-import { duration, withReturnTo } from '../../lib/backend/pages/parts.ts';
+import { FormProblem } from '../../lib/backend/form-fields.ts';
+import { confirmPage } from '../../lib/backend/pages/confirm-page.ts';
+import { mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice-page.ts';
+import { duration, formErrorOf, withReturnTo } from '../../lib/backend/pages/parts.ts';
+import type { FormState, PageRequest } from '../../lib/backend/pages/parts.ts';
+import { signInPage } from '../../lib/backend/pages/sign-in-page.ts';
+import { signOutPage } from '../../lib/backend/pages/sign-out-page.ts';
+import { signUpPage } from '../../lib/backend/pages/sign-up-page.ts';
+import { englishText, mergeText } from '../../lib/backend/pages/text.ts';
 import { render } from '../../lib/core/html.ts';
 import { AuthError, errorTable } from '../../lib/errors.ts';
 import type { Reply } from '../../lib/http/reply.ts';
-import { everyPageState, pageView, signInView, signUpView } from '../support/built-in-pages.ts';
+import { emailProblem, everyPageState, failure, requestOf, siteOf } from '../support/built-in-pages.ts';
 
 function markupOf(reply: Reply): string {
   if (reply.body?.kind !== 'page') throw new Error('not a page');
@@ -31,6 +29,14 @@ function tag(markup: string, id: string): string {
 
 const states = Object.entries(everyPageState());
 const text = mergeText();
+const site = siteOf({ providers: ['github', 'google'] });
+const request = requestOf();
+const state = { returnTo: '/account?tab=1' };
+const email = 'ada@example.com';
+const markupOfSignIn = (more: Partial<FormState> = {}): string =>
+  markupOf(signInPage(site, request, { ...state, ...more }));
+const markupOfSignUp = (more: Partial<FormState> = {}): string =>
+  markupOf(signUpPage(site, request, { ...state, ...more }));
 
 describe('every built-in page in every state', () => {
   it.each(states)('needs no script and carries no inline style: %s', (_name, reply) => {
@@ -67,29 +73,38 @@ describe('a hostile value', () => {
   const hostile = `"><script>alert(1)</script><img src=x onerror='alert(2)'>{email}\``;
 
   it('is text wherever it is shown', () => {
-    const provider = { name: hostile, label: hostile, href: `javascript:alert('${hostile}')` };
-    const error = { message: hostile, field: 'form' } as const;
-    const base = {
-      ...pageView,
-      text: mergeText(Object.fromEntries(Object.keys(englishText).map((key) => [key, hostile]))),
-      brand: { title: hostile, lang: hostile, logo: `/${hostile}` },
-      stylesheet: `/${hostile}`,
-      returnTo: `/${hostile}`,
-      action: hostile,
-      email: hostile,
+    const words = mergeText(Object.fromEntries(Object.keys(englishText).map((key) => [key, hostile])));
+    const { settings } = siteOf();
+    const providers = [{ name: hostile, label: hostile }];
+    const paths = {
+      loginPath: hostile,
+      signupPath: hostile,
+      resendPath: hostile,
+      confirmPath: hostile,
+      logoutPath: hostile,
     };
-    const signIn = { ...base, signUpHref: hostile, resendAction: hostile, providers: [provider] };
-    const signUp = { ...base, signInHref: hostile, providers: [provider] };
+    const odd = { settings: { ...settings, ...paths, providers }, text: words };
+    const from: PageRequest = {
+      home: '/',
+      localPath: (path) => path,
+      signInUrl: () => hostile,
+      stylesheetUrl: `/${hostile}`,
+      definition: { brand: { title: hostile, lang: hostile, logo: `/${hostile}` } },
+    };
+    const form = { returnTo: `/${hostile}`, email: hostile };
+    const refused = new AuthError('invalid_request', { message: hostile, retryAfter: 5 });
+    const misspelled = new FormProblem('email', 'emailInvalid', hostile);
     const pages = [
-      signInPage({ ...signIn, error, offerResend: true }),
-      signInPage({ ...signIn, error: { ...error, field: 'email', retryAfter: 5 }, notice: 'signed_out' }),
-      signUpPage({ ...signUp, error: { ...error, field: 'password' } }),
-      confirmPage({ ...base, tokenHash: hostile, type: hostile, error: { ...error, retryAfter: 5 } }),
-      signOutPage({ ...base, stayHref: hostile }),
-      noticePage({ ...base, kind: 'confirmation_sent', signInHref: hostile, resendAction: hostile }),
-      noticePage({ ...base, kind: 'mail_sent', signInHref: hostile }),
-      noticePage({ ...base, kind: 'please_sign_in', signInHref: hostile }),
-      noticePage({ ...base, kind: 'other_link', returnTo: hostile, signInHref: hostile }),
+      signInPage(odd, from, { ...form, error: new AuthError('email_not_confirmed', { message: hostile }) }),
+      signInPage(odd, from, { ...form, error: refused }),
+      signInPage(odd, from, { ...form, error: misspelled }),
+      signUpPage(odd, from, { ...form, error: new FormProblem('password', 'passwordMissing', hostile) }),
+      confirmPage(odd, from, { ...form, tokenHash: hostile, type: hostile, error: refused }),
+      signOutPage(odd, from, form),
+      mailPage(odd, from, { ...form, kind: 'confirmation_sent' }),
+      mailPage(odd, from, { ...form, kind: 'mail_sent' }),
+      pleaseSignInPage(odd, from, hostile),
+      otherLinkPage(odd, from, hostile),
     ];
     for (const page of pages) {
       const markup = markupOf(page);
@@ -104,24 +119,26 @@ describe('a hostile value', () => {
 
   it('breaks out of no field, whatever its characters', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (email, message) => {
-        const view = { ...signInView, returnTo: email };
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (typed, message) => {
         const shape = (markup: string): string => markup.replace(/"[^"]*"/g, '""').replace(/>[^<]*</g, '><');
-        const plain = signInPage({ ...view, email: 'a', returnTo: 'a', error: { message: 'a', field: 'email' } });
-        const page = signInPage({ ...view, email, error: { message, field: 'email' } });
-        expect(shape(markupOf(page))).toBe(shape(markupOf(plain)));
+        const shown = (value: string, words: string): string => {
+          const error = new AuthError('email_in_use', { message: words });
+          return shape(markupOfSignIn({ returnTo: `/a${value}`, email: `a${value}`, error }));
+        };
+        expect(shown(typed, message)).toBe(shown('a', 'a'));
       }),
     );
   });
 
   it('cannot make a form post elsewhere', () => {
     for (const action of ['//evil.example', 'javascript:alert(1)', '/\\evil.example', 'data:text/html,x']) {
-      expect(markupOf(signInPage({ ...signInView, action }))).toContain('<form method="post" action="#">');
+      const odd = { ...request, localPath: () => action };
+      expect(markupOf(signInPage(site, odd, state))).toContain('<form method="post" action="#">');
     }
   });
 
   it('cannot add a directive to the policy through the logo, and a logo elsewhere is allowed by its origin', () => {
-    const withLogo = (logo: string) => policyOf(signInPage({ ...signInView, brand: { logo } }));
+    const withLogo = (logo: string) => policyOf(signInPage(site, requestOf({ logo }), state));
     expect(withLogo('https://cdn.example.com/a/logo.svg?x')).toContain(
       "img-src 'self' https://cdn.example.com; form-action",
     );
@@ -133,7 +150,7 @@ describe('a hostile value', () => {
 });
 
 describe('the sign-in form', () => {
-  const empty = markupOf(signInPage(signInView));
+  const empty = markupOfSignIn();
 
   it('names its fields for people and for password managers', () => {
     expect(empty).toContain('<label for="email">E-mail address</label>');
@@ -149,19 +166,20 @@ describe('the sign-in form', () => {
     expect(empty).toContain('<form method="post" action="/auth/login">');
     expect(empty).toContain('<input type="hidden" name="returnTo" value="/account?tab=1">');
     expect(empty).toContain('href="/auth/signup?returnTo=%2Faccount%3Ftab%3D1">Create an account</a>');
-    const without = markupOf(signInPage({ ...signInView, returnTo: undefined }));
+    const without = markupOfSignIn({ returnTo: '/' });
     expect(without).not.toContain('returnTo');
   });
 
   it('offers each provider as a link, and no divider where there is none', () => {
-    expect(empty).toContain('<a class="button quiet" href="/auth/login?provider=github">Continue with GitHub</a>');
+    expect(empty).toContain(
+      '<a class="button quiet" href="/auth/login?provider=github&amp;returnTo=%2Faccount%3Ftab%3D1">Continue with GitHub</a>',
+    );
     expect(empty.indexOf('GitHub')).toBeLessThan(empty.indexOf('Google'));
-    expect(markupOf(signInPage({ ...signInView, providers: [] }))).not.toMatch(/class="or"|class="choices"/);
+    expect(markupOf(signInPage(siteOf(), request, state))).not.toMatch(/class="or"|class="choices"/);
   });
 
   it('says a wrong password above the form, ties it to both fields, keeps the email and asks for the password', () => {
-    const error = formErrorOf(new AuthError('invalid_credentials'), text);
-    const markup = markupOf(signInPage({ ...signInView, email: 'ada@example.com', error }));
+    const markup = markupOfSignIn({ email, error: failure('invalid_credentials') });
     expect(markup).toContain(`<p id="form-error" role="alert">${errorTable.invalid_credentials.message}</p>`);
     expect(tag(markup, 'email')).toContain('value="ada@example.com"');
     expect(tag(markup, 'email')).toContain('aria-describedby="form-error"');
@@ -171,8 +189,8 @@ describe('the sign-in form', () => {
   });
 
   it.each(['email', 'password'] as const)('marks the field that is wrong and starts there: %s', (name) => {
-    const error = { message: 'This needs a look.', field: name };
-    const markup = markupOf(signInPage({ ...signInView, email: 'ada@example.com', error }));
+    const code = name === 'email' ? 'email_in_use' : 'weak_password';
+    const markup = markupOfSignIn({ email, error: failure(code, { message: 'This needs a look.' }) });
     const other = name === 'email' ? 'password' : 'email';
     expect(tag(markup, name)).toContain(`aria-invalid="true" aria-describedby="${name}-error" autofocus>`);
     expect(markup).toContain(`id="${name}-error">This needs a look.</p>`);
@@ -180,44 +198,35 @@ describe('the sign-in form', () => {
   });
 
   it('starts at the email while it is empty, also after a failure of the whole form', () => {
-    const error = { message: 'x', field: 'form' } as const;
-    expect(tag(markupOf(signInPage({ ...signInView, email: '', error })), 'email')).toContain('autofocus');
-    expect(tag(markupOf(signInPage({ ...signInView, email: 'a@b.c' })), 'password')).toContain('autofocus');
+    expect(tag(markupOfSignIn({ email: '', error: failure('forbidden') }), 'email')).toContain('autofocus');
+    expect(tag(markupOfSignIn({ email: 'a@b.c' }), 'password')).toContain('autofocus');
   });
 
   it('offers to send the confirmation mail again, for the address that was typed', () => {
-    const error = formErrorOf(new AuthError('email_not_confirmed'), text);
-    const view = { ...signInView, error, offerResend: true };
-    const markup = markupOf(signInPage({ ...view, email: 'ada@example.com' }));
+    const error = failure('email_not_confirmed');
+    const markup = markupOfSignIn({ email, error });
     expect(markup).toContain(`<form method="post" action="/auth/resend">
 <input type="hidden" name="email" value="ada@example.com">
 <input type="hidden" name="returnTo" value="/account?tab=1">
 <button class="quiet" aria-describedby="form-error" autofocus>Send the mail again</button>`);
     expect(markup.split('autofocus')).toHaveLength(2);
-    expect(markupOf(signInPage({ ...view, email: '' }))).not.toContain('/auth/resend');
-    expect(markupOf(signInPage({ ...view, email: 'ada@example.com', offerResend: false }))).not.toContain(
-      '/auth/resend',
-    );
+    expect(markupOfSignIn({ email: '', error })).not.toContain('/auth/resend');
+    expect(markupOfSignIn({ email, error: failure('invalid_credentials') })).not.toContain('/auth/resend');
   });
 
   it('tells how long to wait, in the language of the page', () => {
-    const error = formErrorOf(new AuthError('rate_limited', { retryAfter: 700 }), text);
-    expect(markupOf(signInPage({ ...signInView, error }))).toContain('Too many attempts. Try again in 12 minutes.</p>');
-    const german = { ...signInView, brand: { lang: 'de' }, text: mergeText({ retryIn: 'Wieder in {time}.' }) };
-    expect(markupOf(signInPage({ ...german, error }))).toContain('Wieder in 12 Minuten.</p>');
-  });
-
-  it.each([
-    ['signed_out', 'You are signed out.'],
-    ['mail_sent', englishText.mailSentNotice],
-  ] as const)('tells news politely: %s', (notice, words) => {
-    expect(markupOf(signInPage({ ...signInView, notice }))).toContain(`role="status">${words}</p>`);
+    const error = failure('rate_limited', { retryAfter: 700 });
+    expect(markupOfSignIn({ error })).toContain('Too many attempts. Try again in 12 minutes.</p>');
+    const german = siteOf({ pages: { text: { retryIn: 'Wieder in {time}.' } } });
+    const page = signInPage(german, requestOf({ lang: 'de' }), { ...state, error });
+    expect(markupOf(page)).toContain('Wieder in 12 Minuten.</p>');
+    expect([page.status, page.headers]).toEqual([429, { 'Retry-After': '700' }]);
   });
 });
 
 describe('the sign-up form', () => {
   it('asks for a new password and ties the hint to it', () => {
-    const markup = markupOf(signUpPage(signUpView));
+    const markup = markupOfSignUp();
     expect(tag(markup, 'email')).toContain('autocomplete="email"');
     expect(tag(markup, 'password')).toContain('autocomplete="new-password"');
     expect(tag(markup, 'password')).toContain('aria-describedby="password-hint"');
@@ -225,24 +234,21 @@ describe('the sign-up form', () => {
   });
 
   it('puts a refused password’s message before the hint', () => {
-    const error = formErrorOf(new AuthError('weak_password'), text);
-    const markup = markupOf(signUpPage({ ...signUpView, email: 'ada@example.com', error }));
+    const markup = markupOfSignUp({ email, error: failure('weak_password') });
     expect(tag(markup, 'password')).toContain(
       'aria-invalid="true" aria-describedby="password-error password-hint" autofocus',
     );
   });
 
   it('goes without the hint where its text is empty', () => {
-    const markup = markupOf(signUpPage({ ...signUpView, text: mergeText({ newPasswordHint: '' }) }));
+    const markup = markupOf(signUpPage(siteOf({ pages: { text: { newPasswordHint: '' } } }), request, state));
     expect(markup).not.toContain('password-hint');
   });
 });
 
 describe('the other pages', () => {
   it('confirms by a post that carries the token', () => {
-    const markup = markupOf(
-      confirmPage({ ...pageView, action: '/auth/confirm', tokenHash: 'pkce_1', type: 'signup', returnTo: '/a' }),
-    );
+    const markup = markupOf(confirmPage(site, request, { tokenHash: 'pkce_1', type: 'signup', returnTo: '/a' }));
     expect(markup).toContain(`<form method="post" action="/auth/confirm">
 <input type="hidden" name="token_hash" value="pkce_1">
 <input type="hidden" name="type" value="signup">
@@ -251,7 +257,8 @@ describe('the other pages', () => {
   });
 
   it('asks before signing out, and leads back otherwise', () => {
-    const markup = markupOf(signOutPage({ ...pageView, action: '/app/auth/logout', stayHref: '/app' }));
+    const below = { ...request, localPath: (path: string) => `/app${path}` };
+    const markup = markupOf(signOutPage(site, below, { returnTo: '/app' }));
     expect(markup).toContain('<form method="post" action="/app/auth/logout">');
     expect(markup).toContain('href="/app">Stay signed in</a>');
   });
@@ -263,43 +270,32 @@ describe('the other pages', () => {
     ['invite', 'Accept the invitation', 'Accept and continue'],
     ['email_change', 'Confirm your new email address', 'Confirm the change'],
   ])('says what a link of the type %s is for', (type, heading, label) => {
-    const markup = markupOf(confirmPage({ ...pageView, action: '/auth/confirm', tokenHash: 'pkce_1', type }));
+    const markup = markupOf(confirmPage(site, request, { tokenHash: 'pkce_1', type, returnTo: '/' }));
     expect(markup).toContain(`<h1>${heading}</h1>`);
     expect(markup).toContain(`<button>${label}</button>`);
     expect(markup).not.toContain('account is ready');
   });
 
   it('leads on from the first of two links, to a person who may well be signed in', () => {
-    const view = { ...pageView, kind: 'other_link', signInHref: '/auth/login' } as const;
-    expect(markupOf(noticePage({ ...view, returnTo: '/account' }))).toContain('<a class="button" href="/account">');
-    expect(markupOf(noticePage(view))).toContain('<a class="button" href="/">Continue</a>');
-    expect(markupOf(noticePage(view))).not.toContain('confirmed');
+    const markup = markupOf(otherLinkPage(site, request, '/account'));
+    expect(markup).toContain('<a class="button" href="/account">Continue</a>');
+    expect(markup).not.toContain('confirmed');
   });
 
   it('tells that a mail is on its way, and offers another', () => {
-    const view = { ...pageView, signInHref: '/auth/login', returnTo: '/a', email: 'ada@example.com' };
-    const sent = markupOf(noticePage({ ...view, kind: 'confirmation_sent', resendAction: '/auth/resend' }));
+    const sent = markupOf(mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/a' }));
     expect(sent).toContain('role="status">We have sent a link to ada@example.com.');
     expect(sent).toContain('action="/auth/resend"');
     expect(sent).toContain('href="/auth/login?returnTo=%2Fa"');
-    const again = markupOf(noticePage({ ...view, kind: 'mail_sent' }));
+    const again = markupOf(mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/a' }));
     expect(again).toContain('If ada@example.com is still waiting');
-    expect(again).not.toContain('<form');
   });
 
-  it.each([
-    ['please_sign_in', 'Please sign in', false],
-    ['signed_out', 'You are signed out', true],
-  ] as const)('leads from news to sign-in, with a tick for what is certain only: %s', (kind, heading, hasTick) => {
-    const markup = markupOf(noticePage({ ...pageView, kind, signInHref: '/auth/login' }));
-    expect(markup.includes('<svg')).toBe(hasTick);
-    expect(markup).toContain(`<h1>${heading}</h1>`);
-    expect(markup).toContain('<a class="button" href="/auth/login">Sign in</a>');
-  });
-
-  it('keeps the status that it was given', () => {
-    expect(signInPage({ ...signInView, status: 429 }).status).toBe(429);
-    expect(noticePage({ ...pageView, status: 202, kind: 'signed_out', signInHref: '/' }).status).toBe(202);
+  it('leads from an unusable link to sign-in, and shows no tick', () => {
+    const markup = markupOf(pleaseSignInPage(site, request, '/a'));
+    expect(markup).not.toContain('<svg');
+    expect(markup).toContain('<h1>Please sign in</h1>');
+    expect(markup).toContain('<a class="button" href="/auth/login?returnTo=%2Fa">Sign in</a>');
   });
 });
 
@@ -308,17 +304,14 @@ describe('texts', () => {
     const replaced = mergeText({ signInHeading: 'Anmelden', or: undefined });
     expect(replaced.signInHeading).toBe('Anmelden');
     expect(replaced.or).toBe('or');
-    expect(markupOf(signInPage({ ...signInView, text: replaced }))).toContain('<h1>Anmelden</h1>');
+    expect(markupOf(signInPage({ ...site, text: replaced }, request, state))).toContain('<h1>Anmelden</h1>');
   });
 
   it('are not looked up in what was filled in', () => {
-    const provider = { name: 'x', label: '{provider}{constructor}', href: '/' };
-    expect(markupOf(signInPage({ ...signInView, providers: [provider] }))).toContain(
-      'Continue with {provider}{constructor}<',
-    );
-    const markup = markupOf(
-      signInPage({ ...signInView, text: mergeText({ continueWith: '{constructor} {provider}' }) }),
-    );
+    const odd = siteOf({ providers: [{ name: 'x', label: '{provider}{constructor}' }] });
+    expect(markupOf(signInPage(odd, request, state))).toContain('Continue with {provider}{constructor}<');
+    const words = mergeText({ continueWith: '{constructor} {provider}' });
+    const markup = markupOf(signInPage({ ...site, text: words }, request, state));
     expect(markup).toContain('>{constructor} GitHub<');
   });
 });
@@ -340,6 +333,10 @@ describe('formErrorOf', () => {
     expect(formErrorOf(special, german).message).toBe('At least 12 characters.');
   });
 
+  it('places what is wrong with a field there, in the words of the page', () => {
+    expect(formErrorOf(emailProblem('ada@'), text)).toEqual({ message: text.emailInvalid, field: 'email' });
+  });
+
   it('passes on how long to wait', () => {
     expect(formErrorOf(new AuthError('rate_limited', { retryAfter: 5 }), text).retryAfter).toBe(5);
   });
@@ -347,9 +344,9 @@ describe('formErrorOf', () => {
 
 describe('withReturnTo', () => {
   it('adds to a query that is there', () => {
-    expect(withReturnTo('/in?a=1', '/b&c=d#e')).toBe('/in?a=1&returnTo=%2Fb%26c%3Dd%23e');
-    expect(withReturnTo('/in#a?b#c', '/d')).toBe('/in?returnTo=%2Fd#a?b#c');
-    expect(withReturnTo('/in', undefined)).toBe('/in');
+    expect(withReturnTo('/in?a=1', { returnTo: '/b&c=d#e' })).toBe('/in?a=1&returnTo=%2Fb%26c%3Dd%23e');
+    expect(withReturnTo('/in#a?b#c', { returnTo: '/d' })).toBe('/in?returnTo=%2Fd#a?b#c');
+    expect(withReturnTo('/in', { returnTo: '/' })).toBe('/in');
   });
 });
 

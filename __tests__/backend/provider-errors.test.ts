@@ -1,5 +1,5 @@
 import { callbackError, codeOf, endingOf, providerError } from '../../lib/backend/provider-errors.ts';
-import type { ProviderResponse } from '../../lib/backend/recording-fetch.ts';
+import type { ProviderResponse } from '../../lib/backend/connection.ts';
 
 const none: ProviderResponse = { kind: 'none' };
 const answered = (

@@ -1,4 +1,4 @@
-import { providerLabel } from '../../lib/backend/provider-labels.ts';
+import { providerLabel } from '../../lib/backend/pages/provider-buttons.ts';
 
 it.each([
   ['github', 'GitHub'],

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { createRecordingFetch } from '../../lib/backend/recording-fetch.ts';
+import { createRecordingFetch } from '../../lib/backend/connection.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';
 

@@ -1,100 +1,87 @@
-import {
-  confirmPage,
-  formErrorOf,
-  mergeText,
-  noticePage,
-  signInPage,
-  signOutPage,
-  signUpPage,
-} from '../../lib/backend/pages/index.ts';
-import type { PageView } from '../../lib/backend/pages/index.ts';
+import { withQuery } from '../../lib/core/url.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
+import { readEmail } from '../../lib/backend/form-fields.ts';
+import { readBackendOptions } from '../../lib/backend/options.ts';
+import type { BackendAuthOptions } from '../../lib/backend/options.ts';
+import { confirmPage } from '../../lib/backend/pages/confirm-page.ts';
+import { mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice-page.ts';
+import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
+import { signInPage } from '../../lib/backend/pages/sign-in-page.ts';
+import { signOutPage } from '../../lib/backend/pages/sign-out-page.ts';
+import { signUpPage } from '../../lib/backend/pages/sign-up-page.ts';
+import { mergeText } from '../../lib/backend/pages/text.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
+import type { Brand } from '../../lib/http/page.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 
-const text = mergeText();
 const email = 'ada@example.com';
+const returnTo = '/account?tab=1';
 
-export const pageView: PageView = {
-  status: 200,
-  stylesheet: '/auth/pages.css',
-  brand: { title: 'Northwind', logo: '/logo.svg' },
-  text,
-};
+/** What pages show of an adapter with these options. */
+export function siteOf(options: BackendAuthOptions = {}): Site {
+  const required = { url: 'https://abcdefghijklmnopqrst.supabase.co', anonKey: 'sb_publishable_abc_def' };
+  const settings = readBackendOptions({ ...required, ...options }, {});
+  return { settings, text: mergeText(settings.pages.text) };
+}
 
-export const signInView = {
-  ...pageView,
-  action: '/auth/login',
-  signUpHref: '/auth/signup',
-  resendAction: '/auth/resend',
-  returnTo: '/account?tab=1',
-  providers: [
-    { name: 'github', label: 'GitHub', href: '/auth/login?provider=github' },
-    { name: 'google', label: 'Google', href: '/auth/login?provider=google' },
-  ],
-};
+/** A request at the root of an application. */
+export function requestOf(brand: Brand = { title: 'Northwind', logo: '/logo.svg' }): PageRequest {
+  return {
+    home: '/',
+    localPath: (path) => path,
+    signInUrl: (to) => withQuery('/auth/login', to === '/' ? {} : { returnTo: to }),
+    stylesheetUrl: '/auth/pages.css',
+    definition: { brand },
+  };
+}
 
-export const signUpView = { ...signInView, action: '/auth/signup', signInHref: '/auth/login' };
+export function failure(code: AuthErrorCode, options?: AuthErrorOptions): AuthError {
+  return new AuthError(code, options);
+}
 
-function failure(code: AuthErrorCode, options?: AuthErrorOptions) {
-  return formErrorOf(new AuthError(code, options), text);
+/** The failure of a form whose address is this. */
+export function emailProblem(typed: string): AuthError {
+  try {
+    readEmail(new Map([['email', typed]]));
+  } catch (error) {
+    if (error instanceof AuthError) return error;
+  }
+  throw new Error('a good address');
 }
 
 /** Every built-in page in every state that a visitor can meet. */
 export function everyPageState(): Readonly<Record<string, Reply>> {
-  const rejected = { ...signInView, status: 401, email };
-  const notice = { ...pageView, signInHref: '/auth/login' };
+  const site = siteOf({ providers: ['github', 'google'] });
+  const request = requestOf();
+  const state = { returnTo };
+  const again = { returnTo, email };
+  const link = { tokenHash: 'pkce_abc', type: 'email', returnTo: '/' };
+  const error = {
+    signInUrl: '/auth/login',
+    home: '/',
+    stylesheet: '/auth/pages.css',
+    brand: request.definition.brand,
+  };
   return {
-    'sign-in': signInPage(signInView),
-    'sign-in, plain': signInPage({ ...signInView, providers: [], brand: {} }),
-    'sign-in, wrong password': signInPage({ ...rejected, error: failure('invalid_credentials') }),
-    'sign-in, throttled': signInPage({ ...rejected, status: 429, error: failure('rate_limited', { retryAfter: 700 }) }),
-    'sign-in, email missing': signInPage({
-      ...rejected,
-      email: '',
-      error: { message: text.emailMissing, field: 'email' },
-    }),
-    'sign-in, unconfirmed': signInPage({ ...rejected, error: failure('email_not_confirmed'), offerResend: true }),
-    'sign-in, after sign-out': signInPage({ ...signInView, notice: 'signed_out' }),
-    'sign-up': signUpPage(signUpView),
-    'sign-up, email malformed': signUpPage({
-      ...signUpView,
-      email: 'ada@',
-      error: { message: text.emailInvalid, field: 'email' },
-    }),
-    'sign-up, weak password': signUpPage({ ...signUpView, email, error: failure('weak_password') }),
-    'sign-up, throttled': signUpPage({ ...signUpView, email, error: failure('rate_limited', { retryAfter: 30 }) }),
-    'confirmation sent': noticePage({ ...notice, kind: 'confirmation_sent', email, resendAction: '/auth/resend' }),
-    'mail sent again': noticePage({ ...notice, kind: 'mail_sent', email }),
-    'please sign in': noticePage({ ...notice, kind: 'please_sign_in' }),
-    'one more link': noticePage({ ...notice, kind: 'other_link' }),
-    'signed out': noticePage({ ...notice, kind: 'signed_out' }),
-    confirm: confirmPage({ ...pageView, action: '/auth/confirm', tokenHash: 'pkce_abc', type: 'email', returnTo: '/' }),
-    'confirm, unavailable': confirmPage({
-      ...pageView,
-      status: 503,
-      action: '/auth/confirm',
-      tokenHash: 'pkce_abc',
-      type: 'email',
-      error: failure('provider_unavailable'),
-    }),
-    'sign-out': signOutPage({ ...pageView, action: '/auth/logout', returnTo: '/', stayHref: '/' }),
-    error: errorPage({
-      error: new AuthError('invalid_state'),
-      signInUrl: '/auth/login',
-      canReload: false,
-      home: '/',
-      stylesheet: '/auth/pages.css',
-      brand: pageView.brand,
-    }),
-    'error, unavailable': errorPage({
-      error: new AuthError('provider_unavailable'),
-      signInUrl: '/auth/login',
-      canReload: true,
-      home: '/',
-      stylesheet: '/auth/pages.css',
-      brand: {},
-    }),
+    'sign-in': signInPage(site, request, state),
+    'sign-in, plain': signInPage(siteOf(), requestOf({}), state),
+    'sign-in, wrong password': signInPage(site, request, { ...again, error: failure('invalid_credentials') }),
+    'sign-in, throttled': signInPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 700 }) }),
+    'sign-in, email missing': signInPage(site, request, { ...state, email: '', error: emailProblem('') }),
+    'sign-in, unconfirmed': signInPage(site, request, { ...again, error: failure('email_not_confirmed') }),
+    'sign-up': signUpPage(site, request, state),
+    'sign-up, email malformed': signUpPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
+    'sign-up, weak password': signUpPage(site, request, { ...again, error: failure('weak_password') }),
+    'sign-up, throttled': signUpPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 30 }) }),
+    'confirmation sent': mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/' }),
+    'mail sent again': mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/' }),
+    'please sign in': pleaseSignInPage(site, request, '/'),
+    'one more link': otherLinkPage(site, request, '/'),
+    confirm: confirmPage(site, request, link),
+    'confirm, unavailable': confirmPage(site, request, { ...link, error: failure('provider_unavailable') }),
+    'sign-out': signOutPage(site, request, { returnTo: '/' }),
+    error: errorPage({ ...error, error: failure('invalid_state'), canReload: false }),
+    'error, unavailable': errorPage({ ...error, error: failure('provider_unavailable'), canReload: true, brand: {} }),
   };
 }

@@ -1,93 +1,91 @@
+/**
+ * How to add a form route, with its page, JSON, throttle and the same answer for everybody:
+ *
+ *     export function forgotRoute(backend: BackendContext): AuthRoute {
+ *       const { settings, sendMail } = backend;
+ *       return {
+ *         path: settings.forgotPath,
+ *         option: 'forgotPath',
+ *         get: (request) => forgotPage(backend, request, { returnTo: readReturnTo(request) }),
+ *         async post(request) {
+ *           const fields = await readFields(request.req, request.res);
+ *           const state = { returnTo: readReturnTo(request, fields), email: fields.get('email') };
+ *           try {
+ *             const email = readEmail(fields);
+ *             …
+ *             return redirectOrJson(request, state.returnTo);
+ *           } catch (error) {
+ *             return forgotPage(backend, request, { ...state, error: errorForForm(backend, request, error) });
+ *           }
+ *         },
+ *       };
+ *     }
+ *
+ * - The page is a function in `pages/` of the site, the request and its state; its words stand in `pages/text.ts`.
+ * - `attempts.run` counts a try against its address and network before the backend is asked.
+ * - `supabase.call` talks to the backend; `sendMail` does it so that every address gets the same answer in the same time.
+ * - `signIn` verifies and stores what the backend issued. What is to be remembered until a callback is in `sign-in/flow-cookies.ts`.
+ * - The path option goes into `options.ts` and `option-schema.ts`, the route into the list in `index.ts`.
+ */
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
-import { readFields } from '../http/body.ts';
-import type { Fields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { json, redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { signInFailed } from '../session/events.ts';
-import type { Emit } from '../session/events.ts';
 import type { EmailConfirmationBody } from '../types.ts';
-import { FormProblem } from './credentials.ts';
-import { formErrorOf, noticePage } from './pages/index.ts';
-import { fillIn } from './pages/text.ts';
-import { retryHeaders } from './views.ts';
-import type { Views } from './views.ts';
+import type { BackendContext } from './context.ts';
+import { mailPage, mailWords, otherLinkPage } from './pages/notice-page.ts';
+import type { MailNotice } from './pages/notice-page.ts';
 
-/** The same for every address, whether or not a mail was sent. */
-export function mailAnswer(
+/**
+ * The failure that a form shows above itself; it is an event, too.
+ *
+ * @throws what no form shows: any failure where the client wants JSON, and errors of the application's own
+ */
+export function errorForForm({ emit }: Pick<BackendContext, 'emit'>, request: AuthRequest, error: unknown): AuthError {
+  emit(signInFailed(error));
+  if (!(error instanceof AuthError) || request.wantsJson) throw error;
+  return error;
+}
+
+/**
+ * Where a form is, if it is not the answer itself: at the application's own page, or, for a client that wants JSON, at its URL.
+ *
+ * @param ownPage the option for the application's own page
+ * @param path the built-in form's
+ */
+export function formElsewhere(
   request: AuthRequest,
-  views: Views,
-  kind: 'confirmation_sent' | 'mail_sent',
-  email: string,
+  ownPage: string | undefined,
+  path: string,
   returnTo: string,
-): Reply {
-  if (!request.wantsJson) return noticePage(views.mail(request, kind, email, returnTo));
-  const words = kind === 'mail_sent' ? views.text.mailSentText : views.text.confirmationSentText;
-  const message = fillIn(words, { email });
+): Reply | undefined {
+  if (ownPage === undefined && !request.wantsJson) return undefined;
+  const page = ownPage ?? request.localPath(path);
+  return redirectOrJson(request, withQuery(page, returnTo === request.home ? {} : { returnTo }), 302);
+}
+
+/** Back to the application's own page, which gets the error's code. */
+export function failureElsewhere(request: AuthRequest, ownPage: string, error: AuthError, returnTo: string): Reply {
+  const state = { error: error.code, ...(returnTo === request.home ? {} : { returnTo }) };
+  return redirect(303, withQuery(ownPage, state));
+}
+
+/** After `sendMail`: the same for every address, whether or not an email was sent. */
+export function mailAnswer(backend: BackendContext, request: AuthRequest, notice: MailNotice): Reply {
+  if (!request.wantsJson) return mailPage(backend, request, notice);
+  const { email, returnTo } = notice;
   const body: EmailConfirmationBody = {
     emailConfirmationRequired: true,
     email,
-    message,
+    message: mailWords(backend, notice),
     redirectTo: request.signInUrl(returnTo),
   };
   return json(200, body);
 }
 
 /** After the first of the two links that confirm a changed address. */
-export function otherLinkAnswer(request: AuthRequest, views: Views, returnTo: string): Reply {
-  if (request.wantsJson) return redirectOrJson(request, returnTo);
-  return noticePage(views.news(request, 'other_link', returnTo));
-}
-
-/** The built-in form, or the way to the application's own page; a client that wants JSON is told where the page is. */
-export function showForm(
-  request: AuthRequest,
-  ownPage: string | undefined,
-  path: string,
-  returnTo: string,
-  builtIn: () => Reply,
-): Reply {
-  if (ownPage === undefined && !request.wantsJson) return builtIn();
-  const page = withQuery(ownPage ?? request.localPath(path), returnTo === request.home ? {} : { returnTo });
-  return redirectOrJson(request, page, 302);
-}
-
-export interface FormState {
-  readonly status: number;
-  readonly returnTo: string;
-  readonly email: string | undefined;
-  readonly error: ReturnType<typeof formErrorOf>;
-}
-
-/** Reads the form, and on failure shows it again with the message in its place, the email kept and the password not. */
-export async function answerForm(
-  request: AuthRequest,
-  { views, emit }: { readonly views: Views; readonly emit: Emit },
-  ownPage: string | undefined,
-  submit: (request: AuthRequest, fields: Fields, returnTo: string) => Promise<Reply>,
-  showAgain: (state: FormState, error: AuthError) => Reply,
-): Promise<Reply> {
-  const fields = await readFields(request.req, request.res);
-  const returnTo = request.returnTo(fields.get('returnTo') ?? request.query.get('returnTo'));
-  try {
-    return await submit(request, fields, returnTo);
-  } catch (error) {
-    emit(signInFailed(error));
-    if (!(error instanceof AuthError)) throw error;
-    if (request.wantsJson) throw error;
-    if (ownPage !== undefined) {
-      const state = { error: error.code, ...(returnTo === request.home ? {} : { returnTo }) };
-      return redirect(303, withQuery(ownPage, state));
-    }
-    const reply = showAgain(
-      { status: error.status, returnTo, email: fields.get('email'), error: problemOf(error, views) },
-      error,
-    );
-    return { ...reply, headers: retryHeaders(error) };
-  }
-}
-
-function problemOf(error: AuthError, { text }: Views): FormState['error'] {
-  return error instanceof FormProblem ? { field: error.field, message: text[error.text] } : formErrorOf(error, text);
+export function otherLinkAnswer(backend: BackendContext, request: AuthRequest, returnTo: string): Reply {
+  return request.wantsJson ? redirectOrJson(request, returnTo) : otherLinkPage(backend, request, returnTo);
 }

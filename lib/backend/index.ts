@@ -5,27 +5,29 @@ import { cookieAttributes } from '../http/options.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createEmit, createExplain } from '../session/events.ts';
 import { createSessionWriter } from '../session/session-writer.ts';
-import { createAttempts } from './throttle-options.ts';
-import { createSupabaseCalls } from './supabase-call.ts';
-import { callbackRoute } from './sign-in/callback-route.ts';
-import { createBackendCalls } from './supabase.ts';
-import { registerClients } from './user-client.ts';
+import { AuthError } from '../errors.ts';
+import { json } from '../http/reply.ts';
+import type { AuthRoute } from '../http/router.ts';
+import type { BackendSessionBody } from '../types.ts';
 import { confirmRoute } from './account/confirm-route.ts';
-import { createFlowCookies } from './sign-in/flow-cookies.ts';
-import { loginRoute, signUpRoute } from './sign-in/form-routes.ts';
-import { isOAuthStart, startOAuth } from './sign-in/oauth-start.ts';
-import { createMailCalls } from './account/mail-calls.ts';
-import { readBackendOptions } from './options.ts';
-import type { BackendAuthOptions } from './options.ts';
-import { mergeText } from './pages/index.ts';
 import { resendRoute } from './account/resend-route.ts';
+import { createSendMail } from './account/send-mail.ts';
+import type { BackendContext } from './context.ts';
+import { readBackendOptions } from './options.ts';
+import type { BackendAuthOptions, BackendOptions } from './options.ts';
+import { mergeText } from './pages/text.ts';
 import { createSessionCookie } from './session-cookie.ts';
-import { sessionRoute } from './session-route.ts';
-import { createSignIn } from './sign-in/sign-in.ts';
-import { signOutRoute } from './sign-out-route.ts';
 import { createBackendSource } from './session-source.ts';
+import { callbackRoute } from './sign-in/callback-route.ts';
+import { createFlowCookies } from './sign-in/flow-cookies.ts';
+import { createSignIn } from './sign-in/sign-in.ts';
+import { signInRoute } from './sign-in/sign-in-route.ts';
+import { signUpRoute } from './sign-in/sign-up-route.ts';
+import { signOutRoute } from './sign-out-route.ts';
+import { createSupabase } from './supabase.ts';
+import { createAttempts } from './throttle-options.ts';
+import { registerClients } from './user-client.ts';
 import { createTokenVerifier } from './verify-token.ts';
-import { createViews } from './views.ts';
 
 /**
  * Sign-in against a Supabase project by email and password or OAuth: `/auth/login`, `/auth/signup`, `/auth/callback`, `/auth/logout`,
@@ -37,50 +39,9 @@ import { createViews } from './views.ts';
  * @see https://supabase.com/docs/guides/auth
  */
 export function backendAuth(options?: BackendAuthOptions): Router {
-  const settings = readBackendOptions(options);
-  const { url, timeoutMs, now, pages, cookieName } = settings;
-  const explain = createExplain('backend');
-  const emit = createEmit('backend', settings.onEvent, explain, now);
-  const connection = { ...settings, emit };
-  const cookieOptions = cookieAttributes(settings.cookieOptions, settings.cookieName);
-  const { sameSite } = cookieOptions;
-
-  const calls = createBackendCalls(connection);
-  const keySet = createKeySet({
-    url: `${url}/auth/v1/.well-known/jwks.json`,
-    fetch: settings.fetch,
-    now,
-    timeoutMs,
-    onUnavailable: ({ stale }) => emit({ type: 'keys_unavailable', stale }),
-  });
-  const issuers = [`${url}/auth/v1`, ...settings.issuer];
-  const tokens = createTokenVerifier({ keySet, ask: (token) => calls.introspect(token), issuers, now });
-  const cookie = createSessionCookie(cookieName, cookieOptions, issuers);
-  const source = createBackendSource({
-    cookie,
-    tokens,
-    refresh: (refreshToken, signal, client) => calls.refresh(refreshToken, signal, client),
-  });
-  const writer = createSessionWriter(source, emit);
-  const resolver = createSessions(source, { ...settings, emit });
-  registerClients({ connection, cookie, source, writer, resolver, sameSite });
-
-  const views = createViews(settings, mergeText(pages.text));
-  const runFlow = createSupabaseCalls(connection, cookieName, sameSite);
-  const flows = createFlowCookies(cookieName, sameSite);
-  const signIn = createSignIn({ source, writer, resolver, calls, onSignIn: settings.onSignIn, emit, timeoutMs, now });
-  const attempts = createAttempts({ ...settings, emit });
-  const runMailCall = createMailCalls({
-    settings,
-    runFlow,
-    flows,
-    attempts,
-    discard: (issued) => signIn.discard(issued),
-    emit,
-  });
-  const forms = { settings, views, runFlow, runMailCall, signIn, attempts, emit };
-  const oauth = { settings, runFlow, flows, emit };
-
+  const backend = createBackend(readBackendOptions(options));
+  const { settings, resolver, emit, explain } = backend;
+  const { pages } = settings;
   return createAuthRouter(
     {
       adapter: 'backend',
@@ -92,8 +53,8 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       loginPath: settings.loginPath,
       stylesheetPath: settings.stylesheetPath,
       guardStatusForForms: 303,
-      cookieName,
-      cookieOptions,
+      cookieName: settings.cookieName,
+      cookieOptions: cookieAttributes(settings.cookieOptions, settings.cookieName),
       appBaseUrl: settings.appBaseUrl,
       trustedOrigins: settings.trustedOrigins,
       clientAddress: settings.clientAddress,
@@ -103,30 +64,76 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       explain,
     },
     [
-      loginRoute(
-        forms,
-        (request) => startOAuth(oauth, request),
-        (request) => isOAuthStart(settings, request),
-      ),
-      signUpRoute(forms),
-      callbackRoute({ path: settings.callbackPath, views, runFlow, flows, signIn, attempts, emit, now }),
-      signOutRoute({
-        path: settings.logoutPath,
-        scope: settings.signOutScope,
-        views,
-        calls,
-        source,
-        resolver,
-        timeoutMs,
-        now,
-        emit,
-        explain,
-      }),
+      signInRoute(backend),
+      signUpRoute(backend),
+      callbackRoute(backend),
+      signOutRoute(backend),
       sessionRoute(settings.sessionPath),
-      resendRoute(settings.resendPath, forms),
-      confirmRoute({ path: settings.confirmPath, views, runFlow, signIn, attempts, emit }),
+      resendRoute(backend),
+      confirmRoute(backend),
     ],
   );
+}
+
+function createBackend(settings: BackendOptions): BackendContext {
+  const { url, timeoutMs, now, cookieName } = settings;
+  const explain = createExplain('backend');
+  const emit = createEmit('backend', settings.onEvent, explain, now);
+  const connection = { ...settings, emit };
+  const cookieOptions = cookieAttributes(settings.cookieOptions, cookieName);
+  const { sameSite } = cookieOptions;
+
+  const supabase = createSupabase(connection, cookieName, sameSite);
+  const keySet = createKeySet({
+    url: `${url}/auth/v1/.well-known/jwks.json`,
+    fetch: settings.fetch,
+    now,
+    timeoutMs,
+    onUnavailable: ({ stale }) => emit({ type: 'keys_unavailable', stale }),
+  });
+  const issuers = [`${url}/auth/v1`, ...settings.issuer];
+  const tokens = createTokenVerifier({ keySet, ask: (token) => supabase.introspect(token), issuers, now });
+  const cookie = createSessionCookie(cookieName, cookieOptions, issuers);
+  const source = createBackendSource({
+    cookie,
+    tokens,
+    refresh: (refreshToken, signal, client) => supabase.refresh(refreshToken, signal, client),
+  });
+  const writer = createSessionWriter(source, emit);
+  const resolver = createSessions(source, { ...settings, emit });
+  registerClients({ connection, cookie, source, writer, resolver, sameSite });
+
+  const flows = createFlowCookies(cookieName, sameSite);
+  const signIn = createSignIn({
+    source,
+    writer,
+    resolver,
+    supabase,
+    onSignIn: settings.onSignIn,
+    emit,
+    timeoutMs,
+    now,
+  });
+  const attempts = createAttempts({ ...settings, emit });
+  const discard = (issued: { readonly access_token: string }): Promise<void> => signIn.discard(issued);
+  const sendMail = createSendMail({ settings, supabase, flows, attempts, discard, emit });
+  const text = mergeText(settings.pages.text);
+  return { settings, text, supabase, sendMail, attempts, signIn, flows, source, resolver, emit, explain };
+}
+
+/** `GET /auth/session`: who is signed in; never a token. */
+function sessionRoute(path: string): AuthRoute {
+  return {
+    path,
+    option: 'sessionPath',
+    isJsonOnly: true,
+    async get(request) {
+      const session = await request.resolveSession();
+      if (session?.adapter !== 'backend') throw new AuthError('unauthenticated');
+      const body: BackendSessionBody = { authenticated: true, user: session.user };
+      return json(200, body);
+    },
+  };
 }
 
 export { currentSession, getSession } from '../http/get-session.ts';
@@ -143,6 +150,11 @@ export type {
 export type { CookieOptions } from '../http/options.ts';
 export type { BackendAuthOptions, BackendPagesOptions, OAuthProviderOptions } from './options.ts';
 export type { ThrottleOptions } from './throttle-options.ts';
-export type { OnError, SharedCoordinator, ThrottleRedisClient } from './option-schema.ts';
-export type { BackendSignIn, OnBackendSignIn } from './hook.ts';
+export type {
+  BackendSignIn,
+  OnBackendSignIn,
+  OnError,
+  SharedCoordinator,
+  ThrottleRedisClient,
+} from './option-schema.ts';
 export type * from '../types.ts';

@@ -13,15 +13,30 @@ import {
 import type { OnError } from '../http/adapter.ts';
 import type { ThrottleRedisClient } from './limiters.ts';
 import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
-import type { OnEvent } from '../types.ts';
-import type { OnBackendSignIn } from './hook.ts';
-import { englishText } from './pages/index.ts';
-import type { PagesTextKey } from './pages/index.ts';
+import type { BackendSession, OnEvent } from '../types.ts';
+import { englishText } from './pages/text.ts';
+import type { PagesTextKey } from './pages/text.ts';
 import { throttleEntry } from './throttle-options.ts';
 
 // By their names here, so that the declarations of one entry do not refer to the package's index, and through it to the other
 // adapter's SDK.
 export type { OnError, OnEvent, SharedCoordinator, ThrottleRedisClient };
+
+export interface BackendSignIn {
+  readonly session: BackendSession;
+  readonly req: IncomingMessage;
+  readonly returnTo: string;
+}
+
+/**
+ * The place to create a row or to refuse a person. Throwing an `AuthError` refuses the sign-in with that error; anything else thrown
+ * goes to Express' error handling. In both cases there is no session.
+ */
+export type OnBackendSignIn = (
+  signIn: BackendSignIn,
+  // A hook that only refuses or records has nothing to return, with or without `async`.
+  // eslint-disable-next-line @typescript-eslint/no-invalid-void-type
+) => { readonly redirectTo?: string } | undefined | void | Promise<{ readonly redirectTo?: string } | undefined | void>;
 
 /** The own routes' options, with their defaults. */
 export const paths = {

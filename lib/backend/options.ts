@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import { cookiePrefixProblems } from '../http/cookie-jar.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
 import type { CookieOptions, SharedAuthOptions } from '../http/options.ts';
-import type { OnBackendSignIn } from './hook.ts';
 import { refusedKeyKind } from './api-key.ts';
 import { backendSchema, env, paths } from './option-schema.ts';
-import type { PagesTextKey } from './pages/index.ts';
+import type { OnBackendSignIn } from './option-schema.ts';
+import type { PagesTextKey } from './pages/text.ts';
 import type { ThrottleOptions } from './throttle-options.ts';
 
 /** An OAuth provider, by Supabase's name for it, such as `github`. */

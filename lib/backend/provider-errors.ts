@@ -1,6 +1,6 @@
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
-import type { ProviderResponse } from './recording-fetch.ts';
+import type { ProviderResponse } from './connection.ts';
 
 /**
  * GoTrue's error codes, and what they are here. Codes decide, then statuses; messages never do, except for the number of

@@ -4,37 +4,21 @@ import { redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { header, isPrefetch } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
-import { isRenewalUrgent } from '../tokens/access-token.ts';
 import { withDeadline } from '../core/deadline.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { LeftSession } from '../session/sign-out.ts';
-import type { Emit, Explain } from '../session/events.ts';
-import type { SessionResolver } from '../session/sessions.ts';
 import type { StoredSession } from '../session/source.ts';
-import { outOfTime } from './supabase.ts';
-import type { BackendCalls } from './supabase.ts';
+import { outOfTime } from './connection.ts';
+import type { BackendContext } from './context.ts';
+import { endAtBackend } from './end-at-backend.ts';
+import { readReturnTo } from './form-fields.ts';
+import { signOutPage } from './pages/sign-out-page.ts';
 import type { StoredContent } from './session-cookie.ts';
-import { signOutPage } from './pages/index.ts';
-import type { BackendSource } from './session-source.ts';
-import type { Views } from './views.ts';
-
-export interface SignOutParts {
-  readonly path: string;
-  readonly scope: 'local' | 'global';
-  readonly views: Views;
-  readonly calls: BackendCalls;
-  readonly source: BackendSource;
-  readonly resolver: SessionResolver<StoredContent>;
-  readonly timeoutMs: number;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  readonly emit: Emit;
-  readonly explain: Explain;
-}
 
 /** `/auth/logout`: the local session ends whatever happens; then the backend is told, as far as it can be reached in time. */
-export function signOutRoute(parts: SignOutParts): AuthRoute {
-  const { source, resolver, emit, explain } = parts;
+export function signOutRoute(backend: BackendContext): AuthRoute {
+  const { settings, supabase, source, resolver, emit, explain } = backend;
+  const { signOutScope: scope, timeoutMs, now } = settings;
 
   async function signOut(request: AuthRequest): Promise<void> {
     const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
@@ -45,8 +29,8 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
   async function endSession(left: LeftSession<StoredContent>, allowance: Allowance): Promise<void> {
     let subject = left.isAuthentic ? subjectOf(left.candidate) : undefined;
     try {
-      const work = (signal: AbortSignal) => endAtBackend(parts, left, allowance, signal);
-      const renewed = await withDeadline(work, parts.timeoutMs, outOfTime);
+      const work = (signal: AbortSignal) => endAtBackend({ supabase, scope, now }, left, allowance, signal);
+      const renewed = await withDeadline(work, timeoutMs, outOfTime);
       if (renewed !== undefined) subject ??= subjectOf(source.toStored(renewed));
     } catch (error) {
       explain('signed out here, but not at the backend: %s', String(error));
@@ -61,43 +45,20 @@ export function signOutRoute(parts: SignOutParts): AuthRoute {
   }
 
   return {
-    path: parts.path,
+    path: settings.logoutPath,
     option: 'logoutPath',
     get(request) {
-      const returnTo = request.returnTo(request.query.get('returnTo'));
+      const returnTo = readReturnTo(request);
       if (isMeant(request)) return leave(request, 302, returnTo);
       // Where it signs out, the answer depends on `Accept`.
       request.isNegotiated = true;
-      return signOutPage(parts.views.signOut(request, returnTo));
+      return signOutPage(backend, request, { returnTo });
     },
     async post(request) {
       const fields = await readFields(request.req, request.res);
-      return leave(request, 303, request.returnTo(fields.get('returnTo') ?? request.query.get('returnTo')));
+      return leave(request, 303, readReturnTo(request, fields));
     },
   };
-}
-
-/**
- * The backend knows a session by its access token, so one that it would not take is renewed for this last call.
- *
- * @returns what it was renewed to
- */
-export async function endAtBackend(
-  { calls, scope, now }: Pick<SignOutParts, 'calls' | 'scope' | 'now'>,
-  { candidate, verdict, isAuthentic }: LeftSession<StoredContent>,
-  allowance: Allowance,
-  signal: AbortSignal,
-): Promise<StoredContent | undefined> {
-  const { access_token: accessToken, refresh_token: refreshToken } = candidate.content;
-  if (verdict === undefined || verdict.kind === 'invalid') return undefined;
-  const isUsable = verdict.kind === 'live' && !isRenewalUrgent(verdict.session.claims, now());
-  if (isUsable && (await calls.revoke(accessToken, scope, signal)) === 'revoked') return undefined;
-  const renewal = await allowance.refresh(candidate, isAuthentic, () => calls.refresh(refreshToken, signal));
-  if (renewal.kind === 'unanswered') throw outOfTime();
-  if (renewal.kind === 'refused') throw renewal.error;
-  if (renewal.kind === 'ended') return undefined;
-  await calls.revoke(renewal.content.access_token, scope, signal);
-  return renewal.content;
 }
 
 /** Whose session a genuine token belongs to. */

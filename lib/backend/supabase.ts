@@ -1,40 +1,76 @@
-import type { SupabaseClient } from '@supabase/supabase-js';
+import type { AuthError as SdkError, SupabaseClient } from '@supabase/supabase-js';
 import { withDeadline } from '../core/deadline.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { readToken } from '../tokens/token.ts';
 import { AuthError } from '../errors.ts';
-import type { Emit } from '../session/events.ts';
 import type { ClientFacts, RefreshOutcome } from '../session/source.ts';
+import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './connection.ts';
+import type { BackendConnection, ProviderResponse, RecordingFetch } from './connection.ts';
+import { endingOf, providerError } from './provider-errors.ts';
 import { parseContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
-import { createRecordingFetch } from './recording-fetch.ts';
-import type { ProviderResponse, RecordingFetch } from './recording-fetch.ts';
-import { endingOf, providerError } from './provider-errors.ts';
+import { createCallStorage } from './call-storage.ts';
 
-export interface BackendConnection {
-  readonly url: string;
-  readonly anonKey: string;
-  readonly fetch: typeof globalThis.fetch;
-  /** For all tries of one call, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Whether the backend is told the visitor's address, in `X-Forwarded-For`. */
-  readonly forwardClientAddress: boolean;
-  readonly emit: Emit;
-}
-
-/** The calls to the backend that need no cookies. */
-export interface BackendCalls {
+/**
+ * Everything that the adapter asks of Supabase Auth, except through `getSupabaseClient`: about a session by its tokens, and for a visitor
+ * of an auth route (`call`). Each works on `connection.ts`: one deadline, and what was really answered.
+ */
+export interface Supabase {
   /** Spends a refresh token. @throws {AuthError} `provider_unavailable` for whatever is not a definitive answer */
   refresh(refreshToken: string, signal: AbortSignal, client?: ClientFacts): Promise<RefreshOutcome<StoredContent>>;
   /** What the backend says about a token. @throws {AuthError} `provider_unavailable` */
   introspect(accessToken: string): Promise<TokenWord>;
   /**
-   * Ends a token's session at the backend.
+   * Ends sessions at the backend: a token's own, all of its user's, or all but its own.
    *
    * @returns `stale` where nothing was ended, because the token needs renewal first
    * @throws {AuthError} when it could not be reached or refused
    */
-  revoke(accessToken: string, scope: 'local' | 'global', signal: AbortSignal): Promise<'revoked' | 'stale'>;
+  revoke(accessToken: string, scope: 'local' | 'global' | 'others', signal: AbortSignal): Promise<'revoked' | 'stale'>;
+  /**
+   * Runs a piece of work with the SDK within the time budget.
+   *
+   * @throws {AuthError} `provider_unavailable` when the time is up, or what `work` throws
+   */
+  call<Result>(
+    visitor: Visitor,
+    work: (call: SupabaseCall) => Promise<Result>,
+    options?: {
+      /** Milliseconds; default: `timeoutMs`. */
+      readonly lifeMs?: number;
+      /** Acts as this session's user: `updateUser` and `mfa` need one. It must be verified, and is never refreshed. */
+      readonly session?: StoredContent;
+    },
+  ): Promise<Result>;
 }
+
+/** Who asks: a request's cookies, and its address as far as the adapter knows it. `AuthRequest` is one. */
+export interface Visitor {
+  readonly cookies: RequestCookies;
+  readonly peer: string | undefined;
+}
+
+/**
+ * The SDK on an auth route. It never sees the session that the browser may still have: it would refresh it, and if that fails delete the
+ * PKCE verifiers along with it. What it stores is collected, not sent, because nothing may reach the browser before the new
+ * session is verified.
+ */
+export interface SupabaseCall {
+  readonly auth: Omit<SupabaseClient['auth'], 'getSession' | 'setSession' | 'signOut'>;
+  /** The SDK's result. @throws {AuthError} the failure that it is to the visitor */
+  readonly unwrap: <Data>(result: SdkResult<Data>) => Data;
+  /** The flow whose verifier was stored, where one was. */
+  startedId(): string | undefined;
+  /** The flows whose verifiers are stored after a start. */
+  aliveIds(): ReadonlySet<string>;
+  /** The verifiers' cookies after a start; also after one that the backend refused, so that the two look alike. */
+  startedWrites(): readonly CookieWrite[];
+  /** The verifiers' cookies after an exchange: what is spent is deleted. */
+  finishedWrites(): readonly CookieWrite[];
+}
+
+type SdkResult<Data> =
+  { readonly data: Data; readonly error: null } | { readonly data: unknown; readonly error: SdkError };
 
 /** `stale`: this token is not good (any more), which says nothing about its session; a refresh will tell. */
 export type TokenWord = 'accepted' | 'refused' | 'stale';
@@ -48,9 +84,14 @@ const sessionRefusals: ReadonlySet<string> = new Set([
   'user_banned',
 ]);
 
-export function createBackendCalls(connection: BackendConnection): BackendCalls {
+export function createSupabase(
+  connection: BackendConnection,
+  storageKey: string,
+  sameSite: CookieAttributes['sameSite'],
+): Supabase {
   const { timeoutMs, emit } = connection;
 
+  /** A client without cookies. */
   async function open(
     signal: AbortSignal,
     address?: string,
@@ -115,6 +156,29 @@ export function createBackendCalls(connection: BackendConnection): BackendCalls 
       // A session that is gone already is what was asked for.
       return refusal === 'stale' ? 'stale' : 'revoked';
     },
+
+    async call(visitor, work, { lifeMs = timeoutMs, session } = {}) {
+      // Before the clock starts: the budget is for the backend, not for loading the SDK.
+      const ssr = await import('@supabase/ssr');
+      const open = (signal: AbortSignal): SupabaseCall => {
+        const gateway = createRecordingFetch(forwarding(connection, visitor.peer), signal);
+        const storage = createCallStorage(storageKey, sameSite, visitor.cookies, session);
+        const { auth } = ssr.createServerClient(connection.url, connection.anonKey, {
+          cookieOptions: { name: storageKey },
+          global: { fetch: storage.watch(gateway.fetch) },
+          cookies: storage.cookies,
+        });
+        return {
+          ...storage,
+          auth,
+          unwrap(result) {
+            if (result.error === null) return result.data;
+            throw reportRefusal(providerError(gateway.answer(), result.error), emit);
+          },
+        };
+      };
+      return withDeadline((signal) => work(open(signal)), lifeMs, outOfTime);
+    },
   };
 }
 
@@ -123,35 +187,4 @@ function refusalOf(answer: ProviderResponse): Exclude<TokenWord, 'accepted'> | u
   // It has expired by GoTrue's clock, or it names a key that was withdrawn.
   if (code === 'bad_jwt') return 'stale';
   return sessionRefusals.has(code) ? 'refused' : undefined;
-}
-
-/**
- * The connection's `fetch`, with the visitor's address where the project counts by it: every call comes from this server, so
- * that all visitors would share one rate limit.
- */
-export function forwarding(
-  { fetch, forwardClientAddress }: Pick<BackendConnection, 'fetch' | 'forwardClientAddress'>,
-  address: string | undefined,
-): typeof globalThis.fetch {
-  if (!forwardClientAddress || address === undefined) return fetch;
-  return (input, init) => {
-    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
-    headers.set('x-forwarded-for', address);
-    return fetch(input, { ...init, headers });
-  };
-}
-
-/** Tells the operators of what no visitor can mend: the project refuses this application's key, or is not there. */
-export function reportRefusal(error: AuthError, emit: Emit): AuthError {
-  if (error.code === 'provider_refused') {
-    emit({
-      type: 'configuration_warning',
-      message: 'backendAuth: the Supabase project refuses the API key or does not know the path; check url and anonKey',
-    });
-  }
-  return error;
-}
-
-export function outOfTime(): AuthError {
-  return new AuthError('provider_unavailable', { retryAfter: 5 });
 }

@@ -9,8 +9,9 @@ import { keepPrivate } from '../http/reply.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
 import type { BackendSession, Session } from '../types.ts';
-import { forwarding } from './supabase.ts';
-import type { BackendConnection } from './supabase.ts';
+import { neverExpires } from './call-storage.ts';
+import { forwarding } from './connection.ts';
+import type { BackendConnection } from './connection.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
 import { flowAttributes, verifierIn } from './sign-in/flow-cookies.ts';
 import type { BackendSource } from './session-source.ts';
@@ -61,9 +62,6 @@ export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseC
   keepPrivate(request.res);
   return client;
 }
-
-/** Seconds since the epoch, and so far away that the SDK never thinks of refreshing by itself. */
-const never = 32_503_680_000;
 
 async function createUserClient(
   parts: UserClientParts,
@@ -148,7 +146,7 @@ function initialCookies(
   });
   if (content === undefined) return others;
   // The session was renewed where that was due, once for all requests; the SDK would do it again by itself.
-  const text = JSON.stringify({ ...content, expires_at: never });
+  const text = JSON.stringify({ ...content, expires_at: neverExpires });
   const chunks = createChunks(name, `base64-${stringToBase64URL(text)}`);
   return [...others, ...chunks.map((chunk) => [chunk.name, chunk.value] as const)];
 }

@@ -6,24 +6,9 @@ import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
-import type { Emit } from '../../session/events.ts';
-import type { Attempts } from '../throttle-options.ts';
-import type { SupabaseCall, CallSupabase } from '../supabase-call.ts';
+import type { BackendContext } from '../context.ts';
 import { otherLinkAnswer } from '../form-answers.ts';
-import { confirmPage, formErrorOf } from '../pages/index.ts';
-import { unwrap } from '../sign-in/sign-in.ts';
-import type { SignIn } from '../sign-in/sign-in.ts';
-import { retryHeaders } from '../views.ts';
-import type { Views } from '../views.ts';
-
-export interface ConfirmParts {
-  readonly path: string;
-  readonly views: Views;
-  readonly runFlow: CallSupabase;
-  readonly signIn: SignIn;
-  readonly attempts: Attempts;
-  readonly emit: Emit;
-}
+import { confirmPage } from '../pages/confirm-page.ts';
 
 interface Link {
   readonly tokenHash: string;
@@ -39,18 +24,16 @@ const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite'
  *
  * @see https://supabase.com/docs/guides/auth/auth-email-templates#email-prefetching
  */
-export function confirmRoute(parts: ConfirmParts): AuthRoute {
-  const { views, runFlow, signIn, attempts, emit } = parts;
+export function confirmRoute(backend: BackendContext): AuthRoute {
+  const { settings, supabase, signIn, attempts, emit } = backend;
 
   async function confirm(request: AuthRequest, { tokenHash, type, returnTo }: Link): Promise<Reply> {
-    const verify = async (flow: SupabaseCall) =>
-      unwrap(flow, await flow.auth.verifyOtp({ token_hash: tokenHash, type }), emit);
-    const { session } = await attempts.run(request.req, undefined, () => runFlow(request, verify), 'forgives');
+    const verify = () =>
+      supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
+    const { session } = await attempts.run(request.req, undefined, verify, 'forgives');
     // A changed address wants both of its links opened; after the first there is no session yet.
-    if (session === null) return otherLinkAnswer(request, views, returnTo);
-    const signedIn = await signIn.verifySignIn(request, session, returnTo);
-    await signIn.storeSession(request, signedIn);
-    return redirectOrJson(request, signedIn.redirectTo);
+    if (session === null) return otherLinkAnswer(backend, request, returnTo);
+    return redirectOrJson(request, await signIn.complete(request, session, returnTo));
   }
 
   async function refused(request: AuthRequest, link: Link, error: AuthError): Promise<Reply> {
@@ -62,19 +45,18 @@ export function confirmRoute(parts: ConfirmParts): AuthRoute {
     // What another try may mend keeps its button.
     const isPassing = error.code === 'provider_unavailable' || error.code === 'rate_limited';
     if (!isPassing || request.wantsJson) throw error;
-    const view = views.confirm(request, { ...link, status: error.status, error: formErrorOf(error, views.text) });
-    return { ...confirmPage(view), headers: retryHeaders(error) };
+    return confirmPage(backend, request, { ...link, error });
   }
 
   return {
-    path: parts.path,
+    path: settings.confirmPath,
     option: 'confirmPath',
     get(request) {
       const { query } = request;
       const link = readLink(request, (name) => query.get(name) ?? undefined);
       // Its refusals depend on `Accept`.
       request.isNegotiated = true;
-      return confirmPage(views.confirm(request, { ...link, status: 200 }));
+      return confirmPage(backend, request, link);
     },
     async post(request) {
       const fields = await readFields(request.req, request.res);

@@ -1,30 +1,36 @@
 import { html } from '../../core/html.ts';
-import { builtInPage } from '../../http/page.ts';
 import type { Reply } from '../../http/reply.ts';
-import { formAlert, postForm, titleOf } from './parts.ts';
-import type { ConfirmView } from './view.ts';
+import { formAlert, formErrorOf, postForm, returnToOf, showPage } from './parts.ts';
+import type { FormState, PageRequest, Site } from './parts.ts';
+import type { PagesText } from './text.ts';
+
+/** What a mail's link carries. */
+export interface ConfirmState extends FormState {
+  /** Posted as `token_hash`. */
+  readonly tokenHash: string;
+  readonly type: string;
+}
 
 /** One button, for a person to press: programs that follow a mail's links do not. */
-export function confirmPage(view: ConfirmView): Reply {
-  const { action, tokenHash, type, returnTo } = view;
-  const { heading, words, label } = purposeOf(view);
-  return builtInPage({
-    ...view,
+export function confirmPage(site: Site, request: PageRequest, state: ConfirmState): Reply {
+  const { tokenHash, type, error } = state;
+  const { heading, words, label } = purposeOf(type, site.text);
+  const hidden = { token_hash: tokenHash, type, ...returnToOf(state) };
+  return showPage(site, request, {
     heading,
-    title: titleOf(heading, view),
-    formAction: "'self'",
-    content: html`${formAlert(view)}
+    error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error && formErrorOf(error, site.text))}
 <p>${words}</p>
-${postForm(action, { token_hash: tokenHash, type, returnTo }, html`<button>${label}</button>`)}`,
+${postForm(request.localPath(site.settings.confirmPath), hidden, html`<button>${label}</button>`)}`,
   });
 }
 
 /** What the link is for. `email` may be a new account's or a magic link: both confirm the address and sign in. */
-function purposeOf({ type, text }: ConfirmView): {
-  readonly heading: string;
-  readonly words: string;
-  readonly label: string;
-} {
+function purposeOf(
+  type: string,
+  text: PagesText,
+): { readonly heading: string; readonly words: string; readonly label: string } {
   switch (type) {
     case 'magiclink':
       return { heading: text.magicLinkHeading, words: text.magicLinkText, label: text.magicLinkButton };

@@ -1,12 +1,80 @@
 import { html, safeHref } from '../../core/html.ts';
 import { withQuery } from '../../core/url.ts';
 import type { Html, HtmlValue } from '../../core/html.ts';
+import { errorTable } from '../../errors.ts';
+import type { AuthError } from '../../errors.ts';
+import type { Adapter } from '../../http/adapter.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import { builtInPage } from '../../http/page.ts';
+import type { Reply } from '../../http/reply.ts';
+import { FormProblem } from '../form-fields.ts';
+import type { FieldName } from '../form-fields.ts';
+import type { BackendOptions } from '../options.ts';
 import { fillIn } from './text.ts';
-import type { FormError, PageView, ProviderButton } from './view.ts';
+import type { PagesText } from './text.ts';
+
+/** What pages show of the adapter. */
+export interface Site {
+  readonly settings: Pick<
+    BackendOptions,
+    'loginPath' | 'signupPath' | 'resendPath' | 'confirmPath' | 'logoutPath' | 'providers' | 'pages'
+  >;
+  readonly text: PagesText;
+}
+
+/** What pages need of a request: complete URLs, with mount path and base path. */
+export interface PageRequest extends Pick<AuthRequest, 'localPath' | 'signInUrl' | 'home' | 'stylesheetUrl'> {
+  readonly definition: Pick<Adapter, 'brand'>;
+}
+
+/** What every form knows when it is shown, for the first time or again. */
+export interface FormState {
+  /** Sanitized; travels on as a hidden field and in links to other forms. */
+  readonly returnTo: string;
+  /** As it was typed; kept, so that it need not be typed twice. There is no such field for the password. */
+  readonly email?: string | undefined;
+  /** Why the form is shown again; it decides on the page's status. */
+  readonly error?: AuthError | undefined;
+}
+
+/** A complete page: its status, `Retry-After` and title follow from `error`. */
+export function showPage(
+  { text }: Pick<Site, 'text'>,
+  request: PageRequest,
+  page: {
+    readonly heading: string;
+    readonly content: HtmlValue;
+    /** Whether the page has a form that posts to a route of ours. */
+    readonly hasForm: boolean;
+    /** A picture above the heading; it decorates and says nothing. */
+    readonly emblem?: Html | undefined;
+    readonly error?: AuthError | undefined;
+  },
+): Reply {
+  const { heading, content, hasForm, emblem, error } = page;
+  const reply = builtInPage({
+    status: error?.status ?? 200,
+    heading,
+    // What a screen reader says first.
+    title: error === undefined ? heading : `${text.errorTitle}: ${heading}`,
+    ...(emblem && { emblem }),
+    content,
+    stylesheet: request.stylesheetUrl,
+    brand: request.definition.brand,
+    ...(hasForm ? { formAction: "'self'" as const } : {}),
+  });
+  if (error?.retryAfter === undefined) return reply;
+  return { ...reply, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };
+}
+
+/** The field for links and forms; `/` is the default, so it is left out of URLs. */
+export function returnToOf({ returnTo }: Pick<FormState, 'returnTo'>): { readonly returnTo?: string } {
+  return returnTo === '/' ? {} : { returnTo };
+}
 
 /** A link to another page of ours, with the way back to where the visitor was going. */
-export function withReturnTo(href: string, returnTo: string | undefined): string {
-  return returnTo === undefined ? href : withQuery(href, { returnTo });
+export function withReturnTo(href: string, state: Pick<FormState, 'returnTo'>): string {
+  return withQuery(href, returnToOf(state));
 }
 
 /** A form that posts to a route of ours; values that are missing send no field. */
@@ -23,8 +91,31 @@ ${inputs}${content}
 </form>`;
 }
 
+/** A failure, placed where it belongs: at a field, or above the form where it concerns all of it. */
+export interface FormError {
+  /** Safe to show to anyone. */
+  readonly message: string;
+  readonly field: FieldName;
+  /** Seconds until another try makes sense; said in the page's language. */
+  readonly retryAfter?: number | undefined;
+}
+
+const fieldOf: Readonly<Record<string, FieldName>> = { weak_password: 'password', email_in_use: 'email' };
+
+/**
+ * A failure as a form shows it: in the page's own words, at the field it is about. A message that was written for this very
+ * failure (a sign-in hook, or the backend's reasons against a password) goes before the general one.
+ */
+export function formErrorOf(error: AuthError, text: PagesText): FormError {
+  if (error instanceof FormProblem) return { message: text[error.text], field: error.field };
+  const { code, retryAfter } = error;
+  const isGeneral = error.message === errorTable[code].message;
+  const message = isGeneral && code in text ? text[code as keyof PagesText & typeof code] : error.message;
+  return { message, field: fieldOf[code] ?? 'form', ...(retryAfter === undefined ? {} : { retryAfter }) };
+}
+
 export interface FieldParts {
-  readonly name: 'email' | 'password';
+  readonly name: Exclude<FieldName, 'form'>;
   readonly type: 'email' | 'password';
   readonly label: string;
   /** The purpose, by the field names of the HTML standard, so that password managers and people with them find their way. */
@@ -52,40 +143,26 @@ ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 }
 
 /** What concerns the whole form, above it; `extra` is a way out of it. */
-export function formAlert(view: PageView & { readonly error?: FormError | undefined }, extra?: HtmlValue): HtmlValue {
-  const { error, text, brand } = view;
+export function formAlert(
+  { text }: Pick<Site, 'text'>,
+  request: PageRequest,
+  error: FormError | undefined,
+  extra?: HtmlValue,
+): HtmlValue {
   if (error?.field !== 'form') return undefined;
+  const { lang } = request.definition.brand;
   const wait =
-    error.retryAfter === undefined ? '' : ` ${fillIn(text.retryIn, { time: duration(error.retryAfter, brand.lang) })}`;
+    error.retryAfter === undefined ? '' : ` ${fillIn(text.retryIn, { time: duration(error.retryAfter, lang) })}`;
   return html`<div class="message bad">
 <p id="form-error" role="alert">${error.message}${wait}</p>
 ${extra}
 </div>`;
 }
 
-export function providerButtons(providers: readonly ProviderButton[], text: PageView['text']): HtmlValue {
-  if (providers.length === 0) return undefined;
-  const buttons = providers.map(
-    ({
-      label,
-      href,
-    }) => html`<li><a class="button quiet" href="${safeHref(href)}">${fillIn(text.continueWith, { provider: label })}</a></li>
-`,
-  );
-  return html`<p class="or">${text.or}</p>
-<ul class="choices">
-${buttons}</ul>`;
-}
-
 /** Where typing starts: at the field with the error, else at the first that is empty. */
 export function focusOf(email: string | undefined, error: FormError | undefined): 'email' | 'password' {
   if (error !== undefined && error.field !== 'form') return error.field;
   return email === undefined || email === '' ? 'email' : 'password';
-}
-
-/** Prefixes a page's title where something went wrong. */
-export function titleOf(heading: string, view: PageView & { readonly error?: FormError | undefined }): string {
-  return view.error === undefined ? heading : `${view.text.errorTitle}: ${heading}`;
 }
 
 /** "40 seconds", "12 minutes": rounded up, as being told a second too little costs another attempt. */

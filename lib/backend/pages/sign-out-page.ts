@@ -1,18 +1,17 @@
 import { html, safeHref } from '../../core/html.ts';
-import { builtInPage } from '../../http/page.ts';
 import type { Reply } from '../../http/reply.ts';
-import { postForm } from './parts.ts';
-import type { SignOutView } from './view.ts';
+import { postForm, returnToOf, showPage } from './parts.ts';
+import type { FormState, PageRequest, Site } from './parts.ts';
 
 /** Asks first, where a sign-out was started by a link: links can be planted, a post from elsewhere is refused. */
-export function signOutPage(view: SignOutView): Reply {
-  const { text, action, returnTo, stayHref } = view;
-  return builtInPage({
-    ...view,
+export function signOutPage(site: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): Reply {
+  const { settings, text } = site;
+  const action = request.localPath(settings.logoutPath);
+  return showPage(site, request, {
     heading: text.signOutHeading,
-    formAction: "'self'",
+    hasForm: true,
     content: html`<p>${text.signOutText}</p>
-${postForm(action, { returnTo }, html`<button>${text.signOutButton}</button>`)}
-<p><a class="button quiet" href="${safeHref(stayHref)}">${text.stayButton}</a></p>`,
+${postForm(action, returnToOf(state), html`<button>${text.signOutButton}</button>`)}
+<p><a class="button quiet" href="${safeHref(state.returnTo)}">${text.stayButton}</a></p>`,
   });
 }

@@ -1,25 +1,26 @@
 import { html, safeHref } from '../../core/html.ts';
-import { builtInPage } from '../../http/page.ts';
 import type { Reply } from '../../http/reply.ts';
-import { field, focusOf, formAlert, postForm, providerButtons, titleOf, withReturnTo } from './parts.ts';
-import type { SignUpView } from './view.ts';
+import { field, focusOf, formAlert, formErrorOf, postForm, returnToOf, showPage } from './parts.ts';
+import type { FormState, PageRequest, Site } from './parts.ts';
+import { providerButtons } from './provider-buttons.ts';
 
-/** The same for a new account. */
-export function signUpPage(view: SignUpView): Reply {
-  const { text, email, error, returnTo } = view;
+/** E-mail and a new password, and a button for each provider. */
+export function signUpPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { settings, text } = site;
+  const { email } = state;
+  const error = state.error && formErrorOf(state.error, text);
   const focus = focusOf(email, error);
   const hint = text.newPasswordHint === '' ? undefined : text.newPasswordHint;
   const fields = html`${field({ name: 'email', type: 'email', label: text.email, autocomplete: 'email', value: email, error, hasFocus: focus === 'email' })}
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' })}
 <button>${text.signUpButton}</button>`;
-  return builtInPage({
-    ...view,
+  return showPage(site, request, {
     heading: text.signUpHeading,
-    title: titleOf(text.signUpHeading, view),
-    formAction: "'self'",
-    content: html`${formAlert(view)}
-${postForm(view.action, { returnTo }, fields)}
-${providerButtons(view.providers, text)}
-<p class="actions">${text.toSignIn} <a href="${safeHref(withReturnTo(view.signInHref, returnTo))}">${text.toSignInLink}</a></p>`,
+    error: state.error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error)}
+${postForm(request.localPath(settings.signupPath), returnToOf(state), fields)}
+${providerButtons(site, request, state)}
+<p class="actions">${text.toSignIn} <a href="${safeHref(request.signInUrl(state.returnTo))}">${text.toSignInLink}</a></p>`,
   });
 }

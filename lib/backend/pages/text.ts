@@ -66,9 +66,6 @@ export const englishText = {
   otherLinkText:
     'A change of address needs both links: the one in the email to your old address and the one to your new address.',
   continueButton: 'Continue',
-  signedOutHeading: 'You are signed out',
-  signedOutText: 'See you soon.',
-  mailSentNotice: 'If this address is still waiting to be confirmed, a new link is on its way.',
 
   signOutHeading: 'Sign out?',
   signOutText: 'You are about to sign out on this device.',

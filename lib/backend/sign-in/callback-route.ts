@@ -11,28 +11,13 @@ import { redirect } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
-import type { Emit } from '../../session/events.ts';
-import type { Attempts } from '../throttle-options.ts';
-import type { CallSupabase } from '../supabase-call.ts';
-import { flowMaxAge } from './flow-cookies.ts';
-import type { FlowCookies, SignInFlow } from './flow-cookies.ts';
+import type { BackendContext } from '../context.ts';
 import { otherLinkAnswer } from '../form-answers.ts';
-import { noticePage } from '../pages/index.ts';
+import { pleaseSignInPage } from '../pages/notice-page.ts';
 import { callbackError, codeOf } from '../provider-errors.ts';
-import { unwrap } from './sign-in.ts';
-import type { SignedIn, SignIn } from './sign-in.ts';
-import type { Views } from '../views.ts';
-
-export interface CallbackParts {
-  readonly path: string;
-  readonly views: Views;
-  readonly runFlow: CallSupabase;
-  readonly flows: FlowCookies;
-  readonly signIn: SignIn;
-  readonly attempts: Attempts;
-  readonly emit: Emit;
-  readonly now: () => number;
-}
+import { flowMaxAge } from './flow-cookies.ts';
+import type { SignInFlow } from './flow-cookies.ts';
+import type { SignedIn } from './sign-in.ts';
 
 interface Exchanged {
   readonly issued: SdkSession;
@@ -55,10 +40,11 @@ const maxTries = 5;
 const isForeignVerifier = (code: string | undefined): boolean => code === 'bad_code_verifier';
 
 /** `/auth/callback`: exchanges the code that the backend sent along for a session. */
-export function callbackRoute(parts: CallbackParts): AuthRoute {
-  const { views, runFlow, flows, signIn, attempts, emit } = parts;
-  const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now: parts.now });
-  const tries = createBoundedMap<{ readonly count: number }>({ max: 10_000, ttlMs: codeMemoryMs, now: parts.now });
+export function callbackRoute(backend: BackendContext): AuthRoute {
+  const { settings, supabase, flows, signIn, attempts, emit } = backend;
+  const { now } = settings;
+  const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now });
+  const tries = createBoundedMap<{ readonly count: number }>({ max: 10_000, ttlMs: codeMemoryMs, now });
 
   async function get(request: AuthRequest): Promise<Reply> {
     const { query } = request;
@@ -70,7 +56,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
         return await failed(request, callbackError(error, errorCode), errorCode);
       if (code !== null && code !== '') return await withCode(request, code);
       // The first of the two links that confirm a changed address brings a message and nothing else.
-      if (query.has('message')) return otherLinkAnswer(request, views, request.home);
+      if (query.has('message')) return otherLinkAnswer(backend, request, request.home);
       throw new AuthError('invalid_request', { message: nothingCame });
     } catch (error) {
       emit(signInFailed(error));
@@ -145,10 +131,10 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
   ): Promise<Exchanged> {
     countTry(code);
     try {
-      return await runFlow(request, async (run) => {
+      return await supabase.call(request, async (call) => {
         const options = flow === undefined ? undefined : { flowId: flow.id };
-        const { session } = unwrap(run, await run.auth.exchangeCodeForSession(code, options), emit);
-        const writes = run.finishedWrites();
+        const { session } = call.unwrap(await call.auth.exchangeCodeForSession(code, options));
+        const writes = call.finishedWrites();
         return { issued: session, flow, writes: flow === undefined ? writes : [...writes, flows.forget(flow.id)] };
       });
     } catch (error) {
@@ -175,7 +161,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     request.errorReturnTo = returnTo;
     if (!mayBeMail || request.wantsJson) throw error;
     emit(signInFailed(error));
-    return noticePage(views.news(request, 'please_sign_in', returnTo));
+    return pleaseSignInPage(backend, request, returnTo);
   }
 
   async function failed(request: AuthRequest, error: AuthError, errorCode: string | null): Promise<Reply> {
@@ -196,7 +182,7 @@ export function callbackRoute(parts: CallbackParts): AuthRoute {
     }
   }
 
-  return { path: parts.path, option: 'callbackPath', hasGetEffects: true, get };
+  return { path: settings.callbackPath, option: 'callbackPath', hasGetEffects: true, get };
 }
 
 /** The default link of a recovery email brings a code like any other; its token, straight from the backend, tells. */

@@ -1,4 +1,4 @@
-import type { AuthError as SdkError, Session as SdkSession } from '@supabase/supabase-js';
+import type { Session as SdkSession } from '@supabase/supabase-js';
 import { withDeadline } from '../../core/deadline.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
@@ -10,21 +10,19 @@ import type { SessionResolver } from '../../session/sessions.ts';
 import type { SessionWriter } from '../../session/session-writer.ts';
 import type { CookieWrite } from '../../core/cookies.ts';
 import type { BackendSession } from '../../types.ts';
-import type { SupabaseCall } from '../supabase-call.ts';
-import { outOfTime, reportRefusal } from '../supabase.ts';
-import type { BackendCalls } from '../supabase.ts';
+import { outOfTime } from '../connection.ts';
+import { endAtBackend } from '../end-at-backend.ts';
+import type { OnBackendSignIn } from '../option-schema.ts';
 import { parseContent } from '../session-cookie.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import type { OnBackendSignIn } from '../hook.ts';
-import { providerError } from '../provider-errors.ts';
-import { endAtBackend } from '../sign-out-route.ts';
 import type { BackendSource } from '../session-source.ts';
+import type { Supabase } from '../supabase.ts';
 
 export interface SignInParts {
   readonly source: BackendSource;
   readonly writer: SessionWriter<StoredContent>;
   readonly resolver: SessionResolver<StoredContent>;
-  readonly calls: BackendCalls;
+  readonly supabase: Supabase;
   readonly onSignIn: OnBackendSignIn | undefined;
   readonly emit: Emit;
   readonly timeoutMs: number;
@@ -40,6 +38,8 @@ export interface SignedIn {
 }
 
 export interface SignIn {
+  /** Verifies and stores. @returns where to go next @throws {AuthError} as its two halves do */
+  complete(request: AuthRequest, issued: SdkSession, returnTo: string): Promise<string>;
   /**
    * Verifies what the backend issued, asks the hook, and looks at the size; no cookie is written yet.
    *
@@ -53,7 +53,7 @@ export interface SignIn {
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
-  const { source, writer, resolver, calls, emit } = parts;
+  const { source, writer, resolver, supabase, emit } = parts;
 
   async function verified(content: StoredContent): Promise<BackendSession> {
     const verdict = await source.verify(content, 'provider');
@@ -62,7 +62,7 @@ export function createSignIn(parts: SignInParts): SignIn {
   }
 
   async function discard({ access_token: accessToken }: Pick<SdkSession, 'access_token'>): Promise<void> {
-    await calls.revoke(accessToken, 'local', AbortSignal.timeout(parts.timeoutMs)).catch(() => undefined);
+    await supabase.revoke(accessToken, 'local', AbortSignal.timeout(parts.timeoutMs)).catch(() => undefined);
   }
 
   /** In the background, and never rejects: it has ended here, whatever the backend says. */
@@ -73,6 +73,11 @@ export function createSignIn(parts: SignInParts): SignIn {
 
   return {
     discard,
+    async complete(request, issued, returnTo) {
+      const signedIn = await this.verifySignIn(request, issued, returnTo);
+      await this.storeSession(request, signedIn);
+      return signedIn.redirectTo;
+    },
     async verifySignIn(request, issued, returnTo) {
       const content = parseContent(issued);
       if (content === undefined) throw new AuthError('token_rejected');
@@ -103,14 +108,4 @@ export function createSignIn(parts: SignInParts): SignIn {
 function sessionIdOf(source: BackendSource, content: StoredContent): { readonly sessionId?: string } {
   const { sessionId } = source.toStored(content);
   return sessionId === undefined ? {} : { sessionId };
-}
-
-/** The SDK's result, or the failure that it is to the visitor. */
-export function unwrap<Data>(
-  flow: SupabaseCall,
-  result: { readonly data: Data; readonly error: null } | { readonly data: unknown; readonly error: SdkError },
-  emit: Emit,
-): Data {
-  if (result.error === null) return result.data;
-  throw reportRefusal(providerError(flow.gateway.answer(), result.error), emit);
 }

@@ -1,5 +1,19 @@
 import { isRecord } from '../core/json.ts';
 import { maxAnswerBytes, readText } from '../core/read-text.ts';
+import { AuthError } from '../errors.ts';
+import type { Emit } from '../session/events.ts';
+
+/** How the Supabase project is reached. */
+export interface BackendConnection {
+  readonly url: string;
+  readonly anonKey: string;
+  readonly fetch: typeof globalThis.fetch;
+  /** For all tries of one call, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Whether the backend is told the visitor's address, in `X-Forwarded-For`. */
+  readonly forwardClientAddress: boolean;
+  readonly emit: Emit;
+}
 
 /** What the backend really answered to the last call, before the SDK made its own of it. */
 export type ProviderResponse =
@@ -94,4 +108,35 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * The connection's `fetch`, with the visitor's address where the project counts by it: every call comes from this server, so
+ * that all visitors would share one rate limit.
+ */
+export function forwarding(
+  { fetch, forwardClientAddress }: Pick<BackendConnection, 'fetch' | 'forwardClientAddress'>,
+  address: string | undefined,
+): typeof globalThis.fetch {
+  if (!forwardClientAddress || address === undefined) return fetch;
+  return (input, init) => {
+    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
+    headers.set('x-forwarded-for', address);
+    return fetch(input, { ...init, headers });
+  };
+}
+
+/** Tells the operators of what no visitor can mend: the project refuses this application's key, or is not there. */
+export function reportRefusal(error: AuthError, emit: Emit): AuthError {
+  if (error.code === 'provider_refused') {
+    emit({
+      type: 'configuration_warning',
+      message: 'backendAuth: the Supabase project refuses the API key or does not know the path; check url and anonKey',
+    });
+  }
+  return error;
+}
+
+export function outOfTime(): AuthError {
+  return new AuthError('provider_unavailable', { retryAfter: 5 });
 }

@@ -4,10 +4,10 @@ import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { Emit } from '../../session/events.ts';
 import type { Attempts } from '../throttle-options.ts';
-import type { SupabaseCall, CallSupabase } from '../supabase-call.ts';
-import { outOfTime } from '../supabase.ts';
+import { outOfTime } from '../connection.ts';
+import type { Supabase, SupabaseCall } from '../supabase.ts';
 import type { FlowCookies } from '../sign-in/flow-cookies.ts';
-import { rememberFlow } from '../sign-in/oauth-start.ts';
+import { rememberFlow } from '../sign-in/start-flow.ts';
 
 /** One call to the backend that may send an email, from a form that must not tell who has an account. */
 export interface MailCall {
@@ -16,7 +16,7 @@ export interface MailCall {
   /** Whether this call is known to send an email; else it is waited for, because it may bring a session. */
   readonly sendsMail: boolean;
   /** @returns `null` where an email is sent or might have been */
-  readonly send: (flow: SupabaseCall) => Promise<Session | null>;
+  readonly ask: (call: SupabaseCall) => Promise<Session | null>;
 }
 
 /**
@@ -25,7 +25,7 @@ export interface MailCall {
  *
  * @throws {AuthError} what says nothing about the address: a limit of our own, a weak password, an outage
  */
-export type RunMailCall = (request: AuthRequest, call: MailCall) => Promise<Session | null>;
+export type SendMail = (request: AuthRequest, call: MailCall) => Promise<Session | null>;
 
 /** How long a call may live, in milliseconds: sending an email takes longer than a visitor waits. */
 const callLifeMs = 25_000;
@@ -48,34 +48,39 @@ const saysNothing: ReadonlySet<string> = new Set([
   'weak_password',
 ]);
 
-export function createMailCalls(parts: {
+export function createSendMail(parts: {
   readonly settings: { readonly mailAnswerMs: number; readonly timeoutMs: number };
-  readonly runFlow: CallSupabase;
+  readonly supabase: Supabase;
   readonly flows: FlowCookies;
   readonly attempts: Attempts;
   /** Ends a session that comes too late for its visitor. */
   readonly discard: (issued: Session) => Promise<void>;
   readonly emit: Emit;
-}): RunMailCall {
-  const { settings, runFlow, flows, attempts, discard, emit } = parts;
+}): SendMail {
+  const { settings, supabase, flows, attempts, discard, emit } = parts;
   const { mailAnswerMs, timeoutMs } = settings;
   const failed = ({ code, reason }: AuthError): void =>
     emit({ type: 'mail_failed', code, ...(reason === undefined ? {} : { reason }) });
 
-  return async (request, { email, returnTo, sendsMail, send }) => {
+  return async (request, { email, returnTo, sendsMail, ask }) => {
     const answerIsDue = wait(mailAnswerMs, undefined, { ref: false });
     let started: SupabaseCall | undefined;
-    const call = async (flow: SupabaseCall): Promise<Session | null> => {
-      started = flow;
+    const send = async (call: SupabaseCall): Promise<Session | null> => {
+      started = call;
       try {
-        return await send(flow);
+        return await ask(call);
       } catch (error) {
         if (!tellsWhoExists(error)) throw error;
         failed(error);
         return null;
       }
     };
-    const outcome = attempts.run(request.req, email, () => runFlow(request, call, callLifeMs), 'counts');
+    const outcome = attempts.run(
+      request.req,
+      email,
+      () => supabase.call(request, send, { lifeMs: callLifeMs }),
+      'counts',
+    );
     const isAnsweredEarly = sendsMail && mailAnswerMs > 0;
     const patience = isAnsweredEarly ? answerIsDue : wait(timeoutMs, undefined, { ref: false });
     const result = await Promise.race([outcome, patience.then(() => undefined)]);
@@ -88,7 +93,7 @@ export function createMailCalls(parts: {
     } else if (result !== null) return result;
     await answerIsDue;
     if (started !== undefined) {
-      request.writeCookies(rememberFlow(started, flows, request.cookies, 'mail', returnTo));
+      request.writeCookies(rememberFlow(started, flows, request.cookies, { kind: 'mail', returnTo }));
     }
     return null;
   };

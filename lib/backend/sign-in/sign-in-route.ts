@@ -1,0 +1,47 @@
+import { readFields } from '../../http/body.ts';
+import { redirectOrJson } from '../../http/reply.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import type { BackendContext } from '../context.ts';
+import { errorForForm, failureElsewhere, formElsewhere } from '../form-answers.ts';
+import { readCaptcha, readEmail, readPassword, readReturnTo } from '../form-fields.ts';
+import { signInPage } from '../pages/sign-in-page.ts';
+import { isOAuthStart, startOAuth } from './oauth-start.ts';
+
+/** `/auth/login`: the form, or OAuth; its POST signs in with email and password. */
+export function signInRoute(backend: BackendContext): AuthRoute {
+  const { settings, supabase, signIn, attempts } = backend;
+  const { loginPath, pages } = settings;
+  return {
+    path: loginPath,
+    option: 'loginPath',
+    get(request) {
+      if (isOAuthStart(settings, request)) return startOAuth(backend, request);
+      const returnTo = readReturnTo(request);
+      const elsewhere = formElsewhere(request, pages.signIn, loginPath, returnTo);
+      return elsewhere ?? signInPage(backend, request, { returnTo });
+    },
+    async post(request) {
+      const fields = await readFields(request.req, request.res);
+      const returnTo = readReturnTo(request, fields);
+      try {
+        const email = readEmail(fields);
+        const password = readPassword(fields);
+        const issued = await attempts.run(
+          request.req,
+          email,
+          () =>
+            supabase.call(request, async ({ auth, unwrap }) => {
+              const options = readCaptcha(fields);
+              return unwrap(await auth.signInWithPassword({ email, password, options })).session;
+            }),
+          'forgives',
+        );
+        return redirectOrJson(request, await signIn.complete(request, issued, returnTo));
+      } catch (error) {
+        const shown = errorForForm(backend, request, error);
+        if (pages.signIn !== undefined) return failureElsewhere(request, pages.signIn, shown, returnTo);
+        return signInPage(backend, request, { returnTo, email: fields.get('email'), error: shown });
+      }
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import type { CookieWrite, RequestCookies } from '../../core/cookies.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import type { BackendOptions } from '../options.ts';
+import type { SupabaseCall } from '../supabase.ts';
+import type { FlowCookies, SignInFlow } from './flow-cookies.ts';
+
+/** The absolute URL to which the backend sends the browser back; it must be on the project's list of redirect URLs. */
+export function redirectUrl(
+  request: AuthRequest,
+  { callbackUrl, callbackPath }: Pick<BackendOptions, 'callbackUrl' | 'callbackPath'>,
+): string {
+  return callbackUrl ?? request.publicUrl(callbackPath);
+}
+
+/** The cookies that a flow which was just started needs until its callback. */
+export function rememberFlow(
+  call: SupabaseCall,
+  flows: FlowCookies,
+  cookies: RequestCookies,
+  flow: Pick<SignInFlow, 'kind' | 'returnTo'>,
+): readonly CookieWrite[] {
+  const id = call.startedId();
+  const verifiers = call.startedWrites();
+  if (id === undefined) return verifiers;
+  return [...verifiers, ...flows.remember({ id, ...flow }, call.aliveIds(), cookies)];
+}
