@@ -115,6 +115,8 @@ export interface User {
   invitedAt: string | undefined;
   lastSignInAt: string | undefined;
   metadata: Record<string, unknown>;
+  /** The metadata of the sign-up, which later changes leave alone. */
+  readonly identityData: Readonly<Record<string, unknown>>;
   appMetadata: Record<string, unknown>;
   banned: boolean;
   readonly providers: string[];

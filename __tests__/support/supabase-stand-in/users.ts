@@ -33,6 +33,7 @@ export function createUsers(switches: Switches, now: () => number) {
         lastSignInAt: undefined,
         // "user_metadata":{"email_verified":true}: what GoTrue adds for itself
         metadata: { email_verified: confirmed, ...metadata },
+        identityData: metadata,
         appMetadata,
         banned,
         providers: [via],
@@ -93,7 +94,7 @@ export function userJson(user: User): UserJson {
   const { id, email, createdAt, confirmedAt } = user;
   // GoTrue copies the metadata of the sign-up into the identity, where the identity says nothing itself.
   const identityData = {
-    ...user.metadata,
+    ...user.identityData,
     sub: id,
     email,
     email_verified: confirmedAt !== undefined,

@@ -13,7 +13,8 @@ export async function user(project: Project, request: StandInRequest): Promise<R
 /** `POST /logout?scope=` global (the default), local or others. */
 export async function logout(project: Project, request: StandInRequest): Promise<Reply> {
   const { user, session } = await authenticate(project, request);
-  const scope = request.url.searchParams.get('scope') ?? 'global';
+  const asked = request.url.searchParams.get('scope') ?? '';
+  const scope = asked === '' ? 'global' : asked;
   if (!['global', 'local', 'others'].includes(scope)) {
     throw new GoTrueError(400, 'validation_failed', `Unsupported logout scope "${scope}"`);
   }

@@ -102,8 +102,10 @@ function redeem(project: Project, token: OneTimeToken, type: string): User | 'on
   mails.spend(token);
   if (hasOther) return 'one of two';
   if (type === 'email_change') changeEmail(project, user);
-  // An invited user has a password that nobody knows, until there is a page that sets one.
-  if (token.tokenClass === 'confirmation' && user.invitedAt !== undefined) user.password ??= randomUUID();
+  // GoTrue gives an invited user a random password.
+  if (token.tokenClass === 'confirmation' && user.invitedAt !== undefined && user.password === undefined) {
+    Object.assign(user, { password: randomUUID(), confirmationSentAt: undefined });
+  }
   confirm(project, user);
   mails.clear(user);
   return user;
