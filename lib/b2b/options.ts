@@ -47,28 +47,28 @@ export type OnB2bSignIn = (signIn: B2bSignIn) => SignInHookResult | Promise<Sign
 
 /** Options of `b2bAuth`; each beats its environment variable. */
 export interface B2bAuthOptions extends SharedAuthOptions {
-  /** WorkOS client id. Env `B2B_CLIENT_ID`. */
+  /** WorkOS client id. Required. Env `B2B_CLIENT_ID`. */
   readonly clientId?: string | undefined;
-  /** WorkOS API key. Env `B2B_API_KEY`. */
+  /** WorkOS API key. Required. Env `B2B_API_KEY`. */
   readonly apiKey?: string | undefined;
   /**
    * Seals the session cookie; 32 characters or more. Of a list the first seals and all open. Env `B2B_COOKIE_PASSWORD`, then
-   * `LEGACY_B2B_COOKIE_PASSWORD`. Outside production a local one is derived from `apiKey`.
+   * `LEGACY_B2B_COOKIE_PASSWORD`. Default: derived from `apiKey` in development, required in production.
    */
   readonly cookiePassword?: string | readonly string[] | undefined;
-  /** Default `b2b-session`. Give it WorkOS' own (`wos-session`) to share the session with an app on their SDKs. */
+  /** The session cookie's name. Default `b2b-session`. Give it WorkOS' own (`wos-session`) to share the session with an app on their SDKs. */
   readonly cookieName?: string | undefined;
-  /** `httpOnly` is not an option: no script has any business with the seal. */
+  /** The attributes of the session cookie; it is always `HttpOnly`. */
   readonly cookieOptions?: CookieOptions | undefined;
-  /** Default `/login`. */
+  /** Where hosted sign-in starts. Default `/login`. */
   readonly loginPath?: string | undefined;
-  /** Default `/signup`. */
+  /** Where hosted sign-up starts. Default `/signup`. */
   readonly signUpPath?: string | undefined;
-  /** Default `/callback`. With the application's origin and mount path it is the redirect URI to register with WorkOS. */
+  /** Where WorkOS sends the browser back to. Default `/callback`. With the application's origin and mount path it is the redirect URI to register with WorkOS. */
   readonly callbackPath?: string | undefined;
-  /** Default `/logout`. */
+  /** Signs out (POST). Default `/logout`. */
   readonly logoutPath?: string | undefined;
-  /** Default `/auth/session`. */
+  /** Answers with the session as JSON. Default `/auth/session`. */
   readonly sessionPath?: string | undefined;
   /**
    * Signs users in to this organization only: `organization_id` in the query is ignored, and a sign-in that ends
@@ -81,11 +81,11 @@ export interface B2bAuthOptions extends SharedAuthOptions {
   readonly apiHostname?: string | undefined;
   /** The provider's port. Env `B2B_API_PORT`; default: the protocol's. */
   readonly port?: number | undefined;
-  /** Whether the provider is spoken to over https. Env `B2B_API_HTTPS`; default true. */
+  /** Use https to reach the provider. Env `B2B_API_HTTPS`; default true. */
   readonly https?: boolean | undefined;
   /** Issuers (`iss`) that access tokens may name. Default: any, as the signature comes from the client's own keys. */
   readonly issuer?: string | readonly string[] | undefined;
-  /** Seconds from sign-in until the session ends for good, whatever is refreshed. Default: never. */
+  /** Seconds from sign-in until the session ends for good, regardless of refreshes. Default: never. */
   readonly sessionMaxAge?: number | undefined;
   /** Runs once per sign-in, before any cookie is stored. */
   readonly onSignIn?: OnB2bSignIn | undefined;

@@ -35,36 +35,38 @@ export interface BackendPagesOptions {
 
 /** Options of `backendAuth`; each beats its environment variable. */
 export interface BackendAuthOptions extends SharedAuthOptions {
-  /** The Supabase project's URL. Env `BAAS_URL`, then `NEXT_PUBLIC_BAAS_URL`. */
+  /** The Supabase project's URL. Required. Env `BAAS_URL`, then `NEXT_PUBLIC_BAAS_URL`. */
   readonly url?: string | undefined;
   /**
-   * The project's publishable key, or its legacy anon key; any other kind is refused. Env `BAAS_ANON_KEY`,
+   * The project's publishable key, or its legacy anon key; any other kind is refused. Required. Env `BAAS_ANON_KEY`,
    * `NEXT_PUBLIC_BAAS_ANON_KEY`, `BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_DEFAULT_KEY`.
    */
   readonly anonKey?: string | undefined;
   /** The absolute URL of the callback, where it is not the application's base URL or origin plus `callbackPath`. */
   readonly callbackUrl?: string | undefined;
-  /** Default `/auth/login`. */
+  /** Signs in; GET shows the form. Default `/auth/login`. */
   readonly loginPath?: string | undefined;
-  /** Default `/auth/signup`. */
+  /** Creates an account; GET shows the form. Default `/auth/signup`. */
   readonly signupPath?: string | undefined;
-  /** Default `/auth/callback`. */
+  /** Where OAuth providers and email links lead back to. Default `/auth/callback`. */
   readonly callbackPath?: string | undefined;
-  /** Default `/auth/logout`. */
+  /** Signs out. Default `/auth/logout`. */
   readonly logoutPath?: string | undefined;
-  /** Default `/auth/session`. */
+  /** Answers with the signed-in user as JSON. Default `/auth/session`. */
   readonly sessionPath?: string | undefined;
-  /** Has the confirmation mail sent again. Default `/auth/resend`. */
+  /** Resends the confirmation email. Default `/auth/resend`. */
   readonly resendPath?: string | undefined;
-  /** Where `token_hash` links of mails lead. Default `/auth/confirm`. */
+  /** Where `token_hash` links of emails lead. Default `/auth/confirm`. */
   readonly confirmPath?: string | undefined;
   /** Buttons of the built-in pages and, where not empty, the only providers that may be used. Default: none, any may be used. */
   readonly providers?: readonly (string | OAuthProviderOptions)[] | undefined;
   /** Starts OAuth with this provider instead of showing a sign-in page. */
   readonly defaultProvider?: string | undefined;
+  /** The brand and texts of the built-in pages, or pages of your own. */
   readonly pages?: BackendPagesOptions | undefined;
-  /** Default: `sb-<first label of the project's host>-auth-token`, as @supabase/ssr names it. */
+  /** The session cookie's name. Default: `sb-<first label of the project's host>-auth-token`, the name that Supabase's SDK uses. */
   readonly cookieName?: string | undefined;
+  /** The attributes of the session cookie. */
   readonly cookieOptions?:
     | (CookieOptions & {
         /** Default true; false lets a browser client of @supabase/ssr share the session, and every script read it. */

@@ -6,13 +6,13 @@ import type { Adapter, OnError } from './adapter.ts';
 
 /** The attributes of the session cookie that an application may choose (RFC 6265bis §4.1.2). */
 export interface CookieOptions {
-  /** Default: none, so that only this host gets the cookie. */
+  /** The hosts that get the cookie. Default: none, only this host. */
   readonly domain?: string | undefined;
-  /** Default `/`. */
+  /** The path below which browsers send the cookie. Default `/`. */
   readonly path?: string | undefined;
-  /** Default `lax`. `strict` hides the session from the first page after a link from elsewhere; `none` implies `secure`. */
+  /** Whether requests from other sites carry the cookie. Default `lax`. `strict` hides the session from the first page after a link from elsewhere; `none` implies `secure`. */
   readonly sameSite?: 'lax' | 'strict' | 'none' | undefined;
-  /** Default: whether the public origin is https. */
+  /** Whether browsers send the cookie over https only. Default: as the public origin. */
   readonly secure?: boolean | undefined;
   /** Seconds, or `null` for a cookie that ends with the browser. Default 400 days. */
   readonly maxAge?: number | null | undefined;
@@ -20,11 +20,11 @@ export interface CookieOptions {
 
 /** The options that both adapters have. */
 export interface SharedAuthOptions {
-  /** The application's public base URL, where it cannot be told from the request. */
+  /** The application's public base URL. The backend adapter also reads `APP_BASE_URL`. Default: the request's origin. */
   readonly appBaseUrl?: string | undefined;
   /** Root-relative path patterns of pages that need a session; a trailing `(.*)` matches any remainder. Default: none. */
   readonly protectedRoutes?: string | readonly string[] | undefined;
-  /** Further origins of one's own that may post to the auth routes. Default: none. */
+  /** Further origins of your own that may post to the auth routes. Default: none. */
   readonly trustedOrigins?: readonly string[] | undefined;
   /** Where the built-in pages' stylesheet is served. Default `/auth/pages.css`. */
   readonly stylesheetPath?: string | undefined;

@@ -1,0 +1,147 @@
+/**
+ * Writes docs/options.md and the table in README.md from the comments of the option interfaces in lib/; with `--check` it
+ * only says whether both are up to date.
+ *
+ *     node tools/option-table.ts [--check]
+ */
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { format, resolveConfig } from 'prettier';
+import ts from 'typescript';
+
+export interface OptionRow {
+  readonly name: string;
+  /** Environment variables, the first one first. */
+  readonly variables: readonly string[];
+  readonly fallback: string;
+  readonly meaning: string;
+}
+
+interface Section {
+  readonly heading: string;
+  readonly interfaceName: string;
+  readonly intro: string;
+}
+
+const sections: readonly Section[] = [
+  {
+    heading: '`b2bAuth`',
+    interfaceName: 'B2bAuthOptions',
+    intro: 'It also takes [the options of both adapters](#both-adapters).',
+  },
+  {
+    heading: '`backendAuth`',
+    interfaceName: 'BackendAuthOptions',
+    intro: 'It also takes [the options of both adapters](#both-adapters).',
+  },
+  { heading: 'Both adapters', interfaceName: 'SharedAuthOptions', intro: '' },
+  {
+    heading: '`cookieOptions`',
+    interfaceName: 'CookieOptions',
+    intro:
+      'Both adapters. The backend adapter adds `httpOnly`: true by default; false lets every script read the session.',
+  },
+  { heading: '`pages`', interfaceName: 'BackendPagesOptions', intro: '[Built-in pages](pages.md) shows what they do.' },
+  { heading: '`providers`', interfaceName: 'OAuthProviderOptions', intro: 'Each is a name, or an object with' },
+  { heading: '`throttle`', interfaceName: 'ThrottleOptions', intro: '`backendAuth`; `false` turns it off.' },
+];
+
+const sources = globSync('lib/**/*.ts').map((path) =>
+  ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true),
+);
+
+function declarationOf(name: string): ts.InterfaceDeclaration {
+  for (const source of sources) {
+    const found = source.statements.find((each) => ts.isInterfaceDeclaration(each) && each.name.text === name);
+    if (found !== undefined && ts.isInterfaceDeclaration(found)) return found;
+  }
+  throw new Error(`No interface ${name} in lib/`);
+}
+
+/** The members of an interface, without those that it inherits. */
+export function optionsOf(interfaceName: string): OptionRow[] {
+  return declarationOf(interfaceName).members.map((member) => {
+    const comments = ts.getJSDocCommentsAndTags(member).map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '');
+    return { name: member.name?.getText() ?? '', ...parseComment(comments.join(' ')) };
+  });
+}
+
+/** A comment says what an option does, and in sentences of their own `Env …`, `Default …` and `Required`. */
+export function parseComment(comment: string): Omit<OptionRow, 'name'> {
+  const sentences = comment.replaceAll(/\s+/g, ' ').split(/(?<=\.) (?=[A-Z`])/);
+  const env = sentences.find((sentence) => sentence.startsWith('Env ')) ?? '';
+  const [listed = '', fallbackOfEnv = ''] = env.split(/; (?=default)/);
+  const isFallback = (sentence: string): boolean => /^(?:Default|Required)\b/.test(sentence);
+  const fallback = sentences.find(isFallback) ?? fallbackOfEnv;
+  return {
+    variables: [...listed.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
+    fallback: fallback
+      .replace(/^Default:? /i, '')
+      .replace(/^Required/, 'required')
+      .replace(/\.$/, ''),
+    meaning: sentences.filter((sentence) => sentence !== env && !isFallback(sentence)).join(' '),
+  };
+}
+
+const code = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
+const row = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map(row).join('\n');
+
+function sectionText({ heading, interfaceName, intro }: Section): string {
+  const options = optionsOf(interfaceName);
+  const rows = options.map(({ name, variables, fallback, meaning }) => {
+    const env = variables.length === 0 ? '' : ` Environment: ${code(variables)}.`;
+    return [code([name]), fallback, `${meaning}${env}`.trim()];
+  });
+  return `## ${heading}\n\n${intro}\n\n${table(['Option', 'Default', 'Meaning'], rows)}\n`;
+}
+
+const page = `# Options
+
+<!-- Made by \`npm run docs:options\` from the comments of the interfaces in lib/: change those. -->
+
+Options beat environment variables. All are checked at construction, and one error names every problem. \`undefined\` is the same as nothing.
+
+${sections.map(sectionText).join('\n')}`;
+
+function readmeTable(): string {
+  const rows = ['B2bAuthOptions', 'BackendAuthOptions'].flatMap((interfaceName) => {
+    const adapter = interfaceName === 'B2bAuthOptions' ? 'b2bAuth' : 'backendAuth';
+    return optionsOf(interfaceName)
+      .filter(({ variables }) => variables.length > 0)
+      .map(({ name, variables, fallback }) => [
+        code([adapter]),
+        code([name]),
+        code(variables.filter((each) => !/^(?:NEXT_PUBLIC|LEGACY)_/.test(each))),
+        fallback,
+      ]);
+  });
+  return table(['Adapter', 'Option', 'Environment', 'Default'], rows);
+}
+
+const [begin, end] = ['<!-- options: made by `npm run docs:options` -->', '<!-- /options -->'];
+
+async function formatted(path: string, text: string): Promise<string> {
+  return format(text, { ...(await resolveConfig(path)), parser: 'markdown' });
+}
+
+async function main(isCheck: boolean): Promise<void> {
+  const readme = readFileSync('README.md', 'utf8');
+  const [before = '', rest = ''] = readme.split(begin);
+  const after = rest.split(end)[1];
+  if (after === undefined) throw new Error(`README.md has no ${begin} … ${end}`);
+  const texts = {
+    'docs/options.md': await formatted('docs/options.md', page),
+    'README.md': await formatted('README.md', `${before}${begin}\n\n${readmeTable()}\n\n${end}${after}`),
+  };
+  for (const [path, text] of Object.entries(texts)) {
+    if (!isCheck) writeFileSync(path, text);
+    else if (readFileSync(path, 'utf8') !== text) {
+      console.error(`${path} is not what the code says. Run: npm run docs:options`);
+      process.exitCode = 1;
+    }
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await main(process.argv.includes('--check'));
