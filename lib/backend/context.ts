@@ -6,6 +6,7 @@ import type { PagesText } from './pages/text.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { BackendSource } from './session-source.ts';
 import type { FlowCookies } from './sign-in/flow-cookies.ts';
+import type { PendingSignIns } from './sign-in/pending.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
 import type { Supabase } from './supabase.ts';
 import type { Attempts } from './throttle-options.ts';
@@ -22,6 +23,8 @@ export interface BackendContext {
   readonly attempts: Attempts;
   /** Verifies what the backend issued, and stores it as the session. */
   readonly signIn: SignIn;
+  /** Sign-ins that need a new password or a second factor first. */
+  readonly pending: PendingSignIns;
   readonly flows: FlowCookies;
   readonly source: BackendSource;
   readonly resolver: SessionResolver<StoredContent>;

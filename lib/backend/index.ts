@@ -2,6 +2,7 @@ import type { Router } from 'express';
 import { createKeySet } from '../tokens/key-set.ts';
 import { createAuthRouter } from '../http/router.ts';
 import { cookieAttributes } from '../http/options.ts';
+import { createAllowances } from '../session/allowance.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createEmit, createExplain } from '../session/events.ts';
 import { createSessionWriter } from '../session/session-writer.ts';
@@ -20,6 +21,7 @@ import { createSessionCookie } from './session-cookie.ts';
 import { createBackendSource } from './session-source.ts';
 import { callbackRoute } from './sign-in/callback-route.ts';
 import { createFlowCookies } from './sign-in/flow-cookies.ts';
+import { createPendingSignIns } from './sign-in/pending.ts';
 import { createSignIn } from './sign-in/sign-in.ts';
 import { signInRoute } from './sign-in/sign-in-route.ts';
 import { signUpRoute } from './sign-in/sign-up-route.ts';
@@ -114,11 +116,13 @@ function createBackend(settings: BackendOptions): BackendContext {
     timeoutMs,
     now,
   });
+  const allowanceOf = createAllowances(now, emit);
+  const pending = createPendingSignIns({ cookieName, sameSite, source, supabase, allowanceOf, timeoutMs, now });
   const attempts = createAttempts({ ...settings, emit });
   const discard = (issued: { readonly access_token: string }): Promise<void> => signIn.discard(issued);
   const sendMail = createSendMail({ settings, supabase, flows, attempts, discard, emit });
   const text = mergeText(settings.pages.text);
-  return { settings, text, supabase, sendMail, attempts, signIn, flows, source, resolver, emit, explain };
+  return { settings, text, supabase, sendMail, attempts, signIn, pending, flows, source, resolver, emit, explain };
 }
 
 /** `GET /auth/session`: who is signed in; never a token. */

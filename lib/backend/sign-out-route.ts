@@ -17,13 +17,13 @@ import type { StoredContent } from './session-cookie.ts';
 
 /** `/auth/logout`: the local session ends whatever happens; then the backend is told, as far as it can be reached in time. */
 export function signOutRoute(backend: BackendContext): AuthRoute {
-  const { settings, supabase, source, resolver, emit, explain } = backend;
+  const { settings, supabase, source, resolver, pending, emit, explain } = backend;
   const { signOutScope: scope, timeoutMs, now } = settings;
 
   async function signOut(request: AuthRequest): Promise<void> {
     const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
     request.writeCookies(cookies);
-    await Promise.all(sessions.map((left) => endSession(left, allowance)));
+    await Promise.all([pending.end(request), ...sessions.map((left) => endSession(left, allowance))]);
   }
 
   async function endSession(left: LeftSession<StoredContent>, allowance: Allowance): Promise<void> {

@@ -1,0 +1,79 @@
+import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { SessionJson } from '../support/supabase-stand-in/index.ts';
+import type { Visitor } from '../support/visitor.ts';
+
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+afterEach(() => app.close());
+
+/** Puts a sign-in that waits for its next step into a visitor's cookies. */
+async function setPending(visitor: Visitor, kind: string): Promise<SessionJson> {
+  const session = await app.supabase.issueSession(ada.email);
+  const { access_token, refresh_token } = session;
+  const value = Buffer.from(JSON.stringify({ kind, access_token, refresh_token, returnTo: '/' })).toString('base64url');
+  visitor.cookies.set(`${app.cookieName}-pending`, value);
+  return session;
+}
+
+describe('a sign-in that waits for its next step', () => {
+  it('is no session to a guard, to getSession or to a Supabase client', async () => {
+    await start();
+    app.supabase.addNote(ada.email, 'mine');
+    const visitor = app.visitor();
+    await setPending(visitor, 'recovery');
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+    expect((await visitor.get('/account')).status).toBe(307);
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
+    expect((await visitor.get('/whoami')).json).toEqual({ user: null });
+    expect((await visitor.get('/notes')).json.data).toEqual([]);
+  });
+
+  it('ends with sign-out, at the backend as well', async () => {
+    await start();
+    const visitor = app.visitor();
+    await setPending(visitor, 'factor');
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
+    expect((await visitor.post('/auth/logout')).status).toBe(303);
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(0);
+    expect([...visitor.cookies.keys()]).toEqual([]);
+  });
+
+  it('ends with sign-out beside a session, and both end', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    await setPending(visitor, 'recovery');
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(2);
+    await visitor.post('/auth/logout');
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(0);
+  });
+
+  it('asks the backend nothing for a token that it never signed', async () => {
+    await start();
+    const visitor = app.visitor();
+    visitor.cookies.set(`${app.cookieName}-pending`, Buffer.from('{"kind":"factor"}').toString('base64url'));
+    await visitor.post('/auth/logout');
+    const header = Buffer.from('{"alg":"ES256","kid":"none"}').toString('base64url');
+    const token = `${header}.${Buffer.from('{"sub":"1"}').toString('base64url')}.AAAA`;
+    const made = { kind: 'factor', access_token: token, refresh_token: 'r', returnTo: '/' };
+    visitor.cookies.set(`${app.cookieName}-pending`, Buffer.from(JSON.stringify(made)).toString('base64url'));
+    expect((await visitor.post('/auth/logout')).status).toBe(303);
+    expect(app.supabase.calls('logout')).toBe(0);
+  });
+
+  it('is over after ten minutes, though its token is still valid', async () => {
+    await start();
+    const visitor = app.visitor();
+    await setPending(visitor, 'factor');
+    app.clock.advance(11 * 60_000);
+    await visitor.post('/auth/logout');
+    expect(app.supabase.calls('logout')).toBe(0);
+  });
+});
+
+it('does not become a session where a browser puts its value into the session cookie', async () => {
+  await start();
+  const visitor = app.visitor();
+  setSession(visitor, { kind: 'factor', returnTo: '/' });
+  expect((await visitor.getJson('/api/me')).status).toBe(401);
+});

@@ -1,0 +1,185 @@
+import type { Session as SdkSession } from '@supabase/supabase-js';
+import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../../core/cookie-chunks.ts';
+import type { CookieAttributes, CookieWrite } from '../../core/cookies.ts';
+import { isRecord } from '../../core/json.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import type { Allowance } from '../../session/allowance.ts';
+import { verdictReason } from '../../session/source.ts';
+import type { TokenOrigin } from '../../session/source.ts';
+import { readToken } from '../../tokens/token.ts';
+import type { BackendSession } from '../../types.ts';
+import { parseContent } from '../session-cookie.ts';
+import type { StoredContent } from '../session-cookie.ts';
+import type { BackendSource } from '../session-source.ts';
+import type { Supabase } from '../supabase.ts';
+import { flowAttributes, flowMaxAge } from './flow-cookies.ts';
+
+/** What is still to come: a new password after a recovery or invitation link, or the second factor after the first. */
+export type PendingKind = 'recovery' | 'factor';
+
+/** A sign-in that the backend has accepted and that is no session yet. */
+export interface PendingSignIn {
+  /** As the unsealed cookie says: it chooses a page, and grants nothing that the token itself does not. */
+  readonly kind: PendingKind;
+  /** For `supabase.call(request, work, { session: content })`. */
+  readonly content: StoredContent;
+  /** Made of the verified claims. */
+  readonly session: BackendSession;
+  /** Sanitized. */
+  readonly returnTo: string;
+}
+
+/**
+ * Sign-ins that need one more step. They lie in an HttpOnly cookie of their own (`<cookieName>-pending`), one per browser and for ten
+ * minutes, which only the adapter's own routes read: no guard and no `getSession` sees it, and the session of this browser stays as it is
+ * until `signIn.complete` replaces it.
+ *
+ *     await pending.begin(request, { kind: 'factor', issued, returnTo });     // then redirect to the page of the next step
+ *     const waiting = await pending.read(request);                             // there: undefined when it is over
+ *     const redirectTo = await signIn.complete(request, session, waiting.returnTo);
+ *     pending.clear(request);
+ */
+export interface PendingSignIns {
+  /**
+   * Verifies what the backend issued and keeps it, in place of what was pending before.
+   *
+   * @throws {AuthError} `token_rejected`, `session_too_large` or `provider_unavailable`; nothing is kept then
+   */
+  begin(
+    request: AuthRequest,
+    pending: { readonly kind: PendingKind; readonly issued: SdkSession; readonly returnTo: string },
+  ): Promise<void>;
+  /** @throws {AuthError} `provider_unavailable` where it takes the backend to tell */
+  read(request: AuthRequest): Promise<PendingSignIn | undefined>;
+  /** Deletes the cookie of one that was completed. */
+  clear(request: AuthRequest): void;
+  /** Deletes the cookie and ends what it held at the backend. It never throws. */
+  end(request: AuthRequest): Promise<void>;
+}
+
+export interface PendingParts {
+  readonly cookieName: string;
+  readonly sameSite: CookieAttributes['sameSite'];
+  readonly source: BackendSource;
+  readonly supabase: Supabase;
+  /** What a request may ask of the backend for tokens that were not verified. */
+  readonly allowanceOf: (peer: string | undefined) => Allowance;
+  readonly timeoutMs: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Bytes of the cookie. */
+const maxPendingBytes = 8 * 1024;
+/** Bytes of the `Cookie` header with it: Node ends requests with more than 16 KB of headers. */
+const maxHeaderBytes = 14 * 1024;
+/** Milliseconds by which the clocks of the backend and this process may differ. */
+const skewMs = 5_000;
+/** Duplicates that are tried: a tossed cookie must not hide the real one, nor buy many questions. */
+const maxTries = 4;
+
+export function createPendingSignIns(parts: PendingParts): PendingSignIns {
+  const { source, supabase, allowanceOf, timeoutMs, now } = parts;
+  const name = `${parts.cookieName}-pending`;
+  const attributes = { ...flowAttributes(parts.sameSite), httpOnly: true };
+
+  function write(request: AuthRequest, writes: readonly CookieWrite[]): void {
+    request.writeCookies(writes.map((each) => ({ ...each, attributes })));
+  }
+
+  function clear(request: AuthRequest): void {
+    write(
+      request,
+      chunkNames(request.cookies, name).map((present) => ({ name: present, value: undefined })),
+    );
+  }
+
+  function storedIn({ cookies }: AuthRequest): readonly Stored[] {
+    const { values } = sessionCandidates(cookies, name, (text) => parse(text) !== undefined);
+    return values.flatMap((text) => parse(text) ?? []).slice(0, maxTries);
+  }
+
+  /** Only a token that the backend signed and issued within the last ten minutes counts. */
+  async function liveSession(content: StoredContent, origin: TokenOrigin): Promise<BackendSession | undefined> {
+    const verdict = await source.verify(content, origin);
+    if (verdict.kind !== 'live' || verdict.session.adapter !== 'backend') return undefined;
+    const { iat } = verdict.session.claims;
+    const isRecent = iat !== undefined && now() - iat * 1000 < flowMaxAge * 1000 + skewMs;
+    return isRecent ? verdict.session : undefined;
+  }
+
+  async function endAtBackend(content: StoredContent): Promise<void> {
+    const signal = AbortSignal.timeout(timeoutMs);
+    await supabase.revoke(content.access_token, 'local', signal).catch(() => undefined);
+  }
+
+  async function read(request: AuthRequest): Promise<PendingSignIn | undefined> {
+    const allowance = allowanceOf(request.peer);
+    for (const { kind, content, returnTo } of storedIn(request)) {
+      const session = await liveSession(content, allowance);
+      if (session !== undefined) return { kind, content, session, returnTo: request.returnTo(returnTo) };
+    }
+    return undefined;
+  }
+
+  return {
+    read,
+    clear,
+    async begin(request, { kind, issued, returnTo }) {
+      const content = pendingContent(issued);
+      if (content === undefined) throw new AuthError('token_rejected');
+      const verdict = await source.verify(content, 'provider');
+      if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
+      const value = Buffer.from(JSON.stringify({ kind, returnTo, ...content })).toString('base64url');
+      const writes = writeChunks(name, value, request.cookies);
+      const bytes = cookieBytes(writes);
+      const present = Buffer.byteLength(request.req.headers.cookie ?? '');
+      if (bytes > maxPendingBytes || bytes + present > maxHeaderBytes) {
+        await endAtBackend(content);
+        throw new AuthError('session_too_large');
+      }
+      write(request, writes);
+    },
+    async end(request) {
+      clear(request);
+      const waiting = await read(request).catch(() => undefined);
+      if (waiting !== undefined) await endAtBackend(waiting.content);
+    },
+  };
+}
+
+/** Whether the user has a verified factor that this sign-in has not given; the token itself does not say. */
+export function needsFactor({ user, access_token: accessToken }: SdkSession): boolean {
+  const factors: unknown = user.factors;
+  const isEnrolled =
+    Array.isArray(factors) && factors.some((factor) => isRecord(factor) && factor['status'] === 'verified');
+  return isEnrolled && readToken(accessToken).claims['aal'] !== 'aal2';
+}
+
+interface Stored {
+  readonly kind: PendingKind;
+  readonly content: StoredContent;
+  readonly returnTo: string;
+}
+
+/** The tokens, and what a session cookie needs beside them; `user` comes again with the next step. */
+function pendingContent(issued: unknown): StoredContent | undefined {
+  const content = parseContent(issued);
+  if (content === undefined) return undefined;
+  const { access_token, refresh_token, expires_at } = content;
+  return { access_token, refresh_token, ...(expires_at === undefined ? {} : { expires_at }), token_type: 'bearer' };
+}
+
+function parse(text: string): Stored | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+    const content = pendingContent(value);
+    if (!isRecord(value) || content === undefined) return undefined;
+    const { kind, returnTo } = value;
+    if (kind !== 'recovery' && kind !== 'factor') return undefined;
+    return { kind, content, returnTo: typeof returnTo === 'string' ? returnTo : '/' };
+  } catch {
+    return undefined;
+  }
+}
