@@ -119,7 +119,7 @@ function sessionLike(content: Opened) {
   const { id } = user;
   const shown = { id, email: `${id}@example.com`, firstName: 'Ada', lastName: null, profilePictureUrl: null };
   const session = { adapter: 'b2b' as const, user: shown, accessToken, claims, expiresAt };
-  return { session, sessionKey: undefined, validUntil: expiresAt, checkedAt: Date.now() };
+  return { session, sessionKey: undefined, tokenKey: '', validUntil: expiresAt, checkedAt: Date.now() };
 }
 
 function tokenOf(cookie: string): string {

@@ -19,6 +19,7 @@ function verified(validForMs = 1_000): VerifiedSession {
       expiresAt: validUntil,
     },
     sessionKey: 'session',
+    tokenKey: 'token',
     validUntil,
     checkedAt: clock.now(),
   };

@@ -5,6 +5,7 @@ import { AuthError } from '../errors.ts';
 import { causeOf } from './events.ts';
 import type { Emit } from './events.ts';
 import type { SettledRefresh, SharedCoordinator } from './shared-coordinator.ts';
+import { VariantRefused, variantRefused } from './source.ts';
 import type { StoredSession } from './source.ts';
 import type { AdapterName } from '../types.ts';
 
@@ -21,9 +22,15 @@ export interface RefreshCoordinator {
    * One refresh per token, however many requests ask for it. A slow call goes on after its first caller stopped waiting, and
    * later callers join it: its answer counts whenever it comes, because the token is spent.
    *
+   * @param variant the name of the variant, where `refresh` is not the ordinary one
    * @throws {AuthError} `provider_unavailable` at the latest after 25 seconds; how long to wait for it is the caller's decision
+   * @throws {VariantRefused} for callers with this variant
    */
-  run(key: string, refresh: (signal: AbortSignal) => Promise<SettledRefresh>): Promise<CoordinatedRefresh>;
+  run(
+    key: string,
+    refresh: (signal: AbortSignal) => Promise<SettledRefresh>,
+    variant?: string,
+  ): Promise<CoordinatedRefresh>;
   /** Whether asking for the token's answer starts nothing: it is at hand, or on its way. */
   knows(key: string): boolean;
   /** Whether the token's answer is at hand. */
@@ -118,7 +125,11 @@ export function createRefreshCoordinator(parts: {
         return { settled, isNew: own !== undefined };
       } catch (error) {
         // What the provider said elsewhere is said; asking again from every process would not help it recover.
-        if (signal.aborted || (own === undefined && error instanceof AuthError)) throw error;
+        if (signal.aborted || error instanceof VariantRefused) throw error;
+        if (own === undefined && error instanceof AuthError) {
+          if (error.reason === variantRefused) return overAllProcesses(key, refresh, signal);
+          throw error;
+        }
         if (own === undefined) emit({ type: 'coordinator_unavailable', operation: 'refresh' });
       }
     }
@@ -144,6 +155,7 @@ export function createRefreshCoordinator(parts: {
     try {
       return await withDeadline(work, callLifeMs, outOfTime);
     } catch (cause) {
+      if (cause instanceof VariantRefused) throw cause;
       const error = cause instanceof AuthError ? cause : outOfTime(cause);
       report(error);
       throw error;
@@ -158,16 +170,31 @@ export function createRefreshCoordinator(parts: {
     shared?.[what]?.(key).catch(() => emit({ type: 'coordinator_unavailable', operation: 'refresh' }));
   }
 
+  async function join(
+    joined: Promise<CoordinatedRefresh>,
+    ...call: Parameters<RefreshCoordinator['run']>
+  ): Promise<CoordinatedRefresh> {
+    const [, , variant] = call;
+    try {
+      return { ...(await joined), isNew: false };
+    } catch (error) {
+      if (error instanceof VariantRefused && error.variant !== variant) return run(...call);
+      throw error;
+    }
+  }
+
+  const run: RefreshCoordinator['run'] = (key, refresh, variant) => {
+    const settled = settledOf(key);
+    if (settled !== undefined) return Promise.resolve({ settled, isNew: false });
+    const joined = running.get(key);
+    if (joined !== undefined) return join(joined, key, refresh, variant);
+    const started = start(key, refresh);
+    running.set(key, started);
+    return started;
+  };
+
   return {
-    run(key, refresh) {
-      const settled = settledOf(key);
-      if (settled !== undefined) return Promise.resolve({ settled, isNew: false });
-      const joined = running.get(key);
-      if (joined !== undefined) return joined.then((result) => ({ ...result, isNew: false }));
-      const started = start(key, refresh);
-      running.set(key, started);
-      return started;
-    },
+    run,
     knows: (key) => settledOf(key) !== undefined || running.has(key),
     isSettled: (key) => settledOf(key) !== undefined,
     isCoolingDown: (key) => coolingDown.has(key),

@@ -1,10 +1,10 @@
 import { renewalDueAt } from '../tokens/access-token.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
+import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { sessionKey } from './revocations.ts';
 import { refreshKey } from './refresh-coordinator.ts';
-import { createRenew } from './renewal.ts';
 import type { Renew, Renewal, Renewed } from './renewal.ts';
 import type { SessionContext } from './session-context.ts';
 import type { Candidate, ClientFacts } from './source.ts';
@@ -22,6 +22,10 @@ export interface Resolution {
 }
 
 export const signedOut: Resolution = { session: null, cookies: [] };
+
+export function outOfTime(): AuthError {
+  return new AuthError('provider_unavailable', { retryAfter: 5 });
+}
 
 /** One request's way to its session. */
 export interface Attempt {
@@ -56,9 +60,11 @@ export interface CandidateRenewal<Content> {
   first(renewable: readonly Renewable<Content>[], attempt: Attempt): Promise<Resolution | undefined>;
 }
 
-export function createCandidateRenewal<Content>(context: SessionContext<Content>): CandidateRenewal<Content> {
+export function createCandidateRenewal<Content>(
+  context: SessionContext<Content>,
+  renew: Renew<Content>,
+): CandidateRenewal<Content> {
   const { source, coordinator, now, refreshWindowMs } = context;
-  const renew = createRenew(context);
 
   async function renewOne(next: Renewable<Content>, attempt: Attempt): Promise<Resolution | undefined> {
     const { candidate, alive, isVerified } = next;
@@ -131,16 +137,17 @@ function renewWithin<Content>(
   return isFree ? renewal() : allowance.refresh(candidate, isVerified, renewal);
 }
 
-async function resolutionOf<Content>(
-  { coordinator, writer, revocations }: SessionContext<Content>,
+export async function resolutionOf<Content>(
+  { source, coordinator, writer, revocations, superseded }: SessionContext<Content>,
   { session, content, sessionId, keys }: Renewed<Content>,
   cookies: RequestCookies,
 ): Promise<Resolution> {
   const key = sessionKey(sessionId);
+  const tokenKey = refreshKey(source.adapter, source.toStored(content));
   return {
     session,
     cookies: await writer.write(content, cookies),
     onDelivered: () => keys.forEach((spent) => coordinator.confirmDelivery(spent)),
-    isCurrent: () => revocations.known(key) === undefined,
+    isCurrent: () => revocations.known(key) === undefined && !superseded.isSuperseded(tokenKey),
   };
 }

@@ -2,14 +2,14 @@ import { createBoundedMap } from '../core/bounded-map.ts';
 import { isRenewalUrgent } from '../tokens/access-token.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
-import { sessionKey } from './revocations.ts';
+import { revocationMs, sessionKey } from './revocations.ts';
 import type { Revocation } from './revocations.ts';
 import { causeOf } from './events.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { SettledRefresh } from './refresh-coordinator.ts';
 import type { SessionContext } from './session-context.ts';
 import { verdictReason, verifyStored } from './source.ts';
-import type { ClientFacts, SessionSource, StoredSession } from './source.ts';
+import type { ClientFacts, RefreshOutcome, RefreshVariant, SessionSource, StoredSession } from './source.ts';
 
 /** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
 const maxHops = 4;
@@ -47,6 +47,7 @@ interface HopFrom<Content> {
   readonly current: StoredSession<Content>;
   readonly keys: readonly string[];
   readonly client: ClientFacts;
+  readonly variant: RefreshVariant<Content> | undefined;
 }
 
 type Hop<Content> = Exclude<Renewal<Content>, { kind: 'skipped' }> | Old<Content>;
@@ -56,20 +57,26 @@ type Hop<Content> = Exclude<Renewal<Content>, { kind: 'skipped' }> | Old<Content
  *
  * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
  */
-export type Renew<Content> = (stored: StoredSession<Content>, request: RenewalRequest) => Promise<Renewal<Content>>;
+export type Renew<Content> = (
+  stored: StoredSession<Content>,
+  request: RenewalRequest<Content>,
+) => Promise<Renewal<Content>>;
 
 /** The request that a renewal is for. */
-export interface RenewalRequest {
+export interface RenewalRequest<Content> {
   /** Whether it is too late to send cookies; then no token is spent. */
   readonly isHeadSent: () => boolean;
   readonly client: ClientFacts;
+  /** How to refresh, where not in the ordinary way. */
+  readonly variant?: RefreshVariant<Content>;
 }
 
 export function createRenew<Content>(context: SessionContext<Content>): Renew<Content> {
   const { source, coordinator, emit } = context;
   const hop = createHop(context);
 
-  return async function renew(stored: StoredSession<Content>, request: RenewalRequest): Promise<Renewal<Content>> {
+  return async function renew(stored, request) {
+    const { client, variant } = request;
     const keys: string[] = [];
     let current = stored;
     /** Old, but good where the provider has nothing better. */
@@ -83,7 +90,7 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
         return { kind: 'skipped' };
       }
       try {
-        const found = await hop({ first: stored, current, keys: [...keys], client: request.client });
+        const found = await hop({ first: stored, current, keys: [...keys], client, variant });
         if (found.kind !== 'old') return found;
         current = found.next;
         best = found.answer;
@@ -99,7 +106,7 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
 
 /** Takes one answer: the session it holds, or where to go on. */
 function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Content>) => Promise<Hop<Content>> {
-  const { source, coordinator, revocations, emit, now } = context;
+  const { source, coordinator, revocations, superseded, emit, now } = context;
   const refresh = createRefresh(source, now);
   /** The newest token of each session that was renewed here lately, by the session. */
   const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
@@ -118,10 +125,13 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
     return latest !== undefined && latest !== key;
   }
 
-  return async ({ first, current, keys, client }) => {
+  return async ({ first, current, keys, client, variant }) => {
     const { content } = current;
     const key = refreshKey(source.adapter, current);
-    const { settled, isNew } = await coordinator.run(key, (signal) => refresh(key, content, signal, client));
+    const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> =>
+      variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
+    const { settled, isNew } = await coordinator.run(key, (signal) => refresh(key, call, signal), variant?.name);
+    if (isNew && variant !== undefined) await superseded.add(keys, revocationMs(current.tokenLifetimeMs));
     if (settled.kind === 'ended') {
       if (isSuperseded(current, key)) return { kind: 'ended', reason: 'superseded' };
       if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
@@ -136,7 +146,7 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
       keys.forEach((spent) => coordinator.forget(spent));
       return { kind: 'ended', reason: revocation };
     }
-    const hop = await takeAnswer(context, next, keys, isNew);
+    const hop = await takeAnswer(context, next, keys, isNew ? 'new' : variant);
     const isLive = hop.kind === 'renewed' || (hop.kind === 'old' && hop.answer !== undefined);
     if (isLive && next.sessionId !== undefined)
       newest.set(sessionKey(next.sessionId), refreshKey(source.adapter, next));
@@ -144,24 +154,29 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
   };
 }
 
+/** @param asked whether the provider gave the answer to this request just now, or else the variant that it asks for */
 async function takeAnswer<Content>(
-  { source, writer, emit, now }: SessionContext<Content>,
+  context: SessionContext<Content>,
   next: StoredSession<Content>,
   keys: readonly string[],
-  isNew: boolean,
+  asked: 'new' | RefreshVariant<Content> | undefined,
 ): Promise<Hop<Content>> {
+  const { source, emit } = context;
   const { content, sessionId } = next;
+  const isNew = asked === 'new';
   const verdict = await verifyStored(source, next, 'provider');
   if (verdict.kind === 'live') {
     const { session } = verdict;
+    const answer: Renewed<Content> = { kind: 'renewed', session, content, sessionId, keys };
     if (isNew) {
       const { id: userId } = session.user;
-      await writer.fits(content, userId);
+      await context.writer.fits(content, userId);
       emit({ type: 'session_refreshed', userId, ...subject(next) });
+      // A token that the provider issued just now is as fresh as it gets.
+      return answer;
     }
-    const answer: Renewed<Content> = { kind: 'renewed', session, content, sessionId, keys };
-    // A token that the provider issued just now is as fresh as it gets.
-    return isNew || !isRenewalUrgent(session.claims, now()) ? answer : { kind: 'old', next, answer };
+    if (asked?.isReached(session) === false) return { kind: 'old', next };
+    return (await isOld(context, next, session)) ? { kind: 'old', next, answer } : answer;
   }
   // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the
   // old ones are spent: once they have expired, the next try renews them.
@@ -173,11 +188,23 @@ async function takeAnswer<Content>(
   return { kind: 'old', next };
 }
 
+async function isOld<Content>(
+  { source, superseded, now }: SessionContext<Content>,
+  next: StoredSession<Content>,
+  { claims }: Session,
+): Promise<boolean> {
+  return isRenewalUrgent(claims, now()) || superseded.hasSuccessor(refreshKey(source.adapter, next));
+}
+
 /** Asks the provider, once more where its answer may have got lost. */
 function createRefresh<Content>(
-  source: SessionSource<Content>,
+  source: Pick<SessionSource<Content>, 'serialize'>,
   now: () => number,
-): (key: string, content: Content, signal: AbortSignal, client: ClientFacts) => Promise<SettledRefresh> {
+): (
+  key: string,
+  call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
+  signal: AbortSignal,
+) => Promise<SettledRefresh> {
   /** Since when a token has met a code that is not known to end sessions. */
   const refusals = createBoundedMap<Refusal>({ max: maxRefusals, ttlMs: refusalMemoryMs, now });
 
@@ -189,10 +216,10 @@ function createRefresh<Content>(
     return false;
   }
 
-  return async (key, content, signal, client) => {
-    let outcome = await source.refresh(content, signal, client);
+  return async (key, call, signal) => {
+    let outcome = await call(signal);
     // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
-    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await source.refresh(content, signal, client);
+    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await call(signal);
     switch (outcome.kind) {
       case 'renewed':
         return { kind: 'renewed', text: source.serialize(outcome.content) };

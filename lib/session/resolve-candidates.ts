@@ -3,6 +3,8 @@ import { createBoundedMap } from '../core/bounded-map.ts';
 import { isRenewalUrgent, renewalDueAt, urgentWindowMs } from '../tokens/access-token.ts';
 import { createCandidateRenewal, signedOut } from './renew-candidates.ts';
 import type { Attempt, Renewable, Resolution } from './renew-candidates.ts';
+import { refreshKey } from './refresh-coordinator.ts';
+import type { Renew } from './renewal.ts';
 import { sessionKey } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
@@ -13,19 +15,24 @@ type FoundCookies<Content> = Exclude<ReadOutcome<Content>, { kind: 'none' }>;
 /** Verify, else refresh, else end. */
 export type ResolveCandidates<Content> = (read: FoundCookies<Content>, attempt: Attempt) => Promise<Resolution>;
 
-export function createResolveCandidates<Content>(context: SessionContext<Content>): ResolveCandidates<Content> {
-  const { source, now } = context;
-  const renewal = createCandidateRenewal(context);
+export function createResolveCandidates<Content>(
+  context: SessionContext<Content>,
+  renew: Renew<Content>,
+): ResolveCandidates<Content> {
+  const { source, superseded, now } = context;
+  const renewal = createCandidateRenewal(context, renew);
   const reportOnce = createRejectionReport(context);
 
   async function verifyOne(
     candidate: Candidate<Content>,
     attempt: Attempt,
   ): Promise<Resolution | Renewable<Content> | undefined> {
+    const tokenKey = refreshKey(source.adapter, candidate);
     const verdict = await verifyStored(source, candidate, attempt.allowance);
     if (verdict.kind === 'live') {
       const { session } = verdict;
-      if (isRenewalUrgent(session.claims, now())) return { candidate, alive: session, isVerified: true };
+      const isOld = isRenewalUrgent(session.claims, now()) || (await superseded.hasSuccessor(tokenKey));
+      if (isOld) return { candidate, alive: session, isVerified: true };
       cacheSession(context, attempt.cookieHeader, candidate, verdict);
       return renewal.ahead(candidate, session, attempt);
     }
@@ -76,14 +83,21 @@ export function createResolveCandidates<Content>(context: SessionContext<Content
 function cacheSession<Content>(
   { source, cache, refreshWindowMs, now }: SessionContext<Content>,
   cookieHeader: string,
-  { cookie, sessionId }: Candidate<Content>,
+  candidate: Candidate<Content>,
   { session, validUntil = session.expiresAt }: Extract<Verdict, { kind: 'live' }>,
 ): void {
   // Only what the cheap look will find again; a duplicate further back would take a place for nothing.
+  const { cookie } = candidate;
   if (source.findCookie(cookieHeader) !== cookie) return;
   const dueAt = renewalDueAt(session.claims, Math.max(refreshWindowMs, urgentWindowMs));
   const until = Math.min(validUntil, session.expiresAt, dueAt);
-  cache.add(cookie, { session, sessionKey: sessionKey(sessionId), validUntil: until, checkedAt: now() });
+  cache.add(cookie, {
+    session,
+    sessionKey: sessionKey(candidate.sessionId),
+    tokenKey: refreshKey(source.adapter, candidate),
+    validUntil: until,
+    checkedAt: now(),
+  });
 }
 
 /** How long a rejected cookie is not reported again. */

@@ -13,6 +13,8 @@ export interface VerifiedSession {
   readonly session: Session;
   /** The `sessionKey` of its session id, where it has one. */
   readonly sessionKey: string | undefined;
+  /** The `refreshKey` of its refresh token. */
+  readonly tokenKey: string;
   /** Milliseconds since the epoch; not after the token's own expiry. */
   readonly validUntil: number;
   /** When the shared revocations were asked, in milliseconds since the epoch. */

@@ -5,12 +5,14 @@ import type { Revocations } from './revocations.ts';
 import type { SessionCache } from './session-cache.ts';
 import type { SessionWriter } from './session-writer.ts';
 import type { SessionSource } from './source.ts';
+import type { SupersededTokens } from './superseded-tokens.ts';
 
 /** What the parts of one adapter's sessions share. */
 export interface SessionContext<Content> {
   readonly source: SessionSource<Content>;
   readonly coordinator: RefreshCoordinator;
   readonly revocations: Revocations;
+  readonly superseded: SupersededTokens;
   readonly cache: SessionCache;
   readonly writer: SessionWriter<Content>;
   readonly allowanceOf: (peer: string | undefined) => Allowance;

@@ -1,13 +1,14 @@
 import { parseCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
-import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { createAllowances } from './allowance.ts';
 import type { Emit } from './events.ts';
 import { createRefreshCoordinator } from './refresh-coordinator.ts';
 import type { SharedCoordinator } from './refresh-coordinator.ts';
-import { signedOut } from './renew-candidates.ts';
+import { outOfTime, signedOut } from './renew-candidates.ts';
 import type { Attempt, Resolution } from './renew-candidates.ts';
+import { createRenew } from './renewal.ts';
+import type { Renew } from './renewal.ts';
 import { createResolveCandidates } from './resolve-candidates.ts';
 import { createRevocations } from './revocations.ts';
 import type { Revocation } from './revocations.ts';
@@ -17,10 +18,13 @@ import { createSessionWriter } from './session-writer.ts';
 import { createSignOut } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
 import type { ClientFacts, SessionSource } from './source.ts';
+import { createSupersededTokens } from './superseded-tokens.ts';
+import { createSwitchSession } from './switch-session.ts';
+import type { SessionSwitch } from './switch-session.ts';
 
 export type { Resolution } from './renew-candidates.ts';
 
-export interface SessionResolver<Content> extends SignOut<Content> {
+export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitch<Content> {
   /** The session of a cookie that was verified before; `undefined` when it takes more than a look-up to tell. */
   cachedSession(cookieHeader: string | undefined): Session | undefined;
   /**
@@ -51,10 +55,12 @@ export function createSessions<Content>(
   settings: SessionSettings,
 ): SessionResolver<Content> {
   const { timeoutMs, refreshWindow, maxCachedSessions, coordinator: shared, emit, now } = settings;
+  const coordinator = createRefreshCoordinator({ now, emit, timeoutMs, shared });
   const context: SessionContext<Content> = {
     source,
-    coordinator: createRefreshCoordinator({ now, emit, timeoutMs, shared }),
+    coordinator,
     revocations: createRevocations(shared, emit, now),
+    superseded: createSupersededTokens(coordinator, source.hasVariants === true ? shared : undefined, emit, now),
     cache: createSessionCache(maxCachedSessions, now),
     writer: createSessionWriter(source, emit),
     allowanceOf: createAllowances(now, emit),
@@ -63,27 +69,33 @@ export function createSessions<Content>(
     refreshWindowMs: refreshWindow * 1000,
     timeoutMs,
   };
+  const renew = createRenew(context);
   return {
     ...createSignOut(context),
-    resolve: createResolve(context),
+    resolve: createResolve(context, renew),
+    switchSession: createSwitchSession(context, renew),
     cachedSession: (cookieHeader) => cachedSession(context, cookieHeader),
     revocationOf: (sessionId) => context.revocations.find(sessionId),
   };
 }
 
 function cachedSession<Content>(
-  { source, cache, revocations }: SessionContext<Content>,
+  { source, cache, revocations, superseded }: SessionContext<Content>,
   cookieHeader: string | undefined,
 ): Session | undefined {
   const cookie = cookieHeader === undefined ? undefined : source.findCookie(cookieHeader);
   const cached = cookie === undefined ? undefined : cache.get(cookie);
   if (cached === undefined || revocations.known(cached.sessionKey) !== undefined) return undefined;
+  if (superseded.isSuperseded(cached.tokenKey)) return undefined;
   return revocations.isRecheckDue(cached.checkedAt) ? undefined : cached.session;
 }
 
-function createResolve<Content>(context: SessionContext<Content>): SessionResolver<Content>['resolve'] {
+function createResolve<Content>(
+  context: SessionContext<Content>,
+  renew: Renew<Content>,
+): SessionResolver<Content>['resolve'] {
   const { source, allowanceOf, timeoutMs } = context;
-  const resolveCandidates = createResolveCandidates(context);
+  const resolveCandidates = createResolveCandidates(context, renew);
   return async (cookieHeader, isHeadSent, client = {}) => {
     if (cookieHeader === undefined) return signedOut;
     const cookies = parseCookies(cookieHeader);
@@ -106,8 +118,4 @@ function createResolve<Content>(context: SessionContext<Content>): SessionResolv
       return attempt.fallback;
     }
   };
-}
-
-function outOfTime(): AuthError {
-  return new AuthError('provider_unavailable', { retryAfter: 5 });
 }

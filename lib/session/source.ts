@@ -1,7 +1,7 @@
 import { deepFreeze } from '../core/json.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Token } from '../tokens/token.ts';
-import type { AuthError } from '../errors.ts';
+import { AuthError } from '../errors.ts';
 import type { AdapterName, Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 
@@ -82,11 +82,45 @@ export type RefreshOutcome<Content> =
   | { readonly kind: 'refused'; readonly status: number; readonly error: AuthError };
 
 /**
+ * A refresh that asks for more than new tokens, such as for another organization. It runs in the place of the ordinary one, so
+ * every request that waits for the token gets its outcome, too.
+ */
+export interface RefreshVariant<Content> {
+  /** Requests for the variant of one name share a refusal. */
+  readonly name: string;
+  /** Whether the session is what the variant asks for already. */
+  isReached(session: Session): boolean;
+  /** @throws {VariantRefused} where the provider refuses the variant and the token is still good */
+  refresh(content: Content, signal: AbortSignal): Promise<RefreshOutcome<Content>>;
+}
+
+/** The `reason` of a `VariantRefused`, by which other processes know it. */
+export const variantRefused = 'variant_refused';
+
+/** The provider refused a variant of a refresh, and the token is still good. Requests that wait for the ordinary refresh ask again. */
+export class VariantRefused extends AuthError {
+  readonly variant: string;
+  readonly failure: unknown;
+
+  /**
+   * @param variant the name of the variant
+   * @param failure what the adapter makes of the refusal
+   */
+  constructor(variant: string, failure: unknown) {
+    super('provider_unavailable', { reason: variantRefused });
+    this.variant = variant;
+    this.failure = failure;
+  }
+}
+
+/**
  * The seam between the adapters and everything hard about sessions. `read`, `write`, `clear` and the keys touch no network;
  * `verify` at most the provider's signing keys; `refresh` is the one call that spends a token.
  */
 export interface SessionSource<Content, S extends Session = Session> {
   readonly adapter: AdapterName;
+  /** Whether a session can be refreshed by a `RefreshVariant`. */
+  readonly hasVariants?: boolean;
   /** Whether only this application can make the cookie; a session from an unsealed one is untrusted until verified. */
   readonly isSealed: boolean;
   /**

@@ -1,0 +1,66 @@
+import { parseCookies } from '../core/cookies.ts';
+import { withDeadline } from '../core/deadline.ts';
+import { refreshKey } from './refresh-coordinator.ts';
+import { outOfTime, resolutionOf, signedOut } from './renew-candidates.ts';
+import type { Resolution } from './renew-candidates.ts';
+import type { Renew } from './renewal.ts';
+import type { SessionContext } from './session-context.ts';
+import { verifyStored } from './source.ts';
+import type { Candidate, ClientFacts, RefreshVariant, Verdict } from './source.ts';
+
+export interface SessionSwitch<Content> {
+  /**
+   * Refreshes the session in another way, such as for another organization. Requests that still carry its old cookie get the
+   * outcome, too.
+   *
+   * @returns the session as it is now, reached or not; `session: null` where there is none, or none any more
+   * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
+   * @throws {VariantRefused} the session is kept
+   */
+  switchSession(
+    cookieHeader: string | undefined,
+    variant: RefreshVariant<Content>,
+    client: ClientFacts,
+  ): Promise<Resolution>;
+}
+
+export function createSwitchSession<Content>(
+  context: SessionContext<Content>,
+  renew: Renew<Content>,
+): SessionSwitch<Content>['switchSession'] {
+  const { source, revocations, superseded, timeoutMs } = context;
+  const isHeadSent = (): boolean => false;
+
+  /** The first session that lives, else the first that a refresh may bring back, as for every other request. */
+  async function currentOf(candidates: readonly Candidate<Content>[]): Promise<Current<Content> | undefined> {
+    let renewable: Candidate<Content> | undefined;
+    for (const candidate of candidates) {
+      if ((await revocations.find(candidate.sessionId)) !== undefined) continue;
+      const verdict = await verifyStored(source, candidate, 'provider');
+      if (verdict.kind === 'live') return { candidate, verdict };
+      if (verdict.kind !== 'invalid') renewable ??= candidate;
+    }
+    return renewable && { candidate: renewable };
+  }
+
+  return async (cookieHeader, variant, client) => {
+    const cookies = parseCookies(cookieHeader);
+    const read = await source.read(cookies);
+    const current = read.kind === 'stored' ? await currentOf(read.candidates) : undefined;
+    if (current === undefined) return signedOut;
+    const { candidate, verdict } = current;
+    if (verdict !== undefined && variant.isReached(verdict.session)) {
+      const hasSuccessor = await superseded.hasSuccessor(refreshKey(source.adapter, candidate));
+      if (!hasSuccessor) return { session: verdict.session, cookies: [] };
+    }
+    const renewal = await withDeadline(() => renew(candidate, { isHeadSent, client, variant }), timeoutMs, outOfTime);
+    if (renewal.kind === 'renewed') return resolutionOf(context, renewal, cookies);
+    const isKept = renewal.kind === 'ended' && (renewal.reason === 'replaced' || renewal.reason === 'superseded');
+    return isKept ? signedOut : { session: null, cookies: source.clear(cookies) };
+  };
+}
+
+interface Current<Content> {
+  readonly candidate: Candidate<Content>;
+  readonly verdict?: Extract<Verdict, { kind: 'live' }>;
+}
