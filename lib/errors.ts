@@ -147,6 +147,16 @@ export const errorTable = {
     message: 'This password is too weak. Use a longer one.',
     when: 'The backend refuses the password.',
   },
+  code_wrong: {
+    status: 422,
+    message: 'That code isn’t right or has expired. Enter the newest one.',
+    when: 'A code from an authenticator app, a text message or an email is wrong, spent or too old.',
+  },
+  factor_unavailable: {
+    status: 422,
+    message: 'Two-step sign-in can’t be set up for this account. Please contact support.',
+    when: 'The project has second factors switched off, or the account has as many as it may have.',
+  },
   session_too_large: {
     status: 422,
     message: 'Your account has more data than a session can hold. Please contact support.',

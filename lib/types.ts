@@ -160,7 +160,7 @@ export type AuthEvent = EventBase &
     | { readonly type: 'keys_unavailable'; readonly stale: boolean }
     /** The shared coordinator is out of reach; this process coordinates for itself. */
     | { readonly type: 'coordinator_unavailable'; readonly operation: string }
-    | { readonly type: 'throttled'; readonly scope: 'account' | 'network' }
+    | { readonly type: 'throttled'; readonly scope: 'account' | 'network' | 'code' }
     | { readonly type: 'configuration_warning'; readonly message: string }
   );
 

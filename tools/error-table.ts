@@ -82,7 +82,7 @@ const events: EventRows = {
   },
   throttled: {
     when: 'Too many failed attempts or unverifiable tokens: the backend was not asked.',
-    fields: { scope: '`account` or `network`' },
+    fields: { scope: '`account`, `network` or `code`' },
   },
   configuration_warning: {
     when: 'Something about the set-up that works, and should not stay so.',

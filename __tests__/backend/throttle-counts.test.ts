@@ -354,3 +354,29 @@ describe('a store that is away', () => {
     expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle' }]);
   });
 });
+
+describe('a code of six digits', () => {
+  const tryCode = async (subject = 'factor:1'): Promise<ThrottledAttempt> => throttle.code(subject);
+
+  it('is closed after five wrong ones, until the window ends', async () => {
+    for (let count = 0; count < 5; count += 1) (await tryCode()).counted();
+    await expect(tryCode()).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
+    expect(events).toEqual([{ type: 'throttled', scope: 'code' }]);
+    await expect(tryCode('factor:2')).resolves.toBeDefined();
+    jest.advanceTimersByTime(windowMs);
+    await expect(tryCode()).resolves.toBeDefined();
+  });
+
+  it('lets no more than five through at once', async () => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => tryCode()));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
+  });
+
+  it('starts anew after a right one, and counts no outage', async () => {
+    for (let count = 0; count < 4; count += 1) (await tryCode()).counted();
+    await (await tryCode()).succeeded();
+    for (let count = 0; count < 5; count += 1) await (await tryCode()).cancelled();
+    for (let count = 0; count < 5; count += 1) (await tryCode()).counted();
+    await expect(tryCode()).rejects.toMatchObject({ code: 'rate_limited' });
+  });
+});

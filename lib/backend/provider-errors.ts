@@ -53,6 +53,18 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     saml_provider_disabled: 'unknown_provider',
     over_sms_send_rate_limit: 'rate_limited',
     sms_send_failed: 'provider_unavailable',
+    mfa_verification_failed: 'code_wrong',
+    mfa_challenge_expired: 'code_wrong',
+    // A challenge that was answered already, or from another address.
+    mfa_ip_address_mismatch: 'code_wrong',
+    mfa_factor_not_found: 'code_wrong',
+    mfa_verification_rejected: 'access_denied',
+    insufficient_aal: 'second_factor_required',
+    too_many_enrolled_mfa_factors: 'factor_unavailable',
+    mfa_totp_enroll_not_enabled: 'factor_unavailable',
+    mfa_totp_verify_not_enabled: 'factor_unavailable',
+    mfa_phone_enroll_not_enabled: 'factor_unavailable',
+    mfa_phone_verify_not_enabled: 'factor_unavailable',
     // A hook's own refusal has no code of its own.
     unknown: 'access_denied',
     // What only the project's owner can mend.

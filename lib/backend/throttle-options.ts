@@ -5,11 +5,11 @@ import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
 import { createThrottle } from './throttle.ts';
-import type { OnSuccess } from './throttle.ts';
+import type { OnSuccess, ThrottledAttempt } from './throttle.ts';
 import { createClientAddress } from './client-address.ts';
 import type { ClientAddress } from './client-address.ts';
 
-/** How failed sign-ins are counted: 10 in 15 minutes per account and network, 100 per network. */
+/** How failed sign-ins are counted: 10 in 15 minutes per account and network, 100 per network, 5 per second factor. */
 export interface ThrottleOptions {
   /** A connected client of `redis` or `ioredis`, so that several processes count together. Default: in memory. */
   readonly redis?: ThrottleRedisClient | undefined;
@@ -53,6 +53,13 @@ export interface Attempts {
     work: () => Promise<Result>,
     success: OnSuccess,
   ): Promise<Result>;
+  /**
+   * Runs a try of a six-digit code: after five wrong ones for its subject in 15 minutes, from whatever networks, none is tried.
+   *
+   * @param subject whose code it is, such as `factor:<id>`
+   * @throws {AuthError} `rate_limited` before `work` is begun, or what `work` throws
+   */
+  runCode<Result>(req: IncomingMessage, subject: string, work: () => Promise<Result>): Promise<Result>;
 }
 
 /** What a person who tries passwords, addresses, codes or links would see; everything else tells them nothing. */
@@ -62,6 +69,7 @@ const countedFailures: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
   'link_expired',
   'email_in_use',
   'captcha_failed',
+  'code_wrong',
 ]);
 
 export function createAttempts(parts: {
@@ -71,24 +79,30 @@ export function createAttempts(parts: {
   readonly now: () => number;
 }): Attempts {
   const { throttle: options, emit, now } = parts;
-  if (options === false) return { run: (_req, _email, work) => work() };
+  if (options === false) return { run: (_req, _email, work) => work(), runCode: (_req, _subject, work) => work() };
   const { redis: store, keyPrefix = 'express-auth-adapters:throttle' } = options;
   const throttle = createThrottle({ store, keyPrefix, emit, now });
   const addressOf = createClientAddress(parts.clientAddress, emit);
 
+  async function settle<Result>(attempt: ThrottledAttempt, success: OnSuccess, work: () => Promise<Result>) {
+    try {
+      const result = await work();
+      if (success === 'forgives') await attempt.succeeded();
+      else attempt.counted();
+      return result;
+    } catch (error) {
+      if (error instanceof AuthError && countedFailures.has(error.code)) attempt.counted();
+      else await attempt.cancelled();
+      throw error;
+    }
+  }
+
   return {
-    async run(req, email, work, success) {
-      const attempt = await throttle.attempt(email, addressOf(req), success);
-      try {
-        const result = await work();
-        if (success === 'forgives') await attempt.succeeded();
-        else attempt.counted();
-        return result;
-      } catch (error) {
-        if (error instanceof AuthError && countedFailures.has(error.code)) attempt.counted();
-        else await attempt.cancelled();
-        throw error;
-      }
+    run: async (req, email, work, success) =>
+      settle(await throttle.attempt(email, addressOf(req), success), success, work),
+    async runCode(req, subject, work) {
+      const ofNetwork = await throttle.attempt(undefined, addressOf(req));
+      return settle(ofNetwork, 'forgives', async () => settle(await throttle.code(subject), 'forgives', work));
     },
   };
 }

@@ -6,8 +6,11 @@ import type { Emit } from '../session/events.ts';
 import type { Count, Limiter, ThrottleRedisClient } from './limiters.ts';
 import { networkKey } from '../session/network-key.ts';
 
-/** Failures within one window; what the rate limit of a password form is about (OWASP ASVS 5.0 §6.3.1). */
-const limits = { account: 10, network: 100 } as const;
+/**
+ * Failures within one window; what the rate limit of a password form is about (OWASP ASVS 5.0 §6.3.1). Codes of six digits get fewer,
+ * from whatever networks.
+ */
+const limits = { account: 10, network: 100, code: 5 } as const;
 const windowSeconds = 15 * 60;
 /** A sign-in must not wait longer for Redis than people notice. */
 const redisTimeoutMs = 500;
@@ -54,6 +57,13 @@ export interface Throttle {
    * @throws {AuthError} `rate_limited`; `retryAfter` is the seconds until the window ends, or one while attempts are under way that a success takes back
    */
   attempt(account: string | undefined, address: string | undefined, success?: OnSuccess): Promise<ThrottledAttempt>;
+  /**
+   * Counts a try of a six-digit code: five wrong ones within the window, from whatever networks, and no further one is tried.
+   *
+   * @param subject whose code it is, such as `factor:<id>`; only its hash is kept
+   * @throws {AuthError} `rate_limited`, as `attempt` does
+   */
+  code(subject: string): Promise<ThrottledAttempt>;
 }
 
 export function createThrottle(parts: ThrottleParts): Throttle {
@@ -70,7 +80,7 @@ export function createThrottle(parts: ThrottleParts): Throttle {
       const memory = createMemoryLimiter(limit, maxKeys);
       return createCounter(memory, store && createRedisLimiter(limit, store), guard, now);
     };
-    return { account: counterOf('account'), network: counterOf('network') };
+    return { account: counterOf('account'), network: counterOf('network'), code: counterOf('code') };
   }
 
   function refuse(scope: Scope, waitMs: number): never {
@@ -79,6 +89,12 @@ export function createThrottle(parts: ThrottleParts): Throttle {
   }
 
   return {
+    code: async (subject) => {
+      const counters = await (opening ??= open());
+      const counted = await counters.code(createHash('sha256').update(subject).digest('base64url'), 'forgives');
+      if (counted.kind === 'refused') refuse('code', counted.waitMs);
+      return { succeeded: () => counted.reset(), cancelled: () => counted.giveBack(), counted: () => counted.keep() };
+    },
     attempt: async (account, address, success = 'forgives') => {
       const counters = await (opening ??= open());
       const network = networkKey(address);
