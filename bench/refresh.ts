@@ -7,8 +7,8 @@
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { sealData } from 'iron-session';
-import { startSupabaseStandIn } from '../__tests__/support/supabase-stand-in/index.ts';
-import type { SupabaseStandIn } from '../__tests__/support/supabase-stand-in/index.ts';
+import { startSupabaseStandIn } from '../example-app/providers/supabase/stand-in.ts';
+import type { SupabaseStandIn } from '../example-app/providers/supabase/stand-in.ts';
 import { serve } from '../__tests__/support/servers.ts';
 import type { RunningServer } from '../__tests__/support/servers.ts';
 import { send } from '../__tests__/support/visitor.ts';

@@ -50,7 +50,7 @@ function startWorkos(port: number): Promise<WorkosStandIn> {
 }
 
 function startSupabase(port: number, confirmEmail: boolean): Promise<SupabaseLocal> {
-  return startSupabaseLocal({ port: 0, siteUrl: `http://localhost:${port}`, confirmEmail });
+  return startSupabaseLocal({ siteUrl: `http://localhost:${port}`, confirmEmail });
 }
 
 function standInOptions({ clientId, apiKey, hostname, port }: WorkosStandIn): B2bAuthOptions {

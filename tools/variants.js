@@ -28,14 +28,7 @@ const always = [
   'http/request',
   'http/body',
 ];
-const others = [
-  'http/adapter-router',
-  'http/error-page',
-  'backend/recording-fetch',
-  'backend/pages',
-  'backend/lite',
-  'b2b/open-seal',
-];
+const others = ['http/adapter-router', 'http/error-page', 'backend/recording-fetch', 'backend/pages', 'b2b/open-seal'];
 // These mount below prefixes of their own, or speak of the origin's root without a visitor.
 const belowPrefix = ['http/mounting', 'http/express-stack'];
 

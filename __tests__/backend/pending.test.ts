@@ -1,6 +1,6 @@
 import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
-import type { SessionJson } from '../support/supabase-stand-in/index.ts';
+import type { SessionJson } from '../../example-app/providers/supabase/stand-in.ts';
 import type { Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;

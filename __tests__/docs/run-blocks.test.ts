@@ -8,8 +8,8 @@ import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts'
 import { codeBlocks, markdownFiles } from '../support/markdown.ts';
 import type { CodeBlock } from '../support/markdown.ts';
 import type { ExampleReport } from '../support/run-examples.ts';
-import { startSupabaseStandIn } from '../support/supabase-stand-in/index.ts';
-import type { SupabaseStandIn } from '../support/supabase-stand-in/index.ts';
+import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Visitor } from '../support/visitor.ts';
 

@@ -1,5 +1,5 @@
-import { startSupabaseStandIn } from '../support/supabase-stand-in/index.ts';
-import type { SupabaseStandIn } from '../support/supabase-stand-in/index.ts';
+import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
 import { examine, lines, supabaseEnv } from '../support/doctor.ts';
 
 let supabase: SupabaseStandIn;

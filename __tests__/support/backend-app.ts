@@ -7,8 +7,12 @@ import { sendJson, sendText } from './hosts.ts';
 import type { Host } from './hosts.ts';
 import { serve } from './servers.ts';
 import type { RunningServer } from './servers.ts';
-import { startSupabaseStandIn } from './supabase-stand-in/index.ts';
-import type { SessionOptions, SupabaseStandIn, SupabaseStandInOptions } from './supabase-stand-in/index.ts';
+import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import type {
+  SessionOptions,
+  SupabaseStandIn,
+  SupabaseStandInOptions,
+} from '../../example-app/providers/supabase/stand-in.ts';
 import { createApplication, publicOrigin, variantOptions } from './application.ts';
 import { createVisitor } from './visitor.ts';
 import type { Answer, Visitor } from './visitor.ts';

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { runDoctor } from '../../lib/doctor/run-doctor.ts';
 import type { DoctorOptions, DoctorReport } from '../../lib/doctor/run-doctor.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import type { SupabaseStandIn } from './supabase-stand-in/index.ts';
+import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
 
 export const workosEnv = (workos: WorkosStandIn): NodeJS.ProcessEnv => ({
   B2B_CLIENT_ID: workos.clientId,

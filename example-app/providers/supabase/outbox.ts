@@ -1,47 +1,64 @@
-import type { EmailDriver } from '@supabase/lite';
+import type { Mail as SentMail } from './types.ts';
 
-/** A mail that a real project would have sent. */
+/** A mail that a real project would have sent, for a page to show. */
 export interface Mail {
-  readonly id: number;
   readonly to: string;
   readonly subject: string;
-  /** The mail as plain text, a paragraph per line. */
+  /** One paragraph per line. */
   readonly text: string;
-  /** Where the mail's button leads. */
-  readonly link: string | undefined;
+  /** Where the mail's button leads: the application's own confirmation page. */
+  readonly link: string;
   readonly sentAt: Date;
 }
 
-export interface Outbox extends EmailDriver {
+export interface Outbox {
   /** Newest first. */
   list(): readonly Mail[];
   clear(): void;
 }
 
-/** An `EmailDriver` that keeps the last `limit` mails for a page to show, and delivers none. */
-export function createOutbox(limit = 50): Outbox {
-  let mails: Mail[] = [];
-  let lastId = 0;
+const maxShown = 50;
+
+/** What the templates in docs/accounts.md say, for each kind of mail: subject, text, and whether it names the code. */
+const letters: Readonly<Record<SentMail['kind'], readonly [subject: string, text: string, code?: true]>> = {
+  signup: ['Confirm your email address', 'Open the link to confirm the address {email}.'],
+  invite: ['You are invited', 'Open the link to accept the invitation for {email} and choose a password.'],
+  magiclink: ['Sign in', 'Open the link to sign in as {email}, or enter the code {code}.', true],
+  recovery: ['Choose a new password', 'Open the link to choose a new password for {email}.'],
+  email_change: ['Confirm your new email address', 'Open the link to confirm the change of your address to {email}.'],
+  reauthentication: ['Your code', 'Enter the code {code} to confirm that it is you.', true],
+};
+
+/**
+ * Shows what the stand-in sent, in the words of the mail templates that the documentation recommends.
+ *
+ * @param siteUrl the application's origin
+ */
+export function createOutbox(sent: SentMail[], siteUrl: string): Outbox {
   return {
-    list: () => mails,
-    clear: () => (mails = []),
-    send({ to, subject, html = '' }) {
-      // The driver's own `text` links to a route of the backend under the application's origin, which does not serve it.
-      lastId += 1;
-      const mail = { id: lastId, to, subject, text: textOf(html), link: firstLink(html), sentAt: new Date() };
-      mails = [mail, ...mails].slice(0, limit);
-      return Promise.resolve();
-    },
+    list: () =>
+      sent
+        .slice(-maxShown)
+        .reverse()
+        .map((mail) => shown(mail, siteUrl)),
+    clear: () => void sent.splice(0),
   };
 }
 
-function firstLink(html: string): string | undefined {
-  return /href="([^"]+)"/.exec(html)?.[1]?.replaceAll('&amp;', '&');
+function shown({ kind, to, token, tokenHash, redirectTo, sentAt }: SentMail, siteUrl: string): Mail {
+  const [subject, text, code] = letters[kind];
+  // In this order, as the template ends with {{ .RedirectTo }}.
+  const query = new URLSearchParams({ token_hash: tokenHash, type: typeOf(kind), returnTo: redirectTo });
+  return {
+    to,
+    subject,
+    text: text.replace('{email}', to).replace('{code}', code === true ? token : ''),
+    link: `${siteUrl}/auth/confirm?${query.toString()}`,
+    sentAt: new Date(sentAt),
+  };
 }
 
-function textOf(html: string): string {
-  return html
-    .replace(/<[^>]*>/g, '')
-    .replace(/\n+/g, '\n')
-    .trim();
+/** A link that signs in with a one-time code has the type `email`; the others are named after their mail. */
+function typeOf(kind: SentMail['kind']): string {
+  return kind === 'magiclink' ? 'email' : kind;
 }

@@ -1,5 +1,5 @@
 import { GoTrueError } from '../errors.ts';
-import { bearerOf, json } from '../http.ts';
+import { bearerOf, json, textField } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import type { Project } from '../project.ts';
 import { userJson } from '../users.ts';
@@ -43,14 +43,27 @@ export function settings({ switches }: Project): Reply {
   });
 }
 
-/** `GET /rest/v1/notes`: the rows of the bearer token's user, and none for the key alone. */
-export async function notes({ keys, notes: rows, publishableKey }: Project, request: StandInRequest): Promise<Reply> {
+/** `GET` and `POST /rest/v1/notes`: the rows of the bearer token's user, none for the key alone, and no row of another user. */
+export async function notes(
+  { keys, notes: rows, publishableKey, now }: Project,
+  request: StandInRequest,
+): Promise<Reply> {
   const bearer = bearerOf(request.headers);
-  if (bearer === '' || bearer === publishableKey) return json(200, []);
   const claims = await keys.verify(bearer, 30).catch(() => undefined);
-  if (!claims) return json(401, { code: 'PGRST301', details: null, hint: null, message: 'JWT expired or not valid' });
-  return json(
-    200,
-    rows.filter(({ user_id }) => user_id === claims.sub),
-  );
+  if (!claims && bearer !== '' && bearer !== publishableKey) {
+    return json(401, { code: 'PGRST301', details: null, hint: null, message: 'JWT expired or not valid' });
+  }
+  if (request.method === 'GET') {
+    return json(
+      200,
+      rows.filter(({ user_id }) => user_id === claims?.sub),
+    );
+  }
+  const [userId, body] = [textField(request.body, 'user_id'), textField(request.body, 'body')];
+  if (userId === '' || userId !== claims?.sub) {
+    const message = 'new row violates row-level security policy for table "notes"';
+    return json(403, { code: '42501', details: null, hint: null, message });
+  }
+  rows.push({ id: rows.length + 1, user_id: userId, body, created_at: new Date(now()).toISOString() });
+  return { status: 201, headers: {}, body: '' };
 }

@@ -26,6 +26,7 @@ interface Letter {
 type SentAt = 'confirmationSentAt' | 'recoverySentAt' | 'emailChangeSentAt' | 'reauthenticationSentAt';
 
 const lifetimeMs = 3_600_000;
+const maxKept = 500;
 const classOf: Readonly<Record<Exclude<Mail['kind'], 'email_change'>, TokenClass>> = {
   signup: 'confirmation',
   invite: 'confirmation',
@@ -78,8 +79,9 @@ export function createMails(url: string, switches: Switches, now: () => number) 
     tokens.set(tokenHash, { hash: tokenHash, userId: user.id, tokenClass, pkce, sentAt: now() });
     const query = new URLSearchParams({ token: tokenHash, type: kind, redirect_to: redirectTo });
     const confirmationUrl = `${url}/auth/v1/verify?${query.toString()}`;
-    const mail = { kind, to, token, confirmationUrl, tokenHash };
+    const mail = { kind, to, token, confirmationUrl, tokenHash, redirectTo, sentAt: now() };
     sent.push(mail);
+    if (sent.length > maxKept) sent.shift();
     return mail;
   }
 

@@ -9,7 +9,7 @@ export function totp(secret: string, now = Date.now()): string {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(Math.floor(now / 30_000)));
   const hash = createHmac('sha1', key).update(counter).digest();
-  const offset = hash[hash.length - 1]! & 15;
+  const offset = hash.readUInt8(hash.length - 1) & 15;
   return String((hash.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
-import { totp } from '../totp.ts';
+import { totp } from './totp.ts';
 import { GoTrueError } from './errors.ts';
 import type { Factor, NewFactor, Switches, TextMessage, User } from './types.ts';
 

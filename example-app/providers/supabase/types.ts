@@ -59,6 +59,10 @@ export interface Mail {
   readonly confirmationUrl: string;
   /** `{{ .TokenHash }}`. */
   readonly tokenHash: string;
+  /** `{{ .RedirectTo }}`. */
+  readonly redirectTo: string;
+  /** Milliseconds since the epoch. */
+  readonly sentAt: number;
 }
 
 /** A text message with the code of a phone factor. */

@@ -74,6 +74,7 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
       case 'GET /auth/v1/.well-known/jwks.json':
         return { endpoint: 'jwks', open: true, handle: () => json(200, project.keys.jwks()) };
       case 'GET /rest/v1/notes':
+      case 'POST /rest/v1/notes':
         return { endpoint: 'rest', handle: (request) => notes(project, request) };
       default:
         return {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { GoTrueError } from '../errors.ts';
 import { readChallenge } from '../flows.ts';
 import type { PkceChallenge } from '../flows.ts';
-import { json, page, redirect, textField } from '../http.ts';
+import { json, redirect, textField } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import { confirm } from '../project.ts';
 import type { Project } from '../project.ts';
@@ -70,7 +70,7 @@ export function createOauth(project: Project) {
   /** The provider's page, and what its buttons do. */
   function consent({ method, url, body }: StandInRequest): Reply {
     const state = url.searchParams.get('state') ?? '';
-    if (method !== 'POST') return page(200, consentPage(url.pathname.split('/')[2] ?? '', switches.oauthEmail));
+    if (method !== 'POST') return consentPage(url.pathname.split('/')[2] ?? '', switches.oauthEmail);
     const back = `${origin}/auth/v1/callback`;
     if (textField(body, 'decision') !== 'approve') {
       // The provider's own words; GoTrue passes them on without an error_code.

@@ -11,6 +11,8 @@ export interface Note {
   readonly id: number;
   readonly user_id: string;
   readonly body: string;
+  /** ISO 8601. */
+  readonly created_at: string;
 }
 
 /** Everything behind one project's URL. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { GoTrueError } from './errors.ts';
 import type { Factor, NewUser, Switches, User, UserJson } from './types.ts';
 
-export function createUsers(switches: Switches, now: () => number) {
+export function createUsers(switches: Switches, now: () => number, onAdd: (user: User) => void = () => undefined) {
   const byId = new Map<string, User>();
   const isoNow = () => new Date(now()).toISOString();
 
@@ -40,6 +40,7 @@ export function createUsers(switches: Switches, now: () => number) {
         createdAt: at,
       };
       byId.set(user.id, user);
+      onAdd(user);
       return user;
     },
 

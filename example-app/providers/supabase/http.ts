@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 
 export interface StandInRequest {
   readonly method: string;
@@ -41,11 +42,9 @@ export function bearerOf(headers: IncomingHttpHeaders): string {
 }
 
 export async function readRequest(req: IncomingMessage, origin: string): Promise<StandInRequest> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of req) chunks.push(chunk);
-  const text = Buffer.concat(chunks).toString();
+  const body = await text(req);
   const { method = 'GET', headers } = req;
-  return { method, url: new URL(req.url ?? '/', origin), headers, body: parseBody(text, headers['content-type']) };
+  return { method, url: new URL(req.url ?? '/', origin), headers, body: parseBody(body, headers['content-type']) };
 }
 
 function parseBody(text: string, contentType = ''): Record<string, unknown> {
