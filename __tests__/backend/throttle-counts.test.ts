@@ -30,7 +30,7 @@ afterEach(() => {
 });
 
 async function fail(times: number, account = 'ada@example.com', address: string | undefined = home): Promise<void> {
-  for (let count = 0; count < times; count += 1) (await throttle.attempt(account, address)).counted();
+  for (let count = 0; count < times; count += 1) await (await throttle.attempt(account, address)).counted();
 }
 
 async function refusal(
@@ -160,7 +160,7 @@ describe('folding an account', () => {
 describe('a network', () => {
   async function failOnMany(times: number, address: string): Promise<void> {
     for (let count = 0; count < times; count += 1)
-      (await throttle.attempt(`user${count}@example.com`, address)).counted();
+      await (await throttle.attempt(`user${count}@example.com`, address)).counted();
   }
 
   it('is closed after a hundred failures on whatever accounts', async () => {
@@ -225,7 +225,7 @@ describe('attempts at once', () => {
       answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason.retryAfter] : [])),
     ];
     expect([reserved.length, new Set(refused)]).toEqual([10, new Set([1])]);
-    for (const attempt of reserved) attempt.counted();
+    for (const attempt of reserved) await attempt.counted();
     expect((await refusal())?.retryAfter).toBe(15 * 60);
   });
 
@@ -359,11 +359,21 @@ describe('a code of six digits', () => {
   const tryCode = async (subject = 'factor:1'): Promise<ThrottledAttempt> => throttle.code(subject);
 
   it('is closed after five wrong ones, until the window ends', async () => {
-    for (let count = 0; count < 5; count += 1) (await tryCode()).counted();
+    for (let count = 0; count < 5; count += 1) await (await tryCode()).counted();
     await expect(tryCode()).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
     expect(events).toEqual([{ type: 'throttled', scope: 'code' }]);
     await expect(tryCode('factor:2')).resolves.toBeDefined();
     jest.advanceTimersByTime(windowMs);
+    await expect(tryCode()).resolves.toBeDefined();
+  });
+
+  it('is refused for a whole window from the fifth wrong one on, whenever the first one was', async () => {
+    for (let count = 0; count < 4; count += 1) await (await tryCode()).counted();
+    jest.advanceTimersByTime(windowMs - 60_000);
+    await (await tryCode()).counted();
+    jest.advanceTimersByTime(120_000);
+    await expect(tryCode()).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 13 * 60 });
+    jest.advanceTimersByTime(windowMs - 120_000);
     await expect(tryCode()).resolves.toBeDefined();
   });
 
@@ -373,10 +383,21 @@ describe('a code of six digits', () => {
   });
 
   it('starts anew after a right one, and counts no outage', async () => {
-    for (let count = 0; count < 4; count += 1) (await tryCode()).counted();
+    for (let count = 0; count < 4; count += 1) await (await tryCode()).counted();
     await (await tryCode()).succeeded();
     for (let count = 0; count < 5; count += 1) await (await tryCode()).cancelled();
-    for (let count = 0; count < 5; count += 1) (await tryCode()).counted();
+    for (let count = 0; count < 5; count += 1) await (await tryCode()).counted();
     await expect(tryCode()).rejects.toMatchObject({ code: 'rate_limited' });
   });
+});
+
+it('counts an email to an address once a minute, in any spelling and from whatever network', async () => {
+  await (await throttle.mail('Ada@Example.com')).counted();
+  jest.advanceTimersByTime(20_000);
+  await expect(throttle.mail('ada@example.com')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 40 });
+  await expect(throttle.mail('ida@example.com')).resolves.toBeDefined();
+  jest.advanceTimersByTime(40_000);
+  const again = await throttle.mail('ada@example.com');
+  await again.cancelled();
+  await expect(throttle.mail('ada@example.com')).resolves.toBeDefined();
 });

@@ -122,7 +122,7 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
   });
 
   it('counts anew after a success elsewhere, and not what was cancelled', async () => {
-    for (let count = 0; count < 9; count += 1) (await here.attempt(account, home)).counted();
+    for (let count = 0; count < 9; count += 1) await (await here.attempt(account, home)).counted();
     await (await there.attempt(account, home)).succeeded();
     for (let count = 0; count < 20; count += 1) await (await there.attempt(account, home)).cancelled();
     for (let count = 0; count < 10; count += 1) await here.attempt(account, home);

@@ -23,6 +23,8 @@ export interface Limiter {
   /** Takes one back. */
   giveBack(key: string): Promise<void>;
   reset(key: string): Promise<void>;
+  /** Refuses everything until a whole window from now has passed. */
+  block(key: string): Promise<void>;
 }
 
 /**
@@ -32,7 +34,7 @@ export interface Limiter {
  */
 export function createMemoryLimiter(limit: Limit, maxKeys: number): Limiter {
   const memory = new RateLimiterMemory(optionsOf(limit));
-  const limiter = limiterOf(memory);
+  const limiter = limiterOf(memory, limit.windowSeconds);
   const keys = new Set<string>();
   const touch = (key: string): void => {
     keys.delete(key);
@@ -59,6 +61,10 @@ export function createMemoryLimiter(limit: Limit, maxKeys: number): Limiter {
       if ((await memory.reward(key)).consumedPoints <= 0) await reset(key);
     },
     reset,
+    block: async (key) => {
+      touch(key);
+      await limiter.block(key);
+    },
   };
 }
 
@@ -71,14 +77,15 @@ export interface ThrottleRedisClient {
 export function createRedisLimiter(limit: Limit, client: ThrottleRedisClient): Limiter {
   // `ioredis` alone takes new commands; the library wants to be told which of the two it has.
   const useRedisPackage = !('defineCommand' in client && typeof client.defineCommand === 'function');
-  return limiterOf(new RateLimiterRedis({ ...optionsOf(limit), storeClient: client, useRedisPackage }));
+  const shared = new RateLimiterRedis({ ...optionsOf(limit), storeClient: client, useRedisPackage });
+  return limiterOf(shared, limit.windowSeconds);
 }
 
 function optionsOf({ keyPrefix, points, windowSeconds }: Limit) {
   return { keyPrefix, points, duration: windowSeconds };
 }
 
-function limiterOf(limiter: RateLimiterAbstract): Limiter {
+function limiterOf(limiter: RateLimiterAbstract, windowSeconds: number): Limiter {
   const countOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
     excess: consumedPoints - limiter.points,
     windowEndsInMs: msBeforeNext,
@@ -97,6 +104,9 @@ function limiterOf(limiter: RateLimiterAbstract): Limiter {
     },
     reset: async (key) => {
       await limiter.delete(key);
+    },
+    block: async (key) => {
+      await limiter.block(key, windowSeconds);
     },
   };
 }

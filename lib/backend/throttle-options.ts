@@ -5,7 +5,8 @@ import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
 import { createThrottle } from './throttle.ts';
-import type { OnSuccess, ThrottledAttempt } from './throttle.ts';
+import type { OnSuccess } from './throttle-counter.ts';
+import type { ThrottledAttempt } from './throttle.ts';
 import { createClientAddress } from './client-address.ts';
 import type { ClientAddress } from './client-address.ts';
 
@@ -54,12 +55,18 @@ export interface Attempts {
     success: OnSuccess,
   ): Promise<Result>;
   /**
-   * Runs a try of a six-digit code: after five wrong ones for its subject in 15 minutes, from whatever networks, none is tried.
+   * Runs a try of a six-digit code: after five wrong ones for its subject, from whatever networks, none is tried for 15 minutes.
    *
    * @param subject whose code it is, such as `factor:<id>`
    * @throws {AuthError} `rate_limited` before `work` is begun, or what `work` throws
    */
   runCode<Result>(req: IncomingMessage, subject: string, work: () => Promise<Result>): Promise<Result>;
+  /**
+   * Runs a call that sends an email with a code, once a minute for each address, unless it fails.
+   *
+   * @throws {AuthError} `rate_limited` with the seconds until the next one, or what `work` throws
+   */
+  runMail<Result>(email: string, work: () => Promise<Result>): Promise<Result>;
 }
 
 /** What a person who tries passwords, addresses, codes or links would see; everything else tells them nothing. */
@@ -79,7 +86,10 @@ export function createAttempts(parts: {
   readonly now: () => number;
 }): Attempts {
   const { throttle: options, emit, now } = parts;
-  if (options === false) return { run: (_req, _email, work) => work(), runCode: (_req, _subject, work) => work() };
+  if (options === false) {
+    const run: Attempts['runCode'] = (_req, _subject, work) => work();
+    return { run, runCode: run, runMail: (_email, work) => work() };
+  }
   const { redis: store, keyPrefix = 'express-auth-adapters:throttle' } = options;
   const throttle = createThrottle({ store, keyPrefix, emit, now });
   const addressOf = createClientAddress(parts.clientAddress, emit);
@@ -88,10 +98,10 @@ export function createAttempts(parts: {
     try {
       const result = await work();
       if (success === 'forgives') await attempt.succeeded();
-      else attempt.counted();
+      else await attempt.counted();
       return result;
     } catch (error) {
-      if (error instanceof AuthError && countedFailures.has(error.code)) attempt.counted();
+      if (error instanceof AuthError && countedFailures.has(error.code)) await attempt.counted();
       else await attempt.cancelled();
       throw error;
     }
@@ -104,5 +114,6 @@ export function createAttempts(parts: {
       const ofNetwork = await throttle.attempt(undefined, addressOf(req));
       return settle(ofNetwork, 'forgives', async () => settle(await throttle.code(subject), 'forgives', work));
     },
+    runMail: async (email, work) => settle(await throttle.mail(email), 'counts', work),
   };
 }

@@ -1,26 +1,23 @@
 import { createHash } from 'node:crypto';
-import { withDeadline } from '../core/deadline.ts';
 import { foldCase } from '../core/request-path.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
-import type { Count, Limiter, ThrottleRedisClient } from './limiters.ts';
+import { createCounter, createStoreGuard } from './throttle-counter.ts';
+import type { Counter, OnSuccess, Reserved } from './throttle-counter.ts';
+import type { ThrottleRedisClient } from './limiters.ts';
 import { networkKey } from '../session/network-key.ts';
 
 /**
  * Failures within one window; what the rate limit of a password form is about (OWASP ASVS 5.0 §6.3.1). Codes of six digits get fewer,
- * from whatever networks.
+ * from whatever networks, and emails with a code go to one address once a minute.
  */
-const limits = { account: 10, network: 100, code: 5 } as const;
-const windowSeconds = 15 * 60;
-/** A sign-in must not wait longer for Redis than people notice. */
-const redisTimeoutMs = 500;
-/** How long a Redis that did not answer is left alone, so that not every sign-in waits for it. */
-const redisPauseMs = 1_000;
-
+const limits = {
+  account: { points: 10, windowSeconds: 15 * 60 },
+  network: { points: 100, windowSeconds: 15 * 60 },
+  code: { points: 5, windowSeconds: 15 * 60 },
+  mail: { points: 1, windowSeconds: 60 },
+} as const;
 type Scope = keyof typeof limits;
-
-/** Whether an attempt that succeeds stays counted. */
-export type OnSuccess = 'forgives' | 'counts';
 
 export interface ThrottleParts {
   /** A client of `redis` or `ioredis`, for several processes to count together; in this process' memory without. */
@@ -40,8 +37,8 @@ export interface ThrottledAttempt {
   succeeded(): Promise<void>;
   /** Neither right nor wrong, as when the backend was out of reach: it counts for nothing. */
   cancelled(): Promise<void>;
-  /** It stays counted. */
-  counted(): void;
+  /** It stays counted. The last wrong code begins a new window, so that codes are refused for all of it. */
+  counted(): Promise<void>;
 }
 
 export interface Throttle {
@@ -58,12 +55,18 @@ export interface Throttle {
    */
   attempt(account: string | undefined, address: string | undefined, success?: OnSuccess): Promise<ThrottledAttempt>;
   /**
-   * Counts a try of a six-digit code: five wrong ones within the window, from whatever networks, and no further one is tried.
+   * Counts a try of a six-digit code: after five wrong ones, from whatever networks, none is tried for 15 minutes.
    *
    * @param subject whose code it is, such as `factor:<id>`; only its hash is kept
    * @throws {AuthError} `rate_limited`, as `attempt` does
    */
   code(subject: string): Promise<ThrottledAttempt>;
+  /**
+   * Counts an email with a code to an address, from whatever network: one a minute.
+   *
+   * @throws {AuthError} `rate_limited` with the seconds until the next one
+   */
+  mail(account: string): Promise<ThrottledAttempt>;
 }
 
 export function createThrottle(parts: ThrottleParts): Throttle {
@@ -76,14 +79,23 @@ export function createThrottle(parts: ThrottleParts): Throttle {
     const { store, keyPrefix, maxKeys = 50_000 } = parts;
     const guard = createStoreGuard(emit, now);
     const counterOf = (scope: Scope): Counter => {
-      const limit = { keyPrefix: `${keyPrefix}:${scope}`, points: limits[scope], windowSeconds };
-      const memory = createMemoryLimiter(limit, maxKeys);
-      return createCounter(memory, store && createRedisLimiter(limit, store), guard, now);
+      const limit = { keyPrefix: `${keyPrefix}:${scope}`, ...limits[scope] };
+      const limiters = {
+        memory: createMemoryLimiter(limit, maxKeys),
+        shared: store && createRedisLimiter(limit, store),
+        isClosedByLast: scope === 'code',
+      };
+      return createCounter(limiters, guard, now);
     };
-    return { account: counterOf('account'), network: counterOf('network'), code: counterOf('code') };
+    return {
+      account: counterOf('account'),
+      network: counterOf('network'),
+      code: counterOf('code'),
+      mail: counterOf('mail'),
+    };
   }
 
-  function refuse(scope: Scope, waitMs: number): never {
+  function refuse(scope: Exclude<Scope, 'mail'>, waitMs: number): never {
     emit({ type: 'throttled', scope });
     throw new AuthError('rate_limited', { retryAfter: Math.max(1, Math.ceil(waitMs / 1000)) });
   }
@@ -92,8 +104,12 @@ export function createThrottle(parts: ThrottleParts): Throttle {
     code: async (subject) => {
       const counters = await (opening ??= open());
       const counted = await counters.code(createHash('sha256').update(subject).digest('base64url'), 'forgives');
-      if (counted.kind === 'refused') refuse('code', counted.waitMs);
-      return { succeeded: () => counted.reset(), cancelled: () => counted.giveBack(), counted: () => counted.keep() };
+      return counted.kind === 'refused' ? refuse('code', counted.waitMs) : attemptOf(counted);
+    },
+    mail: async (account) => {
+      const counters = await (opening ??= open());
+      const counted = await counters.mail(accountKey(account, undefined), 'counts');
+      return counted.kind === 'refused' ? refuse('account', counted.waitMs) : attemptOf(counted);
     },
     attempt: async (account, address, success = 'forgives') => {
       const counters = await (opening ??= open());
@@ -115,13 +131,16 @@ export function createThrottle(parts: ThrottleParts): Throttle {
         cancelled: async () => {
           await Promise.all([ofAccount?.giveBack(), ofNetwork?.giveBack()]);
         },
-        counted: () => {
-          ofAccount?.keep();
-          ofNetwork?.keep();
+        counted: async () => {
+          await Promise.all([ofAccount?.keep(), ofNetwork?.keep()]);
         },
       };
     },
   };
+}
+
+function attemptOf({ reset, giveBack, keep }: Reserved): ThrottledAttempt {
+  return { succeeded: reset, cancelled: giveBack, counted: keep };
 }
 
 /** A store that leaks tells no address. */
@@ -140,85 +159,4 @@ export function foldAccount(account: string): string {
   const withoutDots = (text: string): string => text.normalize('NFKD').replaceAll('\u0307', '');
   // Lower case before `foldCase`, which begins with upper case: `ẞ` and `ß` meet there.
   return withoutDots(foldCase(withoutDots(account.trim()).toLowerCase()));
-}
-
-type Reservation =
-  | { readonly kind: 'refused'; readonly waitMs: number }
-  | { readonly kind: 'reserved'; keep(): void; giveBack(): Promise<void>; reset(): Promise<void> };
-
-type Counter = (key: string, success: OnSuccess) => Promise<Reservation>;
-
-/** Counts in the store, and in memory while that is away; what was counted in one place is taken back there. */
-function createCounter(memory: Limiter, shared: Limiter | undefined, guard: StoreGuard, now: () => number): Counter {
-  /**
-   * How many of a key's count a success may yet take back. Those that stay counted are not among them: how long an email takes
-   * would tell whether there is an account.
-   */
-  const underWay = new Map<string, number>();
-  const settle = (key: string): void => {
-    const others = (underWay.get(key) ?? 1) - 1;
-    if (others === 0) underWay.delete(key);
-    else underWay.set(key, others);
-  };
-
-  async function count(
-    key: string,
-  ): Promise<Count & { readonly run: (work: (limiter: Limiter) => Promise<void>) => Promise<void> }> {
-    if (shared !== undefined) {
-      const counted = await guard(() => shared.count(key));
-      if (counted !== undefined) return { ...counted, run: (work) => guard(() => work(shared)) };
-    }
-    return { ...(await memory.count(key)), run: (work) => work(memory) };
-  }
-
-  return async (key, success) => {
-    const others = underWay.get(key) ?? 0;
-    const isForgivable = success === 'forgives';
-    if (isForgivable) underWay.set(key, others + 1);
-    const settled = (): void => {
-      if (isForgivable) settle(key);
-    };
-    const { excess, windowEndsInMs, run } = await count(key);
-    const windowEndsAt = now() + windowEndsInMs;
-    const end = async (work: (limiter: Limiter) => Promise<void>): Promise<void> => {
-      settled();
-      await run(work);
-    };
-    const giveBack = (): Promise<void> =>
-      // In the next window it was never counted: taking it back there would grant one more.
-      end(async (limiter) => (now() < windowEndsAt ? limiter.giveBack(key) : undefined));
-    if (excess > 0) {
-      await giveBack();
-      // Once those under way have succeeded there is room.
-      return { kind: 'refused', waitMs: excess <= others ? 0 : windowEndsInMs };
-    }
-    return {
-      kind: 'reserved',
-      keep: settled,
-      giveBack,
-      reset: () => end((limiter) => limiter.reset(key)),
-    };
-  };
-}
-
-/** Resolves to `undefined` where the store fails or does not answer in time. */
-type StoreGuard = <R>(work: () => Promise<R>) => Promise<R | undefined>;
-
-function createStoreGuard(emit: Emit, now: () => number): StoreGuard {
-  let pausedUntil = -Infinity;
-  let isAway = false;
-  return async (work) => {
-    if (now() < pausedUntil) return undefined;
-    try {
-      const result = await withDeadline(work, redisTimeoutMs, () => new Error('Redis did not answer in time'));
-      isAway = false;
-      return result;
-    } catch {
-      pausedUntil = now() + redisPauseMs;
-      // Once for each outage: a listener that pages an operator must not be called for every sign-in.
-      if (!isAway) emit({ type: 'coordinator_unavailable', operation: 'throttle' });
-      isAway = true;
-      return undefined;
-    }
-  };
 }

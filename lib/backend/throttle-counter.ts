@@ -1,0 +1,111 @@
+import { withDeadline } from '../core/deadline.ts';
+import type { Emit } from '../session/events.ts';
+import type { Count, Limiter } from './limiters.ts';
+
+/** Whether an attempt that succeeds stays counted. */
+export type OnSuccess = 'forgives' | 'counts';
+
+/** A sign-in must not wait longer for Redis than people notice. */
+const redisTimeoutMs = 500;
+/** How long a Redis that did not answer is left alone, so that not every sign-in waits for it. */
+const redisPauseMs = 1_000;
+
+export interface Reserved {
+  readonly kind: 'reserved';
+  readonly keep: () => Promise<void>;
+  readonly giveBack: () => Promise<void>;
+  readonly reset: () => Promise<void>;
+}
+
+type Reservation = { readonly kind: 'refused'; readonly waitMs: number } | Reserved;
+
+export type Counter = (key: string, success: OnSuccess) => Promise<Reservation>;
+
+interface Limiters {
+  readonly memory: Limiter;
+  readonly shared: Limiter | undefined;
+  /** Whether the last attempt that is allowed, once it stays counted, begins a new window in which none is. */
+  readonly isClosedByLast: boolean;
+}
+
+/** Counts in the store, and in memory while that is away; what was counted in one place is taken back there. */
+export function createCounter(
+  { memory, shared, isClosedByLast }: Limiters,
+  guard: StoreGuard,
+  now: () => number,
+): Counter {
+  /**
+   * How many of a key's count a success may yet take back. Those that stay counted are not among them: how long an email takes
+   * would tell whether there is an account.
+   */
+  const underWay = new Map<string, number>();
+  const settle = (key: string): void => {
+    const others = (underWay.get(key) ?? 1) - 1;
+    if (others === 0) underWay.delete(key);
+    else underWay.set(key, others);
+  };
+
+  async function count(
+    key: string,
+  ): Promise<Count & { readonly run: (work: (limiter: Limiter) => Promise<void>) => Promise<void> }> {
+    if (shared !== undefined) {
+      const counted = await guard(() => shared.count(key));
+      if (counted !== undefined) return { ...counted, run: (work) => guard(() => work(shared)) };
+    }
+    return { ...(await memory.count(key)), run: (work) => work(memory) };
+  }
+
+  return async (key, success) => {
+    const others = underWay.get(key) ?? 0;
+    const isForgivable = success === 'forgives';
+    if (isForgivable) underWay.set(key, others + 1);
+    const settled = (): void => {
+      if (isForgivable) settle(key);
+    };
+    const { excess, windowEndsInMs, run } = await count(key);
+    const windowEndsAt = now() + windowEndsInMs;
+    const end = async (work: (limiter: Limiter) => Promise<void>): Promise<void> => {
+      settled();
+      await run(work);
+    };
+    const giveBack = (): Promise<void> =>
+      // In the next window it was never counted: taking it back there would grant one more.
+      end(async (limiter) => (now() < windowEndsAt ? limiter.giveBack(key) : undefined));
+    if (excess > 0) {
+      await giveBack();
+      // Once those under way have succeeded there is room.
+      return { kind: 'refused', waitMs: excess <= others ? 0 : windowEndsInMs };
+    }
+    return {
+      kind: 'reserved',
+      keep: async () => {
+        settled();
+        if (isClosedByLast && excess === 0) await run((limiter) => limiter.block(key));
+      },
+      giveBack,
+      reset: () => end((limiter) => limiter.reset(key)),
+    };
+  };
+}
+
+/** Resolves to `undefined` where the store fails or does not answer in time. */
+type StoreGuard = <R>(work: () => Promise<R>) => Promise<R | undefined>;
+
+export function createStoreGuard(emit: Emit, now: () => number): StoreGuard {
+  let pausedUntil = -Infinity;
+  let isAway = false;
+  return async (work) => {
+    if (now() < pausedUntil) return undefined;
+    try {
+      const result = await withDeadline(work, redisTimeoutMs, () => new Error('Redis did not answer in time'));
+      isAway = false;
+      return result;
+    } catch {
+      pausedUntil = now() + redisPauseMs;
+      // Once for each outage: a listener that pages an operator must not be called for every sign-in.
+      if (!isAway) emit({ type: 'coordinator_unavailable', operation: 'throttle' });
+      isAway = true;
+      return undefined;
+    }
+  };
+}
