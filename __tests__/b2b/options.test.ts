@@ -328,7 +328,7 @@ describe('each option', () => {
   it('stylesheetPath: where the pages find their style', async () => {
     await start({ stylesheetPath: '/assets/auth.css' });
     const page = await app.visitor().get('/callback');
-    expect(page.text).toContain('href="/assets/auth.css"');
+    expect(page.text).toContain('href="/assets/auth.css?v=');
     const sheet = await app.visitor().get('/assets/auth.css');
     expect([sheet.status, sheet.headers['content-type']]).toEqual([200, 'text/css; charset=utf-8']);
     expect((await app.visitor().get('/auth/pages.css')).status).toBe(404);

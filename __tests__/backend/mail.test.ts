@@ -141,7 +141,7 @@ describe('/auth/confirm', () => {
     expect((await postForm(visitor, '/auth/confirm', fields)).headers.location).toBe('/account');
     const stranger = await postForm(app.visitor(), '/auth/confirm', fields);
     expect(stranger.status).toBe(400);
-    expect(stranger.text).toContain('already been used or has expired');
+    expect(stranger.text).toContain('has been used or has expired');
   });
 
   it('keeps the button while the backend is out of reach', async () => {
