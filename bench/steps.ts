@@ -118,7 +118,14 @@ function sessionLike(content: Opened) {
   const claims = { ...readToken(accessToken).claims, sub: user.id, exp: expiresAt / 1000 };
   const { id } = user;
   const shown = { id, email: `${id}@example.com`, firstName: 'Ada', lastName: null, profilePictureUrl: null };
-  const session = { adapter: 'b2b' as const, user: shown, accessToken, claims, expiresAt };
+  const session = {
+    adapter: 'b2b' as const,
+    credential: 'cookie' as const,
+    user: shown,
+    accessToken,
+    claims,
+    expiresAt,
+  };
   return { session, sessionKey: undefined, tokenKey: '', validUntil: expiresAt, checkedAt: Date.now() };
 }
 

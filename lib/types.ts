@@ -45,6 +45,9 @@ export interface Impersonator {
 /** A verified WorkOS AuthKit session. */
 export interface B2bSession {
   readonly adapter: 'b2b';
+  /** What the session came from. */
+  readonly credential: 'cookie' | 'bearer';
+  /** Of a bearer token `{ id }` alone, whatever the type says: WorkOS' access tokens carry no profile. */
   readonly user: B2bUser;
   readonly sessionId?: string;
   /** The application's tenant; absent for a personal session. */
@@ -70,6 +73,8 @@ export interface BackendUser {
 /** A verified Supabase session. */
 export interface BackendSession {
   readonly adapter: 'backend';
+  /** What the session came from. */
+  readonly credential: 'cookie' | 'bearer';
   readonly user: BackendUser;
   readonly accessToken: string;
   readonly claims: AccessTokenClaims;

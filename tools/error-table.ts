@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { format, resolveConfig } from 'prettier';
-import { errorTable } from '../lib/errors.ts';
+import { errorTable } from '../lib/error-table.ts';
 import type { AuthEvent } from '../lib/types.ts';
 
 type EventOf<Type extends AuthEvent['type']> = Extract<AuthEvent, { type: Type }>;
@@ -111,7 +111,7 @@ const eventRows = Object.entries(events).map(([type, { when, fields }]) =>
 
 const page = `# Errors and events
 
-<!-- Made by \`npm run docs:errors\` from lib/errors.ts and tools/error-table.ts: change those. -->
+<!-- Made by \`npm run docs:errors\` from lib/error-table.ts and tools/error-table.ts: change those. -->
 
 ## Errors
 

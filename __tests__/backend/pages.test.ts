@@ -9,7 +9,8 @@ import { signOutPage } from '../../lib/backend/pages/sign-out-page.ts';
 import { signUpPage } from '../../lib/backend/pages/sign-up-page.ts';
 import { englishText, mergeText } from '../../lib/backend/pages/text.ts';
 import { render } from '../../lib/core/html.ts';
-import { AuthError, errorTable } from '../../lib/errors.ts';
+import { errorTable } from '../../lib/error-table.ts';
+import { AuthError } from '../../lib/errors.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { emailProblem, everyPageState, failure, requestOf, siteOf } from '../support/built-in-pages.ts';
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { errorTable } from '../../lib/errors.ts';
+import { errorTable } from '../../lib/error-table.ts';
 
 it('keeps docs/errors.md as the code says', () => {
   const { status, stderr } = spawnSync(process.execPath, ['tools/error-table.ts', '--check'], { encoding: 'utf8' });

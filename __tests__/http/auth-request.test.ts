@@ -12,8 +12,11 @@ import { until } from '../support/until.ts';
 
 const nobody: Resolution = { session: null, cookies: [] };
 
+const noBearer = { resolveBearer: () => Promise.resolve(undefined) };
+
 const session: Session = {
   adapter: 'b2b',
+  credential: 'cookie',
   user: { id: 'user_1', email: 'ada@example.com' },
   accessToken: 'token',
   claims: { sub: 'user_1', exp: 2_000_000_000 },
@@ -24,13 +27,16 @@ function createDefinition(change: Partial<Adapter> = {}): Adapter {
   return {
     adapter: 'b2b',
     name: 'b2bAuth',
-    resolver: { cachedSession: () => undefined, resolve: () => Promise.resolve(nobody) },
+    resolver: { ...noBearer, cachedSession: () => undefined, resolve: () => Promise.resolve(nobody) },
     ownPaths: new Map([['/login', { path: '/login', option: 'loginPath' }]]),
     protectedRoutes: [],
     signInPage: undefined,
     openPages: [],
     loginPath: '/login',
     stylesheetPath: '/auth/pages.css',
+    freshSignIn: { authenticatedAt: () => undefined, signInId: () => '', parameters: () => ({}) },
+    foreignClient: () => undefined,
+    now: Date.now,
     guardStatusForForms: 303,
     cookieName: 'session',
     cookieOptions: { path: '/', sameSite: 'lax', httpOnly: true, maxAge: undefined },
@@ -130,7 +136,7 @@ describe('the session of a request', () => {
       return Promise.resolve({ session, cookies: [cookie] });
     };
     const { said, headers } = await ask(
-      { resolver: { cachedSession: () => undefined, resolve } },
+      { resolver: { ...noBearer, cachedSession: () => undefined, resolve } },
       '',
       async (exchange) => [await exchange.resolveSession(), await exchange.resolveSession()],
     );
@@ -140,14 +146,22 @@ describe('the session of a request', () => {
   });
 
   it('that is known costs no resolution', async () => {
-    const resolver = { cachedSession: () => session, resolve: () => Promise.reject(new Error('must not be asked')) };
+    const resolver = {
+      ...noBearer,
+      cachedSession: () => session,
+      resolve: () => Promise.reject(new Error('must not be asked')),
+    };
     const { said, headers } = await ask({ resolver }, '', (exchange) => exchange.resolveSession());
     expect(said).toEqual(session);
     expect(headers.has('cache-control')).toBe(false);
   });
 
   it('carries Secure where appBaseUrl is https, whatever the request came by', async () => {
-    const resolver = { cachedSession: () => undefined, resolve: () => Promise.resolve({ session, cookies: [cookie] }) };
+    const resolver = {
+      ...noBearer,
+      cachedSession: () => undefined,
+      resolve: () => Promise.resolve({ session, cookies: [cookie] }),
+    };
     const linesWith = async (appBaseUrl: string) =>
       (await ask({ resolver, appBaseUrl }, '', (exchange) => exchange.resolveSession())).headers.getSetCookie();
     expect(await linesWith('https://app.example')).toEqual([expect.stringContaining('; Secure')]);
@@ -157,6 +171,7 @@ describe('the session of a request', () => {
   it('renewed ahead of time rides along where it is back before the head goes out', async () => {
     const later = Promise.resolve({ session, cookies: [cookie] });
     const resolver = {
+      ...noBearer,
       cachedSession: () => undefined,
       resolve: () => Promise.resolve({ session, cookies: [], later }),
     };
@@ -173,6 +188,7 @@ describe('the session of a request', () => {
     for (const outcome of [{ session, cookies: [cookie] }, undefined]) {
       const later = Promise.withResolvers<Resolution | undefined>();
       const resolver = {
+        ...noBearer,
         cachedSession: () => undefined,
         resolve: () => Promise.resolve({ session, cookies: [], later: later.promise }),
       };
@@ -189,7 +205,11 @@ describe('the session of a request', () => {
 
   it('whose cookies were lost is told', async () => {
     const events: unknown[] = [];
-    const resolver = { cachedSession: () => undefined, resolve: () => Promise.resolve({ session, cookies: [cookie] }) };
+    const resolver = {
+      ...noBearer,
+      cachedSession: () => undefined,
+      resolve: () => Promise.resolve({ session, cookies: [cookie] }),
+    };
     await ask({ resolver, emit: (event) => events.push(event) }, '', (exchange) => {
       exchange.res.flushHeaders();
       return exchange.resolveSession();
@@ -200,7 +220,7 @@ describe('the session of a request', () => {
   it('is told where its cookies arrived, and kept back where they are out of date by then', async () => {
     let delivered = 0;
     const outcome = { session, cookies: [cookie], onDelivered: () => (delivered += 1), isCurrent: () => false };
-    const resolver = { cachedSession: () => undefined, resolve: () => Promise.resolve(outcome) };
+    const resolver = { ...noBearer, cachedSession: () => undefined, resolve: () => Promise.resolve(outcome) };
     const { headers } = await ask({ resolver }, '', (exchange) => exchange.resolveSession());
     expect(headers.has('set-cookie')).toBe(false);
     await until(() => delivered === 1);

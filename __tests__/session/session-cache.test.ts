@@ -13,6 +13,7 @@ function verified(validForMs = 1_000): VerifiedSession {
   return {
     session: {
       adapter: 'b2b',
+      credential: 'cookie',
       user: { id: 'user', email: 'user@example.com' },
       accessToken: 'token',
       claims: { sub: 'user', exp: validUntil / 1000 },

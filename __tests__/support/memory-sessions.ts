@@ -115,9 +115,19 @@ export function createMemorySource(
       const user = { id: userId, email: `${userId}@example.com` };
       return {
         kind: 'live',
-        session: { adapter: 'b2b', user, sessionId, accessToken: `access for ${refreshToken}`, claims, expiresAt },
+        session: {
+          adapter: 'b2b',
+          credential: 'cookie',
+          user,
+          sessionId,
+          accessToken: `access for ${refreshToken}`,
+          claims,
+          expiresAt,
+        },
       };
     },
+    sessionClaim: 'sid',
+    verifyBearer: () => Promise.resolve({ kind: 'invalid', reason: 'unsupported' }),
     refresh: (content) => provider.refresh(content),
     toStored: stored,
     serialize: (content) => JSON.stringify(content),

@@ -5,15 +5,13 @@ import { createSessionWriter } from '../session/session-writer.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
 import { createSessions } from '../session/sessions.ts';
 import type { SessionResolver } from '../session/sessions.ts';
-import type { SessionSource } from '../session/source.ts';
 import { createKeySet } from '../tokens/key-set.ts';
-import type { B2bSession } from '../types.ts';
 import { createFlowCookies } from './flow-cookie.ts';
 import type { FlowCookies } from './flow-cookie.ts';
 import type { B2bOptions } from './options.ts';
 import { createSeal } from './seal.ts';
 import { createB2bSource } from './session-cookie.ts';
-import type { SealedSession } from './session-cookie.ts';
+import type { B2bSource, SealedSession } from './session-cookie.ts';
 import { createProvider } from './workos.ts';
 import type { Provider } from './workos.ts';
 
@@ -21,7 +19,7 @@ import type { Provider } from './workos.ts';
 export interface B2bContext {
   readonly settings: B2bOptions;
   readonly provider: Provider;
-  readonly source: SessionSource<SealedSession, B2bSession>;
+  readonly source: B2bSource;
   readonly writer: SessionWriter<SealedSession>;
   readonly resolver: SessionResolver<SealedSession>;
   readonly flows: FlowCookies;

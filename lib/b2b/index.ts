@@ -2,10 +2,12 @@ import type { Router } from 'express';
 import { AuthError } from '../errors.ts';
 import { createAuthRouter } from '../http/router.ts';
 import type { AuthRoute } from '../http/router.ts';
+import type { FreshSignIn } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
 import { cookieAttributes } from '../http/options.ts';
-import type { B2bSession, B2bSessionBody } from '../types.ts';
+import type { B2bSession, B2bSessionBody, Session } from '../types.ts';
 import type { Emit } from '../session/events.ts';
+import { foreignClient } from './bearer.ts';
 import { callbackRoute } from './callback-route.ts';
 import { createB2bContext } from './context.ts';
 import { readB2bOptions } from './options.ts';
@@ -25,7 +27,7 @@ import { signOutRoute } from './sign-out-route.ts';
 export function b2bAuth(options?: B2bAuthOptions): Router {
   const settings = readB2bOptions(options);
   const context = createB2bContext(settings);
-  const { resolver, emit, explain } = context;
+  const { source, resolver, emit, explain } = context;
   if (settings.isFallbackPassword) announceFallback(emit);
   return createAuthRouter(
     {
@@ -42,6 +44,9 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       cookieOptions: cookieAttributes(settings.cookieOptions, settings.cookieName),
       appBaseUrl: settings.appBaseUrl,
       trustedOrigins: settings.trustedOrigins,
+      freshSignIn: createFreshSignIn((session) => source.signedInAt(session)),
+      foreignClient: (claims) => foreignClient(claims, settings.clientId),
+      now: settings.now,
       onError: settings.onError,
       brand: {},
       emit,
@@ -55,6 +60,25 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       sessionRoute(settings),
     ],
   );
+}
+
+/**
+ * When people signed in: WorkOS' `auth_time`, which is not in every token, else when our own callback ran.
+ *
+ * @param signedInAt what the session's seal says of our callback, in seconds since the epoch
+ */
+function createFreshSignIn(signedInAt: (session: B2bSession) => number | undefined): FreshSignIn {
+  const ownTime = (session: Session): number | undefined =>
+    session.adapter === 'b2b' ? signedInAt(session) : undefined;
+  return {
+    authenticatedAt(session) {
+      const { auth_time: authTime } = session.claims;
+      return typeof authTime === 'number' && Number.isFinite(authTime) ? authTime : ownTime(session);
+    },
+    signInId: (session) => JSON.stringify([session.claims['sid'], session.claims['auth_time'], ownTime(session)]),
+    // AuthKit gets it as `max_age` of OpenID Connect (Core §3.1.2.1).
+    parameters: (_session, maxAge) => ({ max_age: String(maxAge) }),
+  };
 }
 
 function sessionRoute({ sessionPath }: B2bOptions): AuthRoute {

@@ -17,6 +17,7 @@ import { tokenLifetimeMs, verifyAccessToken } from '../tokens/access-token.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import { readSessionId, readToken } from '../tokens/token.ts';
 import type { B2bSession } from '../types.ts';
+import { verifyBearer } from './bearer.ts';
 import type { B2bOptions } from './options.ts';
 import { failedRefresh } from './provider-errors.ts';
 import { isSealLike, sealedLength } from './seal.ts';
@@ -106,7 +107,10 @@ export function storedSession(content: SealedSession): StoredSession<SealedSessi
   };
 }
 
-type B2bSource = SessionSource<SealedSession, B2bSession>;
+export interface B2bSource extends SessionSource<SealedSession, B2bSession> {
+  /** When our own callback stored the session, in seconds since the epoch, where its seal says so. */
+  signedInAt(session: B2bSession): number | undefined;
+}
 
 /** WorkOS sessions in a sealed cookie. */
 export function createB2bSource(
@@ -116,14 +120,23 @@ export function createB2bSource(
   provider: Pick<Provider, 'refresh'>,
 ): B2bSource {
   const { cookieName } = settings;
+  const signInTimes = new WeakMap<B2bSession, number>();
   const attributes = { ...cookieAttributes(settings.cookieOptions, cookieName), secure: true };
   return {
     adapter: 'b2b',
     isSealed: true,
     findCookie: createChunksFinder(cookieName),
     read: (cookies) => readSealed(cookies, cookieName, seal),
-    verify: (content, origin, token) =>
-      verifySession(settings, content, origin === 'provider' ? keySet.ofIssued : keySet, token),
+    async verify(content, origin, token) {
+      const keys = origin === 'provider' ? keySet.ofIssued : keySet;
+      const verdict = await verifySession(settings, content, keys, token);
+      if (verdict.kind === 'live' && content.signedInAt !== undefined)
+        signInTimes.set(verdict.session, content.signedInAt);
+      return verdict;
+    },
+    signedInAt: (session) => signInTimes.get(session),
+    sessionClaim: 'sid',
+    verifyBearer: (token) => verifyBearer(settings, token, keySet),
     async refresh(content, signal, client) {
       try {
         return { kind: 'renewed', content: renewedSession(await provider.refresh(content, client, signal), content) };
@@ -204,6 +217,7 @@ function publicSession(content: SealedSession, claims: B2bSession['claims']): B2
   const { org_id: organizationId } = claims;
   return {
     adapter: 'b2b',
+    credential: 'cookie',
     user: {
       id,
       email,

@@ -84,6 +84,7 @@ function passedOnParameters(query: URLSearchParams, screen: Screen): PassedOn {
   const loginHint = take('login_hint', /^[^\s\0-\x1f\x7f-\x9f]{1,320}$/u);
   const organizationId = take('organization_id', /^org_[A-Za-z0-9]{1,64}$/);
   const domainHint = take('domain_hint', /^(?=.{1,253}$)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i);
+  const maxAge = take('max_age', /^\d{1,9}$/);
   const invitationToken = take('invitation_token', /^[A-Za-z0-9_-]{1,256}$/);
   return {
     provider,
@@ -92,5 +93,6 @@ function passedOnParameters(query: URLSearchParams, screen: Screen): PassedOn {
     ...(organizationId === undefined ? {} : { organizationId }),
     ...(domainHint === undefined ? {} : { domainHint }),
     ...(invitationToken === undefined ? {} : { invitationToken }),
+    ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
   };
 }

@@ -16,6 +16,8 @@ export interface AuthorizationRequest {
   readonly organizationId?: string;
   readonly domainHint?: string;
   readonly invitationToken?: string;
+  /** Seconds. */
+  readonly maxAge?: number;
 }
 
 /** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */

@@ -18,7 +18,7 @@ import { readBackendOptions } from './options.ts';
 import type { BackendAuthOptions, BackendOptions } from './options.ts';
 import { mergeText } from './pages/text.ts';
 import { createSessionCookie } from './session-cookie.ts';
-import { createBackendSource } from './session-source.ts';
+import { createBackendSource, foreignClient, freshSignIn } from './session-source.ts';
 import { callbackRoute } from './sign-in/callback-route.ts';
 import { createFlowCookies } from './sign-in/flow-cookies.ts';
 import { createPendingSignIns } from './sign-in/pending.ts';
@@ -60,6 +60,9 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       appBaseUrl: settings.appBaseUrl,
       trustedOrigins: settings.trustedOrigins,
       clientAddress: settings.clientAddress,
+      freshSignIn,
+      foreignClient,
+      now: settings.now,
       onError: settings.onError,
       brand: { title: pages.title, logo: pages.logo, lang: pages.lang },
       emit,

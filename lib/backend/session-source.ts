@@ -2,7 +2,8 @@ import { cookieBytes } from '../core/cookie-chunks.ts';
 import { isRecord } from '../core/json.ts';
 import { readToken } from '../tokens/token.ts';
 import type { ClientFacts, RefreshOutcome, SessionSource, TokenOrigin, Verdict } from '../session/source.ts';
-import type { AccessTokenClaims, BackendSession, BackendUser } from '../types.ts';
+import type { FreshSignIn } from '../http/adapter.ts';
+import type { AccessTokenClaims, BackendSession, BackendUser, Session } from '../types.ts';
 import { parseContentText, sdkContent, slimContent, storedOf } from './session-cookie.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
 import type { TokenVerifier } from './verify-token.ts';
@@ -33,7 +34,7 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
   ): Promise<Verdict> {
     const verdict = await tokens.verify(token, origin);
     if (verdict.kind !== 'valid') return verdict;
-    const session = sessionOf(content.access_token, verdict.claims);
+    const session = sessionOf(content.access_token, verdict.claims, 'cookie');
     contents.set(session, sdkContent(content));
     const { validUntil } = verdict;
     return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
@@ -51,6 +52,14 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
       return candidates.length === 0 ? { kind: 'unreadable', reason, isKept } : { kind: 'stored', candidates, isKept };
     },
     verify,
+    sessionClaim: 'session_id',
+    async verifyBearer(token, origin) {
+      const verdict = await tokens.verify(token, origin, 'any client');
+      if (verdict.kind !== 'valid') return verdict;
+      const { claims, validUntil } = verdict;
+      const session = sessionOf(token.text, claims, 'bearer');
+      return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
+    },
     refresh: (content, signal, client) => refresh(content.refresh_token, signal, client),
     toStored: storedOf,
     serialize: (content) => JSON.stringify(content),
@@ -63,8 +72,12 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
   };
 }
 
-function sessionOf(accessToken: string, claims: AccessTokenClaims): BackendSession {
-  return { adapter: 'backend', user: userOf(claims), accessToken, claims, expiresAt: claims.exp * 1000 };
+function sessionOf(
+  accessToken: string,
+  claims: AccessTokenClaims,
+  credential: BackendSession['credential'],
+): BackendSession {
+  return { adapter: 'backend', credential, user: userOf(claims), accessToken, claims, expiresAt: claims.exp * 1000 };
 }
 
 /** From the signed claims alone: the `user` in the cookie is whatever the browser says it is. */
@@ -83,4 +96,26 @@ function userOf(claims: AccessTokenClaims): BackendUser {
 
 function recordOf(value: AccessTokenClaims[string]): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
+}
+
+/** When people signed in: the newest time in `amr`, which lists the ways in which they did; a refresh does not add to it. */
+export const freshSignIn: FreshSignIn = {
+  authenticatedAt: newestAmrTime,
+  signInId: (session) => JSON.stringify([session.claims['session_id'], newestAmrTime(session)]),
+  parameters: (_session, maxAge) => ({ max_age: String(maxAge) }),
+};
+
+function newestAmrTime({ claims: { amr } }: Session): number | undefined {
+  const entries = Array.isArray(amr) ? amr : [];
+  const times = entries.flatMap((entry) => {
+    const time: unknown = isRecord(entry) ? entry['timestamp'] : undefined;
+    return typeof time === 'number' && Number.isFinite(time) ? [time] : [];
+  });
+  return times.length === 0 ? undefined : Math.max(...times);
+}
+
+/** The client of the project's OAuth server that a token was issued to; the application's own tokens name none. */
+export function foreignClient({ client_id: client }: Session['claims']): string | undefined {
+  if (client === undefined || client === null) return undefined;
+  return typeof client === 'string' ? client : '';
 }

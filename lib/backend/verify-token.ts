@@ -31,7 +31,8 @@ export type TimedVerdict =
     };
 
 export interface TokenVerifier {
-  verify(token: Token, origin: TokenOrigin): Promise<TimedVerdict>;
+  /** @param clients whether a token may be one of another application, which is never a session of a cookie */
+  verify(token: Token, origin: TokenOrigin, clients?: 'own client' | 'any client'): Promise<TimedVerdict>;
 }
 
 interface Question {
@@ -94,10 +95,14 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
   }
 
   return {
-    async verify(token, origin) {
+    async verify(token, origin, clients = 'own client') {
       if (!token.isCompact) return { kind: 'invalid', reason: 'malformed' };
       // What speaks against a token needs no proof, and an expired one must not be renewed either.
-      const reason = claimProblem(token.claims, issuers);
+      const { client_id: client } = token.claims;
+      // Only the project's OAuth server writes it, into the tokens of other applications. They speak for a user to whom no
+      // session was given here.
+      const isForeign = client !== undefined && client !== null && clients === 'own client';
+      const reason = claimProblem(token.claims, issuers) ?? (isForeign ? 'client' : undefined);
       if (reason !== undefined) return { kind: 'invalid', reason };
       return token.header['alg'] === 'HS256'
         ? verifyShared(token, origin)
@@ -110,12 +115,9 @@ const isAccepted = (word: TokenWord): boolean => word === 'accepted';
 
 /** What makes a correctly signed token no user's: keys, service accounts and other applications' tokens are signed alike. */
 function claimProblem(claims: Token['claims'], issuers: readonly string[]): string | undefined {
-  const { role, aud, iss, client_id: client } = claims;
+  const { role, aud, iss } = claims;
   if (role !== 'authenticated') return 'role';
   if (!(Array.isArray(aud) ? aud : [aud]).includes('authenticated')) return 'audience';
-  // Only the project's OAuth server writes it, into the tokens of other applications. They speak for a user to whom no
-  // session was given here.
-  if (client !== undefined && client !== null) return 'client';
   if (iss !== undefined && !(typeof iss === 'string' && issuers.includes(iss))) return 'issuer';
   return undefined;
 }

@@ -3,14 +3,14 @@ import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { sanitizeReturnTo } from '../core/return-to.ts';
 import { queryOf, withQuery } from '../core/url.ts';
-import { AuthError, ConfigurationError } from '../errors.ts';
+import { AuthError } from '../errors.ts';
 import type { Resolution } from '../session/sessions.ts';
 import type { AdapterName, Session } from '../types.ts';
 import type { Adapter } from './adapter.ts';
 import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';
 import type { Delivery } from './cookie-jar.ts';
 import { isAuthRoute } from './express-stack.ts';
-import { isHeadOpen } from './reply.ts';
+import { isHeadOpen, keepPrivate } from './reply.ts';
 import { clientFacts, isSafeMountPath, peerAddress, prefersJson } from './request.ts';
 import { protocolOf, requestOrigin, requestTarget } from './request.ts';
 import type { HostRequest } from './request.ts';
@@ -109,12 +109,11 @@ export class AuthRequest {
     return sanitizeReturnTo(value, { fallback, isOwnRoute });
   }
 
-  /** The sign-in page with the way back in `returnTo`. */
-  signInUrl(returnTo: string): string {
+  /** The sign-in page with the way back in `returnTo`, after further parameters. */
+  signInUrl(returnTo: string, parameters: Readonly<Record<string, string>> = {}): string {
     const { signInPage, loginPath } = this.definition;
     const page = signInPage ?? this.localPath(loginPath);
-    if (returnTo === this.home) return page;
-    return withQuery(page, { returnTo });
+    return withQuery(page, { ...parameters, ...(returnTo === this.home ? {} : { returnTo }) });
   }
 
   /** Every value of every cookie, those of a sign-in under way by the names that the adapter knows. */
@@ -142,6 +141,20 @@ export class AuthRequest {
     return (this.#resolution ??= this.#resolve());
   }
 
+  /**
+   * Lets the request pass a guard.
+   *
+   * @param session the one that counts from here on, where it does not come from the cookies
+   */
+  admit(session?: Session): void {
+    if (session !== undefined) {
+      this.#session = session;
+      this.#resolution = Promise.resolve(session);
+    }
+    this.isGuarded = true;
+    keepPrivate(this.res);
+  }
+
   async #resolve(): Promise<Session | null> {
     const known = this.cachedSession();
     if (known !== undefined) return known;
@@ -151,7 +164,8 @@ export class AuthRequest {
       clientFacts(this.req, this.peer),
     );
     this.#deliver(resolution);
-    this.#session = resolution.session ?? undefined;
+    // A guard may have let the request pass by its bearer token meanwhile.
+    if (this.#session?.credential !== 'bearer') this.#session = resolution.session ?? undefined;
     if (resolution.later !== undefined) void this.#deliverLater(resolution.later);
     return resolution.session;
   }
@@ -231,10 +245,4 @@ export function passAdapter(
   if (last === undefined) Object.defineProperty(req, firstPassed, { value: request });
   else last.following = request;
   return request;
-}
-
-/** @param what the function that was called, for the message */
-export function notMounted(what: string, adapter: AdapterName | undefined): ConfigurationError {
-  const name = adapter === 'b2b' ? 'b2bAuth()' : adapter === 'backend' ? 'backendAuth()' : 'b2bAuth() or backendAuth()';
-  return new ConfigurationError(what, [`no adapter has seen this request; mount ${name} with app.use() before it`]);
 }

@@ -23,7 +23,12 @@ export function goOn(next: Next, error?: Error): void {
 }
 
 /** Every failure ends here: an `AuthError` becomes an answer of its client's kind, anything else goes to the application. */
-export function refuse(request: AuthRequest, error: unknown, next: Next, isJsonOnly = false): void {
+export function refuse(
+  request: AuthRequest,
+  error: unknown,
+  next: Next,
+  toReply: (request: AuthRequest, error: AuthError) => Reply = errorReply,
+): void {
   const { req, res, definition } = request;
   if (!(error instanceof AuthError)) {
     goOn(next, isError(error) ? error : new Error('A value that is no Error was thrown', { cause: error }));
@@ -33,7 +38,7 @@ export function refuse(request: AuthRequest, error: unknown, next: Next, isJsonO
   const fail = failOnce(error, next);
   try {
     if (definition.onError === undefined) {
-      sendReply(request, errorReply(request, error, isJsonOnly));
+      sendReply(request, toReply(request, error));
       return;
     }
     // It may well be async, whatever its type says; its rejection must not end the process.
@@ -62,24 +67,33 @@ function isError(value: unknown): value is Error {
   return value instanceof Error || isNativeError(value);
 }
 
-export function errorReply(request: AuthRequest, error: AuthError, isJsonOnly = false): Reply {
-  const { definition } = request;
-  const headers: Record<string, string> = {};
-  if (error.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(error.retryAfter)));
-  if (error.allow !== undefined) headers['Allow'] = error.allow.join(', ');
-  const signInUrl = request.signInUrl(request.errorReturnTo ?? request.home);
-  const reply =
-    isJsonOnly || request.wantsJson
-      ? json(error.status, errorBody(error, error.status === 401 ? signInUrl : undefined))
-      : errorPage({
-          error,
-          signInUrl,
-          canReload: error.status === 503 && isLoading(request),
-          home: request.home,
-          stylesheet: request.stylesheetUrl,
-          brand: definition.brand,
-        });
-  return { ...reply, headers };
+function errorReply(request: AuthRequest, error: AuthError): Reply {
+  if (request.wantsJson) return jsonErrorReply(request, error);
+  const page = errorPage({
+    error,
+    signInUrl: errorSignInUrl(request),
+    canReload: error.status === 503 && isLoading(request),
+    home: request.home,
+    stylesheet: request.stylesheetUrl,
+    brand: request.definition.brand,
+  });
+  return { ...page, headers: errorHeaders(error) };
+}
+
+export function jsonErrorReply(request: AuthRequest, error: AuthError): Reply {
+  const body = errorBody(error, error.status === 401 ? errorSignInUrl(request) : undefined);
+  return { ...json(error.status, body), headers: errorHeaders(error) };
+}
+
+function errorSignInUrl(request: AuthRequest): string {
+  return request.signInUrl(request.errorReturnTo ?? request.home);
+}
+
+export function errorHeaders({ retryAfter, allow }: AuthError): Record<string, string> {
+  return {
+    ...(retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }),
+    ...(allow === undefined ? {} : { Allow: allow.join(', ') }),
+  };
 }
 
 /** Whether a reload asks again: a form would have to be sent again, and an error in the query stays there. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
-import { authRequestsOf, firstAuthRequest, notMounted } from './auth-request.ts';
+import { authRequestsOf, firstAuthRequest } from './auth-request.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { keepPrivate } from './reply.ts';
 
@@ -60,4 +60,10 @@ export function currentSession(req: IncomingMessage, adapter?: AdapterName): Ses
 
 function isAskedFor(request: AuthRequest, adapter: AdapterName | undefined): boolean {
   return adapter === undefined || request.definition.adapter === adapter;
+}
+
+/** @param what the function that was called, for the message */
+export function notMounted(what: string, adapter: AdapterName | undefined): ConfigurationError {
+  const name = adapter === 'b2b' ? 'b2bAuth()' : adapter === 'backend' ? 'backendAuth()' : 'b2bAuth() or backendAuth()';
+  return new ConfigurationError(what, [`no adapter has seen this request; mount ${name} with app.use() before it`]);
 }

@@ -1,25 +1,35 @@
-import type { IncomingMessage } from 'node:http';
 import type { Session } from '../types.ts';
 import { AuthError } from '../errors.ts';
-import { goOn, refuse } from './error-reply.ts';
+import { guardByBearer, isBearerRequest, refuseBearer } from './bearer.ts';
+import type { BearerRules } from './bearer.ts';
+import { errorBody, goOn, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
 import type { AuthRequest } from './auth-request.ts';
-import { keepPrivate, redirect, sendReply } from './reply.ts';
+import { json, redirect, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
 
 export interface GuardRules {
-  /** Asked about a session that is there; only `true` lets it pass. Left out: every session passes. */
-  readonly allows?: ((session: Session, req: IncomingMessage) => unknown) | undefined;
+  /**
+   * Asked about a session that is there: answers where the way on leads elsewhere, and throws an `AuthError` where there is none.
+   * Left out: every session passes.
+   */
+  readonly demand?: ((request: AuthRequest, session: Session) => Promise<Reply | undefined>) | undefined;
   /** What a signed-out request gets; may throw an `AuthError` instead. */
   readonly challenge: (request: AuthRequest) => Reply;
+  /** Left out where a session comes from a cookie only. */
+  readonly bearer?: BearerRules | undefined;
 }
 
 /** The one guard: behind `protectedRoutes` and behind `requireSession`. */
 export function guard(request: AuthRequest, rules: GuardRules, next: Next): void {
+  if (rules.bearer !== undefined && isBearerRequest(request, rules.bearer)) {
+    void guardByBearer(request, rules.bearer, rules.demand, next);
+    return;
+  }
   const known = request.cachedSession();
   // Fast path: cached session, no further requirement.
-  if (known !== undefined && rules.allows === undefined) {
-    admit(request);
+  if (known?.credential === 'cookie' && rules.demand === undefined) {
+    request.admit();
     next();
     return;
   }
@@ -29,33 +39,44 @@ export function guard(request: AuthRequest, rules: GuardRules, next: Next): void
 /** `next` is called by `goOn`, outside of `try`: what comes after a guard is not the guard's error. */
 async function decide(
   request: AuthRequest,
-  { allows, challenge }: GuardRules,
+  { demand, challenge }: GuardRules,
   known: Session | undefined,
   next: Next,
 ): Promise<void> {
   try {
     const session = known ?? (await request.resolveSession());
-    if (session === null) {
-      request.refuseUnsafeMountPath();
-      sendReply(request, challenge(request));
+    // A guard in front has taken the request's bearer token, which this one does not take.
+    if (session?.credential === 'bearer') {
+      refuseBearer(request, new AuthError('unauthenticated'), next);
       return;
     }
-    if (allows !== undefined && (await allows(session, request.req)) !== true) throw new AuthError('forbidden');
-    admit(request);
+    if (session === null) request.refuseUnsafeMountPath();
+    const reply = session === null ? challenge(request) : await demand?.(request, session);
+    if (reply !== undefined) {
+      sendReply(request, reply);
+      return;
+    }
+    request.admit();
     goOn(next);
   } catch (error) {
     refuse(request, error, next);
   }
 }
 
-function admit(request: AuthRequest): void {
-  request.isGuarded = true;
-  keepPrivate(request.res);
-}
-
 /** The redirect of a guard to the sign-in page, with the way back. */
-export function challengeRedirect(request: AuthRequest): Reply {
+export function challengeRedirect(request: AuthRequest, url = request.signInUrl(request.wayBack)): Reply {
   const { req, definition } = request;
   const isForm = req.method !== 'GET' && req.method !== 'HEAD';
-  return redirect(isForm ? definition.guardStatusForForms : 307, request.signInUrl(request.wayBack));
+  return redirect(isForm ? definition.guardStatusForForms : 307, url);
+}
+
+/**
+ * Sends a document to where it can become what the guard wants, and tells a JSON client where that is.
+ *
+ * @throws {AuthError} the given one, where `onError` takes over what a JSON client is told
+ */
+export function challengeWith(request: AuthRequest, error: AuthError, url: string): Reply {
+  if (!request.wantsJson) return challengeRedirect(request, url);
+  if (request.definition.onError !== undefined) throw error;
+  return json(error.status, errorBody(error, url));
 }

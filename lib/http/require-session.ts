@@ -1,20 +1,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { AuthError, ConfigurationError } from '../errors.ts';
-import type { AuthErrorCode } from '../errors.ts';
 import type { AdapterName, B2bSession, BackendSession, Session } from '../types.ts';
-import { authRequestOf, firstAuthRequest, notMounted } from './auth-request.ts';
+import { authRequestOf, firstAuthRequest } from './auth-request.ts';
+import { notMounted } from './get-session.ts';
 import type { AuthRequest } from './auth-request.ts';
-import { errorBody } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
-import { challengeRedirect, guard } from './guard.ts';
+import { challengeWith, guard } from './guard.ts';
 import type { GuardRules } from './guard.ts';
-import { json } from './reply.ts';
 import type { Reply } from './reply.ts';
+import { askFreshSignIn, askSecondFactor } from './step-up.ts';
 
 interface Narrowing<S extends Session> {
-  /** Lets the session pass or not; may be asynchronous. A refusal is a 403. */
-  readonly check?: (session: S, req: IncomingMessage) => boolean | Promise<boolean>;
+  /** Lets the session pass or not; may be asynchronous. Only `true` passes, everything else is a 403. */
+  readonly check?: (session: S, req: Request) => boolean | Promise<boolean>;
+  /**
+   * How long ago the person may have signed in, in seconds. Otherwise a document is sent to sign in again and comes back, and JSON gets
+   * 401 `fresh_sign_in_required`.
+   */
+  readonly maxAge?: number;
+  /**
+   * What a session may come from: the adapter's cookie, or an access token in `Authorization: Bearer` (RFC 6750). A request with
+   * such a token is then decided by it alone. Default `['cookie']`.
+   */
+  readonly credentials?: readonly ('cookie' | 'bearer')[];
+  /** Ids of OAuth clients whose bearer tokens pass, beside the application's own. Default: none. */
+  readonly clients?: readonly string[];
 }
 
 export interface RequireB2bSessionOptions extends Narrowing<B2bSession> {
@@ -25,14 +36,17 @@ export interface RequireB2bSessionOptions extends Narrowing<B2bSession> {
 
 export interface RequireBackendSessionOptions extends Narrowing<BackendSession> {
   readonly adapter: 'backend';
-  /** The authenticator assurance level that the session must have reached (a second factor). */
-  readonly aal?: 'aal2';
+  /**
+   * The authenticator assurance level that the session must have reached: `aal2` wants a second factor, `enrolled` wants it of those
+   * who have one. Otherwise a document is sent to give or add it, and JSON gets 403 `second_factor_required` with `redirectTo`.
+   */
+  readonly aal?: 'aal2' | 'enrolled';
 }
 
 export interface RequireAnySessionOptions extends Narrowing<Session> {
   readonly adapter?: undefined;
   readonly organization?: true | string;
-  readonly aal?: 'aal2';
+  readonly aal?: 'aal2' | 'enrolled';
 }
 
 export type RequireSessionOptions = RequireB2bSessionOptions | RequireBackendSessionOptions | RequireAnySessionOptions;
@@ -41,8 +55,11 @@ export type RequireSessionOptions = RequireB2bSessionOptions | RequireBackendSes
 interface Requirements {
   readonly adapter: AdapterName | undefined;
   readonly organization: true | string | undefined;
-  readonly aal: 'aal2' | undefined;
+  readonly aal: 'aal2' | 'enrolled' | undefined;
   readonly check: ((session: Session, req: IncomingMessage) => boolean | Promise<boolean>) | undefined;
+  readonly maxAge: number | undefined;
+  readonly credentials: readonly ('cookie' | 'bearer')[] | undefined;
+  readonly clients: readonly string[] | undefined;
 }
 
 /**
@@ -70,37 +87,69 @@ export function requireSession(
   }
   const requirements = readRequirements(first);
   const adapter = adapterOf(requirements);
-  const rules = { allows: allowedBy(requirements), challenge };
+  const rules = { demand: demandOf(requirements), challenge, bearer: bearerRules(requirements) };
   return (req, _res, proceed) => guardBy(adapter, rules, req, proceed);
 }
 
-const anySession: Requirements = { adapter: undefined, organization: undefined, aal: undefined, check: undefined };
+const optionNames = ['adapter', 'organization', 'aal', 'maxAge', 'check', 'credentials', 'clients'] as const;
 
-function readRequirements(options: unknown): Requirements {
-  if (options === undefined) return anySession;
+function readRequirements(options: unknown = {}): Requirements {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new ConfigurationError('requireSession', ['options must be an object, such as { organization: true }']);
   }
-  const { adapter, organization, aal, check, ...unknown } = options as Record<string, unknown>;
-  const problems = [
+  const names: readonly string[] = optionNames;
+  const problems = Object.entries(options).flatMap(([name, value]: [string, unknown]) => {
+    if (!names.includes(name)) return [`${name} is not an option; there are ${names.join(', ')}`];
     // Such as a variable that is not set: what was meant to narrow would let every session pass.
-    ...['organization', 'aal', 'check']
-      .filter((name) => name in options && Reflect.get(options, name) === undefined)
-      .map((name) => `${name} is undefined; leave it out where every session may pass`),
-    ...Object.keys(unknown).map((key) => `${key} is not an option; there are adapter, organization, aal and check`),
-    ...(adapter === undefined || adapter === 'b2b' || adapter === 'backend'
-      ? []
-      : ["adapter must be 'b2b' or 'backend'"]),
-    ...(organization === undefined || organization === true || isText(organization)
-      ? []
-      : ['organization must be true or the id of an organization']),
-    ...(organization !== undefined && adapter === 'backend' ? ["organization belongs to adapter 'b2b'"] : []),
-    ...(aal === undefined || aal === 'aal2' ? [] : ["aal must be 'aal2'"]),
-    ...(aal !== undefined && adapter === 'b2b' ? ["aal belongs to adapter 'backend'"] : []),
-    ...(check === undefined || typeof check === 'function' ? [] : ['check must be a function']),
-  ];
+    if (value === undefined && name !== 'adapter') {
+      return [`${name} is undefined; leave it out where every session may pass`];
+    }
+    return [];
+  });
+  const given = options as Requirements;
+  problems.push(...problemsOf(given), ...adapterProblems(given));
   if (problems.length > 0) throw new ConfigurationError('requireSession', problems);
-  return options as Requirements;
+  return given;
+}
+
+function problemsOf(options: object): string[] {
+  const { adapter, organization, aal, maxAge, check, credentials, clients }: Readonly<Record<string, unknown>> = {
+    ...options,
+  };
+  const isBad: readonly (readonly [boolean, string])[] = [
+    [adapter !== undefined && adapter !== 'b2b' && adapter !== 'backend', "adapter must be 'b2b' or 'backend'"],
+    [
+      organization !== undefined && organization !== true && !isText(organization),
+      'organization must be true or the id of an organization',
+    ],
+    [aal !== undefined && aal !== 'aal2' && aal !== 'enrolled', "aal must be 'aal2' or 'enrolled'"],
+    [
+      maxAge !== undefined && !(Number.isSafeInteger(maxAge) && Number(maxAge) > 0),
+      'maxAge must be a whole number of seconds, 1 or more',
+    ],
+    [check !== undefined && typeof check !== 'function', 'check must be a function'],
+    [
+      credentials !== undefined && !isListOf(credentials, (value) => value === 'cookie' || value === 'bearer'),
+      "credentials must be a list of 'cookie' and 'bearer'",
+    ],
+    [clients !== undefined && !isListOf(clients, isText), 'clients must be a list of client ids'],
+  ];
+  return isBad.filter(([is]) => is).map(([, problem]) => problem);
+}
+
+/** Options that contradict each other. */
+function adapterProblems({ adapter, organization, aal, credentials, clients }: Requirements): string[] {
+  return [
+    ...(organization !== undefined && adapter === 'backend' ? ["organization belongs to adapter 'b2b'"] : []),
+    ...(aal !== undefined && adapter === 'b2b' ? ["aal belongs to adapter 'backend'"] : []),
+    ...(clients !== undefined && !(Array.isArray(credentials) && credentials.includes('bearer'))
+      ? ["clients needs credentials that include 'bearer'"]
+      : []),
+  ];
+}
+
+function isListOf(value: unknown, isEntry: (entry: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isEntry);
 }
 
 function isText(value: unknown): value is string {
@@ -129,33 +178,32 @@ function adapterOf({ adapter, organization, aal }: Requirements): AdapterName | 
   return organization !== undefined ? 'b2b' : aal !== undefined ? 'backend' : undefined;
 }
 
-function allowedBy({ organization, aal, check }: Requirements): GuardRules['allows'] {
-  if (organization === undefined && aal === undefined && check === undefined) return undefined;
-  return (session, req) => {
-    const shortfall = shortfallOf(session, organization, aal);
-    if (shortfall !== undefined) throw new AuthError(shortfall);
-    return check === undefined || check(session, req);
+function bearerRules({ credentials = ['cookie'], clients = [], maxAge }: Requirements): GuardRules['bearer'] {
+  if (!credentials.includes('bearer')) return undefined;
+  return { isRequired: !credentials.includes('cookie'), clients: new Set(clients), maxAge };
+}
+
+/** In the order in which a person meets them: what no sign-in mends comes before a new sign-in is asked for. */
+function demandOf({ organization, aal, maxAge, check }: Requirements): GuardRules['demand'] {
+  if ([organization, aal, maxAge, check].every((requirement) => requirement === undefined)) return undefined;
+  return async (request, session) => {
+    if (organization !== undefined && !isOf(session, organization)) throw new AuthError('forbidden');
+    const reply =
+      (aal === undefined ? undefined : await askSecondFactor(request, session, aal)) ??
+      (maxAge === undefined ? undefined : askFreshSignIn(request, session, maxAge));
+    if (reply !== undefined) return reply;
+    if (check !== undefined && ((await check(session, request.req)) as unknown) !== true)
+      throw new AuthError('forbidden');
+    return undefined;
   };
 }
 
-/** What keeps a session out, apart from `check`. */
-function shortfallOf(
-  session: Session,
-  organization: Requirements['organization'],
-  aal: Requirements['aal'],
-): AuthErrorCode | undefined {
-  if (organization !== undefined) {
-    const own = session.adapter === 'b2b' ? session.organizationId : undefined;
-    if (own === undefined || (organization !== true && organization !== own)) return 'forbidden';
-  }
-  return aal === undefined || session.claims['aal'] === aal ? undefined : 'second_factor_required';
+function isOf(session: Session, organization: true | string): boolean {
+  const own = session.adapter === 'b2b' ? session.organizationId : undefined;
+  return own !== undefined && (organization === true || organization === own);
 }
 
 /** @throws {AuthError} `unauthenticated`, where `onError` takes over what a JSON client is told */
 function challenge(request: AuthRequest): Reply {
-  const { definition } = request;
-  if (!request.wantsJson) return challengeRedirect(request);
-  const error = new AuthError('unauthenticated');
-  if (definition.onError !== undefined) throw error;
-  return json(401, errorBody(error, request.signInUrl(request.wayBack)));
+  return challengeWith(request, new AuthError('unauthenticated'), request.signInUrl(request.wayBack));
 }

@@ -7,12 +7,13 @@ import { authRequestsOf, passAdapter } from './auth-request.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { refuseCrossSite, refuseUnintended } from './cross-site.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
-import { refuse } from './error-reply.ts';
+import { jsonErrorReply, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
 import { challengeRedirect, guard } from './guard.ts';
 import { isAnsweredLater, mountProblems, registerRouter, survey } from './express-stack.ts';
 import { stylesheet, stylesheetHash } from './stylesheet.ts';
 import { sendReply } from './reply.ts';
+import { rememberFactors } from './step-up.ts';
 import type { Reply } from './reply.ts';
 import { comparablePath, mountPath, requestTarget } from './request.ts';
 import { pathOf } from '../core/url.ts';
@@ -35,7 +36,12 @@ export interface AuthRoute extends OwnPath {
 export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: readonly AuthRoute[]): Router {
   const routes: readonly AuthRoute[] = [...ownRoutes, stylesheetRoute(parts.stylesheetPath)];
   const routeAt = new Map(routes.map((route) => [comparablePath(route.path), route]));
-  const definition: Adapter = { ...parts, ownPaths: routeAt };
+  const { secondFactor, now } = parts;
+  const definition: Adapter = {
+    ...parts,
+    ownPaths: routeAt,
+    secondFactor: secondFactor === undefined ? undefined : rememberFactors(secondFactor, now),
+  };
   const matches = createPathMatcher(definition.protectedRoutes);
   // As they are written and in no other spelling; on another host they are none of this guard's business.
   const openPaths = new Set(definition.openPages.filter((page) => page.startsWith('/')).map(pathOf));
@@ -136,7 +142,7 @@ async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promis
   try {
     sendReply(request, await answer(request, route));
   } catch (error) {
-    refuse(request, error, next, route.isJsonOnly);
+    refuse(request, error, next, route.isJsonOnly === true ? jsonErrorReply : undefined);
   }
 }
 

@@ -2,6 +2,7 @@ import { parseCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
 import type { Session } from '../types.ts';
 import { createAllowances } from './allowance.ts';
+import { createResolveBearer } from './bearer.ts';
 import type { Emit } from './events.ts';
 import { createRefreshCoordinator } from './refresh-coordinator.ts';
 import type { SharedCoordinator } from './refresh-coordinator.ts';
@@ -35,6 +36,13 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
    */
   resolve(cookieHeader: string | undefined, isHeadSent: () => boolean, client?: ClientFacts): Promise<Resolution>;
+  /**
+   * The session of an access token that came without a cookie; `undefined` where it is none.
+   *
+   * @param client who asks; its address is what calls for tokens that were not verified count under
+   * @throws {AuthError} `provider_unavailable` where only the provider could tell
+   */
+  resolveBearer(token: string, client: ClientFacts): Promise<Session | undefined>;
   /** How the session ended, if it did while its tokens may still be valid. */
   revocationOf(sessionId: string | undefined): Promise<Revocation | undefined>;
 }
@@ -74,6 +82,7 @@ export function createSessions<Content>(
     ...createSignOut(context),
     resolve: createResolve(context, renew),
     switchSession: createSwitchSession(context, renew),
+    resolveBearer: createResolveBearer(context),
     cachedSession: (cookieHeader) => cachedSession(context, cookieHeader),
     revocationOf: (sessionId) => context.revocations.find(sessionId),
   };

@@ -136,6 +136,14 @@ export interface SessionSource<Content, S extends Session = Session> {
    * @param token the same as `StoredSession.token`, where it is at hand
    */
   verify(content: Content, origin: TokenOrigin, token?: Token): Promise<Verdict<S>>;
+  /**
+   * Verifies an access token that a request carries without a cookie. The issuer's other OAuth clients are not told apart here.
+   *
+   * @throws {AuthError} `provider_unavailable` where only the provider could tell
+   */
+  verifyBearer(token: Token, origin: TokenOrigin): Promise<Verdict<S>>;
+  /** The claim that names a token's session. */
+  readonly sessionClaim: 'sid' | 'session_id';
   /** One call to the provider within `signal`'s deadline. Throws AuthError `provider_unavailable` or `provider_refused`. */
   refresh(content: Content, signal: AbortSignal, client: ClientFacts): Promise<RefreshOutcome<Content>>;
   /** The stored form of freshly issued tokens. */

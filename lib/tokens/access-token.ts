@@ -57,6 +57,11 @@ export async function verifyAccessToken(
   }
 }
 
+/** Whether verification failed because the issuer publishes no such key; a newer key may still be on its way. */
+export function isUnknownKey(error: unknown): boolean {
+  return error instanceof AuthError && joseCode(error.cause) === 'ERR_JWKS_NO_MATCHING_KEY';
+}
+
 async function verifyWith(token: string, getKey: KeySet['getKey'], now: number): Promise<TokenVerdict> {
   // Imported with the first token, so that a start does not wait for it.
   const { jwtVerify } = await import('jose/jwt/verify');

@@ -1,7 +1,7 @@
 import { html, safeHref } from '../../core/html.ts';
 import { withQuery } from '../../core/url.ts';
 import type { Html, HtmlValue } from '../../core/html.ts';
-import { errorTable } from '../../errors.ts';
+import { errorTable } from '../../error-table.ts';
 import type { AuthError } from '../../errors.ts';
 import type { Adapter } from '../../http/adapter.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';

@@ -1,4 +1,4 @@
-import { errorTable } from '../../errors.ts';
+import { errorTable } from '../../error-table.ts';
 
 /** Every word on the built-in pages, in English. `{…}` stands for a value; a text that leaves it out goes without. */
 export const englishText = {

@@ -1,0 +1,200 @@
+/**
+ * Every failure a visitor or an application can meet, in one closed table.
+ * `status` and `message` are decided here and nowhere else; a provider's own words never reach a visitor.
+ */
+
+interface ErrorRow {
+  readonly status: number;
+  /** Safe to show to anyone: what happened, and what to do. */
+  readonly message: string;
+  /** When this code is used; read by the documentation's table. */
+  readonly when: string;
+}
+
+export const errorTable = {
+  invalid_request: {
+    status: 400,
+    message: 'This link is incomplete. Go back and try again.',
+    when: 'A parameter or body is malformed.',
+  },
+  invalid_host: {
+    status: 400,
+    message: 'This address can’t be used here. Open the app under its own address.',
+    when: 'The request names no usable host, so no absolute URL can be built.',
+  },
+  invalid_state: {
+    status: 400,
+    message: 'Your sign-in expired. Please try again.',
+    when: 'The callback’s state is missing, foreign, expired or already used.',
+  },
+  code_rejected: {
+    status: 400,
+    message: 'This sign-in link has been used or has expired. Please sign in again.',
+    when: 'The provider refuses the authorization code.',
+  },
+  unknown_provider: {
+    status: 400,
+    message: 'This way to sign in isn’t available here. Choose another one.',
+    when: 'An OAuth start names a provider that is malformed or not in the configured list.',
+  },
+  link_expired: {
+    status: 400,
+    message: 'This link has been used or has expired. Request a new one.',
+    when: 'A confirmation link’s token is spent or too old.',
+  },
+  unsupported_flow: {
+    status: 400,
+    message: 'This kind of link isn’t supported here. Sign in as usual, or contact support.',
+    when: 'A link asks for something this adapter does not do, such as password recovery.',
+  },
+  captcha_failed: {
+    status: 400,
+    message: 'We couldn’t verify the captcha. Reload the page and try again.',
+    when: 'The backend demands a captcha and refuses the answer.',
+  },
+  unauthenticated: {
+    status: 401,
+    message: 'You’re not signed in. Sign in to continue.',
+    when: 'A guarded resource or the session route is asked for without a session.',
+  },
+  fresh_sign_in_required: {
+    status: 401,
+    message: 'Please sign in again to continue.',
+    when: 'A guard’s `maxAge` asks for a sign-in that is not so long ago.',
+  },
+  invalid_token: {
+    status: 401,
+    message: 'Your access isn’t valid here, or it has expired. Sign in again.',
+    when: 'A bearer token is malformed, expired, revoked, or issued to a client that the guard does not list.',
+  },
+  invalid_credentials: {
+    status: 401,
+    message: 'Incorrect email or password.',
+    when: 'Email and password do not match; the same for an unknown address.',
+  },
+  access_denied: {
+    status: 403,
+    message: 'Sign-in was canceled.',
+    when: 'The provider reports that the person canceled, or may not sign in.',
+  },
+  forbidden: {
+    status: 403,
+    message: 'Your account doesn’t have permission to view this page. Ask an admin for access or switch accounts.',
+    when: 'A guard’s organization or check is not satisfied.',
+  },
+  second_factor_required: {
+    status: 403,
+    message: 'This page needs your second factor. Confirm it to continue.',
+    when: 'A guard asks for `aal2`, and the session was signed in without a second factor.',
+  },
+  sign_in_not_fresh: {
+    status: 403,
+    message: 'This needs a new sign-in, but you were signed in with an earlier one. Sign out, then try again.',
+    when: 'The sign-in that a guard’s `maxAge` asked for was not a new one.',
+  },
+  cross_site_request: {
+    status: 403,
+    message: 'This request came from another site. Open this site yourself and try again.',
+    when: 'Sec-Fetch-Site or Origin names another site that is not in trustedOrigins.',
+  },
+  prefetch_refused: {
+    status: 403,
+    message: 'This page can’t be loaded in the background. Open it directly.',
+    when: 'A browser prefetches a route with side effects, or loads it as an image, script or the like.',
+  },
+  email_not_confirmed: {
+    status: 403,
+    message: 'Please confirm your email address first. Open the link in the email we sent you.',
+    when: 'The password is right but the address is not confirmed yet.',
+  },
+  signup_disabled: {
+    status: 403,
+    message: 'New accounts can’t be created here. Sign in, or contact support.',
+    when: 'Sign-up, or sign-in by email, is switched off in the project.',
+  },
+  signup_refused: {
+    status: 403,
+    message: 'This account can’t be created. Use another email address, or contact support.',
+    when: 'A hook of the project refuses the new account.',
+  },
+  user_banned: {
+    status: 403,
+    message: 'This account can’t sign in. Please contact support.',
+    when: 'The backend reports the user as banned.',
+  },
+  organization_required: {
+    status: 403,
+    message: 'This app is for members of one organization. Sign in with an account that belongs to it.',
+    when: 'A sign-in ended outside of the organization that the option `organizationId` names.',
+  },
+  sign_in_incomplete: {
+    status: 403,
+    message: 'Sign-in needs one more step. Please sign in again and follow the instructions.',
+    when: 'WorkOS asks for a step of its own (email verification, MFA, SSO) that only its hosted pages can do.',
+  },
+  method_not_allowed: {
+    status: 405,
+    message: 'This page can’t be opened directly.',
+    when: 'An auth route is asked with a method it does not know.',
+  },
+  email_in_use: {
+    status: 409,
+    message: 'An account with this email already exists. Sign in instead.',
+    when: 'Sign-up for a known address, where the backend itself says so.',
+  },
+  identity_in_use: {
+    status: 409,
+    message: 'This sign-in belongs to another account. Sign in with that account, or choose another way to sign in.',
+    when: 'A sign-in method is to be connected to an account, and belongs to another one.',
+  },
+  payload_too_large: {
+    status: 413,
+    message: 'The request is larger than 16 KB. Send only the fields of the form.',
+    when: 'A form or JSON body exceeds the limit.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    message: 'Send application/json or application/x-www-form-urlencoded.',
+    when: 'A body of another content type arrives.',
+  },
+  weak_password: {
+    status: 422,
+    message: 'This password is too weak. Use a longer one.',
+    when: 'The backend refuses the password.',
+  },
+  code_wrong: {
+    status: 422,
+    message: 'That code isn’t right or has expired. Enter the newest one.',
+    when: 'A code from an authenticator app, a text message or an email is wrong, spent or too old.',
+  },
+  factor_unavailable: {
+    status: 422,
+    message: 'Two-step sign-in can’t be set up for this account. Please contact support.',
+    when: 'The project has second factors switched off, or the account has as many as it may have.',
+  },
+  session_too_large: {
+    status: 422,
+    message: 'Your account has more data than a session can hold. Please contact support.',
+    when: 'The session would take more than 12 KB of cookies.',
+  },
+  rate_limited: {
+    status: 429,
+    message: 'Too many attempts. Wait a moment, then try again.',
+    when: 'The throttle or the backend’s own rate limit applies; Retry-After says how long.',
+  },
+  provider_refused: {
+    status: 502,
+    message: 'Sign-in isn’t working right now. Please contact support.',
+    when: 'The provider refuses the application’s own key, or answers something unusable.',
+  },
+  token_rejected: {
+    status: 502,
+    message: 'We couldn’t verify your sign-in. Please try again later.',
+    when: 'A token fresh from the provider fails verification.',
+  },
+  provider_unavailable: {
+    status: 503,
+    message: 'We can’t reach the sign-in service right now. You won’t be signed out. Please try again in a moment.',
+    when: 'The provider does not answer in time, or answers with an outage; the session is kept.',
+  },
+} as const satisfies Record<string, ErrorRow>;

@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http';
+import { AuthError } from '../errors.ts';
+import type { Session } from '../types.ts';
+import type { AuthRequest } from './auth-request.ts';
+import { errorBody, errorHeaders, goOn, refuse } from './error-reply.ts';
+import type { Next } from './error-reply.ts';
+import { isHeadOpen, json, varyOn } from './reply.ts';
+import type { Reply } from './reply.ts';
+import { clientFacts } from './request.ts';
+
+/** What a guard takes as a bearer token (RFC 6750), beside the application's own users'. */
+export interface BearerRules {
+  /** Whether no cookie is taken instead. */
+  readonly isRequired: boolean;
+  /** OAuth clients whose tokens are taken, too. */
+  readonly clients: ReadonlySet<string>;
+  /** What the guard's `maxAge` says, in seconds. */
+  readonly maxAge: number | undefined;
+}
+
+type Demand = ((request: AuthRequest, session: Session) => Promise<Reply | undefined>) | undefined;
+
+/** Whether the request is decided by its token alone. From here on the answer depends on `Authorization`. */
+export function isBearerRequest({ req, res }: AuthRequest, { isRequired }: BearerRules): boolean {
+  if (isHeadOpen(res)) varyOn(res, 'Authorization');
+  return isRequired || bearerToken(req) !== undefined;
+}
+
+/** A session of the request's bearer token or an error in JSON: no cookie is read or written, and nothing is renewed. */
+export async function guardByBearer(
+  request: AuthRequest,
+  rules: BearerRules,
+  demand: Demand,
+  next: Next,
+): Promise<void> {
+  try {
+    const session = await bearerSession(request, rules);
+    await demand?.(request, session);
+    request.admit(session);
+    goOn(next);
+  } catch (error) {
+    refuseBearer(request, error, next, rules.maxAge);
+  }
+}
+
+/** @param maxAge what the guard's `maxAge` says, in seconds */
+export function refuseBearer(request: AuthRequest, error: unknown, next: Next, maxAge?: number): void {
+  if (error instanceof AuthError) tellScheme(request, error, maxAge);
+  refuse(request, error, next, bearerErrorReply);
+}
+
+/** @throws {AuthError} `unauthenticated`, `invalid_token`, or `provider_unavailable` where only the provider could tell */
+async function bearerSession(request: AuthRequest, { clients }: BearerRules): Promise<Session> {
+  const { req, definition, peer } = request;
+  const token = bearerToken(req);
+  if (token === undefined) throw new AuthError('unauthenticated');
+  const session = token === '' ? undefined : await definition.resolver.resolveBearer(token, clientFacts(req, peer));
+  if (session === undefined) throw new AuthError('invalid_token');
+  const client = definition.foreignClient(session.claims);
+  if (client !== undefined && !clients.has(client)) throw new AuthError('invalid_token');
+  return session;
+}
+
+/**
+ * The token of `Authorization: Bearer` (RFC 6750 §2.1): `undefined` without one, as other schemes are not ours to judge; empty
+ * where it is malformed or there is more than one.
+ */
+export function bearerToken(req: IncomingMessage): string | undefined {
+  const { authorization } = req.headers;
+  if (authorization === undefined) return undefined;
+  // Node keeps the first of several; a proxy in front may have judged by the last one.
+  const all = req.headersDistinct['authorization'] ?? [authorization];
+  if (!all.some((value) => /^\s*bearer(?:\s|,|$)/i.test(value))) return undefined;
+  const [, token = ''] = /^bearer +([\w.~+/-]+=*) *$/i.exec(authorization) ?? [];
+  return all.length > 1 ? '' : token;
+}
+
+/** `WWW-Authenticate`: RFC 6750 §3, and RFC 9470 §3 for a sign-in that is too old. On the response itself, so that `onError` keeps it. */
+function tellScheme({ res }: AuthRequest, { code, status }: AuthError, maxAge = 0): void {
+  if (status !== 401 || !isHeadOpen(res)) return;
+  const challenge =
+    code === 'fresh_sign_in_required'
+      ? `Bearer error="insufficient_user_authentication", max_age="${maxAge}"`
+      : code === 'unauthenticated'
+        ? 'Bearer'
+        : 'Bearer error="invalid_token"';
+  res.setHeader('WWW-Authenticate', challenge);
+}
+
+/** Without a way to sign in, which no API client goes. */
+function bearerErrorReply(_request: AuthRequest, error: AuthError): Reply {
+  return { ...json(error.status, errorBody(error)), headers: errorHeaders(error) };
+}

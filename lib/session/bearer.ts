@@ -1,0 +1,64 @@
+import { withDeadline } from '../core/deadline.ts';
+import { deepFreeze } from '../core/json.ts';
+import { AuthError } from '../errors.ts';
+import { isUnknownKey } from '../tokens/access-token.ts';
+import { readSessionId, readToken } from '../tokens/token.ts';
+import type { Session } from '../types.ts';
+import { sessionKey } from './revocations.ts';
+import type { SessionContext } from './session-context.ts';
+import type { ClientFacts } from './source.ts';
+
+/**
+ * The session of an access token that a request carries itself, with the same verification and cache as the sessions of cookies; `undefined`
+ * where it is none. It is never renewed.
+ *
+ * @throws {AuthError} `provider_unavailable` where only the provider could tell
+ */
+export function createResolveBearer<Content>(
+  context: SessionContext<Content>,
+): (token: string, client: ClientFacts) => Promise<Session | undefined> {
+  const { source, cache, revocations, allowanceOf, now, timeoutMs } = context;
+
+  async function verify(text: string, client: ClientFacts): Promise<Session | undefined> {
+    const token = readToken(text);
+    const sessionId = readSessionId(token.claims[source.sessionClaim]);
+    if ((await revocations.find(sessionId)) !== undefined) return undefined;
+    const verdict = await source.verifyBearer(token, allowanceOf(client.ipAddress));
+    if (verdict.kind !== 'live') return undefined;
+    const { session, validUntil = session.expiresAt } = verdict;
+    // The allowance for differing clocks is for tokens that a renewal replaces.
+    if (session.expiresAt <= now()) return undefined;
+    deepFreeze(session);
+    cache.add(cacheKey(text), {
+      session,
+      sessionKey: sessionKey(sessionId),
+      // Without a refresh token, so that no switch supersedes it.
+      tokenKey: '',
+      validUntil: Math.min(validUntil, session.expiresAt),
+      checkedAt: now(),
+    });
+    return session;
+  }
+
+  return async (text, client) => {
+    const cached = cache.get(cacheKey(text));
+    const isGood = cached !== undefined && !revocations.isRecheckDue(cached.checkedAt);
+    if (isGood) return revocations.known(cached.sessionKey) === undefined ? cached.session : undefined;
+    try {
+      return await withDeadline(() => verify(text, client), timeoutMs, outOfTime);
+    } catch (error) {
+      // Anyone can name a key that does not exist: that is no outage.
+      if (isUnknownKey(error)) return undefined;
+      throw error;
+    }
+  };
+}
+
+/** No cookie holds a line break, so that none finds what a bearer token left here. */
+function cacheKey(token: string): string {
+  return `\n${token}`;
+}
+
+function outOfTime(): AuthError {
+  return new AuthError('provider_unavailable', { retryAfter: 5 });
+}
