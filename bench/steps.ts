@@ -126,7 +126,8 @@ function sessionLike(content: Opened) {
     claims,
     expiresAt,
   };
-  return { session, sessionKey: undefined, tokenKey: '', validUntil: expiresAt, checkedAt: Date.now() };
+  const keys = { session: undefined, subjects: [], token: undefined, beganAt: 0, issuedAt: 0 };
+  return { session, keys, validUntil: expiresAt, checkedAt: Date.now() };
 }
 
 function tokenOf(cookie: string): string {

@@ -11,6 +11,8 @@ export type {
   ThrottleRedisClient,
 } from './backend/index.ts';
 export { currentSession, getSession } from './http/get-session.ts';
+export { endSession, renewSession } from './http/end-session.ts';
+export type { SessionTarget } from './http/end-session.ts';
 export { requireSession } from './http/require-session.ts';
 export { AuthError, ConfigurationError } from './errors.ts';
 export type { AuthErrorCode, AuthErrorOptions } from './errors.ts';
@@ -22,5 +24,5 @@ export type {
 } from './http/require-session.ts';
 export type { OnError } from './http/adapter.ts';
 export type { CookieOptions } from './http/options.ts';
-export type { SharedCoordinator } from './session/refresh-coordinator.ts';
+export type { SessionCutoffs, SharedCoordinator } from './session/shared-coordinator.ts';
 export type * from './types.ts';

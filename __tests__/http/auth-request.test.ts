@@ -12,7 +12,11 @@ import { until } from '../support/until.ts';
 
 const nobody: Resolution = { session: null, cookies: [] };
 
-const noBearer = { resolveBearer: () => Promise.resolve(undefined) };
+const unused = {
+  resolveBearer: () => Promise.resolve(undefined),
+  endSession: () => Promise.resolve(),
+  renewSession: () => Promise.resolve(),
+};
 
 const session: Session = {
   adapter: 'b2b',
@@ -23,11 +27,12 @@ const session: Session = {
   expiresAt: 2_000_000_000_000,
 };
 
-function createDefinition(change: Partial<Adapter> = {}): Adapter {
+type Change = Omit<Partial<Adapter>, 'resolver'> & { readonly resolver?: Partial<Adapter['resolver']> };
+
+function createDefinition(change: Change = {}): Adapter {
   return {
     adapter: 'b2b',
     name: 'b2bAuth',
-    resolver: { ...noBearer, cachedSession: () => undefined, resolve: () => Promise.resolve(nobody) },
     ownPaths: new Map([['/login', { path: '/login', option: 'loginPath' }]]),
     protectedRoutes: [],
     signInPage: undefined,
@@ -47,12 +52,13 @@ function createDefinition(change: Partial<Adapter> = {}): Adapter {
     emit: () => undefined,
     explain: () => undefined,
     ...change,
+    resolver: { ...unused, cachedSession: () => undefined, resolve: () => Promise.resolve(nobody), ...change.resolver },
   };
 }
 
 /** What an exchange says of one request to `/somewhere?a=1`. */
 async function ask<Said>(
-  change: Partial<Adapter>,
+  change: Change,
   prefix: string,
   question: (exchange: AuthRequest) => Said | Promise<Said>,
 ): Promise<{ readonly said: Said; readonly origin: string; readonly headers: Headers }> {
@@ -136,7 +142,7 @@ describe('the session of a request', () => {
       return Promise.resolve({ session, cookies: [cookie] });
     };
     const { said, headers } = await ask(
-      { resolver: { ...noBearer, cachedSession: () => undefined, resolve } },
+      { resolver: { cachedSession: () => undefined, resolve } },
       '',
       async (exchange) => [await exchange.resolveSession(), await exchange.resolveSession()],
     );
@@ -147,7 +153,6 @@ describe('the session of a request', () => {
 
   it('that is known costs no resolution', async () => {
     const resolver = {
-      ...noBearer,
       cachedSession: () => session,
       resolve: () => Promise.reject(new Error('must not be asked')),
     };
@@ -158,7 +163,6 @@ describe('the session of a request', () => {
 
   it('carries Secure where appBaseUrl is https, whatever the request came by', async () => {
     const resolver = {
-      ...noBearer,
       cachedSession: () => undefined,
       resolve: () => Promise.resolve({ session, cookies: [cookie] }),
     };
@@ -171,7 +175,6 @@ describe('the session of a request', () => {
   it('renewed ahead of time rides along where it is back before the head goes out', async () => {
     const later = Promise.resolve({ session, cookies: [cookie] });
     const resolver = {
-      ...noBearer,
       cachedSession: () => undefined,
       resolve: () => Promise.resolve({ session, cookies: [], later }),
     };
@@ -188,7 +191,6 @@ describe('the session of a request', () => {
     for (const outcome of [{ session, cookies: [cookie] }, undefined]) {
       const later = Promise.withResolvers<Resolution | undefined>();
       const resolver = {
-        ...noBearer,
         cachedSession: () => undefined,
         resolve: () => Promise.resolve({ session, cookies: [], later: later.promise }),
       };
@@ -206,7 +208,6 @@ describe('the session of a request', () => {
   it('whose cookies were lost is told', async () => {
     const events: unknown[] = [];
     const resolver = {
-      ...noBearer,
       cachedSession: () => undefined,
       resolve: () => Promise.resolve({ session, cookies: [cookie] }),
     };
@@ -220,7 +221,7 @@ describe('the session of a request', () => {
   it('is told where its cookies arrived, and kept back where they are out of date by then', async () => {
     let delivered = 0;
     const outcome = { session, cookies: [cookie], onDelivered: () => (delivered += 1), isCurrent: () => false };
-    const resolver = { ...noBearer, cachedSession: () => undefined, resolve: () => Promise.resolve(outcome) };
+    const resolver = { cachedSession: () => undefined, resolve: () => Promise.resolve(outcome) };
     const { headers } = await ask({ resolver }, '', (exchange) => exchange.resolveSession());
     expect(headers.has('set-cookie')).toBe(false);
     await until(() => delivered === 1);

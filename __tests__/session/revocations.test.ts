@@ -1,7 +1,10 @@
 import { createRevocations, sessionKey, revocationMs } from '../../lib/session/revocations.ts';
 import { createClock } from '../support/clock.ts';
 
-const createLocal = (now = createClock().now) => createRevocations(undefined, () => undefined, now);
+const createLocal = (now = createClock().now) => createRevocations('b2b', undefined, () => undefined, now);
+
+const keysOf = (sessionId: string | undefined) =>
+  createLocal().keysOf({ sessionId, userId: undefined, beganAt: 0, issuedAt: 0 }, undefined);
 
 describe('a revocation', () => {
   it('stands until no token of the session can be valid any more', async () => {
@@ -9,21 +12,21 @@ describe('a revocation', () => {
     const revocations = createLocal(clock.now);
     await revocations.revoke('session', 'signed_out', 300_000);
     clock.advance(325_000);
-    expect(revocations.known(sessionKey('session'))).toBe('signed_out');
+    expect(revocations.known(keysOf('session'))).toBe('signed_out');
     clock.advance(1);
-    expect(revocations.known(sessionKey('session'))).toBeUndefined();
+    expect(revocations.known(keysOf('session'))).toBeUndefined();
   });
 
   it('says how the session ended, of this session only', async () => {
     const revocations = createLocal();
-    expect(revocations.known(sessionKey('one'))).toBeUndefined();
+    expect(revocations.known(keysOf('one'))).toBeUndefined();
     await revocations.revoke('one', 'replaced', 1_000);
     await revocations.revoke('two', 'signed_out', 1_000);
     expect([
-      revocations.known(sessionKey('one')),
-      revocations.known(sessionKey('two')),
-      revocations.known(sessionKey('three')),
-      revocations.known(undefined),
+      revocations.known(keysOf('one')),
+      revocations.known(keysOf('two')),
+      revocations.known(keysOf('three')),
+      revocations.known(keysOf(undefined)),
     ]).toEqual(['replaced', 'signed_out', undefined, undefined]);
   });
 

@@ -19,8 +19,7 @@ function verified(validForMs = 1_000): VerifiedSession {
       claims: { sub: 'user', exp: validUntil / 1000 },
       expiresAt: validUntil,
     },
-    sessionKey: 'session',
-    tokenKey: 'token',
+    keys: { session: 'session', subjects: [], token: undefined, beganAt: 0, issuedAt: 0 },
     validUntil,
     checkedAt: clock.now(),
   };

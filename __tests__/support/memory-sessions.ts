@@ -13,6 +13,8 @@ export interface MemoryContent {
   readonly userId: string;
   readonly sessionId: string;
   readonly refreshToken: string;
+  /** Of the sign-in; a refresh keeps it. */
+  readonly beganAt: number;
   readonly issuedAt: number;
   readonly expiresAt: number;
 }
@@ -38,12 +40,12 @@ export function createMemoryProvider(clock: Clock, pause: Pause = () => Promise.
   const revoked = new Set<string>();
   let serial = 0;
 
-  function next(userId: string, sessionId: string): MemoryContent {
+  function next(userId: string, sessionId: string, beganAt = clock.now()): MemoryContent {
     serial += 1;
     const refreshToken = `refresh-${serial}`;
     good.add(refreshToken);
     const issuedAt = clock.now();
-    return { userId, sessionId, refreshToken, issuedAt, expiresAt: issuedAt + tokenLifetimeMs };
+    return { userId, sessionId, refreshToken, beganAt, issuedAt, expiresAt: issuedAt + tokenLifetimeMs };
   }
 
   const provider: MemoryProvider = {
@@ -51,14 +53,14 @@ export function createMemoryProvider(clock: Clock, pause: Pause = () => Promise.
     fault: undefined,
     issue: (userId) => next(userId, `session-${userId}-${serial}`),
     revoke: (sessionId) => void revoked.add(sessionId),
-    async refresh({ userId, sessionId, refreshToken }) {
+    async refresh({ userId, sessionId, refreshToken, beganAt }) {
       provider.calls.push(refreshToken);
       await pause('refresh');
       const { fault } = provider;
       if (fault === 'outage') return { kind: 'unanswered', cause: new Error('down') };
       const isGood = good.delete(refreshToken) && !revoked.has(sessionId);
       const outcome: RefreshOutcome<MemoryContent> = isGood
-        ? { kind: 'renewed', content: next(userId, sessionId) }
+        ? { kind: 'renewed', content: next(userId, sessionId, beganAt) }
         : { kind: 'ended', reason: 'invalid_grant' };
       if (fault === 'lost') return { kind: 'unanswered', cause: new Error('lost') };
       await pause('answer');
@@ -91,6 +93,9 @@ export function createMemorySource(
     content,
     refreshToken: content.refreshToken,
     sessionId: content.sessionId,
+    userId: content.userId,
+    beganAt: content.beganAt,
+    issuedAt: content.issuedAt,
     tokenLifetimeMs: content.expiresAt - content.issuedAt,
   });
   return {
@@ -126,9 +131,14 @@ export function createMemorySource(
         },
       };
     },
-    sessionClaim: 'sid',
     verifyBearer: () => Promise.resolve({ kind: 'invalid', reason: 'unsupported' }),
     refresh: (content) => provider.refresh(content),
+    factsOf: ({ sid, sub, iat }) => ({
+      sessionId: typeof sid === 'string' ? sid : undefined,
+      userId: typeof sub === 'string' ? sub : undefined,
+      beganAt: 0,
+      issuedAt: Number(iat) * 1000,
+    }),
     toStored: stored,
     serialize: (content) => JSON.stringify(content),
     deserialize: (text) => JSON.parse(text) as MemoryContent,

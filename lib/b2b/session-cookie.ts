@@ -17,7 +17,7 @@ import { tokenLifetimeMs, verifyAccessToken } from '../tokens/access-token.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import { readSessionId, readToken } from '../tokens/token.ts';
 import type { B2bSession } from '../types.ts';
-import { verifyBearer } from './bearer.ts';
+import { factsOf, verifyBearer } from './bearer.ts';
 import type { B2bOptions } from './options.ts';
 import { failedRefresh } from './provider-errors.ts';
 import { isSealLike, sealedLength } from './seal.ts';
@@ -42,7 +42,7 @@ const schema = v.object({
   impersonator: orAbsent(v.object({ email: v.string(), reason: optionalText })),
   authenticationMethod: orAbsent(v.string()),
   organizationId: orAbsent(v.string()),
-  /** Seconds since the epoch; our own, for `sessionMaxAge`. Lost where another SDK seals the session again. */
+  /** Seconds since the epoch, to the millisecond; our own, for `sessionMaxAge` and `endSession`. Lost where another SDK seals the session again. */
   signedInAt: orAbsent(v.number()),
 });
 
@@ -76,17 +76,10 @@ export function renewedSession(response: AuthenticationResponse, former: SealedS
   const impersonator = response.impersonator ?? former.impersonator;
   // A refresh is no authentication: the method stays the one that the person used.
   const authenticationMethod = former.authenticationMethod ?? response.authenticationMethod;
+  const update = { accessToken, refreshToken, user, organizationId, impersonator, authenticationMethod };
   const tokens = [accessToken, refreshToken].filter((token) => typeof token === 'string' && token !== '');
   const session =
-    parseStoredSession({
-      ...former,
-      accessToken,
-      refreshToken,
-      user,
-      organizationId,
-      impersonator,
-      authenticationMethod,
-    }) ??
+    parseStoredSession({ ...former, ...update }) ??
     parseStoredSession({
       ...former,
       accessToken: accessToken || former.accessToken,
@@ -98,10 +91,12 @@ export function renewedSession(response: AuthenticationResponse, former: SealedS
 
 export function storedSession(content: SealedSession): StoredSession<SealedSession> {
   const token = readToken(content.accessToken);
+  const { signedInAt } = content;
   return {
+    ...factsOf(token.claims),
+    ...(signedInAt === undefined ? {} : { beganAt: Math.round(signedInAt * 1000) }),
     content,
     refreshToken: content.refreshToken,
-    sessionId: readSessionId(token.claims['sid']),
     tokenLifetimeMs: tokenLifetimeMs(token.claims),
     token,
   };
@@ -135,7 +130,6 @@ export function createB2bSource(
       return verdict;
     },
     signedInAt: (session) => signInTimes.get(session),
-    sessionClaim: 'sid',
     verifyBearer: (token) => verifyBearer(settings, token, keySet),
     async refresh(content, signal, client) {
       try {
@@ -145,6 +139,7 @@ export function createB2bSource(
         return failedRefresh(error);
       }
     },
+    factsOf,
     toStored: storedSession,
     serialize: (content) => JSON.stringify(content),
     deserialize(message) {

@@ -44,18 +44,24 @@ export async function completeSignIn(
   if (tokens.kind === 'selection') return tokens;
 
   const { settings, emit } = context;
-  const content = newSession(tokens.response, Math.floor(settings.now() / 1000));
+  const content = newSession(tokens.response, settings.now() / 1000);
   const session = await verifySignIn(context, flow, content);
   const returnTo = request.returnTo(flow.returnTo);
   const hook = await settings.onSignIn?.(hookArgument({ session, req: request.req, returnTo }, flow, tokens.response));
   const { sessionId, organizationId } = session;
+  const userId = session.user.id;
+  const signedInAt = (await context.resolver.beginSession({ sessionId, userId })) / 1000;
   emit({
     type: 'signed_in',
-    userId: session.user.id,
+    userId,
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(organizationId === undefined ? {} : { organizationId }),
   });
-  return { kind: 'signed_in', content, redirectTo: request.returnTo(hook?.redirectTo ?? returnTo, returnTo) };
+  return {
+    kind: 'signed_in',
+    content: { ...content, signedInAt },
+    redirectTo: request.returnTo(hook?.redirectTo ?? returnTo, returnTo),
+  };
 }
 
 /** Chooses the organization without a question where the flow or the options name one of those offered. */

@@ -144,6 +144,8 @@ function sessionRoute(path: string): AuthRoute {
 }
 
 export { currentSession, getSession } from '../http/get-session.ts';
+export { endSession, renewSession } from '../http/end-session.ts';
+export type { SessionTarget } from '../http/end-session.ts';
 export { requireSession } from '../http/require-session.ts';
 export { AuthError, ConfigurationError } from '../errors.ts';
 export { getSupabaseClient } from './user-client.ts';

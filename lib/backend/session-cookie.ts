@@ -2,7 +2,8 @@ import * as v from 'valibot';
 import { tokenLifetimeMs } from '../tokens/access-token.ts';
 import { isRecord } from '../core/json.ts';
 import { readSessionId, readToken } from '../tokens/token.ts';
-import type { StoredSession } from '../session/source.ts';
+import type { Token } from '../tokens/token.ts';
+import type { SessionFacts, StoredSession } from '../session/source.ts';
 import { chunkNames, createChunksFinder, sessionCandidates } from '../core/cookie-chunks.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 
@@ -38,11 +39,22 @@ export function parseContentText(text: string): StoredContent | undefined {
 export function storedOf(content: StoredContent): StoredSession<StoredContent> {
   const accessToken = readToken(content.access_token);
   return {
+    ...factsOf(accessToken.claims),
     content,
     refreshToken: content.refresh_token,
-    sessionId: readSessionId(accessToken.claims['session_id']),
     tokenLifetimeMs: tokenLifetimeMs(accessToken.claims),
     token: accessToken,
+  };
+}
+
+export function factsOf({ session_id: sessionId, sub, amr, iat }: Token['claims']): SessionFacts {
+  const entries: readonly unknown[] = Array.isArray(amr) ? amr : [];
+  const times = entries.map((entry) => (isRecord(entry) ? entry['timestamp'] : undefined));
+  return {
+    sessionId: readSessionId(sessionId),
+    userId: typeof sub === 'string' ? sub : undefined,
+    beganAt: Math.max(0, ...times.filter((time) => typeof time === 'number')) * 1000,
+    issuedAt: typeof iat === 'number' ? iat * 1000 : 0,
   };
 }
 

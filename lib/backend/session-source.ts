@@ -4,7 +4,7 @@ import { readToken } from '../tokens/token.ts';
 import type { ClientFacts, RefreshOutcome, SessionSource, TokenOrigin, Verdict } from '../session/source.ts';
 import type { FreshSignIn } from '../http/adapter.ts';
 import type { AccessTokenClaims, BackendSession, BackendUser, Session } from '../types.ts';
-import { parseContentText, sdkContent, slimContent, storedOf } from './session-cookie.ts';
+import { factsOf, parseContentText, sdkContent, slimContent, storedOf } from './session-cookie.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
 import type { TokenVerifier } from './verify-token.ts';
 
@@ -52,7 +52,6 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
       return candidates.length === 0 ? { kind: 'unreadable', reason, isKept } : { kind: 'stored', candidates, isKept };
     },
     verify,
-    sessionClaim: 'session_id',
     async verifyBearer(token, origin) {
       const verdict = await tokens.verify(token, origin, 'any client');
       if (verdict.kind !== 'valid') return verdict;
@@ -61,6 +60,7 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
       return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
     },
     refresh: (content, signal, client) => refresh(content.refresh_token, signal, client),
+    factsOf,
     toStored: storedOf,
     serialize: (content) => JSON.stringify(content),
     deserialize: parseContentText,

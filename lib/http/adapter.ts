@@ -51,7 +51,10 @@ export interface Adapter {
   readonly adapter: AdapterName;
   /** The factory's name, for messages. */
   readonly name: 'b2bAuth' | 'backendAuth';
-  readonly resolver: Pick<SessionResolver<unknown>, 'cachedSession' | 'resolve' | 'resolveBearer'>;
+  readonly resolver: Pick<
+    SessionResolver<unknown>,
+    'cachedSession' | 'endSession' | 'renewSession' | 'resolve' | 'resolveBearer'
+  >;
   /** By the path as Express compares it. */
   readonly ownPaths: ReadonlyMap<string, OwnPath>;
   readonly protectedRoutes: readonly string[];

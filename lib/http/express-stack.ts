@@ -141,6 +141,11 @@ export function registerRouter(router: object, definition: Adapter): void {
   definitions.set(router, definition);
 }
 
+/** The adapter that a router belongs to; `undefined` for a router of anything else. */
+export function adapterOf(router: object): Adapter | undefined {
+  return definitions.get(router);
+}
+
 /** Reads the stack of the application that handles the request, routers inside of routers included. */
 export function adaptersInStack(req: HostRequest): readonly StackedAdapter[] {
   const { app } = req;

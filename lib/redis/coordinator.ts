@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { AuthError } from '../errors.ts';
 import { fitForEvent } from '../session/events.ts';
-import type { SettledRefresh, SharedCoordinator } from '../session/refresh-coordinator.ts';
+import type { SessionCutoffs, SettledRefresh, SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { RedisCommands } from './client.ts';
 import type { AnswerSeal } from './seal.ts';
 import {
   claimScript,
+  cutoffsScript,
   deliverScript,
   revokeScript,
   extendScript,
@@ -147,11 +148,29 @@ export function createCoordinator(parts: CoordinatorParts): SharedCoordinator {
     async isEnded(sessionId) {
       return isPresent(await commands.get(revocationKey(sessionId)));
     },
+    async setCutoffs(subject, { endedUntil, staleUntil }, ttlMs) {
+      const args = [endedUntil, staleUntil, ttlMs].map((value) => String(Math.ceil(value)));
+      await commands.eval(cutoffsScript, [cutoffsKey(subject)], args);
+    },
+    async cutoffsOf(subject) {
+      const reply = await commands.get(cutoffsKey(subject));
+      return isPresent(reply) ? parseCutoffs(String(reply)) : undefined;
+    },
   };
+
+  function cutoffsKey(subject: string): string {
+    return `${keyPrefix}:{${hash(subject)}}:cutoffs`;
+  }
 
   function revocationKey(sessionId: string): string {
     return `${keyPrefix}:{${hash(sessionId)}}:ended`;
   }
+}
+
+function parseCutoffs(text: string): SessionCutoffs {
+  const [, endedUntil, staleUntil] = /^(-?\d+) (-?\d+)$/.exec(text) ?? [];
+  if (endedUntil === undefined) throw new Error('Redis holds times that no script of ours has written');
+  return { endedUntil: Number(endedUntil), staleUntil: Number(staleUntil) };
 }
 
 /** From 100 ms on about a twentieth of the time waited so far: a slow refresh costs few commands, and little extra time. */

@@ -9,7 +9,7 @@ import { createAnswerSeal } from './seal.ts';
 
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';
 export type { RedisCoordinatorOptions } from './options.ts';
-export type { SettledRefresh, SharedCoordinator } from '../session/refresh-coordinator.ts';
+export type { SessionCutoffs, SettledRefresh, SharedCoordinator } from '../session/shared-coordinator.ts';
 
 /**
  * Extends the promise of one refresh per token, and of sign-out, over every process that shares a Redis. Hand the same

@@ -59,3 +59,19 @@ export const revokeScript = `
 if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
 return 1`;
+
+/**
+ * Of each time the later one stands, and the longer lifetime. KEYS: cutoffs. ARGV: ended until, stale until, lifetime in milliseconds.
+ */
+export const cutoffsScript = `
+local ended, stale, ttl = ARGV[1], ARGV[2], ARGV[3]
+local standing = redis.call('GET', KEYS[1])
+if standing then
+  local e, s = string.match(standing, '^(-?%d+) (-?%d+)$')
+  if e and tonumber(e) > tonumber(ended) then ended = e end
+  if s and tonumber(s) > tonumber(stale) then stale = s end
+  local rest = redis.call('PTTL', KEYS[1])
+  if rest > tonumber(ttl) then ttl = string.format('%.0f', rest) end
+end
+redis.call('SET', KEYS[1], ended .. ' ' .. stale, 'PX', ttl)
+return 1`;

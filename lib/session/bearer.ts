@@ -2,9 +2,8 @@ import { withDeadline } from '../core/deadline.ts';
 import { deepFreeze } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { isUnknownKey } from '../tokens/access-token.ts';
-import { readSessionId, readToken } from '../tokens/token.ts';
+import { readToken } from '../tokens/token.ts';
 import type { Session } from '../types.ts';
-import { sessionKey } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import type { ClientFacts } from './source.ts';
 
@@ -21,8 +20,9 @@ export function createResolveBearer<Content>(
 
   async function verify(text: string, client: ClientFacts): Promise<Session | undefined> {
     const token = readToken(text);
-    const sessionId = readSessionId(token.claims[source.sessionClaim]);
-    if ((await revocations.find(sessionId)) !== undefined) return undefined;
+    const facts = source.factsOf(token.claims);
+    const { revocation, isStale } = await revocations.check(facts, undefined);
+    if (revocation !== undefined || isStale) return undefined;
     const verdict = await source.verifyBearer(token, allowanceOf(client.ipAddress));
     if (verdict.kind !== 'live') return undefined;
     const { session, validUntil = session.expiresAt } = verdict;
@@ -31,9 +31,7 @@ export function createResolveBearer<Content>(
     deepFreeze(session);
     cache.add(cacheKey(text), {
       session,
-      sessionKey: sessionKey(sessionId),
-      // Without a refresh token, so that no switch supersedes it.
-      tokenKey: '',
+      keys: revocations.keysOf(facts, undefined),
       validUntil: Math.min(validUntil, session.expiresAt),
       checkedAt: now(),
     });
@@ -43,7 +41,7 @@ export function createResolveBearer<Content>(
   return async (text, client) => {
     const cached = cache.get(cacheKey(text));
     const isGood = cached !== undefined && !revocations.isRecheckDue(cached.checkedAt);
-    if (isGood) return revocations.known(cached.sessionKey) === undefined ? cached.session : undefined;
+    if (isGood) return revocations.isConcerned(cached.keys) ? undefined : cached.session;
     try {
       return await withDeadline(() => verify(text, client), timeoutMs, outOfTime);
     } catch (error) {

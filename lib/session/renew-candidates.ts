@@ -3,7 +3,6 @@ import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
-import { sessionKey } from './revocations.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { Renew, Renewal, Renewed } from './renewal.ts';
 import type { SessionContext } from './session-context.ts';
@@ -118,7 +117,7 @@ function fallbackOf<Content>(
   { revocations }: SessionContext<Content>,
   { candidate, alive }: Renewable<Content>,
 ): Resolution | undefined {
-  const isOver = alive === undefined || revocations.known(sessionKey(candidate.sessionId)) !== undefined;
+  const isOver = alive === undefined || revocations.known(revocations.keysOf(candidate, undefined)) !== undefined;
   return isOver ? undefined : { session: alive, cookies: [] };
 }
 
@@ -130,8 +129,8 @@ function renewWithin<Content>(
   request: Pick<Attempt, 'isHeadSent' | 'client' | 'allowance'> & Pick<Renewable<Content>, 'isVerified'>,
 ): Promise<Renewal<Content>> {
   const { isHeadSent, allowance, isVerified } = request;
-  // The session id that an unverified token names may be anyone's, so it ends nothing and no event repeats it.
-  const stored = isVerified ? candidate : { ...candidate, sessionId: undefined };
+  // The session and the user that an unverified token names may be anyone's, so they end nothing and no event repeats them.
+  const stored = isVerified ? candidate : { ...candidate, sessionId: undefined, userId: undefined };
   const renewal = (): Promise<Renewal<Content>> => renew(stored, request);
   const isFree = source.isSealed || isHeadSent() || coordinator.knows(refreshKey(source.adapter, candidate));
   return isFree ? renewal() : allowance.refresh(candidate, isVerified, renewal);
@@ -139,15 +138,15 @@ function renewWithin<Content>(
 
 export async function resolutionOf<Content>(
   { source, coordinator, writer, revocations, superseded }: SessionContext<Content>,
-  { session, content, sessionId, keys }: Renewed<Content>,
+  { session, stored, keys }: Renewed<Content>,
   cookies: RequestCookies,
 ): Promise<Resolution> {
-  const key = sessionKey(sessionId);
-  const tokenKey = refreshKey(source.adapter, source.toStored(content));
+  const tokenKey = refreshKey(source.adapter, stored);
+  const sessionKeys = revocations.keysOf(stored, tokenKey);
   return {
     session,
-    cookies: await writer.write(content, cookies),
+    cookies: await writer.write(stored.content, cookies),
     onDelivered: () => keys.forEach((spent) => coordinator.confirmDelivery(spent)),
-    isCurrent: () => revocations.known(key) === undefined && !superseded.isSuperseded(tokenKey),
+    isCurrent: () => revocations.known(sessionKeys) === undefined && !superseded.isSuperseded(tokenKey),
   };
 }

@@ -3,21 +3,16 @@ import { isRenewalUrgent } from '../tokens/access-token.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { revocationMs, sessionKey } from './revocations.ts';
-import type { Revocation } from './revocations.ts';
+import type { RevocationCheck } from './revocations.ts';
 import { causeOf } from './events.ts';
+import { createRefresh } from './refresh.ts';
 import { refreshKey } from './refresh-coordinator.ts';
-import type { SettledRefresh } from './refresh-coordinator.ts';
 import type { SessionContext } from './session-context.ts';
 import { verdictReason, verifyStored } from './source.ts';
-import type { ClientFacts, RefreshOutcome, RefreshVariant, SessionSource, StoredSession } from './source.ts';
+import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from './source.ts';
 
 /** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
 const maxHops = 4;
-/** A refusal that no code of ours explains is an outage at first, and a verdict when it lasts. */
-const finalAfterMs = 10 * 60_000;
-const finalStatuses: readonly number[] = [400, 403, 404];
-const refusalMemoryMs = 24 * 60 * 60_000;
-const maxRefusals = 10_000;
 /** Longer than any request is under way. */
 const newestMs = 10 * 60_000;
 const maxNewest = 20_000;
@@ -25,8 +20,7 @@ const maxNewest = 20_000;
 export interface Renewed<Content> {
   readonly kind: 'renewed';
   readonly session: Session;
-  readonly content: Content;
-  readonly sessionId: string | undefined;
+  readonly stored: StoredSession<Content>;
   /** The keys of the spent tokens whose holders this answers. */
   readonly keys: readonly string[];
 }
@@ -107,16 +101,16 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
 /** Takes one answer: the session it holds, or where to go on. */
 function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Content>) => Promise<Hop<Content>> {
   const { source, coordinator, revocations, superseded, emit, now } = context;
-  const refresh = createRefresh(source, now);
+  const refresh = createRefresh(context);
   /** The newest token of each session that was renewed here lately, by the session. */
   const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
 
-  async function revocationOfEither(
-    one: string | undefined,
-    other: string | undefined,
-  ): Promise<Revocation | undefined> {
-    const revocation = await revocations.findAfterRefresh(one);
-    return revocation ?? (one === other ? undefined : await revocations.findAfterRefresh(other));
+  /** A refresh may bring the token of another session; what is said of either counts. */
+  async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<RevocationCheck> {
+    const checked = await revocations.checkAfterRefresh(next, refreshKey(source.adapter, next));
+    if (checked.revocation !== undefined || first.sessionId === next.sessionId) return checked;
+    const { revocation } = await revocations.checkAfterRefresh(first, undefined);
+    return { ...checked, revocation };
   }
 
   /** A straggler comes with a token that was renewed here since: its browser has a newer one, and the session goes on. */
@@ -141,7 +135,7 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
     if (isNew) coordinator.advance(keys, key);
-    const revocation = await revocationOfEither(first.sessionId, next.sessionId);
+    const { revocation, isStale } = await checkBoth(first, next);
     if (revocation !== undefined) {
       keys.forEach((spent) => coordinator.forget(spent));
       return { kind: 'ended', reason: revocation };
@@ -150,7 +144,8 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
     const isLive = hop.kind === 'renewed' || (hop.kind === 'old' && hop.answer !== undefined);
     if (isLive && next.sessionId !== undefined)
       newest.set(sessionKey(next.sessionId), refreshKey(source.adapter, next));
-    return hop;
+    // Renewed before `renewSession` was called: its claims may be old, too.
+    return isStale && hop.kind !== 'ended' ? { kind: 'old', next } : hop;
   };
 }
 
@@ -162,15 +157,14 @@ async function takeAnswer<Content>(
   asked: 'new' | RefreshVariant<Content> | undefined,
 ): Promise<Hop<Content>> {
   const { source, emit } = context;
-  const { content, sessionId } = next;
   const isNew = asked === 'new';
   const verdict = await verifyStored(source, next, 'provider');
   if (verdict.kind === 'live') {
     const { session } = verdict;
-    const answer: Renewed<Content> = { kind: 'renewed', session, content, sessionId, keys };
+    const answer: Renewed<Content> = { kind: 'renewed', session, stored: next, keys };
     if (isNew) {
       const { id: userId } = session.user;
-      await context.writer.fits(content, userId);
+      await context.writer.fits(next.content, userId);
       emit({ type: 'session_refreshed', userId, ...subject(next) });
       // A token that the provider issued just now is as fresh as it gets.
       return answer;
@@ -194,53 +188,6 @@ async function isOld<Content>(
   { claims }: Session,
 ): Promise<boolean> {
   return isRenewalUrgent(claims, now()) || superseded.hasSuccessor(refreshKey(source.adapter, next));
-}
-
-/** Asks the provider, once more where its answer may have got lost. */
-function createRefresh<Content>(
-  source: Pick<SessionSource<Content>, 'serialize'>,
-  now: () => number,
-): (
-  key: string,
-  call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
-  signal: AbortSignal,
-) => Promise<SettledRefresh> {
-  /** Since when a token has met a code that is not known to end sessions. */
-  const refusals = createBoundedMap<Refusal>({ max: maxRefusals, ttlMs: refusalMemoryMs, now });
-
-  function isFinal(key: string, status: number, code: string): boolean {
-    if (!finalStatuses.includes(status)) return false;
-    const known = refusals.get(key);
-    if (known?.code === code) return now() - known.since >= finalAfterMs;
-    refusals.set(key, { code, since: now() });
-    return false;
-  }
-
-  return async (key, call, signal) => {
-    let outcome = await call(signal);
-    // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
-    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await call(signal);
-    switch (outcome.kind) {
-      case 'renewed':
-        return { kind: 'renewed', text: source.serialize(outcome.content) };
-      case 'ended':
-        return outcome;
-      case 'refused': {
-        const { status, error } = outcome;
-        if (error.reason !== undefined && isFinal(key, status, error.reason))
-          return { kind: 'ended', reason: error.reason };
-        throw error;
-      }
-      case 'unanswered':
-        throw new AuthError('provider_unavailable', { cause: outcome.cause, reason: 'unanswered', retryAfter: 5 });
-    }
-  };
-}
-
-interface Refusal {
-  readonly code: string;
-  /** Milliseconds since the epoch. */
-  readonly since: number;
 }
 
 function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {

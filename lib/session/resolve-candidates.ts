@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { isRenewalUrgent, renewalDueAt, urgentWindowMs } from '../tokens/access-token.ts';
+import { refreshKey } from './refresh-coordinator.ts';
 import { createCandidateRenewal, signedOut } from './renew-candidates.ts';
 import type { Attempt, Renewable, Resolution } from './renew-candidates.ts';
-import { refreshKey } from './refresh-coordinator.ts';
 import type { Renew } from './renewal.ts';
-import { sessionKey } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
 import type { Candidate, ReadOutcome, Verdict } from './source.ts';
@@ -19,18 +18,21 @@ export function createResolveCandidates<Content>(
   context: SessionContext<Content>,
   renew: Renew<Content>,
 ): ResolveCandidates<Content> {
-  const { source, superseded, now } = context;
+  const { source, revocations, superseded, now } = context;
   const renewal = createCandidateRenewal(context, renew);
   const reportOnce = createRejectionReport(context);
 
   async function verifyOne(
     candidate: Candidate<Content>,
     attempt: Attempt,
+    isStale: boolean,
   ): Promise<Resolution | Renewable<Content> | undefined> {
     const tokenKey = refreshKey(source.adapter, candidate);
     const verdict = await verifyStored(source, candidate, attempt.allowance);
     if (verdict.kind === 'live') {
       const { session } = verdict;
+      // Without a fallback: claims that have changed are not trusted during an outage either.
+      if (isStale) return { candidate, alive: undefined, isVerified: true };
       const isOld = isRenewalUrgent(session.claims, now()) || (await superseded.hasSuccessor(tokenKey));
       if (isOld) return { candidate, alive: session, isVerified: true };
       cacheSession(context, attempt.cookieHeader, candidate, verdict);
@@ -51,13 +53,13 @@ export function createResolveCandidates<Content>(
   ): Promise<Resolution | readonly Renewable<Content>[]> {
     const renewable: Renewable<Content>[] = [];
     for (const candidate of candidates) {
-      const revocation = await context.revocations.find(candidate.sessionId);
+      const { revocation, isStale } = await revocations.check(candidate, refreshKey(source.adapter, candidate));
       if (revocation !== undefined) {
         attempt.reason = revocation;
         continue;
       }
       try {
-        const found = await verifyOne(candidate, attempt);
+        const found = await verifyOne(candidate, attempt, isStale);
         if (found !== undefined && 'session' in found) return found;
         if (found !== undefined) renewable.push(found);
       } catch (error) {
@@ -81,23 +83,18 @@ export function createResolveCandidates<Content>(
 }
 
 function cacheSession<Content>(
-  { source, cache, refreshWindowMs, now }: SessionContext<Content>,
+  { source, cache, revocations, refreshWindowMs, now }: SessionContext<Content>,
   cookieHeader: string,
   candidate: Candidate<Content>,
   { session, validUntil = session.expiresAt }: Extract<Verdict, { kind: 'live' }>,
 ): void {
-  // Only what the cheap look will find again; a duplicate further back would take a place for nothing.
   const { cookie } = candidate;
+  // Only what the cheap look will find again; a duplicate further back would take a place for nothing.
   if (source.findCookie(cookieHeader) !== cookie) return;
   const dueAt = renewalDueAt(session.claims, Math.max(refreshWindowMs, urgentWindowMs));
   const until = Math.min(validUntil, session.expiresAt, dueAt);
-  cache.add(cookie, {
-    session,
-    sessionKey: sessionKey(candidate.sessionId),
-    tokenKey: refreshKey(source.adapter, candidate),
-    validUntil: until,
-    checkedAt: now(),
-  });
+  const keys = revocations.keysOf(candidate, refreshKey(source.adapter, candidate));
+  cache.add(cookie, { session, keys, validUntil: until, checkedAt: now() });
 }
 
 /** How long a rejected cookie is not reported again. */

@@ -1,28 +1,37 @@
-import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
+import { createCutoffs, hash } from './cutoffs.ts';
+import type { Cutoffs, SessionFacts, SessionKeys } from './cutoffs.ts';
 import type { Emit } from './events.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 
 /**
- * How a session ended. The cookie of a `replaced` one is already overwritten by its successor's: clearing it now would take
- * the new session along.
+ * How a session ended: by a sign-out, by a new sign-in in its browser, or by `endSession`. The cookie of a `replaced` one is already
+ * overwritten by its successor's: clearing it now would take the new session along.
  */
-export type Revocation = 'signed_out' | 'replaced';
+export type Revocation = 'signed_out' | 'replaced' | 'ended';
+
+export interface RevocationCheck {
+  readonly revocation: Revocation | undefined;
+  /** Whether `renewSession` was called since the token was issued, so that its claims are not to be trusted. */
+  readonly isStale: boolean;
+}
 
 /** Which sessions ended here, or in a process that shares the coordinator, kept until nothing of them can still be accepted. */
-export interface Revocations {
+export interface Revocations extends Pick<Cutoffs, 'end' | 'renew' | 'begin' | 'acceptRenewed'> {
   /** @param tokenLifetimeMs how long the provider makes the session's access tokens live */
   revoke(sessionId: string, revocation: Revocation, tokenLifetimeMs: number): Promise<void>;
-  /**
-   * What this process knows, without asking another one.
-   *
-   * @param key the session's `sessionKey`
-   */
-  known(key: string | undefined): Revocation | undefined;
-  /** How the session ended, if it did while its tokens may still be valid. */
+  /** @param token names the refresh token; `undefined` for a bearer token */
+  keysOf(facts: SessionFacts, token: string | undefined): SessionKeys;
+  /** What this process knows, without asking another one. */
+  known(keys: SessionKeys): Revocation | undefined;
+  /** Whether this process knows of a revocation, or of a `renewSession` since the token was issued. */
+  isConcerned(keys: SessionKeys): boolean;
+  /** How the session was signed out or replaced, if it was while its tokens may still be valid. */
   find(sessionId: string | undefined): Promise<Revocation | undefined>;
+  /** Everything that is known here and in the other processes. */
+  check(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck>;
   /** The same for an answer to a refresh, which must not overwrite the cookie of a sign-in that another process has stored meanwhile. */
-  findAfterRefresh(sessionId: string | undefined): Promise<Revocation | undefined>;
+  checkAfterRefresh(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck>;
   /** Whether other processes are to be asked about a session that was looked at then, in milliseconds since the epoch. */
   isRecheckDue(checkedAt: number): boolean;
 }
@@ -31,7 +40,7 @@ export interface Revocations {
 export function sessionKey(sessionId: string): string;
 export function sessionKey(sessionId: string | undefined): string | undefined;
 export function sessionKey(sessionId: string | undefined): string | undefined {
-  return sessionId === undefined ? undefined : createHash('sha256').update(sessionId).digest('base64url');
+  return sessionId === undefined ? undefined : hash(sessionId);
 }
 
 /** Long enough for every request that was on its way when the visitor signed out. */
@@ -52,12 +61,21 @@ export function revocationMs(tokenLifetimeMs: number): number {
   return Math.min(Math.max(tokenLifetimeMs, 0) + minRevocationMs, maxRevocationMs);
 }
 
-/** @param now milliseconds since the epoch */
-export function createRevocations(shared: SharedCoordinator | undefined, emit: Emit, now: () => number): Revocations {
+/**
+ * @param adapter whose sessions these are: two adapters may share a coordinator
+ * @param now milliseconds since the epoch
+ */
+export function createRevocations(
+  adapter: string,
+  shared: SharedCoordinator | undefined,
+  emit: Emit,
+  now: () => number,
+): Revocations {
   const local = createBoundedMap<Revocation>({ max: maxRevocations, ttlMs: minRevocationMs, now });
+  const { subjectsOf, ...cutoffs } = createCutoffs(adapter, shared, askShared, now);
 
   /** What the processes tell each other; out of reach, each decides for itself. */
-  async function orElse<Result>(call: Promise<Result> | undefined, fallback: Result): Promise<Result> {
+  async function askShared<Result>(call: Promise<Result> | undefined, fallback: Result): Promise<Result> {
     try {
       return (await call) ?? fallback;
     } catch {
@@ -66,35 +84,54 @@ export function createRevocations(shared: SharedCoordinator | undefined, emit: E
     }
   }
 
-  function known(key: string | undefined): Revocation | undefined {
-    return local.size === 0 || key === undefined ? undefined : local.get(key);
+  function knownByKey(session: string | undefined): Revocation | undefined {
+    return local.size === 0 || session === undefined ? undefined : local.get(session);
   }
 
   async function find(sessionId: string | undefined): Promise<Revocation | undefined> {
-    const here = known(sessionKey(sessionId));
+    const here = knownByKey(sessionKey(sessionId));
     if (here !== undefined || sessionId === undefined) return here;
-    return (await orElse(shared?.isEnded(sessionId), false)) ? 'signed_out' : undefined;
+    return (await askShared(shared?.isEnded(sessionId), false)) ? 'signed_out' : undefined;
+  }
+
+  function keysOf(facts: SessionFacts, token: string | undefined): SessionKeys {
+    const { sessionId, beganAt, issuedAt } = facts;
+    return { session: sessionKey(sessionId), subjects: subjectsOf(facts), token, beganAt, issuedAt };
+  }
+
+  async function check(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck> {
+    const [revocation, { isEnded, isStale }] = await Promise.all([
+      find(facts.sessionId),
+      cutoffs.check(keysOf(facts, token)),
+    ]);
+    return { revocation: revocation ?? (isEnded ? 'ended' : undefined), isStale };
   }
 
   return {
-    known,
+    ...cutoffs,
+    keysOf,
+    known: (keys) => knownByKey(keys.session) ?? (cutoffs.known(keys).isEnded ? 'ended' : undefined),
+    isConcerned(keys) {
+      if (knownByKey(keys.session) !== undefined) return true;
+      const { isEnded, isStale } = cutoffs.known(keys);
+      return isEnded || isStale;
+    },
     find,
+    check,
+    async checkAfterRefresh(facts, token) {
+      const { sessionId } = facts;
+      const isReplacedElsewhere = sessionId !== undefined && askShared(shared?.isEnded(replacedMark(sessionId)), false);
+      const [checked, isReplaced] = await Promise.all([check(facts, token), isReplacedElsewhere]);
+      if (checked.revocation !== undefined || sessionId === undefined || !isReplaced) return checked;
+      local.set(sessionKey(sessionId), 'replaced', { ttl: replacedMarkMs });
+      return { ...checked, revocation: 'replaced' };
+    },
     async revoke(sessionId, revocation, tokenLifetimeMs) {
       const ttlMs = revocationMs(tokenLifetimeMs);
       local.set(sessionKey(sessionId), revocation, { ttl: ttlMs });
       await (revocation === 'replaced'
-        ? orElse(shared?.endSession(replacedMark(sessionId), replacedMarkMs), undefined)
-        : orElse(shared?.endSession(sessionId, ttlMs), undefined));
-    },
-    async findAfterRefresh(sessionId) {
-      if (sessionId === undefined) return undefined;
-      const [revocation, isReplaced] = await Promise.all([
-        find(sessionId),
-        orElse(shared?.isEnded(replacedMark(sessionId)), false),
-      ]);
-      if (revocation !== undefined || !isReplaced) return revocation;
-      local.set(sessionKey(sessionId), 'replaced', { ttl: replacedMarkMs });
-      return 'replaced';
+        ? askShared(shared?.endSession(replacedMark(sessionId), replacedMarkMs), undefined)
+        : askShared(shared?.endSession(sessionId, ttlMs), undefined));
     },
     isRecheckDue: (checkedAt) => shared !== undefined && now() - checkedAt > sharedRecheckMs,
   };

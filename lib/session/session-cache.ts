@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Session } from '../types.ts';
+import type { SessionKeys } from './cutoffs.ts';
 
 /** Sessions whose cookie was verified before, so that a repeat request costs a look-up instead of cryptography. */
 export interface SessionCache {
@@ -11,10 +12,7 @@ export interface SessionCache {
 
 export interface VerifiedSession {
   readonly session: Session;
-  /** The `sessionKey` of its session id, where it has one. */
-  readonly sessionKey: string | undefined;
-  /** The `refreshKey` of its refresh token. */
-  readonly tokenKey: string;
+  readonly keys: SessionKeys;
   /** Milliseconds since the epoch; not after the token's own expiry. */
   readonly validUntil: number;
   /** When the shared revocations were asked, in milliseconds since the epoch. */

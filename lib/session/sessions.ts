@@ -3,6 +3,7 @@ import { withDeadline } from '../core/deadline.ts';
 import type { Session } from '../types.ts';
 import { createAllowances } from './allowance.ts';
 import { createResolveBearer } from './bearer.ts';
+import type { SessionTarget } from './cutoffs.ts';
 import type { Emit } from './events.ts';
 import { createRefreshCoordinator } from './refresh-coordinator.ts';
 import type { SharedCoordinator } from './refresh-coordinator.ts';
@@ -18,7 +19,7 @@ import type { SessionContext } from './session-context.ts';
 import { createSessionWriter } from './session-writer.ts';
 import { createSignOut } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
-import type { ClientFacts, SessionSource } from './source.ts';
+import type { ClientFacts, SessionFacts, SessionSource } from './source.ts';
 import { createSupersededTokens } from './superseded-tokens.ts';
 import { createSwitchSession } from './switch-session.ts';
 import type { SessionSwitch } from './switch-session.ts';
@@ -43,8 +44,19 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * @throws {AuthError} `provider_unavailable` where only the provider could tell
    */
   resolveBearer(token: string, client: ClientFacts): Promise<Session | undefined>;
-  /** How the session ended, if it did while its tokens may still be valid. */
+  /** How the session was signed out or replaced, if it was while its tokens may still be valid. */
   revocationOf(sessionId: string | undefined): Promise<Revocation | undefined>;
+  /**
+   * A sign-in was completed, `onSignIn` included: no `endSession` that was called until now concerns it.
+   *
+   * @param beganAt the provider's own time of the sign-in, where that is what tells later when the session began
+   * @returns when the session began, in milliseconds since the epoch: after every such call
+   */
+  beginSession(facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number): Promise<number>;
+  /** Ends sessions that began until now. @throws {AuthError} `provider_unavailable` where only this process knows of it */
+  endSession(target: SessionTarget): Promise<void>;
+  /** Has access tokens that were issued until now renewed before they are used. @throws {AuthError} likewise */
+  renewSession(target: SessionTarget): Promise<void>;
 }
 
 export interface SessionSettings {
@@ -67,7 +79,7 @@ export function createSessions<Content>(
   const context: SessionContext<Content> = {
     source,
     coordinator,
-    revocations: createRevocations(shared, emit, now),
+    revocations: createRevocations(source.adapter, shared, emit, now),
     superseded: createSupersededTokens(coordinator, source.hasVariants === true ? shared : undefined, emit, now),
     cache: createSessionCache(maxCachedSessions, now),
     writer: createSessionWriter(source, emit),
@@ -85,6 +97,9 @@ export function createSessions<Content>(
     resolveBearer: createResolveBearer(context),
     cachedSession: (cookieHeader) => cachedSession(context, cookieHeader),
     revocationOf: (sessionId) => context.revocations.find(sessionId),
+    beginSession: (facts, beganAt) => context.revocations.begin(facts, beganAt),
+    endSession: (target) => context.revocations.end(target),
+    renewSession: (target) => context.revocations.renew(target),
   };
 }
 
@@ -94,8 +109,9 @@ function cachedSession<Content>(
 ): Session | undefined {
   const cookie = cookieHeader === undefined ? undefined : source.findCookie(cookieHeader);
   const cached = cookie === undefined ? undefined : cache.get(cookie);
-  if (cached === undefined || revocations.known(cached.sessionKey) !== undefined) return undefined;
-  if (superseded.isSuperseded(cached.tokenKey)) return undefined;
+  if (cached === undefined || revocations.isConcerned(cached.keys)) return undefined;
+  const { token } = cached.keys;
+  if (token !== undefined && superseded.isSuperseded(token)) return undefined;
   return revocations.isRecheckDue(cached.checkedAt) ? undefined : cached.session;
 }
 

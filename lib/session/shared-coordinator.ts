@@ -23,4 +23,20 @@ export interface SharedCoordinator {
   /** Records the revocation of a signed-out session, for so many milliseconds. */
   endSession(sessionId: string, ttlMs: number): Promise<void>;
   isEnded(sessionId: string): Promise<boolean>;
+  /**
+   * Records when `endSession` or `renewSession` was called; of each time the later one stands. Where a coordinator lacks this and
+   * `cutoffsOf`, these calls hold in their own process.
+   *
+   * @param subject names a session or a user without revealing the id
+   */
+  setCutoffs?(subject: string, cutoffs: SessionCutoffs, ttlMs: number): Promise<void>;
+  cutoffsOf?(subject: string): Promise<SessionCutoffs | undefined>;
+}
+
+/** Times in milliseconds since the epoch, -1 for never. */
+export interface SessionCutoffs {
+  /** Sessions that began until then have ended. */
+  readonly endedUntil: number;
+  /** Access tokens that were issued until then are renewed before they are used. */
+  readonly staleUntil: number;
 }

@@ -2,7 +2,6 @@ import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Allowance } from './allowance.ts';
 import { refreshKey } from './refresh-coordinator.ts';
-import { sessionKey } from './revocations.ts';
 import type { Revocation } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';
@@ -63,7 +62,7 @@ export function createSignOut<Content>(context: SessionContext<Content>): SignOu
       const sessions: LeftSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, parseCookies(cookieHeader))) {
         if (candidate.sessionId === newSessionId) continue;
-        const hadEnded = revocations.known(sessionKey(candidate.sessionId)) !== undefined;
+        const hadEnded = revocations.known(revocations.keysOf(candidate, undefined)) !== undefined;
         const left = await end(context, candidate, 'replaced', allowance);
         if (!hadEnded) sessions.push(left);
       }

@@ -4,13 +4,14 @@ import type { Token } from '../tokens/token.ts';
 import { AuthError } from '../errors.ts';
 import type { AdapterName, Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
+import type { SessionFacts } from './cutoffs.ts';
+
+export type { SessionFacts } from './cutoffs.ts';
 
 /** What a cookie held, opened but not yet trusted. `Content` is the adapter's own. */
-export interface StoredSession<Content> {
+export interface StoredSession<Content> extends SessionFacts {
   readonly content: Content;
   readonly refreshToken: string;
-  /** The provider's session id, read from the token without trust: good for revocations, never for access. */
-  readonly sessionId: string | undefined;
   /** How long the provider makes its access tokens live (`exp - iat`), in milliseconds. */
   readonly tokenLifetimeMs: number;
   /** The access token of `content`, where reading it is worth doing once. */
@@ -142,10 +143,10 @@ export interface SessionSource<Content, S extends Session = Session> {
    * @throws {AuthError} `provider_unavailable` where only the provider could tell
    */
   verifyBearer(token: Token, origin: TokenOrigin): Promise<Verdict<S>>;
-  /** The claim that names a token's session. */
-  readonly sessionClaim: 'sid' | 'session_id';
   /** One call to the provider within `signal`'s deadline. Throws AuthError `provider_unavailable` or `provider_refused`. */
   refresh(content: Content, signal: AbortSignal, client: ClientFacts): Promise<RefreshOutcome<Content>>;
+  /** What a token's claims say of its session. */
+  factsOf(claims: Token['claims']): SessionFacts;
   /** The stored form of freshly issued tokens. */
   toStored(content: Content): StoredSession<Content>;
   /** `content` as it travels between processes, and back; `undefined` for what is not the adapter's own. */

@@ -35,9 +35,10 @@ export function createSwitchSession<Content>(
   async function currentOf(candidates: readonly Candidate<Content>[]): Promise<Current<Content> | undefined> {
     let renewable: Candidate<Content> | undefined;
     for (const candidate of candidates) {
-      if ((await revocations.find(candidate.sessionId)) !== undefined) continue;
+      const { revocation, isStale } = await revocations.check(candidate, refreshKey(source.adapter, candidate));
+      if (revocation !== undefined) continue;
       const verdict = await verifyStored(source, candidate, 'provider');
-      if (verdict.kind === 'live') return { candidate, verdict };
+      if (verdict.kind === 'live' && !isStale) return { candidate, verdict };
       if (verdict.kind !== 'invalid') renewable ??= candidate;
     }
     return renewable && { candidate: renewable };

@@ -86,6 +86,8 @@ export function createSignIn(parts: SignInParts): SignIn {
         if (!(await writer.fits(content, session.user.id))) throw new AuthError('session_too_large');
         const answer = await parts.onSignIn?.({ session, req: request.req, returnTo });
         const redirectTo = request.returnTo(answer?.redirectTo ?? returnTo, returnTo);
+        const facts = source.toStored(content);
+        await resolver.beginSession(facts, facts.beganAt);
         emit({ type: 'signed_in', userId: session.user.id, ...sessionIdOf(source, content) });
         return { content, session, redirectTo };
       } catch (error) {

@@ -1,0 +1,334 @@
+import {
+  createMemoryApp,
+  createMemoryBrowser,
+  createMemoryProvider,
+  tokenLifetimeMs,
+  visit,
+} from '../support/memory-sessions.ts';
+import type { MemoryApp, MemoryBrowser } from '../support/memory-sessions.ts';
+import { createClock } from '../support/clock.ts';
+import type { SessionCutoffs, SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+
+interface SharedMemory extends SharedCoordinator {
+  isDown: boolean;
+}
+
+/** What several processes share, without Redis. */
+function createShared(): SharedMemory {
+  const marks = new Set<string>();
+  const cutoffs = new Map<string, SessionCutoffs>();
+  const reach = <Result>(work: () => Result): Promise<Result> =>
+    shared.isDown ? Promise.reject(new Error('down')) : Promise.resolve(work());
+  const shared: SharedMemory = {
+    isDown: false,
+    coordinate: (_key, refresh) => refresh(),
+    endSession: (name) => reach(() => void marks.add(name)),
+    isEnded: (name) => reach(() => marks.has(name)),
+    setCutoffs: (subject, { endedUntil, staleUntil }) =>
+      reach(() => {
+        const known = cutoffs.get(subject) ?? { endedUntil: -1, staleUntil: -1 };
+        cutoffs.set(subject, {
+          endedUntil: Math.max(known.endedUntil, endedUntil),
+          staleUntil: Math.max(known.staleUntil, staleUntil),
+        });
+      }),
+    cutoffsOf: (subject) => reach(() => cutoffs.get(subject)),
+  };
+  return shared;
+}
+
+const seesWhom = async (app: MemoryApp, browser: MemoryBrowser): Promise<string | undefined> => {
+  const resolution = await visit(app, browser.header());
+  browser.receive(resolution);
+  return resolution.session?.user.id;
+};
+
+/** A sign-in as an adapter completes it. */
+async function signIn({ resolver, provider }: MemoryApp, userId: string): Promise<MemoryBrowser> {
+  const content = provider.issue(userId);
+  return createMemoryBrowser({ ...content, beganAt: await resolver.beginSession(content) });
+}
+
+describe('endSession', () => {
+  it('ends one session by its id, at once, and clears its cookie', async () => {
+    const app = createMemoryApp();
+    const content = app.provider.issue('ada');
+    const browser = createMemoryBrowser(content);
+    const other = await signIn(app, 'ada');
+    expect(await seesWhom(app, browser)).toBe('ada');
+    app.clock.advance(1);
+    await app.resolver.endSession({ sessionId: content.sessionId });
+    expect(app.resolver.cachedSession(browser.header())).toBeUndefined();
+    expect(await seesWhom(app, browser)).toBeUndefined();
+    expect(browser.cookie).toBeUndefined();
+    expect(app.events).toContainEqual({ type: 'session_rejected', reason: 'ended' });
+    expect(await seesWhom(app, other)).toBe('ada');
+    expect(app.provider.calls).toEqual([]);
+  });
+
+  it('ends the sessions of a user that began before, not those of others, and none that begins after, within the same millisecond', async () => {
+    const app = createMemoryApp();
+    const before = [await signIn(app, 'ada'), await signIn(app, 'ada')];
+    const grace = await signIn(app, 'grace');
+    for (const browser of [...before, grace]) await seesWhom(app, browser);
+    await app.resolver.endSession({ userId: 'ada' });
+    const after = await signIn(app, 'ada');
+    for (const browser of before) expect(await seesWhom(app, browser)).toBeUndefined();
+    expect(await seesWhom(app, grace)).toBe('grace');
+    expect(await seesWhom(app, after)).toBe('ada');
+    expect(await seesWhom(app, after)).toBe('ada');
+    await app.resolver.endSession({ userId: 'ada' });
+    await app.resolver.endSession({ userId: 'ada' });
+    expect(await seesWhom(app, await signIn(app, 'ada'))).toBe('ada');
+    app.clock.advance(1);
+    await app.resolver.endSession({ userId: 'ada' });
+    expect(await seesWhom(app, after)).toBeUndefined();
+  });
+
+  it('tells sessions of one second apart where only the provider says when they began', async () => {
+    const app = createMemoryApp({ clock: createClock(1_700_000_000_700) });
+    const second = 1_700_000_000_000;
+    const signInAtProvider = async (isOurs: boolean): Promise<MemoryBrowser> => {
+      const content = { ...app.provider.issue('ada'), beganAt: second };
+      if (isOurs) await app.resolver.beginSession(content, second);
+      return createMemoryBrowser(content);
+    };
+    const before = await signInAtProvider(true);
+    expect(await seesWhom(app, before)).toBe('ada');
+    await app.resolver.endSession({ userId: 'ada' });
+    const after = await signInAtProvider(true);
+    expect(await seesWhom(app, before)).toBeUndefined();
+    expect(await seesWhom(app, after)).toBe('ada');
+    app.clock.advance(1);
+    await app.resolver.endSession({ userId: 'ada' });
+    expect(await seesWhom(app, after)).toBeUndefined();
+  });
+
+  it('ends a session whose token has expired without spending its refresh token', async () => {
+    const app = createMemoryApp();
+    const browser = await signIn(app, 'ada');
+    await app.resolver.endSession({ userId: 'ada' });
+    app.clock.advance(tokenLifetimeMs);
+    expect(await seesWhom(app, browser)).toBeUndefined();
+    expect(app.provider.calls).toEqual([]);
+  });
+
+  it.each([{ userId: 'ada' }, { sessionId: 'session-ada-0' }])(
+    'by %j wins over a refresh that is under way',
+    async (target) => {
+      const held = Promise.withResolvers<undefined>();
+      const app = createMemoryApp({ pause: (what) => (what === 'answer' ? held.promise : Promise.resolve()) });
+      const browser = await signIn(app, 'ada');
+      app.clock.advance(tokenLifetimeMs);
+      const visiting = visit(app, browser.header());
+      while (app.provider.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      await app.resolver.endSession(target);
+      held.resolve(undefined);
+      const { session, cookies } = await visiting;
+      expect(session).toBeNull();
+      expect(cookies).toEqual([{ name: 'memory', value: undefined }]);
+    },
+  );
+
+  it('keeps a renewed cookie from a response whose head is not sent yet', async () => {
+    const app = createMemoryApp();
+    const browser = await signIn(app, 'ada');
+    app.clock.advance(tokenLifetimeMs);
+    const { session, isCurrent } = await visit(app, browser.header());
+    expect([session?.user.id, isCurrent?.()]).toEqual(['ada', true]);
+    await app.resolver.endSession({ userId: 'ada' });
+    expect(isCurrent?.()).toBe(false);
+  });
+
+  it('leaves cached sessions of others as cheap as before', async () => {
+    const steps: string[] = [];
+    const app = createMemoryApp({ pause: async (what) => void steps.push(what) });
+    const grace = await signIn(app, 'grace');
+    await seesWhom(app, grace);
+    await app.resolver.endSession({ userId: 'ada' });
+    steps.length = 0;
+    expect(await seesWhom(app, grace)).toBe('grace');
+    expect(steps).toEqual([]);
+  });
+
+  it('is remembered for the 100,000 latest sessions and users', async () => {
+    const app = createMemoryApp();
+    const [grace, ada] = [await signIn(app, 'grace'), await signIn(app, 'ada')];
+    for (const userId of ['grace', 'ada']) await app.resolver.endSession({ userId });
+    for (let user = 1; user < 100_000; user += 1) await app.resolver.endSession({ userId: `user-${user}` });
+    expect(await seesWhom(app, ada)).toBeUndefined();
+    expect(await seesWhom(app, grace)).toBe('grace');
+  }, 60_000);
+});
+
+describe('renewSession', () => {
+  it('has the next request refresh, once for all who come at the same time, and no request after that', async () => {
+    const app = createMemoryApp();
+    const browser = await signIn(app, 'ada');
+    await seesWhom(app, browser);
+    await app.resolver.renewSession({ userId: 'ada' });
+    const old = browser.header();
+    const all = await Promise.all(Array.from({ length: 20 }, () => visit(app, old)));
+    expect(all.map(({ session }) => session?.accessToken)).toEqual(all.map(() => 'access for refresh-2'));
+    expect(app.provider.calls).toEqual(['refresh-1']);
+    browser.receive(all[0]!);
+    for (let again = 0; again < 3; again += 1) expect(await seesWhom(app, browser)).toBe('ada');
+    // A straggler with the old cookie never sees the old claims again.
+    expect((await visit(app, old)).session?.accessToken).toBe('access for refresh-2');
+    expect(app.provider.calls).toEqual(['refresh-1']);
+  });
+
+  it('refreshes again for every further call, also where the last refresh is at hand', async () => {
+    const app = createMemoryApp();
+    const browser = await signIn(app, 'ada');
+    const old = browser.header();
+    await app.resolver.renewSession({ userId: 'ada' });
+    expect((await visit(app, old)).session?.accessToken).toBe('access for refresh-2');
+    app.clock.advance(1_000);
+    await app.resolver.renewSession({ sessionId: 'session-ada-0' });
+    expect((await visit(app, old)).session?.accessToken).toBe('access for refresh-3');
+    expect(app.provider.calls).toEqual(['refresh-1', 'refresh-2']);
+  });
+
+  it('serves no old claims while the provider is out of reach, and keeps the session', async () => {
+    const app = createMemoryApp();
+    const browser = await signIn(app, 'ada');
+    await seesWhom(app, browser);
+    await app.resolver.renewSession({ userId: 'ada' });
+    app.provider.fault = 'outage';
+    await expect(visit(app, browser.header())).rejects.toMatchObject({ code: 'provider_unavailable' });
+    app.provider.fault = undefined;
+    app.clock.advance(5_000);
+    expect(await seesWhom(app, browser)).toBe('ada');
+  });
+
+  it('leaves the sessions of others alone', async () => {
+    const app = createMemoryApp();
+    const grace = await signIn(app, 'grace');
+    await seesWhom(app, grace);
+    await app.resolver.renewSession({ userId: 'ada' });
+    expect(app.resolver.cachedSession(grace.header())?.user.id).toBe('grace');
+  });
+
+  it('ends the session where the provider says that it is over', async () => {
+    const app = createMemoryApp();
+    const content = app.provider.issue('ada');
+    const browser = createMemoryBrowser(content);
+    app.provider.revoke(content.sessionId);
+    await app.resolver.renewSession({ sessionId: content.sessionId });
+    expect(await seesWhom(app, browser)).toBeUndefined();
+    expect(browser.cookie).toBeUndefined();
+  });
+
+  it('refuses a bearer token that was issued before, and takes one that was issued after', async () => {
+    const { clock, resolver } = createMemoryApp({
+      source: {
+        verifyBearer: ({ text, claims }) => {
+          const { sub, exp, iat } = claims as { readonly sub: string; readonly exp: number; readonly iat: number };
+          const user = { id: sub, email: '' };
+          const [adapter, credential] = ['b2b', 'bearer'] as const;
+          const session = {
+            adapter,
+            credential,
+            user,
+            accessToken: text,
+            claims: { sub, exp, iat },
+            expiresAt: exp * 1000,
+          };
+          return Promise.resolve({ kind: 'live', session });
+        },
+      },
+    });
+    const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const seesBearer = async (token: string) => (await resolver.resolveBearer(token, {}))?.user.id;
+    const issue = (sub: string): string => {
+      const iat = Math.floor(clock.now() / 1000);
+      return `e30.${encode({ sub, sid: 'session', iat, exp: iat + 300 })}.AA`;
+    };
+    const [before, other] = [issue('ada'), issue('grace')];
+    expect([await seesBearer(before), await seesBearer(other)]).toEqual(['ada', 'grace']);
+    await resolver.renewSession({ userId: 'ada' });
+    expect([await seesBearer(before), await seesBearer(other)]).toEqual([undefined, 'grace']);
+    clock.advance(1_000);
+    expect([await seesBearer(before), await seesBearer(issue('ada'))]).toEqual([undefined, 'ada']);
+  });
+});
+
+describe('in several processes', () => {
+  const createTwo = (shared: SharedCoordinator) => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const create = () => createMemoryApp({ clock, provider, shared });
+    return [create(), create()] as const;
+  };
+
+  it.each([{ userId: 'ada' }, { sessionId: 'session-ada-0' }])(
+    'endSession by %j holds within five seconds',
+    async (target) => {
+      const [one, two] = createTwo(createShared());
+      const browser = await signIn(one, 'ada');
+      const visitor = createMemoryBrowser();
+      visitor.cookie = browser.cookie;
+      expect(await seesWhom(two, visitor)).toBe('ada');
+      await one.resolver.endSession(target);
+      two.clock.advance(5_001);
+      expect(await seesWhom(two, visitor)).toBeUndefined();
+      expect(await seesWhom(two, await signIn(two, 'ada'))).toBe('ada');
+      expect(await seesWhom(one, await signIn(two, 'ada'))).toBe('ada');
+    },
+  );
+
+  it('a sign-in in another process works within the same second', async () => {
+    const [one, two] = createTwo(createShared());
+    await one.resolver.endSession({ userId: 'ada' });
+    const browser = await signIn(two, 'ada');
+    expect(await seesWhom(one, browser)).toBe('ada');
+    const second = Math.floor(one.clock.now() / 1000) * 1000;
+    const content = { ...one.provider.issue('ada'), beganAt: second };
+    await two.resolver.beginSession(content, second);
+    expect(await seesWhom(one, createMemoryBrowser(content))).toBe('ada');
+  });
+
+  it('renewSession costs one refresh, whichever process makes it', async () => {
+    const [one, two] = createTwo(createShared());
+    const browser = await signIn(one, 'ada');
+    await seesWhom(two, browser);
+    await one.resolver.renewSession({ userId: 'ada' });
+    two.clock.advance(5_001);
+    expect(await seesWhom(two, browser)).toBe('ada');
+    expect(await seesWhom(one, browser)).toBe('ada');
+    expect(await seesWhom(two, browser)).toBe('ada');
+    expect(one.provider.calls).toEqual(['refresh-1']);
+  });
+
+  it('a call that the coordinator does not take holds here and rejects, so that the caller can repeat it', async () => {
+    const shared = createShared();
+    const [one] = createTwo(shared);
+    const browser = await signIn(one, 'ada');
+    shared.isDown = true;
+    for (const call of ['endSession', 'renewSession'] as const) {
+      await expect(one.resolver[call]({ userId: 'ada' })).rejects.toMatchObject({
+        code: 'provider_unavailable',
+        reason: 'coordinator',
+        cause: expect.objectContaining({ message: 'down' }),
+      });
+    }
+    expect(await seesWhom(one, browser)).toBeUndefined();
+  });
+
+  it('an older coordinator stays valid: the calls hold in their own process', async () => {
+    const newer = createShared();
+    const [one, two] = createTwo({
+      coordinate: (key, refresh, signal) => newer.coordinate(key, refresh, signal),
+      endSession: (name, ttlMs) => newer.endSession(name, ttlMs),
+      isEnded: (name) => newer.isEnded(name),
+    });
+    const browser = await signIn(one, 'ada');
+    const elsewhere = createMemoryBrowser();
+    elsewhere.cookie = browser.cookie;
+    await one.resolver.endSession({ userId: 'ada' });
+    expect(await seesWhom(one, browser)).toBeUndefined();
+    expect(await seesWhom(two, elsewhere)).toBe('ada');
+    expect(await seesWhom(one, await signIn(one, 'ada'))).toBe('ada');
+  });
+});

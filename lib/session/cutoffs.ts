@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import { createBoundedMap } from '../core/bounded-map.ts';
+import { AuthError } from '../errors.ts';
+import type { SessionCutoffs, SharedCoordinator } from './shared-coordinator.ts';
+
+/** What of a session tells whether it was revoked; read from the token without trust: good for revocations, never for access. */
+export interface SessionFacts {
+  /** The provider's session id. */
+  readonly sessionId: string | undefined;
+  readonly userId: string | undefined;
+  /** When the sign-in was completed, in milliseconds since the epoch; 0 where nothing says so. */
+  readonly beganAt: number;
+  /** When the access token was issued, in milliseconds since the epoch; 0 where nothing says so. */
+  readonly issuedAt: number;
+}
+
+/** What `endSession` and `renewSession` are called for. */
+export type SessionTarget = { readonly sessionId: string } | { readonly userId: string };
+
+/** A session as it is looked up: names hashed, so that each takes as many bytes. */
+export interface SessionKeys extends Pick<SessionFacts, 'beganAt' | 'issuedAt'> {
+  readonly session: string | undefined;
+  /** The session and its user. */
+  readonly subjects: readonly string[];
+  /** Names the refresh token; `undefined` for a bearer token. */
+  readonly token: string | undefined;
+}
+
+/** What the calls of `endSession` and `renewSession` so far mean for a session. */
+export interface Concern {
+  /** Whether `endSession` was called since the session began. */
+  readonly isEnded: boolean;
+  /** Whether `renewSession` was called since the token was issued, so that its claims are not to be trusted. */
+  readonly isStale: boolean;
+}
+
+export interface Cutoffs {
+  /** @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only */
+  end(target: SessionTarget): Promise<void>;
+  /** @throws {AuthError} likewise */
+  renew(target: SessionTarget): Promise<void>;
+  /**
+   * A sign-in was completed: no `endSession` that was called until now concerns it.
+   *
+   * @param beganAt the provider's own time of it, where that is what tells later when the session began
+   * @returns when the session began, in milliseconds since the epoch: after every such call
+   */
+  begin(facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number): Promise<number>;
+  /**
+   * A token came from a refresh. Whole seconds, and the provider's clock, may not tell that it was issued after a `renewSession`.
+   *
+   * @param startedAt when the refresh was started, in milliseconds since the epoch
+   */
+  acceptRenewed(keys: SessionKeys, startedAt: number, ttlMs: number): Promise<void>;
+  /** What this process knows. */
+  known(keys: SessionKeys): Concern;
+  /** Asks the other processes, too. */
+  check(keys: SessionKeys): Promise<Concern>;
+  readonly subjectsOf: (facts: Pick<SessionFacts, 'sessionId' | 'userId'>) => readonly string[];
+}
+
+const dayMs = 24 * 60 * 60_000;
+/** Longer than any access token lives. */
+const tokenMs = 8 * dayMs;
+/** As long as a session cookie lives. */
+const cookieMs = 400 * dayMs;
+/** About 200 bytes each. */
+const maxCutoffs = 100_000;
+
+const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
+const unconcerned: Concern = { isEnded: false, isStale: false };
+
+/**
+ * The times of `endSession` and `renewSession`, by session and by user.
+ *
+ * @param askShared resolves to the fallback where the coordinator is out of reach
+ */
+export function createCutoffs(
+  adapter: string,
+  shared: SharedCoordinator | undefined,
+  askShared: <Result>(call: Promise<Result> | undefined, fallback: Result) => Promise<Result>,
+  now: () => number,
+): Cutoffs {
+  const local = createBoundedMap<SessionCutoffs>({ max: maxCutoffs, ttlMs: cookieMs, now });
+  /** Sessions and tokens that a cutoff does not concern although their times say so. */
+  const exceptions = createBoundedMap<true>({ max: maxCutoffs, ttlMs: cookieMs, now });
+
+  const subjectsOf = ({ sessionId, userId }: Pick<SessionFacts, 'sessionId' | 'userId'>): string[] => [
+    ...(sessionId === undefined ? [] : [`${adapter}:session:${hash(sessionId)}`]),
+    ...(userId === undefined ? [] : [`${adapter}:user:${hash(userId)}`]),
+  ];
+
+  function raise(subject: string, cutoffs: SessionCutoffs): void {
+    local.set(subject, later(local.get(subject), cutoffs));
+  }
+
+  function localCutoffs(subjects: readonly string[]): SessionCutoffs {
+    return subjects.reduce((found, subject) => later(local.get(subject), found), never);
+  }
+
+  async function findCutoffs(subjects: readonly string[]): Promise<SessionCutoffs> {
+    const asked = subjects.map(async (subject) => shared?.cutoffsOf?.(subject));
+    const found = await askShared(Promise.all(asked), []);
+    subjects.forEach((subject, index) => {
+      const cutoffs = found[index];
+      if (cutoffs !== undefined) raise(subject, cutoffs);
+    });
+    return localCutoffs(subjects);
+  }
+
+  async function except(name: string, ttlMs: number): Promise<void> {
+    exceptions.set(name, true, { ttl: ttlMs });
+    await askShared(shared?.endSession(name, ttlMs), undefined);
+  }
+
+  async function isException(name: string): Promise<boolean> {
+    if (exceptions.has(name)) return true;
+    const isKnownElsewhere = await askShared(shared?.isEnded(name), false);
+    if (isKnownElsewhere) exceptions.set(name, true);
+    return isKnownElsewhere;
+  }
+
+  async function call(target: SessionTarget, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
+    const [subject = ''] = subjectsOf({ sessionId: undefined, userId: undefined, ...target });
+    // Here first: whatever becomes of the coordinator, this process knows.
+    raise(subject, cutoffs);
+    try {
+      await shared?.setCutoffs?.(subject, cutoffs, ttlMs);
+    } catch (cause) {
+      throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
+    }
+  }
+
+  return {
+    subjectsOf,
+    end: (target) => call(target, { ...never, endedUntil: Math.ceil(now()) }, 'userId' in target ? cookieMs : tokenMs),
+    renew: (target) => call(target, { ...never, staleUntil: Math.ceil(now()) }, tokenMs),
+    async begin(facts, beganAt) {
+      const { endedUntil } = await findCutoffs(subjectsOf(facts));
+      const { sessionId } = facts;
+      if (beganAt !== undefined && beganAt <= endedUntil && sessionId !== undefined) {
+        await except(beganAfter(hash(sessionId), endedUntil), cookieMs);
+      }
+      return Math.max(now(), endedUntil + 1);
+    },
+    async acceptRenewed({ subjects, token, issuedAt }, startedAt, ttlMs) {
+      const { staleUntil } = await findCutoffs(subjects);
+      if (token === undefined || issuedAt > staleUntil || startedAt < staleUntil) return;
+      await except(renewedAfter(token, staleUntil), ttlMs);
+    },
+    known({ session = '', subjects, token = '', beganAt, issuedAt }) {
+      if (local.size === 0) return unconcerned;
+      const { endedUntil, staleUntil } = localCutoffs(subjects);
+      return {
+        isEnded: beganAt <= endedUntil && !exceptions.has(beganAfter(session, endedUntil)),
+        isStale: issuedAt <= staleUntil && !exceptions.has(renewedAfter(token, staleUntil)),
+      };
+    },
+    async check({ session = '', subjects, token = '', beganAt, issuedAt }) {
+      const { endedUntil, staleUntil } = await findCutoffs(subjects);
+      return {
+        isEnded: beganAt <= endedUntil && !(await isException(beganAfter(session, endedUntil))),
+        isStale: issuedAt <= staleUntil && !(await isException(renewedAfter(token, staleUntil))),
+      };
+    },
+  };
+}
+
+/** With the time in its name, an exception says nothing about a later call. */
+const beganAfter = (session: string, time: number): string => `began:${session}:${time}`;
+const renewedAfter = (token: string, time: number): string => `renewed:${token}:${time}`;
+
+function later(one: SessionCutoffs | undefined, other: SessionCutoffs): SessionCutoffs {
+  if (one === undefined) return other;
+  return {
+    endedUntil: Math.max(one.endedUntil, other.endedUntil),
+    staleUntil: Math.max(one.staleUntil, other.staleUntil),
+  };
+}
+
+/** Names a session or a user in as many bytes for every id. */
+export function hash(id: string): string {
+  return createHash('sha256').update(id).digest('base64url');
+}

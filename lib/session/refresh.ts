@@ -1,0 +1,70 @@
+import { createBoundedMap } from '../core/bounded-map.ts';
+import { AuthError } from '../errors.ts';
+import { refreshKey } from './refresh-coordinator.ts';
+import { revocationMs } from './revocations.ts';
+import type { SessionContext } from './session-context.ts';
+import type { SettledRefresh } from './shared-coordinator.ts';
+import type { RefreshOutcome } from './source.ts';
+
+/** A refusal that no code of ours explains is an outage at first, and a verdict when it lasts. */
+const finalAfterMs = 10 * 60_000;
+const finalStatuses: readonly number[] = [400, 403, 404];
+const refusalMemoryMs = 24 * 60 * 60_000;
+const maxRefusals = 10_000;
+
+/** Asks the provider, once more where its answer may have got lost. */
+export function createRefresh<Content>({
+  source,
+  revocations,
+  now,
+}: SessionContext<Content>): (
+  key: string,
+  call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
+  signal: AbortSignal,
+) => Promise<SettledRefresh> {
+  /** Since when a token has met a code that is not known to end sessions. */
+  const refusals = createBoundedMap<Refusal>({ max: maxRefusals, ttlMs: refusalMemoryMs, now });
+
+  function isFinal(key: string, status: number, code: string): boolean {
+    if (!finalStatuses.includes(status)) return false;
+    const known = refusals.get(key);
+    if (known?.code === code) return now() - known.since >= finalAfterMs;
+    refusals.set(key, { code, since: now() });
+    return false;
+  }
+
+  /** Before anyone gets the answer, so that a `renewSession` costs one refresh and not one for each who waits. */
+  async function acceptRenewed(content: Content, startedAt: number): Promise<void> {
+    const next = source.toStored(content);
+    const keys = revocations.keysOf(next, refreshKey(source.adapter, next));
+    await revocations.acceptRenewed(keys, startedAt, revocationMs(next.tokenLifetimeMs));
+  }
+
+  return async (key, call, signal) => {
+    const startedAt = now();
+    let outcome = await call(signal);
+    // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
+    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await call(signal);
+    switch (outcome.kind) {
+      case 'renewed':
+        await acceptRenewed(outcome.content, startedAt);
+        return { kind: 'renewed', text: source.serialize(outcome.content) };
+      case 'ended':
+        return outcome;
+      case 'refused': {
+        const { status, error } = outcome;
+        if (error.reason !== undefined && isFinal(key, status, error.reason))
+          return { kind: 'ended', reason: error.reason };
+        throw error;
+      }
+      case 'unanswered':
+        throw new AuthError('provider_unavailable', { cause: outcome.cause, reason: 'unanswered', retryAfter: 5 });
+    }
+  };
+}
+
+interface Refusal {
+  readonly code: string;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+}
