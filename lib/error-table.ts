@@ -40,12 +40,7 @@ export const errorTable = {
   link_expired: {
     status: 400,
     message: 'This link has been used or has expired. Request a new one.',
-    when: 'A confirmation link’s token is spent or too old.',
-  },
-  unsupported_flow: {
-    status: 400,
-    message: 'This kind of link isn’t supported here. Sign in as usual, or contact support.',
-    when: 'A link asks for something this adapter does not do, such as password recovery.',
+    when: 'The token of an email’s link is spent or too old, or the ten minutes for a new password are over.',
   },
   captcha_failed: {
     status: 400,
@@ -156,6 +151,16 @@ export const errorTable = {
     status: 415,
     message: 'Send application/json or application/x-www-form-urlencoded.',
     when: 'A body of another content type arrives.',
+  },
+  current_password_wrong: {
+    status: 422,
+    message: 'The current password isn’t correct.',
+    when: 'A new password is to be set by someone who is signed in, and the current one is wrong or missing.',
+  },
+  same_password: {
+    status: 422,
+    message: 'This is your current password. Choose a different one.',
+    when: 'The new password is the one that the account has already.',
   },
   weak_password: {
     status: 422,

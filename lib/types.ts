@@ -109,12 +109,16 @@ export interface RedirectBody {
   readonly redirectTo: string;
 }
 
-/** Sign-up answered with a mail instead of a session; `redirectTo` is the sign-in page. */
-export interface EmailConfirmationBody {
-  readonly emailConfirmationRequired: true;
+/** The answer to a form that sends an email, whether or not one was sent; `redirectTo` is the sign-in page. */
+export interface MailSentBody {
   readonly email: string;
   readonly message: string;
   readonly redirectTo: string;
+}
+
+/** Sign-up answered with a mail instead of a session. */
+export interface EmailConfirmationBody extends MailSentBody {
+  readonly emailConfirmationRequired: true;
 }
 
 /** Every error in JSON; `redirectTo` names the sign-in route where signing in would help. */

@@ -262,7 +262,7 @@ describe('the callback', () => {
     ['error=server_error&error_code=email_address_not_provided', 403, 'access_denied'],
     ['error=temporarily_unavailable', 503, 'provider_unavailable'],
     ['error=whatever&error_code=__proto__', 403, 'access_denied'],
-    ['type=recovery&code=abc', 400, 'unsupported_flow'],
+    ['type=recovery&code=abc', 400, 'code_rejected'],
     ['code=', 400, 'invalid_request'],
     ['', 400, 'invalid_request'],
   ])('?%s is %i %s', async (query, status, code) => {

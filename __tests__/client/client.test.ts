@@ -138,7 +138,10 @@ describe('the typed backend client', () => {
     );
     answer = json(200, { user: { id: 'u' } });
     expect((await client.session()).data).toEqual({ user: { id: 'u' } });
+    answer = json(200, { redirectTo: '/' });
+    expect((await client.password({ body: { password: 'p' } })).data).toEqual({ redirectTo: '/' });
     answer = json(200, { message: 'Sent.' });
+    expect((await client.forgot({ body: { email: 'ada@example.com' } })).data).toEqual({ message: 'Sent.' });
     expect((await client.resend({ body: { email: 'ada@example.com' } })).data).toEqual({ message: 'Sent.' });
   });
 
@@ -160,12 +163,16 @@ describe('the typed backend client', () => {
     await client.logout({ body: { returnTo: '/bye' } });
     await client.session();
     await client.resend({ body: { email: 'e' } });
+    await client.forgot({ body: { email: 'e', returnTo: '/x' } });
+    await client.password({ body: { password: 'p', currentPassword: 'c' } });
     expect(received.map(({ method, url }) => `${method} ${url}`)).toEqual([
       'POST /auth/signup',
       'GET /auth/login?provider=github&returnTo=%2F',
       'POST /auth/logout',
       'GET /auth/session',
       'POST /auth/resend',
+      'POST /auth/forgot',
+      'POST /auth/password',
     ]);
     expect(JSON.parse(received[2]!.body)).toEqual({ returnTo: '/bye' });
   });

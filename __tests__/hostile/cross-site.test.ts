@@ -37,7 +37,16 @@ describe('a POST', () => {
     ['text/plain', JSON.stringify({ ...ada, x: '=' })],
     ['multipart/form-data; boundary=x', '--x--'],
   ];
-  const routes = ['/logout', '/auth/login', '/auth/signup', '/auth/logout', '/auth/resend', '/auth/confirm'];
+  const routes = [
+    '/logout',
+    '/auth/login',
+    '/auth/signup',
+    '/auth/logout',
+    '/auth/resend',
+    '/auth/confirm',
+    '/auth/forgot',
+    '/auth/password',
+  ];
 
   /** The rule: a trusted origin passes; else Sec-Fetch-Site decides; else Origin; else its origin is unknown. */
   function isWelcome(site: string | undefined, origin: string | undefined): boolean {

@@ -92,9 +92,9 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     ['quota', 'rate_limited', 'over_email_send_rate_limit'],
     ['not_authorized', 'invalid_request', 'email_address_not_authorized'],
   ] as const)('while mails fail (%s): only the operators hear of it', async (mailFailure, code, reason) => {
-    await start({ standIn: { autoconfirm: false } });
+    await start({ standIn: { autoconfirm: false, mailFrequency: 0 } });
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
-    for (const route of ['/auth/signup', '/auth/resend']) {
+    for (const route of ['/auth/signup', '/auth/resend', '/auth/forgot']) {
       app.supabase.switches.mailFailure = undefined;
       const send: Send = (email) => post(route, { email, password: 'long enough' });
       const known = await observed(send, ada.email);
@@ -112,13 +112,13 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     // The first sign-up shows that this project sends mails.
     await post('/auth/signup', { email: 'first@example.com', password: 'long enough' });
     app.supabase.switches.extraMs = (email) => (email === ada.email ? 0 : 600);
-    for (const route of ['/auth/signup', '/auth/resend']) {
+    for (const route of ['/auth/signup', '/auth/resend', '/auth/forgot']) {
       const send: Send = (email) => post(route, { email, password: 'long enough' });
       expect(await observed(send, unknown)).toEqual(await observed(send, ada.email));
     }
   });
 
-  it.each(['/auth/signup', '/auth/resend'])(
+  it.each(['/auth/signup', '/auth/resend', '/auth/forgot'])(
     'to a second %s in the same browser: its cookies list the same flows',
     async (route) => {
       await start({ standIn: { autoconfirm: false } });
@@ -131,7 +131,7 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
       }
       expect(answers[0]).toMatchObject({ status: 200 });
       expect(answers[1]).toEqual(answers[0]);
-      expect(app.eventTypes()).toEqual(['mail_failed']);
+      expect(new Set(app.eventTypes())).toEqual(new Set(['mail_failed']));
     },
   );
 
@@ -149,10 +149,10 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     expect(closed[1]).toEqual(closed[0]);
   });
 
-  it('to a wish for another mail, for whatever address', async () => {
+  it.each(['/auth/resend', '/auth/forgot'])('to a wish for another mail, for whatever address: %s', async (route) => {
     await start({ standIn: { autoconfirm: false } });
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
-    const send: Send = (email) => post('/auth/resend', { email });
+    const send: Send = (email) => post(route, { email });
     const forUnknown = await observed(send, unknown);
     for (const email of [ada.email, 'new@example.com', 'new@example.com']) {
       expect(await observed(send, email)).toEqual(forUnknown);

@@ -165,7 +165,7 @@ async function backendSignIn(visitor: Visitor): Promise<Answer> {
 async function backendWays(): Promise<void> {
   const visitor = newVisitor();
   const wrong = { email: ada.email, password: typedPassword };
-  const forms = ['/auth/login', '/auth/signup', '/auth/resend'];
+  const forms = ['/auth/login', '/auth/signup', '/auth/resend', '/auth/forgot', '/auth/password'];
   for (const path of [...forms, '/auth/logout', '/account/x', '/auth/confirm?token_hash=made-up-hash&type=email']) {
     await visitor.get(path);
   }

@@ -46,10 +46,20 @@ const backendRoutes = [
   '/auth/session',
   '/auth/resend',
   '/auth/confirm',
+  '/auth/forgot',
+  '/auth/password',
   '/auth/pages.css',
   '/account/x',
 ];
-const readers = ['/auth/login', '/auth/signup', '/auth/logout', '/auth/resend', '/auth/confirm'];
+const readers = [
+  '/auth/login',
+  '/auth/signup',
+  '/auth/logout',
+  '/auth/resend',
+  '/auth/confirm',
+  '/auth/forgot',
+  '/auth/password',
+];
 const asking = ['/api/me', '/whoami'];
 // Whatever is sent shall reach the backend, and not end at the throttle.
 const options = { throttle: false } as const;

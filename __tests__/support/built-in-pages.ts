@@ -5,7 +5,9 @@ import { readEmail } from '../../lib/backend/form-fields.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/options.ts';
 import { confirmPage } from '../../lib/backend/pages/confirm-page.ts';
+import { forgotPage } from '../../lib/backend/pages/forgot-page.ts';
 import { mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice-page.ts';
+import { linkExpiredPage, passwordPage } from '../../lib/backend/pages/password-page.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
 import { signInPage } from '../../lib/backend/pages/sign-in-page.ts';
 import { signOutPage } from '../../lib/backend/pages/sign-out-page.ts';
@@ -76,6 +78,29 @@ export function everyPageState(): Readonly<Record<string, Reply>> {
     'sign-up, throttled': signUpPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 30 }) }),
     'confirmation sent': mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/' }),
     'mail sent again': mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/' }),
+    forgot: forgotPage(site, request, state),
+    'forgot, email malformed': forgotPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
+    'forgot, throttled': forgotPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 700 }) }),
+    'recovery mail sent': mailPage(site, request, { kind: 'forgot_sent', email, returnTo: '/' }),
+    'password, after a link': passwordPage(site, request, { ...again, asksCurrent: false }),
+    'password, after a link, weak': passwordPage(site, request, {
+      ...again,
+      asksCurrent: false,
+      error: failure('weak_password'),
+    }),
+    'password, signed in': passwordPage(site, request, { ...again, asksCurrent: true }),
+    'password, current one wrong': passwordPage(site, request, {
+      ...again,
+      asksCurrent: true,
+      error: failure('current_password_wrong'),
+    }),
+    'password, unavailable': passwordPage(site, request, {
+      ...again,
+      asksCurrent: true,
+      error: failure('provider_unavailable', { retryAfter: 5 }),
+    }),
+    'link expired': linkExpiredPage(site, request, { ...state, error: failure('link_expired') }),
+    'confirm, for a new password': confirmPage(site, request, { ...link, type: 'recovery' }),
     'please sign in': pleaseSignInPage(site, request, '/'),
     'one more link': otherLinkPage(site, request, '/'),
     confirm: confirmPage(site, request, link),

@@ -28,8 +28,10 @@ describe.each<[string, readonly string[]]>([
   it.each([
     ['/auth/signup', 450],
     ['/auth/resend', 450],
+    ['/auth/forgot', 450],
     ['/auth/signup', 150],
     ['/auth/resend', 150],
+    ['/auth/forgot', 150],
   ])('%s answers every address alike, and in the same time (answers take %d ms)', async (route, mailAnswerMs) => {
     app = await startBackendApp({
       options: { mailAnswerMs, throttle: false },

@@ -33,7 +33,7 @@ import type { AuthRequest } from '../http/auth-request.ts';
 import { json, redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { signInFailed } from '../session/events.ts';
-import type { EmailConfirmationBody } from '../types.ts';
+import type { EmailConfirmationBody, MailSentBody } from '../types.ts';
 import type { BackendContext } from './context.ts';
 import { mailPage, mailWords, otherLinkPage } from './pages/notice-page.ts';
 import type { MailNotice } from './pages/notice-page.ts';
@@ -76,12 +76,9 @@ export function failureElsewhere(request: AuthRequest, ownPage: string, error: A
 export function mailAnswer(backend: BackendContext, request: AuthRequest, notice: MailNotice): Reply {
   if (!request.wantsJson) return mailPage(backend, request, notice);
   const { email, returnTo } = notice;
-  const body: EmailConfirmationBody = {
-    emailConfirmationRequired: true,
-    email,
-    message: mailWords(backend, notice),
-    redirectTo: request.signInUrl(returnTo),
-  };
+  const sent: MailSentBody = { email, message: mailWords(backend, notice), redirectTo: request.signInUrl(returnTo) };
+  const body: MailSentBody | EmailConfirmationBody =
+    notice.kind === 'forgot_sent' ? sent : { emailConfirmationRequired: true, ...sent };
   return json(200, body);
 }
 

@@ -4,7 +4,7 @@ import type { AuthRequest } from '../http/auth-request.ts';
 import type { PagesText } from './pages/text.ts';
 
 /** The fields that a message can stand beside; `form` is all of them. */
-export type FieldName = 'email' | 'password' | 'form';
+export type FieldName = 'email' | 'password' | 'currentPassword' | 'code' | 'form';
 
 /** What is wrong with a form before the backend is asked: the field, and the error for clients that show no form. */
 export class FormProblem extends AuthError {

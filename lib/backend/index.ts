@@ -11,6 +11,8 @@ import { json } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { BackendSessionBody } from '../types.ts';
 import { confirmRoute } from './account/confirm-route.ts';
+import { forgotRoute } from './account/forgot-route.ts';
+import { passwordRoute } from './account/password-route.ts';
 import { resendRoute } from './account/resend-route.ts';
 import { createSendMail } from './account/send-mail.ts';
 import type { BackendContext } from './context.ts';
@@ -33,7 +35,7 @@ import { createTokenVerifier } from './verify-token.ts';
 
 /**
  * Sign-in against a Supabase project by email and password or OAuth: `/auth/login`, `/auth/signup`, `/auth/callback`, `/auth/logout`,
- * `/auth/session`, `/auth/resend`, `/auth/confirm`, and the session behind `requireSession`, `getSession` and `getSupabaseClient`.
+ * `/auth/session`, `/auth/resend`, `/auth/confirm`, `/auth/forgot`, `/auth/password`, and the session behind `requireSession`, `getSession` and `getSupabaseClient`.
  *
  * @param options each beats its environment variable; see `BackendAuthOptions`
  * @throws {ConfigurationError} with every problem at once
@@ -76,6 +78,8 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       sessionRoute(settings.sessionPath),
       resendRoute(backend),
       confirmRoute(backend),
+      forgotRoute(backend),
+      passwordRoute(backend),
     ],
   );
 }

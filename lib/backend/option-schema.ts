@@ -47,6 +47,9 @@ export const paths = {
   sessionPath: '/auth/session',
   resendPath: '/auth/resend',
   confirmPath: '/auth/confirm',
+  forgotPath: '/auth/forgot',
+  passwordPath: '/auth/password',
+  verifyPath: '/auth/verify',
 };
 
 /** Which variables stand in for an option, first one first. */
@@ -105,6 +108,9 @@ export const backendSchema = v.strictObject({
   sessionPath: routePath(paths.sessionPath),
   resendPath: routePath(paths.resendPath),
   confirmPath: routePath(paths.confirmPath),
+  forgotPath: routePath(paths.forgotPath),
+  passwordPath: routePath(paths.passwordPath),
+  verifyPath: routePath(paths.verifyPath),
   providers: v.optional(
     v.array(
       v.union(

@@ -58,6 +58,12 @@ export interface BackendAuthOptions extends SharedAuthOptions {
   readonly resendPath?: string | undefined;
   /** Where `token_hash` links of emails lead. Default `/auth/confirm`. */
   readonly confirmPath?: string | undefined;
+  /** Has a link to choose a new password sent. Default `/auth/forgot`. */
+  readonly forgotPath?: string | undefined;
+  /** Sets a new password, after such a link or signed in. Default `/auth/password`. */
+  readonly passwordPath?: string | undefined;
+  /** Asks for the second factor. Default `/auth/verify`. */
+  readonly verifyPath?: string | undefined;
   /** Buttons of the built-in pages and, where not empty, the only providers that may be used. Default: none, any may be used. */
   readonly providers?: readonly (string | OAuthProviderOptions)[] | undefined;
   /** Starts OAuth with this provider instead of showing a sign-in page. */
@@ -78,7 +84,7 @@ export interface BackendAuthOptions extends SharedAuthOptions {
   /** Whether signing out ends this session (`local`) or all of the user's (`global`). Default `local`. */
   readonly signOutScope?: 'local' | 'global' | undefined;
   /**
-   * How long sign-up and resend take to say that an email was sent, in milliseconds, so that the time does not tell who has an
+   * How long sign-up, resend and forgot take to say that an email was sent, in milliseconds, so that the time does not tell who has an
    * account. Slower emails go on in the background. Default 1500; 0 answers when the project does, as tests may want it.
    */
   readonly mailAnswerMs?: number | undefined;

@@ -18,6 +18,14 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     user_already_exists: 'email_in_use',
     email_exists: 'email_in_use',
     weak_password: 'weak_password',
+    same_password: 'same_password',
+    current_password_required: 'current_password_wrong',
+    current_password_invalid: 'current_password_wrong',
+    reauthentication_needed: 'access_denied',
+    // What a user's own token meets whose session is over.
+    session_not_found: 'link_expired',
+    bad_jwt: 'link_expired',
+    no_authorization: 'link_expired',
     validation_failed: 'invalid_request',
     bad_json: 'invalid_request',
     email_address_invalid: 'invalid_request',
@@ -152,6 +160,7 @@ function reasonOf(code: string | null | undefined): string | undefined {
 
 /** What a visitor can do about it, where the general message does not say. */
 const messages: ReadonlyMap<string, string> = new Map([
+  ['reauthentication_needed', 'Your sign-in is too old for this. Sign out, sign in again, and try once more.'],
   [
     'email_address_not_provided',
     'The sign-in provider did not share your email address. Allow it there, or choose another way to sign in.',

@@ -1,4 +1,4 @@
-import type { BackendSessionBody, EmailConfirmationBody, RedirectBody } from '../types.ts';
+import type { BackendSessionBody, EmailConfirmationBody, MailSentBody, RedirectBody } from '../types.ts';
 import { createSender } from './send.ts';
 import type { CallOptions, ClientOptions, ClientResult } from './send.ts';
 
@@ -14,6 +14,10 @@ export interface BackendPaths {
   readonly session: string;
   /** Default `/auth/resend`. */
   readonly resend: string;
+  /** Default `/auth/forgot`. */
+  readonly forgot: string;
+  /** Default `/auth/password`. */
+  readonly password: string;
 }
 
 export interface PasswordCall extends CallOptions {
@@ -49,6 +53,25 @@ export interface ResendCall extends CallOptions {
   };
 }
 
+export interface ForgotCall extends CallOptions {
+  readonly body: {
+    readonly email: string;
+    /** A root-relative path to go to after the new password. */
+    readonly returnTo?: string;
+  };
+}
+
+export interface NewPasswordCall extends CallOptions {
+  readonly body: {
+    /** The new one. */
+    readonly password: string;
+    /** Where the person is signed in; not after the link of an email. */
+    readonly currentPassword?: string;
+    /** A root-relative path to go to afterwards. */
+    readonly returnTo?: string;
+  };
+}
+
 /** No method ever rejects; look at `error`. */
 export interface BackendClient {
   /** Signs in with email and password; then send the browser to `data.redirectTo`. */
@@ -63,6 +86,10 @@ export interface BackendClient {
   session(call?: CallOptions): Promise<ClientResult<BackendSessionBody>>;
   /** Has the confirmation mail sent again; the answer is the same for every address. */
   resend(call: ResendCall): Promise<ClientResult<EmailConfirmationBody>>;
+  /** Has a link for a new password sent; the answer is the same for every address. */
+  forgot(call: ForgotCall): Promise<ClientResult<MailSentBody>>;
+  /** Sets a new password; then send the browser to `data.redirectTo`, which may ask for the second factor first. */
+  password(call: NewPasswordCall): Promise<ClientResult<RedirectBody>>;
 }
 
 /**
@@ -82,6 +109,8 @@ export function createBackendClient(options: ClientOptions<BackendPaths> = {}): 
     logout: '/auth/logout',
     session: '/auth/session',
     resend: '/auth/resend',
+    forgot: '/auth/forgot',
+    password: '/auth/password',
     ...options.paths,
   };
   return {
@@ -91,5 +120,7 @@ export function createBackendClient(options: ClientOptions<BackendPaths> = {}): 
     logout: (call) => send({ ...call, method: 'POST', path: paths.logout, proof: 'redirectTo' }),
     session: (call) => send({ ...call, method: 'GET', path: paths.session, proof: 'user' }),
     resend: (call) => send({ ...call, method: 'POST', path: paths.resend, proof: 'message' }),
+    forgot: (call) => send({ ...call, method: 'POST', path: paths.forgot, proof: 'message' }),
+    password: (call) => send({ ...call, method: 'POST', path: paths.password, proof: 'redirectTo' }),
   };
 }

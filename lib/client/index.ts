@@ -5,6 +5,8 @@ export type {
   BackendClient,
   BackendLogoutCall,
   BackendPaths,
+  ForgotCall,
+  NewPasswordCall,
   OAuthCall,
   PasswordCall,
   ResendCall,
@@ -17,5 +19,6 @@ export type {
   BackendSessionBody,
   BackendUser,
   EmailConfirmationBody,
+  MailSentBody,
   RedirectBody,
 } from '../types.ts';

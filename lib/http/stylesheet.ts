@@ -49,6 +49,7 @@ a:hover { color: var(--accent-strong); text-decoration-thickness: 2px; }
 form { margin: 0 0 1.25rem; }
 .field { margin: 0 0 1.125rem; }
 label { display: block; margin: 0 0 0.375rem; font-size: 0.9375rem; font-weight: 600; }
+.label { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; margin: 0; font-size: 0.875rem; }
 input {
   display: block; width: 100%; min-height: 2.75rem; margin: 0; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
   background: var(--field); border: 1px solid var(--edge); border-radius: 0.625rem; transition: border-color 0.12s;

@@ -1,4 +1,5 @@
-import type { EmailOtpType } from '@supabase/supabase-js';
+import type { EmailOtpType, Session as SdkSession } from '@supabase/supabase-js';
+import { createOnce } from '../../core/once.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
@@ -9,6 +10,8 @@ import { signInFailed } from '../../session/events.ts';
 import type { BackendContext } from '../context.ts';
 import { otherLinkAnswer } from '../form-answers.ts';
 import { confirmPage } from '../pages/confirm-page.ts';
+import { linkExpiredPage } from '../pages/password-page.ts';
+import { passwordUrl } from '../sign-in/start-flow.ts';
 
 interface Link {
   readonly tokenHash: string;
@@ -16,7 +19,10 @@ interface Link {
   readonly returnTo: string;
 }
 
-const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite', 'email_change'];
+const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite', 'recovery', 'email_change'];
+
+/** These lead to a new password, which comes before the session. */
+const isForPassword = (type: string): boolean => type === 'recovery' || type === 'invite';
 
 /**
  * `/auth/confirm?token_hash&type`, for mail templates that link here: a button, whose POST spends the token. Programs that look at a
@@ -25,21 +31,36 @@ const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite'
  * @see https://supabase.com/docs/guides/auth/auth-email-templates#email-prefetching
  */
 export function confirmRoute(backend: BackendContext): AuthRoute {
-  const { settings, supabase, signIn, attempts, emit } = backend;
+  const { settings, supabase, signIn, pending, attempts, emit } = backend;
+  const { now } = settings;
+  // A button that is pressed twice posts twice, and the browser shows the second answer.
+  const once = createOnce<SdkSession | null>({ ttlMs: settings.timeoutMs, max: 10_000, now, keeps: 'none' });
 
   async function confirm(request: AuthRequest, { tokenHash, type, returnTo }: Link): Promise<Reply> {
     const verify = () =>
       supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
-    const { session } = await attempts.run(request.req, undefined, verify, 'forgives');
+    const session = await once([tokenHash, type, request.peer ?? ''], async () => {
+      return (await attempts.run(request.req, undefined, verify, 'forgives')).session;
+    });
     // A changed address wants both of its links opened; after the first there is no session yet.
     if (session === null) return otherLinkAnswer(backend, request, returnTo);
+    if (isForPassword(type)) {
+      await pending.begin(request, { kind: 'recovery', issued: session, returnTo });
+      return redirectOrJson(request, passwordUrl(settings, request, returnTo));
+    }
     return redirectOrJson(request, await signIn.complete(request, session, returnTo));
   }
 
   async function refused(request: AuthRequest, link: Link, error: AuthError): Promise<Reply> {
     emit(signInFailed(error));
     const { returnTo } = link;
-    // Pressed twice: the first time has done it.
+    // Pressed again: the first time has done it.
+    if (error.code === 'link_expired' && isForPassword(link.type)) {
+      const waiting = await pending.read(request);
+      if (waiting?.kind === 'recovery') return redirectOrJson(request, passwordUrl(settings, request, returnTo));
+      if (!request.wantsJson) return linkExpiredPage(backend, request, { returnTo, error });
+      throw error;
+    }
     if (error.code === 'link_expired' && (await request.resolveSession()) !== null)
       return redirectOrJson(request, returnTo);
     // What another try may mend keeps its button.
@@ -71,10 +92,9 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
   };
 }
 
-/** @throws {AuthError} `unsupported_flow` or `invalid_request` */
+/** @throws {AuthError} `invalid_request` */
 function readLink(request: AuthRequest, parameter: (name: string) => string | undefined): Link {
   const given = parameter('type');
-  if (given === 'recovery') throw new AuthError('unsupported_flow');
   const type = types.find((known) => known === given);
   const tokenHash = parameter('token_hash') ?? '';
   if (type === undefined || !/^[A-Za-z0-9_-]{1,256}$/.test(tokenHash)) throw new AuthError('invalid_request');

@@ -6,7 +6,7 @@ import type { Emit } from '../../session/events.ts';
 import type { Attempts } from '../throttle-options.ts';
 import { outOfTime } from '../connection.ts';
 import type { Supabase, SupabaseCall } from '../supabase.ts';
-import type { FlowCookies } from '../sign-in/flow-cookies.ts';
+import type { FlowCookies, FlowKind } from '../sign-in/flow-cookies.ts';
 import { rememberFlow } from '../sign-in/start-flow.ts';
 
 /** One call to the backend that may send an email, from a form that must not tell who has an account. */
@@ -15,6 +15,8 @@ export interface MailCall {
   readonly returnTo: string;
   /** Whether this call is known to send an email; else it is waited for, because it may bring a session. */
   readonly sendsMail: boolean;
+  /** What the email's link is for. Default `mail`. */
+  readonly kind?: FlowKind;
   /** @returns `null` where an email is sent or might have been */
   readonly ask: (call: SupabaseCall) => Promise<Session | null>;
 }
@@ -62,7 +64,7 @@ export function createSendMail(parts: {
   const failed = ({ code, reason }: AuthError): void =>
     emit({ type: 'mail_failed', code, ...(reason === undefined ? {} : { reason }) });
 
-  return async (request, { email, returnTo, sendsMail, ask }) => {
+  return async (request, { email, returnTo, sendsMail, kind = 'mail', ask }) => {
     const answerIsDue = wait(mailAnswerMs, undefined, { ref: false });
     let started: SupabaseCall | undefined;
     const send = async (call: SupabaseCall): Promise<Session | null> => {
@@ -93,7 +95,7 @@ export function createSendMail(parts: {
     } else if (result !== null) return result;
     await answerIsDue;
     if (started !== undefined) {
-      request.writeCookies(rememberFlow(started, flows, request.cookies, { kind: 'mail', returnTo }));
+      request.writeCookies(rememberFlow(started, flows, request.cookies, { kind, returnTo }));
     }
     return null;
   };

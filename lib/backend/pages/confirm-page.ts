@@ -34,6 +34,8 @@ function purposeOf(
   switch (type) {
     case 'magiclink':
       return { heading: text.magicLinkHeading, words: text.magicLinkText, label: text.magicLinkButton };
+    case 'recovery':
+      return { heading: text.recoveryHeading, words: text.recoveryText, label: text.recoveryButton };
     case 'invite':
       return { heading: text.inviteHeading, words: text.inviteText, label: text.inviteButton };
     case 'email_change':

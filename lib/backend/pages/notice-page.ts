@@ -1,13 +1,13 @@
 import { html, safeHref } from '../../core/html.ts';
 import type { Html } from '../../core/html.ts';
 import type { Reply } from '../../http/reply.ts';
-import { postForm, returnToOf, showPage } from './parts.ts';
+import { postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { PageRequest, Site } from './parts.ts';
 import { fillIn } from './text.ts';
 
 /** After an email was asked for: the same words for every address. */
 export interface MailNotice {
-  readonly kind: 'confirmation_sent' | 'mail_sent';
+  readonly kind: 'confirmation_sent' | 'mail_sent' | 'forgot_sent';
   readonly email: string;
   readonly returnTo: string;
 }
@@ -18,19 +18,25 @@ export function mailPage(site: Site, request: PageRequest, notice: MailNotice): 
   const { email, returnTo } = notice;
   const again = html`<button class="quiet">${text.resendButton}</button>`;
   return showPage(site, request, {
-    heading: notice.kind === 'mail_sent' ? text.mailSentHeading : text.confirmationSentHeading,
+    heading: text[wordsOf[notice.kind].heading],
     emblem: envelope,
     hasForm: true,
     content: html`<p role="status">${mailWords(site, notice)}</p>
 <p class="hint">${text.mailHint}</p>
-${postForm(request.localPath(settings.resendPath), { email, ...returnToOf(notice) }, again)}
+${postForm(request.localPath(notice.kind === 'forgot_sent' ? settings.forgotPath : settings.resendPath), { email, ...returnToOf(notice) }, again)}
 <p class="actions"><a href="${safeHref(request.signInUrl(returnTo))}">${text.backToSignIn}</a></p>`,
   });
 }
 
+const wordsOf = {
+  confirmation_sent: { heading: 'confirmationSentHeading', text: 'confirmationSentText' },
+  mail_sent: { heading: 'mailSentHeading', text: 'mailSentText' },
+  forgot_sent: { heading: 'forgotSentHeading', text: 'forgotSentText' },
+} as const;
+
 /** The same as one sentence. */
 export function mailWords({ text }: Pick<Site, 'text'>, { kind, email }: Pick<MailNotice, 'kind' | 'email'>): string {
-  return fillIn(kind === 'mail_sent' ? text.mailSentText : text.confirmationSentText, { email });
+  return fillIn(text[wordsOf[kind].text], { email });
 }
 
 /** An email's link or an OAuth provider led here, and the browser is not signed in. */
@@ -39,7 +45,8 @@ export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: str
   return showPage(site, request, {
     heading: text.pleaseSignInHeading,
     hasForm: false,
-    content: plainContent(text.pleaseSignInText, request.signInUrl(returnTo), text.signInButton),
+    content: html`${plainContent(text.pleaseSignInText, request.signInUrl(returnTo), text.signInButton)}
+<p class="actions"><a href="${safeHref(withReturnTo(request.localPath(site.settings.forgotPath), { returnTo }))}">${text.toForgotLink}</a></p>`,
   });
 }
 

@@ -17,7 +17,15 @@ import type { PagesText } from './text.ts';
 export interface Site {
   readonly settings: Pick<
     BackendOptions,
-    'loginPath' | 'signupPath' | 'resendPath' | 'confirmPath' | 'logoutPath' | 'providers' | 'pages'
+    | 'loginPath'
+    | 'signupPath'
+    | 'resendPath'
+    | 'confirmPath'
+    | 'logoutPath'
+    | 'forgotPath'
+    | 'passwordPath'
+    | 'providers'
+    | 'pages'
   >;
   readonly text: PagesText;
 }
@@ -100,7 +108,12 @@ export interface FormError {
   readonly retryAfter?: number | undefined;
 }
 
-const fieldOf: Readonly<Record<string, FieldName>> = { weak_password: 'password', email_in_use: 'email' };
+const fieldOf: Readonly<Record<string, FieldName>> = {
+  weak_password: 'password',
+  same_password: 'password',
+  current_password_wrong: 'currentPassword',
+  email_in_use: 'email',
+};
 
 /**
  * A failure as a form shows it: in the page's own words, at the field it is about. A message that was written for this very
@@ -116,10 +129,14 @@ export function formErrorOf(error: AuthError, text: PagesText): FormError {
 
 export interface FieldParts {
   readonly name: Exclude<FieldName, 'form'>;
-  readonly type: 'email' | 'password';
+  readonly type: 'email' | 'password' | 'text';
+  /** Which keyboard a phone shows; default: by `type`. */
+  readonly inputmode?: 'numeric';
   readonly label: string;
+  /** Beside the label, such as a link. */
+  readonly aside?: Html | undefined;
   /** The purpose, by the field names of the HTML standard, so that password managers and people with them find their way. */
-  readonly autocomplete: 'username' | 'email' | 'current-password' | 'new-password';
+  readonly autocomplete: 'username' | 'email' | 'current-password' | 'new-password' | 'one-time-code';
   readonly value?: string | undefined;
   readonly hint?: string | undefined;
   readonly error?: FormError | undefined;
@@ -127,7 +144,8 @@ export interface FieldParts {
 }
 
 /** A labelled input; its hint and the message about it are tied to it for those who cannot see them stand together. */
-export function field({ name, type, label, autocomplete, value, hint, error, hasFocus }: FieldParts): Html {
+export function field(parts: FieldParts): Html {
+  const { name, type, inputmode = type === 'email' ? type : undefined, label, aside, value, hint, error } = parts;
   const isInvalid = error?.field === name;
   const described = [
     error?.field === 'form' && 'form-error',
@@ -135,8 +153,8 @@ export function field({ name, type, label, autocomplete, value, hint, error, has
     hint !== undefined && `${name}-hint`,
   ].filter((id) => id !== false);
   return html`<div class="field">
-<label for="${name}">${label}</label>
-<input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" autocapitalize="none" spellcheck="false"${type === 'email' && html` inputmode="email"`}${value !== undefined && html` value="${value}"`} required${isInvalid && html` aria-invalid="true"`}${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}${hasFocus && html` autofocus`}>
+${aside === undefined ? html`<label for="${name}">${label}</label>` : html`<p class="label"><label for="${name}">${label}</label> ${aside}</p>`}
+<input id="${name}" name="${name}" type="${type}" autocomplete="${parts.autocomplete}" autocapitalize="none" spellcheck="false"${inputmode !== undefined && html` inputmode="${inputmode}"`}${value !== undefined && html` value="${value}"`} required${isInvalid && html` aria-invalid="true"`}${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}${parts.hasFocus && html` autofocus`}>
 ${isInvalid && html`<p class="field-message" id="${name}-error">${error.message}</p>`}
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;
@@ -160,7 +178,7 @@ ${extra}
 }
 
 /** Where typing starts: at the field with the error, else at the first that is empty. */
-export function focusOf(email: string | undefined, error: FormError | undefined): 'email' | 'password' {
+export function focusOf(email: string | undefined, error: FormError | undefined): FieldName {
   if (error !== undefined && error.field !== 'form') return error.field;
   return email === undefined || email === '' ? 'email' : 'password';
 }

@@ -15,8 +15,10 @@ export function signInPage(site: Site, request: PageRequest, state: FormState): 
   const resend = html`<button class="quiet" aria-describedby="form-error" autofocus>${text.resendButton}</button>`;
   const hidden = returnToOf(state);
   const signUpHref = settings.pages.signUp ?? request.localPath(settings.signupPath);
+  const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
+  const forgot = html`<a href="${safeHref(forgotHref)}">${text.toForgotLink}</a>`;
   const fields = html`${field({ name: 'email', type: 'email', label: text.email, autocomplete: 'username', value: email, error, hasFocus: focus === 'email' })}
-${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'current-password', error, hasFocus: focus === 'password' })}
+${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'current-password', aside: forgot, error, hasFocus: focus === 'password' })}
 <button>${text.signInButton}</button>`;
   return showPage(site, request, {
     heading: text.signInHeading,

@@ -15,9 +15,12 @@ import type { BackendContext } from '../context.ts';
 import { otherLinkAnswer } from '../form-answers.ts';
 import { pleaseSignInPage } from '../pages/notice-page.ts';
 import { callbackError, codeOf } from '../provider-errors.ts';
+import { linkExpiredPage } from '../pages/password-page.ts';
 import { flowMaxAge } from './flow-cookies.ts';
 import type { SignInFlow } from './flow-cookies.ts';
+import type { PendingSignIn } from './pending.ts';
 import type { SignedIn } from './sign-in.ts';
+import { passwordUrl } from './start-flow.ts';
 
 interface Exchanged {
   readonly issued: SdkSession;
@@ -25,10 +28,11 @@ interface Exchanged {
   readonly writes: readonly CookieWrite[];
 }
 
-interface Outcome {
-  readonly signedIn: SignedIn;
-  readonly writes: readonly CookieWrite[];
-}
+/** A session, or what a link for a new password brings: that comes first. */
+type Outcome = { readonly writes: readonly CookieWrite[] } & (
+  | { readonly kind: 'session'; readonly signedIn: SignedIn }
+  | { readonly kind: 'recovery'; readonly issued: SdkSession; readonly returnTo: string }
+);
 
 /** A code dies with its verifier, and for as long it is spent at most once here, whatever it came to; milliseconds. */
 const codeMemoryMs = flowMaxAge * 1000;
@@ -49,8 +53,6 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
   async function get(request: AuthRequest): Promise<Reply> {
     const { query } = request;
     try {
-      // A recovery link must lead to a new password; it never signs in by itself.
-      if (query.get('type') === 'recovery') throw new AuthError('unsupported_flow');
       const [error, errorCode, code] = [query.get('error'), query.get('error_code'), query.get('code')];
       if (error !== null || errorCode !== null)
         return await failed(request, callbackError(error, errorCode), errorCode);
@@ -74,9 +76,10 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
       once([code, ...verifiers], () => exchangeAndVerify(request, code, pending));
     try {
       // A made-up code counts like a wrong password: Supabase limits the calls of this server, and refreshes share that limit.
-      const { signedIn, writes } = await attempts.run(request.req, undefined, complete, 'forgives');
-      await signIn.storeSession(request, signedIn, writes);
-      return redirect(303, signedIn.redirectTo);
+      const outcome = await attempts.run(request.req, undefined, complete, 'forgives');
+      if (outcome.kind === 'recovery') return await choosePassword(request, outcome);
+      await signIn.storeSession(request, outcome.signedIn, outcome.writes);
+      return redirect(303, outcome.signedIn.redirectTo);
     } catch (error) {
       if (!(error instanceof AuthError)) throw error;
       const [newest] = pending;
@@ -86,6 +89,16 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
       if (error.code !== 'code_rejected') throw error;
       return stray(request, codeOf(error.cause), pending, error);
     }
+  }
+
+  /** The link of a recovery email leads to a new password; it never signs in by itself. */
+  async function choosePassword(
+    request: AuthRequest,
+    { issued, returnTo, writes }: Extract<Outcome, { kind: 'recovery' }>,
+  ): Promise<Reply> {
+    request.writeCookies(writes);
+    await backend.pending.begin(request, { kind: 'recovery', issued, returnTo });
+    return redirect(303, passwordUrl(settings, request, returnTo));
   }
 
   /** A reload after an outage: what became of the code is unknown, and it must not be used again (RFC 6749 §4.1.2). */
@@ -106,13 +119,9 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
     pending: readonly SignInFlow[],
   ): Promise<Outcome> {
     const { issued, flow, writes } = await exchangeCode(request, code, pending);
-    if (isRecovery(issued)) {
-      request.writeCookies(writes);
-      await signIn.discard(issued);
-      throw new AuthError('unsupported_flow', { reason: 'recovery' });
-    }
-    const signedIn = await signIn.verifySignIn(request, issued, request.returnTo(flow?.returnTo));
-    return { signedIn, writes };
+    const returnTo = request.returnTo(flow?.returnTo);
+    if (isRecovery(issued)) return { kind: 'recovery', issued, returnTo, writes };
+    return { kind: 'session', signedIn: await signIn.verifySignIn(request, issued, returnTo), writes };
   }
 
   /** A refusal for the verifier's sake leaves the code good, so anyone with a code could go on for as long as they like. */
@@ -152,12 +161,14 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
     error = new AuthError('code_rejected'),
   ): Promise<Reply> {
     const returnTo = endOnly(request, pending);
+    const waiting = await waitingPassword(request);
+    if (waiting !== undefined) return redirect(303, passwordUrl(settings, request, waiting.returnTo));
     if (await isSignedIn(request)) return redirect(303, returnTo);
     // Only an email's link is ever opened in another browser. What became of it there is not known here.
     const mayBeMail =
       pending.length === 0
         ? code === 'pkce_code_verifier_not_found'
-        : pending.every(({ kind }) => kind === 'mail') && !isForeignVerifier(code);
+        : pending.every(({ kind }) => kind !== 'oauth') && !isForeignVerifier(code);
     request.errorReturnTo = returnTo;
     if (!mayBeMail || request.wantsJson) throw error;
     emit(signInFailed(error));
@@ -169,8 +180,18 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
     const pending = flows.pending(request.cookies);
     if (pending.length === 0 && (await isSignedIn(request))) return redirect(303, request.home);
     if (error.code === 'code_rejected') return stray(request, errorCode ?? undefined, [], error);
-    request.errorReturnTo = endOnly(request, pending);
-    throw error;
+    const returnTo = endOnly(request, pending);
+    request.errorReturnTo = returnTo;
+    const isForPassword = pending.some(({ kind }) => kind === 'recovery');
+    if (error.code !== 'link_expired' || !isForPassword || request.wantsJson) throw error;
+    emit(signInFailed(error));
+    return linkExpiredPage(backend, request, { returnTo, error });
+  }
+
+  /** Reloaded, or reached by the back button, while the new password is still to be chosen. */
+  async function waitingPassword(request: AuthRequest): Promise<PendingSignIn | undefined> {
+    const waiting = await backend.pending.read(request).catch(() => undefined);
+    return waiting?.kind === 'recovery' ? waiting : undefined;
   }
 
   /** An outage is no reason to hide what this callback came to. */

@@ -1,8 +1,8 @@
 import { encodeCookieValue } from '../../core/cookies.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../../core/cookies.ts';
 
-/** How a sign-in that is under way comes back: from an OAuth provider, or from a mail's link. */
-export type FlowKind = 'oauth' | 'mail';
+/** How a sign-in that is under way comes back: from an OAuth provider, or from an email's link, that for a new password among them. */
+export type FlowKind = 'oauth' | 'mail' | 'recovery';
 
 /** A sign-in that was started in this browser and whose PKCE verifier is still there. */
 export interface SignInFlow {
@@ -153,5 +153,5 @@ function isFlowId(text: string): boolean {
 function parse(value = ''): Omit<SignInFlow, 'id'> {
   const end = value.indexOf(':');
   const [kind, spentCode] = value.slice(0, Math.max(0, end)).split('~');
-  return { kind: kind === 'mail' ? 'mail' : 'oauth', returnTo: value.slice(end + 1), spentCode };
+  return { kind: kind === 'mail' || kind === 'recovery' ? kind : 'oauth', returnTo: value.slice(end + 1), spentCode };
 }

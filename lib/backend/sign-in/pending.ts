@@ -28,6 +28,10 @@ export interface PendingSignIn {
   readonly session: BackendSession;
   /** Sanitized. */
   readonly returnTo: string;
+  /** Whether the user has a second factor that this sign-in has not given yet: it is asked for first. */
+  readonly needsFactor: boolean;
+  /** Whether a try to set the new password got no answer, so that the backend may have it already. */
+  readonly isUnanswered: boolean;
 }
 
 /**
@@ -48,8 +52,13 @@ export interface PendingSignIns {
    */
   begin(
     request: AuthRequest,
-    pending: { readonly kind: PendingKind; readonly issued: SdkSession; readonly returnTo: string },
+    pending: Pick<PendingSignIn, 'kind' | 'returnTo'> & {
+      readonly issued: SdkSession;
+      readonly isUnanswered?: boolean;
+    },
   ): Promise<void>;
+  /** Notes that a try to set the new password got no answer. */
+  markUnanswered(request: AuthRequest, waiting: PendingSignIn): void;
   /** @throws {AuthError} `provider_unavailable` where it takes the backend to tell */
   read(request: AuthRequest): Promise<PendingSignIn | undefined>;
   /** Deletes the cookie of one that was completed. */
@@ -116,9 +125,9 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
 
   async function read(request: AuthRequest): Promise<PendingSignIn | undefined> {
     const allowance = allowanceOf(request.peer);
-    for (const { kind, content, returnTo } of storedIn(request)) {
-      const session = await liveSession(content, allowance);
-      if (session !== undefined) return { kind, content, session, returnTo: request.returnTo(returnTo) };
+    for (const stored of storedIn(request)) {
+      const session = await liveSession(stored.content, allowance);
+      if (session !== undefined) return { ...stored, session, returnTo: request.returnTo(stored.returnTo) };
     }
     return undefined;
   }
@@ -126,13 +135,16 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
   return {
     read,
     clear,
-    async begin(request, { kind, issued, returnTo }) {
+    markUnanswered(request, waiting) {
+      write(request, writeChunks(name, encode({ ...waiting, isUnanswered: true }), request.cookies));
+    },
+    async begin(request, { kind, issued, returnTo, isUnanswered = false }) {
       const content = pendingContent(issued);
       if (content === undefined) throw new AuthError('token_rejected');
       const verdict = await source.verify(content, 'provider');
       if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
-      const value = Buffer.from(JSON.stringify({ kind, returnTo, ...content })).toString('base64url');
-      const writes = writeChunks(name, value, request.cookies);
+      const stored = { kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered };
+      const writes = writeChunks(name, encode(stored), request.cookies);
       const bytes = cookieBytes(writes);
       const present = Buffer.byteLength(request.req.headers.cookie ?? '');
       if (bytes > maxPendingBytes || bytes + present > maxHeaderBytes) {
@@ -157,10 +169,10 @@ export function needsFactor({ user, access_token: accessToken }: SdkSession): bo
   return isEnrolled && readToken(accessToken).claims['aal'] !== 'aal2';
 }
 
-interface Stored {
-  readonly kind: PendingKind;
-  readonly content: StoredContent;
-  readonly returnTo: string;
+type Stored = Omit<PendingSignIn, 'session'>;
+
+function encode({ kind, content, returnTo, needsFactor: factor, isUnanswered }: Stored): string {
+  return Buffer.from(JSON.stringify({ kind, returnTo, factor, isUnanswered, ...content })).toString('base64url');
 }
 
 /** The tokens, and what a session cookie needs beside them; `user` comes again with the next step. */
@@ -176,9 +188,15 @@ function parse(text: string): Stored | undefined {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
     const content = pendingContent(value);
     if (!isRecord(value) || content === undefined) return undefined;
-    const { kind, returnTo } = value;
+    const { kind, returnTo, factor, isUnanswered } = value;
     if (kind !== 'recovery' && kind !== 'factor') return undefined;
-    return { kind, content, returnTo: typeof returnTo === 'string' ? returnTo : '/' };
+    return {
+      kind,
+      content,
+      returnTo: typeof returnTo === 'string' ? returnTo : '/',
+      needsFactor: factor === true,
+      isUnanswered: isUnanswered === true,
+    };
   } catch {
     return undefined;
   }

@@ -38,7 +38,7 @@ export interface SignedIn {
 }
 
 export interface SignIn {
-  /** Verifies and stores. @returns where to go next @throws {AuthError} as its two halves do */
+  /** Verifies and stores, for what is issued once. @returns where to go next @throws {AuthError} as its two halves do */
   complete(request: AuthRequest, issued: SdkSession, returnTo: string): Promise<string>;
   /**
    * Verifies what the backend issued, asks the hook, and looks at the size; no cookie is written yet.

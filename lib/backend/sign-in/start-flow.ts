@@ -1,3 +1,4 @@
+import { withQuery } from '../../core/url.ts';
 import type { CookieWrite, RequestCookies } from '../../core/cookies.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { BackendOptions } from '../options.ts';
@@ -23,4 +24,13 @@ export function rememberFlow(
   const verifiers = call.startedWrites();
   if (id === undefined) return verifiers;
   return [...verifiers, ...flows.remember({ id, ...flow }, call.aliveIds(), cookies)];
+}
+
+/** Where a new password is chosen, with `returnTo` in its query. */
+export function passwordUrl(
+  { passwordPath }: Pick<BackendOptions, 'passwordPath'>,
+  request: AuthRequest,
+  returnTo: string,
+): string {
+  return withQuery(request.localPath(passwordPath), returnTo === request.home ? {} : { returnTo });
 }

@@ -1,0 +1,314 @@
+import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
+
+const fresh = 'a brand new password';
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+afterEach(() => app.close());
+
+/** Asks for a link and opens it in the browser that asked: the backend's own link, with a code for the callback. */
+async function openDefaultLink(visitor: Visitor, returnTo = '/account'): Promise<Answer> {
+  await visitor.postJson('/auth/forgot', { email: ada.email, returnTo });
+  const link = await fetch(app.supabase.mails.at(-1)!.confirmationUrl, { redirect: 'manual' });
+  return visitor.get(link.headers.get('location') ?? '');
+}
+
+/** Opens the link of a template with `token_hash` and presses its button, in whatever browser. */
+async function openHashLink(visitor: Visitor, returnTo = '/account', type = 'recovery'): Promise<Answer> {
+  if (type === 'recovery') await app.visitor().postJson('/auth/forgot', { email: ada.email });
+  const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type, returnTo };
+  return postForm(visitor, '/auth/confirm', fields);
+}
+
+const signIn = (password: string): Promise<Answer> =>
+  app.visitor().postJson('/auth/login', { email: ada.email, password });
+
+describe('a link for a new password', () => {
+  it('of the backend leads to the form, and the password to a session and to returnTo', async () => {
+    await start();
+    const visitor = app.visitor();
+    const opened = await openDefaultLink(visitor);
+    expect([opened.status, opened.headers.location]).toEqual([303, '/auth/password?returnTo=%2Faccount']);
+    const page = await visitor.get('/auth/password?returnTo=%2Faccount');
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('<h1>Choose a new password</h1>');
+    expect(page.text).toContain('For the account ada@example.com.');
+    expect(page.text).not.toContain('name="currentPassword"');
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+    const saved = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+    expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
+    expect((await visitor.get('/account')).text).toBe('account');
+    expect([...visitor.cookies.keys()].filter((name) => name.includes('pending'))).toEqual([]);
+    expect([(await signIn(fresh)).status, (await signIn(ada.password)).status]).toEqual([200, 401]);
+  });
+
+  it('with a token_hash works in any browser, and a GET spends nothing', async () => {
+    await start();
+    await app.visitor().postJson('/auth/forgot', { email: ada.email });
+    const { tokenHash } = app.supabase.mails.at(-1)!;
+    const visitor = app.visitor();
+    const url = `/auth/confirm?token_hash=${tokenHash}&type=recovery&returnTo=%2Faccount`;
+    for (const page of [await visitor.get(url), await visitor.get(url)]) {
+      expect(page.text).toContain('<h1>Choose a new password</h1>');
+    }
+    expect(app.supabase.calls('verify')).toBe(0);
+    const pressed = await postForm(visitor, '/auth/confirm', {
+      token_hash: tokenHash,
+      type: 'recovery',
+      returnTo: '/account',
+    });
+    expect([pressed.status, pressed.headers.location]).toEqual([303, '/auth/password?returnTo=%2Faccount']);
+    const saved = await visitor.postJson('/auth/password', { password: fresh });
+    expect([saved.status, saved.json]).toEqual([200, { redirectTo: '/account' }]);
+    expect((await visitor.getJson('/api/me')).json.user.email).toBe(ada.email);
+  });
+
+  it('ends every other session of the account, here at once and at the backend', async () => {
+    await start();
+    const elsewhere = await app.signedIn();
+    expect((await elsewhere.getJson('/api/me')).status).toBe(200);
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    await postForm(visitor, '/auth/password', { password: fresh });
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    expect(app.supabase.calls('logout')).toBe(1);
+  });
+
+  it('leaves the live session of another account as it is until the new password is set', async () => {
+    await start();
+    app.supabase.addUser({ email: 'eve@example.com', password: 'battery staple' });
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', { email: 'eve@example.com', password: 'battery staple' });
+    await openHashLink(visitor);
+    expect((await visitor.getJson('/api/me')).json.user.email).toBe('eve@example.com');
+    expect((await visitor.get('/auth/password')).text).toContain('For the account ada@example.com.');
+    await postForm(visitor, '/auth/password', { password: fresh });
+    expect((await visitor.getJson('/api/me')).json.user.email).toBe(ada.email);
+  });
+
+  it('may have its button pressed twice, and the form sent twice, at the same time', async () => {
+    await start();
+    await app.visitor().postJson('/auth/forgot', { email: ada.email });
+    const { tokenHash } = app.supabase.mails.at(-1)!;
+    const visitor = app.visitor();
+    const fields = { token_hash: tokenHash, type: 'recovery' };
+    const pressed = await Promise.all([1, 2, 3].map(() => postForm(visitor, '/auth/confirm', fields)));
+    expect(pressed.map(({ headers }) => headers.location)).toEqual(Array(3).fill('/auth/password'));
+    expect(app.supabase.calls('verify')).toBe(1);
+    const saved = await Promise.all([1, 2, 3].map(() => postForm(visitor, '/auth/password', { password: fresh })));
+    expect(saved.map(({ status, headers }) => [status, headers.location])).toEqual(Array(3).fill([303, '/']));
+    expect(app.supabase.calls('update-user')).toBe(1);
+    expect(app.eventTypes().filter((type) => type === 'signed_in')).toHaveLength(1);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+
+  it('leads back to the form when it is opened again before the password is set', async () => {
+    await start();
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/forgot', { email: ada.email, returnTo: '/account' });
+    const link = await fetch(app.supabase.mails.at(-1)!.confirmationUrl, { redirect: 'manual' });
+    const callback = link.headers.get('location') ?? '';
+    for (let time = 0; time < 2; time += 1) {
+      const answer = await visitor.get(callback);
+      expect([answer.status, answer.headers.location]).toEqual([303, '/auth/password?returnTo=%2Faccount']);
+    }
+    app.clock.advance(120_000);
+    const hash = app.visitor();
+    await openHashLink(hash);
+    const { tokenHash } = app.supabase.mails.at(-1)!;
+    app.clock.advance(60_000);
+    const again = await postForm(hash, '/auth/confirm', { token_hash: tokenHash, type: 'recovery' });
+    expect([again.status, again.headers.location]).toEqual([303, '/auth/password']);
+  });
+
+  it('of the backend, opened in another browser, ends on "please sign in" with a way to a new link', async () => {
+    await start();
+    await app.visitor().postJson('/auth/forgot', { email: ada.email });
+    const link = await fetch(app.supabase.mails.at(-1)!.confirmationUrl, { redirect: 'manual' });
+    const page = await app.visitor().get(link.headers.get('location') ?? '');
+    expect(page.text).toContain('<h1>Please sign in</h1>');
+    expect(page.text).toContain('href="/auth/forgot">Forgot password?</a>');
+  });
+
+  it('that was spent or has expired leads to a new one', async () => {
+    await start();
+    await openHashLink(app.visitor());
+    const { tokenHash } = app.supabase.mails.at(-1)!;
+    app.clock.advance(60_000);
+    const fields = { token_hash: tokenHash, type: 'recovery', returnTo: '/account' };
+    const page = await postForm(app.visitor(), '/auth/confirm', fields);
+    expect(page.status).toBe(400);
+    expect(page.text).toContain('<h1>This link no longer works</h1>');
+    expect(page.text).toContain('href="/auth/forgot?returnTo=%2Faccount">Request a new link</a>');
+    const answer = await app.visitor().postJson('/auth/confirm', fields);
+    expect([answer.status, answer.json.error.code]).toEqual([400, 'link_expired']);
+  });
+
+  it.each(['GET', 'POST'])('is over after ten minutes, and the form says where a new one is: %s', async (method) => {
+    await start();
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    app.clock.advance(11 * 60_000);
+    const page =
+      method === 'GET'
+        ? await visitor.get('/auth/password?returnTo=/account')
+        : await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+    expect(page.status).toBe(400);
+    expect(page.text).toContain('href="/auth/forgot?returnTo=%2Faccount">Request a new link</a>');
+    const answer = await visitor.postJson('/auth/password', { password: fresh });
+    expect([answer.status, answer.json.error.code]).toEqual([400, 'link_expired']);
+    expect(app.supabase.calls('update-user')).toBe(0);
+  });
+
+  it('is over at the backend when the session that it brought was ended there', async () => {
+    await start();
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    for (const { id } of app.supabase.sessionsOf(ada.email)) app.supabase.revokeSession(id);
+    const page = await postForm(visitor, '/auth/password', { password: fresh });
+    expect(page.text).toContain('Request a new link');
+    expect(page.status).toBe(400);
+  });
+
+  it('invites: the person chooses a password before the session', async () => {
+    await start();
+    await app.supabase.invite('new@example.com');
+    const visitor = app.visitor();
+    const { tokenHash } = app.supabase.mails.at(-1)!;
+    const page = await visitor.get(`/auth/confirm?token_hash=${tokenHash}&type=invite`);
+    expect(page.text).toContain('<h1>Accept the invitation</h1>');
+    const pressed = await openHashLink(visitor, '/account', 'invite');
+    expect(pressed.headers.location).toBe('/auth/password?returnTo=%2Faccount');
+    const saved = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+    expect(saved.headers.location).toBe('/account');
+    const again = await app.visitor().postJson('/auth/login', { email: 'new@example.com', password: fresh });
+    expect(again.status).toBe(200);
+  });
+});
+
+describe('a password that is refused', () => {
+  it.each([
+    ['abc12', 'too short', 'This password is too short. Choose a longer one.'],
+    ['€'.repeat(25), 'over 72 bytes', 'Passwords can be at most 72 bytes long. Choose a shorter one.'],
+    [ada.password, 'the same as before', 'This is your current password. Choose a different one.'],
+  ])('is a 422 with the reason, and the form stays: %#', async (password, _why, message) => {
+    await start({ standIn: { minimumPasswordLength: 8 } });
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    const page = await postForm(visitor, '/auth/password', { password, returnTo: '/account' });
+    expect(page.status).toBe(422);
+    expect(page.text).toContain(`id="password-error">${message}</p>`);
+    expect(page.text).not.toContain(password);
+    const answer = await visitor.postJson('/auth/password', { password });
+    expect([answer.status, answer.json.error.message]).toEqual([422, message]);
+    expect((await postForm(visitor, '/auth/password', { password: fresh })).status).toBe(303);
+  });
+
+  it('is missing: the form says so', async () => {
+    await start();
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    const page = await postForm(visitor, '/auth/password', {});
+    expect([page.status, page.text.includes('Enter your password.')]).toEqual([400, true]);
+  });
+});
+
+describe('an outage', () => {
+  it('keeps the form, and the next try succeeds though the backend took the first one', async () => {
+    await start({ options: { timeoutMs: 500 } });
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    app.supabase.fail('update-user', 'lost', 1);
+    const page = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+    expect([page.status, page.headers['retry-after']]).toEqual([503, '5']);
+    expect(page.text).toContain('name="password"');
+    const again = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+    expect([again.status, again.headers.location]).toEqual([303, '/account']);
+    expect((await signIn(fresh)).status).toBe(200);
+  });
+
+  it('while a signed-in person changes the password ends with the new one, too', async () => {
+    await start({ options: { timeoutMs: 500 } });
+    const visitor = await app.signedIn();
+    const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
+    app.supabase.fail('update-user', 'lost', 1);
+    expect((await postForm(visitor, '/auth/password', fields)).status).toBe(503);
+    const again = await postForm(visitor, '/auth/password', fields);
+    expect([again.status, again.headers.location]).toEqual([303, '/account']);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+});
+
+describe('someone who is signed in', () => {
+  it('gives the current password with the new one', async () => {
+    await start();
+    const elsewhere = await app.signedIn();
+    const visitor = await app.signedIn();
+    const page = await visitor.get('/auth/password?returnTo=/account');
+    expect(page.text).toContain('name="currentPassword"');
+    expect(page.text).toContain('href="/auth/forgot?returnTo=%2Faccount">Forgot password?</a>');
+    const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
+    const saved = await postForm(visitor, '/auth/password', fields);
+    expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    expect((await elsewhere.getJson('/api/me')).status).toBe(200);
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
+    expect([(await signIn(fresh)).status, (await signIn(ada.password)).status]).toEqual([200, 401]);
+  });
+
+  it.each([{ currentPassword: 'wrong' }, { currentPassword: '' }, {}])(
+    'gets a 422 for a wrong or missing current password: %j',
+    async (given) => {
+      await start();
+      const visitor = await app.signedIn();
+      const page = await postForm(visitor, '/auth/password', { ...given, password: fresh });
+      expect(page.status).toBe(422);
+      expect(page.text).toContain('id="currentPassword-error"');
+      const answer = await visitor.postJson('/auth/password', { ...given, password: fresh });
+      expect([answer.status, answer.json.error.code]).toEqual([422, 'current_password_wrong']);
+      expect((await visitor.getJson('/api/me')).status).toBe(200);
+      expect(app.supabase.calls('update-user')).toBe(0);
+    },
+  );
+
+  it('may try the current password as often as a sign-in may', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const guess = { currentPassword: 'wrong', password: fresh };
+    for (let tries = 0; tries < 10; tries += 1) {
+      expect((await visitor.postJson('/auth/password', guess)).status).toBe(422);
+    }
+    const calls = app.supabase.calls('password');
+    const limited = await visitor.postJson('/auth/password', guess);
+    expect([limited.status, limited.json.error.code]).toEqual([429, 'rate_limited']);
+    expect(app.supabase.calls('password')).toBe(calls);
+  });
+
+  it('keeps the session when the new password is refused, and leaves no other behind', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const answer = await visitor.postJson('/auth/password', { currentPassword: ada.password, password: ada.password });
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'same_password']);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
+  });
+
+  it('without a password is sent through forgot', async () => {
+    await start({ standIn: { oauthEmail: 'git@example.com' } });
+    const visitor = app.visitor();
+    const begin = await visitor.get('/auth/login?provider=github');
+    await visitor.get((await app.supabase.authorize(begin.location, { approve: true })).href);
+    const page = await visitor.get('/auth/password?returnTo=/account');
+    expect([page.status, page.headers.location]).toEqual([303, '/auth/forgot?returnTo=%2Faccount']);
+    const answer = await visitor.postJson('/auth/password', { currentPassword: 'x', password: fresh });
+    expect(answer.json).toEqual({ redirectTo: '/auth/forgot' });
+    await visitor.postJson('/auth/forgot', { email: 'git@example.com' });
+    const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type: 'recovery' };
+    await postForm(visitor, '/auth/confirm', fields);
+    expect((await postForm(visitor, '/auth/password', { password: fresh })).status).toBe(303);
+    const signedIn = await app.visitor().postJson('/auth/login', { email: 'git@example.com', password: fresh });
+    expect(signedIn.status).toBe(200);
+  });
+});

@@ -1,0 +1,215 @@
+import type { Session as SdkSession } from '@supabase/supabase-js';
+import { createOnce } from '../../core/once.ts';
+import { withQuery } from '../../core/url.ts';
+import { AuthError } from '../../errors.ts';
+import { readFields } from '../../http/body.ts';
+import type { Fields } from '../../http/body.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import { redirect, redirectOrJson } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import type { BackendSession } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
+import { errorForForm, formElsewhere } from '../form-answers.ts';
+import { readCaptcha, readNewPassword, readReturnTo } from '../form-fields.ts';
+import { linkExpiredPage, passwordPage } from '../pages/password-page.ts';
+import { needsFactor } from '../sign-in/pending.ts';
+import type { PendingSignIn } from '../sign-in/pending.ts';
+import type { SignedIn } from '../sign-in/sign-in.ts';
+import { asIssued, claimedUser, contentOf, endOtherSessions, setPassword } from './set-password.ts';
+
+/** Who may set a password: a link's reader, or someone signed in who gives the current one. */
+type Grant =
+  | { readonly kind: 'recovery'; readonly waiting: PendingSignIn }
+  | { readonly kind: 'session'; readonly session: BackendSession };
+
+/** For how long a form may come twice, in milliseconds: a browser shows the answer to the second press. */
+const twiceMs = 60_000;
+
+/** `/auth/password`: sets a new password, after a link of an email or signed in, and ends the account's other sessions. */
+export function passwordRoute(backend: BackendContext): AuthRoute {
+  const { settings, signIn, pending } = backend;
+  const { passwordPath, now } = settings;
+  const once = createOnce<SignedIn>({ ttlMs: twiceMs, max: 10_000, now, keeps: 'successes' });
+
+  /** @returns where to go next */
+  async function save(request: AuthRequest, grant: Grant, fields: Fields, returnTo: string): Promise<string> {
+    const password = readNewPassword(fields);
+    if (grant.kind === 'session')
+      return changePassword(backend, request, grant.session, { fields, password, returnTo });
+    const { waiting } = grant;
+    if (waiting.needsFactor) return verifyUrl(backend, request, returnTo);
+    const signedIn = await once([waiting.content.access_token, password], async () => {
+      const issued = await setAfterLink(backend, request, waiting, password);
+      return signIn.verifySignIn(request, issued, returnTo);
+    });
+    await signIn.storeSession(request, signedIn);
+    pending.clear(request);
+    return signedIn.redirectTo;
+  }
+
+  return {
+    path: passwordPath,
+    option: 'passwordPath',
+    async get(request) {
+      const returnTo = readReturnTo(request);
+      const elsewhere = formElsewhere(request, undefined, passwordPath, returnTo);
+      if (elsewhere !== undefined) return elsewhere;
+      const grant = await findGrant(backend, request);
+      return showForm(backend, request, grant, { returnTo: wayBackOf(request, grant) });
+    },
+    async post(request) {
+      const fields = await readFields(request.req, request.res);
+      let grant: Grant | undefined;
+      let returnTo = readReturnTo(request, fields);
+      try {
+        grant = await findGrant(backend, request, fields);
+        if (grant === undefined) throw new AuthError('link_expired');
+        returnTo = wayBackOf(request, grant, fields);
+        return redirectOrJson(request, await save(request, grant, fields, returnTo));
+      } catch (error) {
+        if (error instanceof AuthError && error.code === 'second_factor_required') {
+          return redirectOrJson(request, verifyUrl(backend, request, returnTo));
+        }
+        return showForm(backend, request, grant, { returnTo, error: errorForForm(backend, request, error) });
+      }
+    },
+  };
+}
+
+/** A link that was opened here comes before the session of this browser, unless the form gives that one's current password. */
+async function findGrant(
+  { pending }: BackendContext,
+  request: AuthRequest,
+  fields?: Fields,
+): Promise<Grant | undefined> {
+  const waiting = await pending.read(request);
+  if (waiting?.kind === 'recovery' && (waiting.isUnanswered || fields?.has('currentPassword') !== true)) {
+    return { kind: 'recovery', waiting };
+  }
+  const session = await request.resolveSession();
+  return session?.adapter === 'backend' ? { kind: 'session', session } : undefined;
+}
+
+/** What the form or the query says, else what was asked for with the link. */
+function wayBackOf(request: AuthRequest, grant: Grant | undefined, fields?: Fields): string {
+  const value = fields?.get('returnTo') ?? request.query.get('returnTo');
+  return request.returnTo(value, grant?.kind === 'recovery' ? grant.waiting.returnTo : undefined);
+}
+
+interface Shown {
+  readonly returnTo: string;
+  readonly error?: AuthError;
+}
+
+function showForm(backend: BackendContext, request: AuthRequest, grant: Grant | undefined, shown: Shown): Reply {
+  const { returnTo, error = new AuthError('link_expired') } = shown;
+  if (grant === undefined || shown.error?.code === 'link_expired') {
+    return linkExpiredPage(backend, request, { returnTo, error });
+  }
+  if (grant.kind === 'recovery') {
+    if (grant.waiting.needsFactor) return redirect(303, verifyUrl(backend, request, returnTo));
+    const email = grant.waiting.session.user.email ?? undefined;
+    return passwordPage(backend, request, { ...shown, email, asksCurrent: false });
+  }
+  if (!hasPassword(grant.session)) return redirect(303, forgotUrl(backend, request, returnTo));
+  return passwordPage(backend, request, { ...shown, email: grant.session.user.email ?? undefined, asksCurrent: true });
+}
+
+async function setAfterLink(
+  backend: BackendContext,
+  request: AuthRequest,
+  waiting: PendingSignIn,
+  password: string,
+): ReturnType<typeof setPassword> {
+  try {
+    return await setPassword(backend, request, waiting, password);
+  } catch (error) {
+    if (!(error instanceof AuthError)) throw error;
+    if (error.code === 'provider_unavailable') backend.pending.markUnanswered(request, waiting);
+    if (error.code !== 'same_password' || !waiting.isUnanswered) throw error;
+    // The try that got no answer has done it.
+    await endOtherSessions(backend, waiting);
+    return asIssued(waiting.content, claimedUser(waiting.session));
+  }
+}
+
+interface Change {
+  readonly fields: Fields;
+  readonly password: string;
+  readonly returnTo: string;
+}
+
+/** Signs in with the current password, which the backend would not ask for, and goes on with that session. */
+async function changePassword(
+  backend: BackendContext,
+  request: AuthRequest,
+  session: BackendSession,
+  { fields, password, returnTo }: Change,
+): Promise<string> {
+  const { source, signIn, pending } = backend;
+  const { email } = session.user;
+  if (email === null || !hasPassword(session)) return forgotUrl(backend, request, returnTo);
+  const currentPassword = fields.get('currentPassword') ?? '';
+  const issued = await checkPassword(backend, request, { email, password: currentPassword, ...readCaptcha(fields) });
+  const content = source.contentOf(session);
+  try {
+    if (!needsFactor(issued)) {
+      const grant = { content: contentOf(issued), session, currentPassword };
+      const changed = await setPassword(backend, request, grant, password);
+      return await signIn.complete(request, changed, returnTo);
+    }
+    if (session.claims['aal'] === 'aal2' && content !== undefined) {
+      await signIn.discard(issued);
+      const grant = { content, session, currentPassword };
+      await setPassword(backend, request, grant, password);
+      return returnTo;
+    }
+  } catch (error) {
+    if (!(error instanceof AuthError)) throw error;
+    // The next try needs no current password: it may have been replaced already.
+    if (error.code === 'provider_unavailable') {
+      await pending.begin(request, { kind: 'recovery', issued, returnTo, isUnanswered: true });
+    } else await signIn.discard(issued);
+    throw error;
+  }
+  await pending.begin(request, { kind: 'recovery', issued, returnTo });
+  return verifyUrl(backend, request, returnTo);
+}
+
+/** @throws {AuthError} `current_password_wrong`, counted like a wrong password of a sign-in */
+async function checkPassword(
+  { supabase, attempts }: BackendContext,
+  request: AuthRequest,
+  {
+    email,
+    password,
+    ...options
+  }: { readonly email: string; readonly password: string; readonly captchaToken?: string },
+): Promise<SdkSession> {
+  if (password === '') throw new AuthError('current_password_wrong');
+  const ask = () =>
+    supabase.call(request, async ({ auth, unwrap }) => {
+      return unwrap(await auth.signInWithPassword({ email, password, options })).session;
+    });
+  try {
+    return await attempts.run(request.req, email, ask, 'forgives');
+  } catch (error) {
+    if (!(error instanceof AuthError) || error.code !== 'invalid_credentials') throw error;
+    throw new AuthError('current_password_wrong', { cause: error.cause, reason: error.reason });
+  }
+}
+
+/** Accounts of OAuth providers and SAML have none; a link sent to their address gives them one. */
+function hasPassword({ user }: BackendSession): boolean {
+  const { providers } = user.appMetadata;
+  return user.email !== null && (!Array.isArray(providers) || providers.includes('email'));
+}
+
+function forgotUrl({ settings }: BackendContext, request: AuthRequest, returnTo: string): string {
+  return withQuery(request.localPath(settings.forgotPath), returnTo === request.home ? {} : { returnTo });
+}
+
+function verifyUrl({ settings }: BackendContext, request: AuthRequest, returnTo: string): string {
+  return withQuery(request.localPath(settings.verifyPath), returnTo === request.home ? {} : { returnTo });
+}

@@ -1,0 +1,75 @@
+import type { Session as SdkSession } from '@supabase/supabase-js';
+import { isRecord } from '../../core/json.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import type { BackendSession } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
+import { parseContent } from '../session-cookie.ts';
+import type { StoredContent } from '../session-cookie.ts';
+
+/** Tokens that may set a password: of a link, or of someone who has just given the current one. */
+export interface PasswordGrant {
+  readonly content: StoredContent;
+  /** Made of the verified claims. */
+  readonly session: Pick<BackendSession, 'claims' | 'user'>;
+  /** Where a project asks for it (`GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD`). */
+  readonly currentPassword?: string;
+}
+
+/**
+ * Sets the password, and ends the account's other sessions at the backend and here.
+ *
+ * @returns the session that goes on, as the backend would issue it
+ * @throws {AuthError} `weak_password`, `same_password`, `second_factor_required`, `link_expired`, `provider_unavailable`
+ */
+export async function setPassword(
+  backend: BackendContext,
+  request: AuthRequest,
+  { content, session, currentPassword }: PasswordGrant,
+  password: string,
+): Promise<SdkSession> {
+  const attributes = { password, ...(currentPassword === undefined ? {} : { current_password: currentPassword }) };
+  const user = await backend.supabase.call(
+    request,
+    async ({ auth, unwrap }) => unwrap(await auth.updateUser(attributes)).user,
+    { session: content },
+  );
+  await endOtherSessions(backend, { content, session });
+  return asIssued(content, user);
+}
+
+/** Ends every session of the account but this one. The backend has done so with the new password; this tells the rest. */
+export async function endOtherSessions(
+  { supabase, settings, explain }: BackendContext,
+  { content }: Pick<PasswordGrant, 'content' | 'session'>,
+): Promise<void> {
+  try {
+    await supabase.revoke(content.access_token, 'others', AbortSignal.timeout(settings.timeoutMs));
+  } catch (error) {
+    explain('the other sessions were not ended at the backend: %s', String(error));
+  }
+}
+
+/** The user of the claims, where the backend has not said more. */
+export function claimedUser({ claims }: Pick<BackendSession, 'claims'>): Record<string, unknown> {
+  const { sub: id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous } = claims;
+  return { id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous };
+}
+
+/** @throws {AuthError} `token_rejected` */
+export function contentOf(issued: SdkSession): StoredContent {
+  const content = parseContent(issued);
+  if (content === undefined) throw new AuthError('token_rejected');
+  return content;
+}
+
+/** Tokens and user in the form of an answer to a sign-in. */
+export function asIssued(content: StoredContent, user: unknown): SdkSession {
+  const issued: unknown = { ...content, token_type: 'bearer', user };
+  if (!isSdkSession(issued)) throw new AuthError('token_rejected');
+  return issued;
+}
+
+function isSdkSession(value: unknown): value is SdkSession {
+  return isRecord(value) && typeof value['access_token'] === 'string' && isRecord(value['user']);
+}
