@@ -1,4 +1,5 @@
-import { createB2bSource, parseStoredSession } from '../../lib/b2b/session-cookie.ts';
+import { parseStoredSession } from '../../lib/b2b/sealed-session.ts';
+import { createB2bSource } from '../../lib/b2b/session-cookie.ts';
 import { createSeal, sealedLength } from '../../lib/b2b/seal.ts';
 import type { Seal } from '../../lib/b2b/seal.ts';
 import { cookieBytes } from '../../lib/core/cookie-chunks.ts';

@@ -68,12 +68,15 @@ describe('the typed B2B client', () => {
     await client.signup({ query: {} });
     await client.logout();
     await client.session();
+    await client.organization({ body: { organizationId: 'org_1', returnTo: '/a' } });
     expect(received.map(({ method, url }) => `${method} ${url}`)).toEqual([
       'GET /login',
       'GET /signup',
       'POST /logout',
       'GET /auth/session',
+      'POST /organization',
     ]);
+    expect(received.at(-1)).toMatchObject({ body: JSON.stringify({ organizationId: 'org_1', returnTo: '/a' }) });
   });
 
   it('knows an answer of each route by what it must hold', async () => {

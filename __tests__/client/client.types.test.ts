@@ -15,12 +15,13 @@ const sameAnswers: [
   Same<Answer<typeof b2b.signup>, ClientResult<RedirectBody>>,
   Same<Answer<typeof b2b.logout>, ClientResult<RedirectBody>>,
   Same<Answer<typeof b2b.session>, ClientResult<B2bSessionBody>>,
+  Same<Answer<typeof b2b.organization>, ClientResult<RedirectBody>>,
   Same<Answer<typeof backend.login>, ClientResult<RedirectBody>>,
   Same<Answer<typeof backend.signup>, ClientResult<RedirectBody | EmailConfirmationBody>>,
   Same<Answer<typeof backend.oauth>, ClientResult<RedirectBody>>,
   Same<Answer<typeof backend.logout>, ClientResult<RedirectBody>>,
   Same<Answer<typeof backend.session>, ClientResult<BackendSessionBody>>,
-] = [true, true, true, true, true, true, true, true, true];
+] = [true, true, true, true, true, true, true, true, true, true];
 
 /** Never called: these lines only have to compile, and the marked ones have to fail. */
 export async function compiled(): Promise<unknown[]> {
@@ -31,6 +32,8 @@ export async function compiled(): Promise<unknown[]> {
 
   // @ts-expect-error email and password are needed
   await backend.login({ body: { email: 'ada@example.com' } });
+  // @ts-expect-error an organization is needed
+  await b2b.organization({ body: { returnTo: '/' } });
   // @ts-expect-error a body is needed
   await backend.signup();
   // @ts-expect-error the field is called returnTo
@@ -56,7 +59,7 @@ export async function compiled(): Promise<unknown[]> {
 describe('the types of the typed client', () => {
   it('follow the server’s own response bodies, as the compiler has checked', () => {
     expect(sameAnswers).not.toContain(false);
-    expect(Object.keys(b2b)).toEqual(['login', 'signup', 'logout', 'session']);
+    expect(Object.keys(b2b)).toEqual(['login', 'signup', 'logout', 'session', 'organization']);
     expect(Object.keys(backend)).toEqual([
       'login',
       'signup',

@@ -39,6 +39,7 @@ describe('a POST', () => {
   ];
   const routes = [
     '/logout',
+    '/organization',
     '/auth/login',
     '/auth/signup',
     '/auth/logout',

@@ -10,6 +10,7 @@ import type { Emit } from '../session/events.ts';
 import { foreignClient } from './bearer.ts';
 import { callbackRoute } from './callback-route.ts';
 import { createB2bContext } from './context.ts';
+import { organizationRoute } from './organization-route.ts';
 import { readB2bOptions } from './options.ts';
 import type { B2bAuthOptions, B2bOptions } from './options.ts';
 import { signInRoute } from './sign-in-route.ts';
@@ -58,6 +59,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       callbackRoute(context),
       signOutRoute(context),
       sessionRoute(settings),
+      organizationRoute(context),
     ],
   );
 }

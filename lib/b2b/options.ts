@@ -25,6 +25,8 @@ export interface B2bSignIn {
   readonly authenticationMethod?: string;
   /** The social provider's own tokens, where WorkOS is set up to return them. They are in no cookie: keep what you need. */
   readonly oauthTokens?: OAuthTokens;
+  /** Set where a signed-in user switches to `organizationId`; a refusal leaves the session in the organization that it was in. */
+  readonly isOrganizationSwitch?: true;
 }
 
 export interface OAuthTokens {
@@ -70,6 +72,8 @@ export interface B2bAuthOptions extends SharedAuthOptions {
   readonly logoutPath?: string | undefined;
   /** Answers with the session as JSON. Default `/auth/session`. */
   readonly sessionPath?: string | undefined;
+  /** Switches the session to another organization (POST). Default `/organization`. */
+  readonly organizationPath?: string | undefined;
   /**
    * Signs users in to this organization only: `organization_id` in the query is ignored, and a sign-in that ends
    * anywhere else is a 403 `organization_required`. It is no guard: sessions that began elsewhere need `requireSession`.
@@ -97,6 +101,7 @@ const paths = {
   callbackPath: '/callback',
   logoutPath: '/logout',
   sessionPath: '/auth/session',
+  organizationPath: '/organization',
 };
 
 /** Which environment variables stand in for an option, first one first. */
@@ -146,6 +151,7 @@ const schema = v.strictObject({
   callbackPath: routePath(paths.callbackPath),
   logoutPath: routePath(paths.logoutPath),
   sessionPath: routePath(paths.sessionPath),
+  organizationPath: routePath(paths.organizationPath),
   organizationId: v.optional(text('the id of a WorkOS organization, such as org_01…')),
   logoutReturnTo: v.optional(pageUrl),
   apiHostname: v.optional(

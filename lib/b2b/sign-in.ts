@@ -10,8 +10,8 @@ import type { B2bSignIn } from './options.ts';
 import { selectionOf } from './organizations.ts';
 import type { OrganizationSelection } from './organizations.ts';
 import { classifyFailure, signInError } from './provider-errors.ts';
-import { newSession } from './session-cookie.ts';
-import type { SealedSession } from './session-cookie.ts';
+import { newSession } from './sealed-session.ts';
+import type { SealedSession } from './sealed-session.ts';
 import { revokeQuietly } from './sign-out-route.ts';
 
 /** A verified sign-in that `onSignIn` accepted and that fits a cookie. */

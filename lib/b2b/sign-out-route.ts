@@ -5,7 +5,7 @@ import type { Allowance } from '../session/allowance.ts';
 import type { LeftSession } from '../session/sign-out.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';
 import type { B2bContext } from './context.ts';
-import type { SealedSession } from './session-cookie.ts';
+import type { SealedSession } from './sealed-session.ts';
 
 /** `POST /logout`: first the local cookie, then the provider's own sign-out, which is a URL and needs no call. */
 export function signOutRoute(context: B2bContext): AuthRoute {

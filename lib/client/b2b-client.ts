@@ -12,6 +12,8 @@ export interface B2bPaths {
   readonly logout: string;
   /** Default `/auth/session`. */
   readonly session: string;
+  /** Default `/organization`. */
+  readonly organization: string;
 }
 
 /** What hosted sign-in can be told; everything but `returnTo` is passed on to the provider. */
@@ -30,6 +32,15 @@ export interface HostedSignInCall extends CallOptions {
   readonly query?: HostedSignInQuery;
 }
 
+export interface OrganizationCall extends CallOptions {
+  readonly body: {
+    /** The WorkOS id of the organization to switch to. */
+    readonly organizationId: string;
+    /** A root-relative path to go to afterwards. */
+    readonly returnTo?: string;
+  };
+}
+
 /** No method ever rejects; look at `error`. */
 export interface B2bClient {
   /** Starts hosted sign-in: send the browser to `data.redirectTo`. */
@@ -40,6 +51,11 @@ export interface B2bClient {
   logout(call?: CallOptions): Promise<ClientResult<RedirectBody>>;
   /** Who is signed in; without a session the error with status 401 and code `unauthenticated`. */
   session(call?: CallOptions): Promise<ClientResult<B2bSessionBody>>;
+  /**
+   * Switches the session to another organization; send the browser to `data.redirectTo`, which leads to the provider where it
+   * wants a sign-in for this organization. A refusal is the error with status 403, and the session stays as it is.
+   */
+  organization(call: OrganizationCall): Promise<ClientResult<RedirectBody>>;
 }
 
 /**
@@ -57,6 +73,7 @@ export function createB2bClient(options: ClientOptions<B2bPaths> = {}): B2bClien
     signup: '/signup',
     logout: '/logout',
     session: '/auth/session',
+    organization: '/organization',
     ...options.paths,
   };
   return {
@@ -64,5 +81,6 @@ export function createB2bClient(options: ClientOptions<B2bPaths> = {}): B2bClien
     signup: (call) => send({ ...call, method: 'GET', path: paths.signup, proof: 'redirectTo' }),
     logout: (call) => send({ ...call, method: 'POST', path: paths.logout, proof: 'redirectTo' }),
     session: (call) => send({ ...call, method: 'GET', path: paths.session, proof: 'user' }),
+    organization: (call) => send({ ...call, method: 'POST', path: paths.organization, proof: 'redirectTo' }),
   };
 }

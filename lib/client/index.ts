@@ -1,5 +1,5 @@
 export { createB2bClient } from './b2b-client.ts';
-export type { B2bClient, B2bPaths, HostedSignInCall, HostedSignInQuery } from './b2b-client.ts';
+export type { B2bClient, B2bPaths, HostedSignInCall, HostedSignInQuery, OrganizationCall } from './b2b-client.ts';
 export { createBackendClient } from './backend-client.ts';
 export type {
   BackendClient,

@@ -1,0 +1,529 @@
+import { sealData } from 'iron-session';
+import { AuthError, getSession } from '../../lib/b2b/index.ts';
+import type { B2bAuthOptions, B2bSignIn } from '../../lib/b2b/index.ts';
+import type { StandInUser } from '../../example-app/providers/workos/index.ts';
+import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp, B2bAppSetup, SharedProvider } from '../support/b2b-app.ts';
+import { closeAfterEach } from '../support/close-after-each.ts';
+import { sendJson } from '../support/hosts.ts';
+import { until } from '../support/until.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
+
+let provider: SharedProvider;
+beforeAll(async () => (provider = await startProvider()));
+afterAll(() => provider.close());
+beforeEach(() => {
+  provider.workos.switches.authenticateError = null;
+  provider.workos.switches.gate = {};
+  provider.workos.heal();
+});
+const opened = closeAfterEach();
+
+const { twoOrganizations, personal } = demoUsers;
+const [north, south] = twoOrganizations.organizations;
+const west = { id: 'org_01JC4XWEST0D0C8P2YV7M4TGS3', name: 'West' };
+
+async function start(options: B2bAuthOptions = {}, setup: B2bAppSetup = {}): Promise<B2bApp> {
+  const app = await opened(startB2bApp({ ...setup, provider, options }));
+  app.workos.clearRequests();
+  return app;
+}
+
+/** Signed in to the first of two organizations. */
+async function member(app: B2bApp): Promise<Visitor> {
+  const visitor = app.visitor();
+  const login = await visitor.get(`/login?organization_id=${north.id}`);
+  await visitor.get((await app.workos.authorize(login.location, { user: twoOrganizations })).href);
+  expect(await organizationOf(visitor)).toBe(north.id);
+  app.workos.clearRequests();
+  app.events.length = 0;
+  return visitor;
+}
+
+const organizationOf = async (visitor: Visitor): Promise<string | undefined> =>
+  (await visitor.getJson('/auth/session')).json.organizationId;
+const formPost = (visitor: Visitor, fields: Record<string, string>): Promise<Answer> =>
+  visitor.post('/organization', {
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(fields).toString(),
+  });
+const jsonPost = (visitor: Visitor, organizationId: string, returnTo = '/dashboard'): Promise<Answer> =>
+  visitor.postJson('/organization', { organizationId, returnTo });
+/** What the session is for a browser with this `Cookie` header, without keeping what comes back. */
+const sessionFor = (app: B2bApp, cookie: string): Promise<Answer> =>
+  app.visitor().get('/auth/session', { headers: { cookie } });
+const sessionCookies = ({ setCookies }: Answer): string[] =>
+  setCookies.filter((line) => line.startsWith('b2b-session=')).map((line) => line.split(';', 1)[0] ?? '');
+
+/** A browser with the sealed session of any user. */
+async function holding(app: B2bApp, user: StandInUser, organizationId?: string): Promise<Visitor> {
+  const session = await app.workos.issueSession(organizationId === undefined ? { user } : { user, organizationId });
+  const visitor = app.visitor();
+  visitor.cookies.set('b2b-session', await sealData(session, { password: app.cookiePassword, ttl: 0 }));
+  return visitor;
+}
+
+/** Tells when so many POSTs and session reads have come in since `member`, and wait for what they wait for. */
+function countingRequests() {
+  let arrivals = 0;
+  const before: B2bAppSetup['before'] = (host) => {
+    host.use('/', (req, _res, next) => {
+      arrivals = req.url?.startsWith('/login') === true ? -2 : arrivals + 1;
+      next();
+    });
+  };
+  return {
+    before,
+    arrived: async (count: number): Promise<void> => {
+      await until(() => arrivals >= count);
+      for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+    },
+  };
+}
+
+/** A `fetch` that changes what the token endpoint is asked. */
+type TokenCall = (body: Record<string, unknown>) => Response | Record<string, unknown> | undefined;
+const intercepting = (onTokenCall: TokenCall): B2bAuthOptions => ({
+  fetch: (async (input: string | URL, init?: RequestInit) => {
+    if (!input.toString().endsWith('/user_management/authenticate')) return fetch(input, init);
+    const answer = onTokenCall(JSON.parse(init?.body as string));
+    if (answer instanceof Response) return answer;
+    return fetch(input, answer === undefined ? init : { ...init, body: JSON.stringify(answer) });
+  }) as typeof fetch,
+});
+
+describe('POST /organization', () => {
+  it('moves the session to the organization with one call for tokens', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    const answer = await formPost(visitor, { organizationId: south.id, returnTo: '/dashboard?tab=1#top' });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/dashboard?tab=1#top']);
+    expect(answer.headers['cache-control']).toBe('private, no-store');
+    expect(await organizationOf(visitor)).toBe(south.id);
+    expect(app.workos.tokenCalls).toBe(1);
+    const [call] = app.workos.requests;
+    expect(call?.body).toMatchObject({ grant_type: 'refresh_token', organization_id: south.id });
+    expect(app.events.map(({ type }) => type)).toEqual(['session_refreshed']);
+  });
+
+  it('answers a JSON client with where to go', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    const answer = await jsonPost(visitor, south.id);
+    expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/dashboard' }]);
+    expect(await organizationOf(visitor)).toBe(south.id);
+  });
+
+  it('leads to the start page where `returnTo` is another site or an own route', async () => {
+    const app = await start();
+    for (const returnTo of ['https://evil.example/', '//evil.example', '/organization', '']) {
+      const visitor = await member(app);
+      const answer = await formPost(visitor, { organizationId: south.id, returnTo });
+      expect([returnTo, answer.status, answer.headers.location]).toEqual([returnTo, 303, '/']);
+    }
+  });
+
+  it('needs no call where the session is in that organization', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    const answer = await jsonPost(visitor, north.id);
+    expect([answer.status, answer.setCookies, app.workos.tokenCalls]).toEqual([200, [], 0]);
+  });
+
+  it('goes to and fro', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    for (const { id } of [south, north, south]) {
+      expect((await jsonPost(visitor, id)).status).toBe(200);
+      expect(await organizationOf(visitor)).toBe(id);
+    }
+    expect(app.workos.tokenCalls).toBe(3);
+  });
+
+  it('keeps refreshing for the new organization', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    await jsonPost(visitor, south.id);
+    app.clock.advance(400_000);
+    expect(await organizationOf(visitor)).toBe(south.id);
+  });
+
+  it('moves a session whose access token has expired', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    app.clock.advance(400_000);
+    expect((await jsonPost(visitor, south.id)).status).toBe(200);
+    expect([await organizationOf(visitor), app.workos.tokenCalls]).toEqual([south.id, 1]);
+  });
+
+  it('answers 401, or leads a form to sign in, without a session', async () => {
+    const app = await start();
+    const visitor = app.visitor();
+    const json = await jsonPost(visitor, south.id);
+    expect([json.status, json.json.error.code]).toEqual([401, 'unauthenticated']);
+    expect(json.json.redirectTo).toBe('/login?returnTo=%2Fdashboard');
+    const form = await formPost(visitor, { organizationId: south.id, returnTo: '/dashboard' });
+    expect([form.status, form.headers.location]).toEqual([303, '/login?returnTo=%2Fdashboard']);
+    expect(app.workos.tokenCalls).toBe(0);
+  });
+
+  it.each([{}, { organizationId: '' }, { organizationId: 'org_1\r\nx' }, { organizationId: 'o'.repeat(101) }])(
+    'refuses %j',
+    async (fields) => {
+      const app = await start();
+      const visitor = await member(app);
+      expect((await formPost(visitor, fields as Record<string, string>)).status).toBe(400);
+      expect((await visitor.postJson('/organization', { ...fields, organizationId: { id: 1 } })).status).toBe(400);
+      expect([await organizationOf(visitor), app.workos.tokenCalls]).toEqual([north.id, 0]);
+    },
+  );
+
+  it('knows no other method', async () => {
+    const answer = await (await member(await start())).get('/organization');
+    expect([answer.status, answer.headers.allow]).toEqual([405, 'POST, OPTIONS']);
+  });
+
+  it('leaves the one organization of the option alone', async () => {
+    const app = await start({ organizationId: north.id });
+    expect((await jsonPost(app.visitor(), south.id)).status).toBe(401);
+    const visitor = await member(app);
+    const answer = await jsonPost(visitor, south.id);
+    expect([answer.status, answer.json.error.code]).toEqual([403, 'organization_required']);
+    expect([await organizationOf(visitor), app.workos.tokenCalls]).toEqual([north.id, 0]);
+  });
+});
+
+describe('requests during a switch', () => {
+  it.each(['valid', 'expired'])('all end in the new organization, with a token that is %s', async (token) => {
+    const app = await start();
+    const visitor = await member(app);
+    const cookie = visitor.cookieHeader();
+    if (token === 'expired') app.clock.advance(400_000);
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    app.workos.switches.gate = { token: () => held };
+    const arrived = app.workos.arrived('token');
+    const switching = jsonPost(visitor, south.id);
+    await arrived;
+    const during = Array.from({ length: 50 }, () => sessionFor(app, cookie));
+    // Those with a good token do not wait for the switch.
+    if (token === 'valid') await Promise.all(during);
+    release();
+    expect((await switching).status).toBe(200);
+    const answers = await Promise.all(during);
+    const after = await Promise.all(Array.from({ length: 50 }, () => sessionFor(app, cookie)));
+
+    expect(new Set([...answers, ...after].map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(after.map(({ json }) => json.organizationId))).toEqual(new Set([south.id]));
+    if (token === 'expired') expect(answers.every(({ json }) => json.organizationId === south.id)).toBe(true);
+    // None writes a cookie of the old organization.
+    for (const written of new Set([...answers, ...after].flatMap(sessionCookies))) {
+      expect((await sessionFor(app, written)).json.organizationId).toBe(south.id);
+    }
+    expect(await organizationOf(visitor)).toBe(south.id);
+    expect(app.workos.tokenCalls).toBe(1);
+  });
+
+  it('share the one call of 20 equal switches, and the one question to the hook', async () => {
+    const asked: B2bSignIn[] = [];
+    const app = await start({ onSignIn: (signIn) => void asked.push(signIn) });
+    const visitor = await member(app);
+    asked.length = 0;
+    const answers = await Promise.all(Array.from({ length: 20 }, () => jsonPost(visitor, south.id)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect([app.workos.tokenCalls, asked.length]).toEqual([1, 1]);
+    expect(asked[0]).toMatchObject({ organizationId: south.id, isOrganizationSwitch: true, returnTo: '/dashboard' });
+  });
+
+  it('do not write the cookie of a refresh that the switch went on from', async () => {
+    let finish = (): void => undefined;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    let resolved = (): void => undefined;
+    const isResolved = new Promise<void>((resolve) => (resolved = resolve));
+    const app = await start(
+      {},
+      {
+        after: (host) =>
+          host.get('/slow', (req, res, next) => {
+            getSession(req)
+              .then(async (session) => {
+                resolved();
+                await finished;
+                sendJson(res, { organizationId: session?.adapter === 'b2b' ? session.organizationId : null });
+              })
+              .catch(next);
+          }),
+      },
+    );
+    const visitor = await member(app);
+    const cookie = visitor.cookieHeader();
+    app.clock.advance(400_000);
+    const slow = app.visitor().get('/slow', { headers: { cookie } });
+    await isResolved;
+    expect((await jsonPost(visitor, south.id)).status).toBe(200);
+    finish();
+    expect(sessionCookies(await slow)).toEqual([]);
+    expect([await organizationOf(visitor), app.workos.tokenCalls]).toEqual([south.id, 2]);
+    expect((await sessionFor(app, cookie)).json.organizationId).toBe(south.id);
+  });
+
+  it('do not suffer where the switch is refused', async () => {
+    const { before, arrived: allArrived } = countingRequests();
+    const app = await start({}, { before });
+    const visitor = await member(app);
+    const cookie = visitor.cookieHeader();
+    app.clock.advance(400_000);
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    app.workos.switches.gate = { token: () => held };
+    const arrived = app.workos.arrived('token');
+    const switching = jsonPost(visitor, west.id);
+    await arrived;
+    const during = Array.from({ length: 50 }, () => sessionFor(app, cookie));
+    // The switch is one of them.
+    await allArrived(51);
+    release();
+    expect((await switching).status).toBe(403);
+    const answers = await Promise.all(during);
+    expect(new Set(answers.map(({ status, json }) => `${status} ${json.organizationId}`))).toEqual(
+      new Set([`200 ${north.id}`]),
+    );
+    // The refused call, and the one refresh of all others.
+    expect(app.workos.tokenCalls).toBe(2);
+    expect(app.events.map(({ type }) => type)).toEqual(['session_refreshed']);
+  });
+
+  it('win over it where one of them signs out', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    const cookie = visitor.cookieHeader();
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    app.workos.switches.gate = { token: () => held };
+    const arrived = app.workos.arrived('token');
+    const other = app.visitor();
+    const switching = other.post('/organization', {
+      headers: { cookie, accept: 'application/json', 'content-type': 'application/json' },
+      body: JSON.stringify({ organizationId: south.id }),
+    });
+    await arrived;
+    expect((await visitor.post('/logout')).status).toBe(303);
+    release();
+    const answer = await switching;
+    expect([answer.status, answer.json.error.code]).toEqual([401, 'unauthenticated']);
+    expect(sessionCookies(answer).filter((line) => line !== 'b2b-session=')).toEqual([]);
+    expect((await sessionFor(app, cookie)).status).toBe(401);
+  });
+});
+
+describe('a refused switch', () => {
+  it.each(['sso_required', 'mfa_enrollment', 'mfa_challenge', 'organization_authentication_methods_required'] as const)(
+    'leads to sign in to the organization after %s, and keeps the session',
+    async (code) => {
+      const app = await start();
+      const visitor = await member(app);
+      app.workos.switches.authenticateError = code;
+      const login = `/login?organization_id=${south.id}&returnTo=%2Fdashboard`;
+      const form = await formPost(visitor, { organizationId: south.id, returnTo: '/dashboard' });
+      expect([form.status, form.headers.location]).toEqual([303, login]);
+      const json = await jsonPost(visitor, south.id);
+      expect([json.status, json.json]).toEqual([200, { redirectTo: login }]);
+      app.workos.switches.authenticateError = null;
+      expect([form.setCookies, json.setCookies, await organizationOf(visitor)]).toEqual([[], [], north.id]);
+      const started = await visitor.get(login);
+      expect(new URL(started.location).searchParams.get('organization_id')).toBe(south.id);
+    },
+  );
+
+  it('leads where the provider says, if it says so', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    const authkit_redirect_url = 'https://auth.example.com/sso?session=1';
+    app.workos.switches.authenticateError = {
+      status: 403,
+      body: { error: 'sso_required', error_description: 'SSO', authkit_redirect_url },
+    };
+    const form = await formPost(visitor, { organizationId: south.id });
+    expect([form.status, form.headers.location]).toEqual([303, authkit_redirect_url]);
+    expect((await jsonPost(visitor, south.id)).json).toEqual({ redirectTo: authkit_redirect_url });
+    app.workos.switches.authenticateError = {
+      status: 403,
+      body: { error: 'sso_required', authkit_redirect_url: 'javascript:alert(1)' },
+    };
+    expect((await jsonPost(visitor, south.id)).json.redirectTo).toMatch(/^\/login\?/);
+  });
+
+  it('is a 403 for an organization that the person does not belong to, and keeps the session', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    const before = visitor.cookieHeader();
+    const json = await jsonPost(visitor, west.id);
+    expect([json.status, json.json.error.code, json.setCookies]).toEqual([403, 'forbidden', []]);
+    const form = await formPost(visitor, { organizationId: west.id });
+    expect([form.status, form.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8']);
+    expect([visitor.cookieHeader(), await organizationOf(visitor)]).toEqual([before, north.id]);
+    app.clock.advance(400_000);
+    expect(await organizationOf(visitor)).toBe(north.id);
+    expect(app.events.map(({ type }) => type)).toEqual(['session_refreshed']);
+  });
+
+  it('is a 403 for any other definitive answer', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    for (const error of ['access_denied', 'session_revoked', 'something_new']) {
+      app.workos.switches.authenticateError = { status: 400, body: { error, error_description: 'No.' } };
+      const answer = await jsonPost(visitor, south.id);
+      expect([error, answer.status, answer.setCookies]).toEqual([error, 403, []]);
+    }
+    app.workos.switches.authenticateError = null;
+    expect(await organizationOf(visitor)).toBe(north.id);
+  });
+
+  it('tries the token once without the organization after invalid_grant', async () => {
+    const calls: Record<string, unknown>[] = [];
+    const app = await start(
+      intercepting((body) => {
+        calls.push(body);
+        if (body['organization_id'] !== south.id) return undefined;
+        return Response.json({ error: 'invalid_grant', error_description: 'No.' }, { status: 400 });
+      }),
+    );
+    const visitor = await member(app);
+    const before = visitor.cookieHeader();
+    calls.length = 0;
+    expect((await jsonPost(visitor, south.id)).status).toBe(403);
+    expect(calls.map(({ organization_id: organization }) => organization)).toEqual([south.id, undefined]);
+    expect(visitor.cookieHeader()).not.toBe(before);
+    expect(await organizationOf(visitor)).toBe(north.id);
+    app.clock.advance(400_000);
+    expect(await organizationOf(visitor)).toBe(north.id);
+  });
+
+  it('ends the session where the token is refused without the organization as well', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    const { sessionId } = (await visitor.getJson('/auth/session')).json;
+    app.workos.revokeSession(sessionId);
+    const answer = await jsonPost(visitor, south.id);
+    expect([answer.status, answer.json.error.code]).toEqual([401, 'unauthenticated']);
+    expect(visitor.cookies.has('b2b-session')).toBe(false);
+    expect(app.events.map(({ type }) => type)).toEqual(['session_ended']);
+  });
+
+  it.each([
+    ['the old organization', north.id],
+    ['a third one', west.id],
+  ])('is an answer for %s', async (_name, answered) => {
+    const user = { ...twoOrganizations, id: 'user_01THREE', organizations: [...twoOrganizations.organizations, west] };
+    const app = await start(
+      intercepting((body) =>
+        body['organization_id'] === south.id ? { ...body, organization_id: answered } : undefined,
+      ),
+    );
+    const visitor = await holding(app, user, north.id);
+    const answer = await jsonPost(visitor, south.id);
+    expect([answer.status, answer.json.error.code]).toEqual([403, 'forbidden']);
+    expect(await organizationOf(visitor)).toBe(north.id);
+    app.clock.advance(400_000);
+    expect(await organizationOf(visitor)).toBe(north.id);
+  });
+
+  it('is a 503 while the provider is out of reach, and keeps the session', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    app.workos.switches.outage = { token: { status: 503 } };
+    const answer = await jsonPost(visitor, south.id);
+    expect([answer.status, answer.json.error.code]).toEqual([503, 'provider_unavailable']);
+    app.workos.heal();
+    expect(await organizationOf(visitor)).toBe(north.id);
+    expect((await jsonPost(visitor, south.id)).status).toBe(200);
+    expect(await organizationOf(visitor)).toBe(south.id);
+  });
+});
+
+describe('onSignIn', () => {
+  const suspended = new AuthError('forbidden', { message: 'This tenant is suspended.' });
+  const refusing =
+    (error: Error): B2bAuthOptions['onSignIn'] =>
+    ({ organizationId }) => {
+      if (organizationId === south.id) throw error;
+    };
+
+  it('may refuse: the person stays in the old organization, with the newest tokens', async () => {
+    const app = await start({ onSignIn: refusing(suspended) });
+    const visitor = await member(app);
+    const before = visitor.cookieHeader();
+    const answer = await jsonPost(visitor, south.id);
+    expect([answer.status, answer.json.error.message]).toEqual([403, 'This tenant is suspended.']);
+    expect(visitor.cookieHeader()).not.toBe(before);
+    for (const cookie of [visitor.cookieHeader(), before]) {
+      expect((await sessionFor(app, cookie)).json.organizationId).toBe(north.id);
+    }
+    app.clock.advance(400_000);
+    expect(await organizationOf(visitor)).toBe(north.id);
+  });
+
+  it('refuses 20 equal switches with one question', async () => {
+    let questions = 0;
+    const { before, arrived } = countingRequests();
+    const app = await start(
+      {
+        onSignIn: async ({ organizationId }) => {
+          if (organizationId !== south.id) return;
+          questions += 1;
+          await arrived(20);
+          throw suspended;
+        },
+      },
+      { before },
+    );
+    const visitor = await member(app);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => jsonPost(visitor, south.id)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403]));
+    expect([questions, await organizationOf(visitor)]).toEqual([1, north.id]);
+  });
+
+  it('that fails is a 500, and the person stays in the old organization', async () => {
+    const app = await start({ onSignIn: refusing(new Error('The database is down')) });
+    const visitor = await member(app);
+    expect((await jsonPost(visitor, south.id)).status).toBe(500);
+    expect(await organizationOf(visitor)).toBe(north.id);
+  });
+
+  it('may refuse while the way back is out of reach: the newest tokens are kept', async () => {
+    let isDown = false;
+    const app = await start({
+      ...intercepting(() => (isDown ? Response.json({ message: 'down' }, { status: 503 }) : undefined)),
+      onSignIn: ({ organizationId }) => {
+        if (organizationId !== south.id) return;
+        isDown = true;
+        throw suspended;
+      },
+    });
+    const visitor = await member(app);
+    expect((await jsonPost(visitor, south.id)).status).toBe(403);
+    expect(await organizationOf(visitor)).toBe(north.id);
+    isDown = false;
+    app.clock.advance(400_000);
+    expect(await organizationOf(visitor)).toBe(north.id);
+  });
+
+  it('that refuses someone without an organization ends the session, as WorkOS has no way back', async () => {
+    const user = { ...personal, id: 'user_01PERSONAL', organizations: [south] };
+    const app = await start({ onSignIn: refusing(suspended) });
+    const visitor = await holding(app, user);
+    expect((await jsonPost(visitor, south.id)).status).toBe(401);
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
+  });
+
+  it('may lead elsewhere on this site', async () => {
+    const app = await start({
+      onSignIn: ({ isOrganizationSwitch }) => ({
+        redirectTo: isOrganizationSwitch === true ? '/dashboard/welcome' : '/',
+      }),
+    });
+    expect((await jsonPost(await member(app), south.id)).json).toEqual({ redirectTo: '/dashboard/welcome' });
+    const elsewhere = await start({ onSignIn: () => ({ redirectTo: 'https://evil.example/' }) });
+    expect((await jsonPost(await member(elsewhere), south.id)).json).toEqual({ redirectTo: '/dashboard' });
+  });
+});
