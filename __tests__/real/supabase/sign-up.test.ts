@@ -1,6 +1,6 @@
 import { postForm } from '../../support/backend-app.ts';
 import type { Answer } from '../../support/visitor.ts';
-import { cookieName, followTo, pathOf, useRealApp } from '../support/application.ts';
+import { cookieName, followTo, pathOf, startRealApp, useRealApp } from '../support/application.ts';
 import { describeGoTrue } from '../support/describe-with.ts';
 import { anotherMailIsAllowed } from '../support/mail-links.ts';
 import { newUser } from '../support/project.ts';
@@ -40,9 +40,11 @@ describeGoTrue('sign-up with a confirmation mail', () => {
     expect([done.status, done.headers.location]).toEqual([303, '/']);
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(person.email);
 
-    const elsewhere = real.app.visitor();
+    const other = await startRealApp(real.project);
+    const elsewhere = other.visitor();
     const again = await postForm(elsewhere, '/auth/confirm', { token_hash: tokenHash, type: 'email' });
     expect([again.status, elsewhere.cookies.size]).toEqual([400, 0]);
+    await other.close();
   });
 
   it('signs in by GoTrue’s own link in the same browser, and comes back to where the visitor was going', async () => {
