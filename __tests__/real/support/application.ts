@@ -1,6 +1,6 @@
 import type { SupabaseClient } from '@supabase/supabase-js';
 import { backendAuth, getSession, getSupabaseClient, requireSession } from '../../../lib/backend/index.ts';
-import type { BackendAuthOptions } from '../../../lib/backend/index.ts';
+import type { BackendAuthOptions, RequireBackendSessionOptions } from '../../../lib/backend/index.ts';
 import type { AuthEvent } from '../../../lib/types.ts';
 import { createApplication } from '../../support/application.ts';
 import { sendJson, sendText } from '../../support/hosts.ts';
@@ -18,8 +18,14 @@ export type RealApp = Awaited<ReturnType<typeof startRealApp>>;
 /**
  * An application in front of a real project. `/account` is in `protectedRoutes`, `/api/me` stands behind `requireSession`,
  * `/secure` wants a second factor, `/client` runs what `asVisitor` is given with the request's own client.
+ *
+ * @param guarded further paths, and what their guards ask for
  */
-export async function startRealApp(project: Project, options?: BackendAuthOptions) {
+export async function startRealApp(
+  project: Project,
+  options?: BackendAuthOptions,
+  guarded: Readonly<Record<string, RequireBackendSessionOptions>> = {},
+) {
   const events: AuthEvent[] = [];
   const { host, listener } = createApplication();
   let work: (client: SupabaseClient) => Promise<unknown> = async () => undefined;
@@ -39,6 +45,11 @@ export async function startRealApp(project: Project, options?: BackendAuthOption
     getSession(req).then((session) => sendJson(res, { user: session?.user }), next);
   });
   host.all('/secure', requireSession({ adapter: 'backend', aal: 'aal2' }), (_req, res) => sendText(res, 'secret'));
+  for (const [path, wanted] of Object.entries(guarded)) {
+    host.all(path, requireSession(wanted), (req, res, next) => {
+      getSession(req).then((session) => sendJson(res, { user: session?.user, credential: session?.credential }), next);
+    });
+  }
   host.all('/client', (req, res, next) => {
     getSupabaseClient(req)
       .then((client) => work(client))
@@ -74,14 +85,15 @@ export interface Setup {
   /** With it, the suite has a GoTrue process of its own. */
   readonly gotrue?: GoTrueSetup;
   readonly options?: BackendAuthOptions;
+  readonly guarded?: Readonly<Record<string, RequireBackendSessionOptions>>;
 }
 
 /** One project and one application for all tests of a suite; every test starts with whole connections and no events. */
-export function useRealApp({ gotrue, options }: Setup = {}): { readonly project: Project; readonly app: RealApp } {
+export function useRealApp({ gotrue, options, guarded }: Setup = {}): { readonly project: Project; readonly app: RealApp } {
   const real = {} as { project: Project; app: RealApp };
   beforeAll(async () => {
     real.project = await startProject(gotrue);
-    real.app = await startRealApp(real.project, options);
+    real.app = await startRealApp(real.project, options, guarded);
   });
   beforeEach(() => {
     real.app.events.splice(0);
