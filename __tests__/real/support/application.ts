@@ -89,7 +89,10 @@ export interface Setup {
 }
 
 /** One project and one application for all tests of a suite; every test starts with whole connections and no events. */
-export function useRealApp({ gotrue, options, guarded }: Setup = {}): { readonly project: Project; readonly app: RealApp } {
+export function useRealApp({ gotrue, options, guarded }: Setup = {}): {
+  readonly project: Project;
+  readonly app: RealApp;
+} {
   const real = {} as { project: Project; app: RealApp };
   beforeAll(async () => {
     real.project = await startProject(gotrue);

@@ -1,10 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { WorkOS } from '@workos-inc/node';
 import type { User } from '@workos-inc/node';
+import type { Router } from 'express';
 import { b2bAuth, getSession, requireSession } from '../../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../../lib/b2b/index.ts';
 import type { AuthEvent } from '../../../lib/types.ts';
 import { createApplication } from '../../support/application.ts';
+import type { Host } from '../../support/hosts.ts';
 import { sendJson, sendText } from '../../support/hosts.ts';
 import { serve } from '../../support/servers.ts';
 import { createVisitor } from '../../support/visitor.ts';
@@ -21,6 +23,12 @@ export const apiKey = 'sk_test_default';
 export const describeEmulator = (name: string, suite: (url: string) => void): void =>
   describeWith(['WORKOS_EMULATOR_URL'], name, (url = '') => suite(url));
 
+export interface Mounted {
+  readonly host: Host;
+  readonly auth: Router;
+  readonly sdk: WorkOS;
+}
+
 export type RealB2b = Awaited<ReturnType<typeof startRealB2b>>;
 
 /**
@@ -28,28 +36,42 @@ export type RealB2b = Awaited<ReturnType<typeof startRealB2b>>;
  * `requireSession` and answers with the whole session.
  *
  * @param relay another application's, for two processes of one application
+ * @param mount adds routes of the test's own
  */
-export async function startRealB2b(url: string, options?: B2bAuthOptions, relay?: Relay) {
+export async function startRealB2b(
+  url: string,
+  options?: B2bAuthOptions,
+  relay?: Relay,
+  mount?: (parts: Mounted) => void,
+) {
   const way = relay ?? (await startRelay(url));
   const events: AuthEvent[] = [];
   const cookiePassword = options?.cookiePassword ?? randomBytes(32).toString('base64');
   const { hostname: apiHostname } = new URL(way.origin);
   const connection = { clientId, apiKey, apiHostname, port: way.port, https: false };
   const { host, listener } = createApplication();
-  host.use(
-    b2bAuth({
-      ...connection,
-      protectedRoutes: '/dashboard(.*)',
-      onEvent: (event) => events.push(event),
-      ...options,
-      cookiePassword,
-    }),
-  );
+  const auth = b2bAuth({
+    ...connection,
+    protectedRoutes: '/dashboard(.*)',
+    onEvent: (event) => events.push(event),
+    ...options,
+    cookiePassword,
+  });
+  host.use(auth);
   host.get('/', (_req, res) => sendText(res, 'home'));
   host.get(/\/dashboard/, (_req, res) => sendText(res, 'dashboard'));
   host.all('/api/me', requireSession(), (req, res, next) => {
     getSession(req).then((session) => sendJson(res, session), next);
   });
+  /** WorkOS' SDK, past the relay. */
+  const sdk = new WorkOS({
+    apiKey,
+    clientId,
+    apiHostname: new URL(url).hostname,
+    port: Number(new URL(url).port),
+    https: false,
+  });
+  mount?.({ host, auth, sdk });
   const server = await serve(listener);
   const visitor = (): Visitor => createVisitor(server.origin);
   const start = async (browser: Visitor, email: string, path = '/login'): Promise<URL> => {
@@ -63,14 +85,7 @@ export async function startRealB2b(url: string, options?: B2bAuthOptions, relay?
     events,
     eventTypes: () => events.map(({ type }) => type),
     cookiePassword: String(cookiePassword),
-    /** WorkOS' SDK, past the relay. */
-    sdk: new WorkOS({
-      apiKey,
-      clientId,
-      apiHostname: new URL(url).hostname,
-      port: Number(new URL(url).port),
-      https: false,
-    }),
+    sdk,
     visitor,
     start,
     /** Where the emulator sends the browser back to. */
