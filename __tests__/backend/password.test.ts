@@ -1,5 +1,7 @@
+import { getSupabaseClient } from '../../lib/backend/index.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { sendText } from '../support/hosts.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 const fresh = 'a brand new password';
@@ -71,6 +73,7 @@ describe('a link for a new password', () => {
     const visitor = app.visitor();
     await openHashLink(visitor);
     await postForm(visitor, '/auth/password', { password: fresh });
+    expect((await elsewhere.getJson('/api/me')).status).toBe(401);
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
     expect((await visitor.getJson('/api/me')).status).toBe(200);
     expect(app.supabase.calls('logout')).toBe(1);
@@ -229,6 +232,41 @@ describe('an outage', () => {
     expect((await signIn(fresh)).status).toBe(200);
   });
 
+  it('does not use up the link: the button and the form are still there afterwards', async () => {
+    await start();
+    app.supabase.fail('recover', 503, 1);
+    for (const answer of [await app.visitor().postJson('/auth/forgot', { email: ada.email })]) {
+      expect([answer.status, answer.json.error.code]).toEqual([503, 'provider_unavailable']);
+    }
+    await app.visitor().postJson('/auth/forgot', { email: ada.email });
+    const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type: 'recovery', returnTo: '/account' };
+    const visitor = app.visitor();
+    app.supabase.fail('verify', 503, 1);
+    const button = await postForm(visitor, '/auth/confirm', fields);
+    expect([button.status, button.text.includes(`value="${fields.token_hash}"`)]).toEqual([503, true]);
+    expect((await postForm(visitor, '/auth/confirm', fields)).status).toBe(303);
+    for (const fault of [429, 500, 'html502', 'refuse'] as const) {
+      app.supabase.fail('update-user', fault, 1);
+      const form = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+      expect([form.status >= 429, form.text.includes('name="password"')]).toEqual([true, true]);
+    }
+    app.supabase.fail('logout', 503, 1);
+    const saved = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+    expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
+  });
+
+  it('at the callback leads to a new link, as the code may be spent', async () => {
+    await start();
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/forgot', { email: ada.email, returnTo: '/account' });
+    const link = await fetch(app.supabase.mails.at(-1)!.confirmationUrl, { redirect: 'manual' });
+    const callback = link.headers.get('location') ?? '';
+    app.supabase.fail('pkce', 'lost', 1);
+    expect((await visitor.get(callback)).status).toBe(503);
+    const again = await visitor.get(callback);
+    expect([again.status, again.headers.location]).toEqual([303, '/auth/forgot?returnTo=%2Faccount']);
+  });
+
   it('while a signed-in person changes the password ends with the new one, too', async () => {
     await start({ options: { timeoutMs: 500 } });
     const visitor = await app.signedIn();
@@ -238,6 +276,58 @@ describe('an outage', () => {
     const again = await postForm(visitor, '/auth/password', fields);
     expect([again.status, again.headers.location]).toEqual([303, '/account']);
     expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+});
+
+describe('an account with a second factor', () => {
+  it('gives it before the new password', async () => {
+    await start();
+    app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    const page = await visitor.get('/auth/password?returnTo=/account');
+    expect([page.status, page.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Faccount']);
+    const saved = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+    expect([saved.status, saved.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Faccount']);
+    expect((await visitor.postJson('/auth/password', { password: fresh })).json).toEqual({
+      redirectTo: '/auth/verify?returnTo=%2Faccount',
+    });
+    expect(app.supabase.calls('update-user')).toBe(0);
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+  });
+
+  it('that was added after the link was opened gives it, too', async () => {
+    await start();
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    app.supabase.addFactor(ada.email);
+    const saved = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+    expect([saved.status, saved.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Faccount']);
+    expect((await signIn(ada.password)).status).not.toBe(401);
+  });
+
+  it('changes its password in a session that has given it, and in no other', async () => {
+    await start({
+      after: (host) => {
+        host.get('/step-up', (req, res, next) => {
+          const code = app.supabase.codeOf(factor);
+          getSupabaseClient(req)
+            .then((client) => client.auth.mfa.challengeAndVerify({ factorId: factor.id, code }))
+            .then(({ error }) => sendText(res, String(error)), next);
+        });
+      },
+    });
+    const [first, second] = [await app.signedIn(), await app.signedIn()];
+    const factor = app.supabase.addFactor(ada.email);
+    const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
+    const sent = await postForm(first, '/auth/password', fields);
+    expect([sent.status, sent.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Faccount']);
+    expect((await second.get('/step-up')).text).toBe('null');
+    const saved = await postForm(second, '/auth/password', fields);
+    expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
+    expect((await second.getJson('/api/me')).status).toBe(200);
+    expect((await first.getJson('/api/me')).status).toBe(401);
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
   });
 });
 
@@ -253,7 +343,7 @@ describe('someone who is signed in', () => {
     const saved = await postForm(visitor, '/auth/password', fields);
     expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
     expect((await visitor.getJson('/api/me')).status).toBe(200);
-    expect((await elsewhere.getJson('/api/me')).status).toBe(200);
+    expect((await elsewhere.getJson('/api/me')).status).toBe(401);
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
     expect([(await signIn(fresh)).status, (await signIn(ada.password)).status]).toEqual([200, 401]);
   });

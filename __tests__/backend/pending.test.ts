@@ -48,6 +48,20 @@ describe('a sign-in that waits for its next step', () => {
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(0);
   });
 
+  it('is over after sign-out for a copy of its cookie, though the backend was out of reach', async () => {
+    await start();
+    const visitor = app.visitor();
+    await setPending(visitor, 'recovery');
+    const name = `${app.cookieName}-pending`;
+    const copy = visitor.cookies.get(name) ?? '';
+    app.supabase.fail('logout', 'refuse');
+    await visitor.post('/auth/logout');
+    visitor.cookies.set(name, copy);
+    expect((await visitor.get('/auth/password')).text).toContain('Request a new link');
+    const answer = await visitor.postJson('/auth/password', { password: 'a brand new password' });
+    expect([answer.status, app.supabase.calls('update-user')]).toEqual([400, 0]);
+  });
+
   it('asks the backend nothing for a token that it never signed', async () => {
     await start();
     const visitor = app.visitor();

@@ -2,7 +2,6 @@ import type { Router } from 'express';
 import { createKeySet } from '../tokens/key-set.ts';
 import { createAuthRouter } from '../http/router.ts';
 import { cookieAttributes } from '../http/options.ts';
-import { createAllowances } from '../session/allowance.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createEmit, createExplain } from '../session/events.ts';
 import { createSessionWriter } from '../session/session-writer.ts';
@@ -123,8 +122,7 @@ function createBackend(settings: BackendOptions): BackendContext {
     timeoutMs,
     now,
   });
-  const allowanceOf = createAllowances(now, emit);
-  const pending = createPendingSignIns({ cookieName, sameSite, source, supabase, allowanceOf, timeoutMs, now });
+  const pending = createPendingSignIns({ cookieName, sameSite, source, supabase, resolver, timeoutMs, now });
   const attempts = createAttempts({ ...settings, emit });
   const discard = (issued: { readonly access_token: string }): Promise<void> => signIn.discard(issued);
   const sendMail = createSendMail({ settings, supabase, flows, attempts, discard, emit });

@@ -1,6 +1,5 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { createOnce } from '../../core/once.ts';
-import { withQuery } from '../../core/url.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
@@ -16,6 +15,7 @@ import { linkExpiredPage, passwordPage } from '../pages/password-page.ts';
 import { needsFactor } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import type { SignedIn } from '../sign-in/sign-in.ts';
+import { forgotUrl, verifyUrl } from '../sign-in/start-flow.ts';
 import { asIssued, claimedUser, contentOf, endOtherSessions, setPassword } from './set-password.ts';
 
 /** Who may set a password: a link's reader, or someone signed in who gives the current one. */
@@ -38,7 +38,7 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
     if (grant.kind === 'session')
       return changePassword(backend, request, grant.session, { fields, password, returnTo });
     const { waiting } = grant;
-    if (waiting.needsFactor) return verifyUrl(backend, request, returnTo);
+    if (waiting.needsFactor) return verifyUrl(backend.settings, request, returnTo);
     const signedIn = await once([waiting.content.access_token, password], async () => {
       const issued = await setAfterLink(backend, request, waiting, password);
       return signIn.verifySignIn(request, issued, returnTo);
@@ -69,7 +69,7 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
         return redirectOrJson(request, await save(request, grant, fields, returnTo));
       } catch (error) {
         if (error instanceof AuthError && error.code === 'second_factor_required') {
-          return redirectOrJson(request, verifyUrl(backend, request, returnTo));
+          return redirectOrJson(request, verifyUrl(backend.settings, request, returnTo));
         }
         return showForm(backend, request, grant, { returnTo, error: errorForForm(backend, request, error) });
       }
@@ -108,11 +108,11 @@ function showForm(backend: BackendContext, request: AuthRequest, grant: Grant | 
     return linkExpiredPage(backend, request, { returnTo, error });
   }
   if (grant.kind === 'recovery') {
-    if (grant.waiting.needsFactor) return redirect(303, verifyUrl(backend, request, returnTo));
+    if (grant.waiting.needsFactor) return redirect(303, verifyUrl(backend.settings, request, returnTo));
     const email = grant.waiting.session.user.email ?? undefined;
     return passwordPage(backend, request, { ...shown, email, asksCurrent: false });
   }
-  if (!hasPassword(grant.session)) return redirect(303, forgotUrl(backend, request, returnTo));
+  if (!hasPassword(grant.session)) return redirect(303, forgotUrl(backend.settings, request, returnTo));
   return passwordPage(backend, request, { ...shown, email: grant.session.user.email ?? undefined, asksCurrent: true });
 }
 
@@ -149,7 +149,7 @@ async function changePassword(
 ): Promise<string> {
   const { source, signIn, pending } = backend;
   const { email } = session.user;
-  if (email === null || !hasPassword(session)) return forgotUrl(backend, request, returnTo);
+  if (email === null || !hasPassword(session)) return forgotUrl(backend.settings, request, returnTo);
   const currentPassword = fields.get('currentPassword') ?? '';
   const issued = await checkPassword(backend, request, { email, password: currentPassword, ...readCaptcha(fields) });
   const content = source.contentOf(session);
@@ -174,7 +174,7 @@ async function changePassword(
     throw error;
   }
   await pending.begin(request, { kind: 'recovery', issued, returnTo });
-  return verifyUrl(backend, request, returnTo);
+  return verifyUrl(backend.settings, request, returnTo);
 }
 
 /** @throws {AuthError} `current_password_wrong`, counted like a wrong password of a sign-in */
@@ -204,12 +204,4 @@ async function checkPassword(
 function hasPassword({ user }: BackendSession): boolean {
   const { providers } = user.appMetadata;
   return user.email !== null && (!Array.isArray(providers) || providers.includes('email'));
-}
-
-function forgotUrl({ settings }: BackendContext, request: AuthRequest, returnTo: string): string {
-  return withQuery(request.localPath(settings.forgotPath), returnTo === request.home ? {} : { returnTo });
-}
-
-function verifyUrl({ settings }: BackendContext, request: AuthRequest, returnTo: string): string {
-  return withQuery(request.localPath(settings.verifyPath), returnTo === request.home ? {} : { returnTo });
 }

@@ -38,11 +38,18 @@ export async function setPassword(
   return asIssued(content, user);
 }
 
-/** Ends every session of the account but this one. The backend has done so with the new password; this tells the rest. */
+/** Ends every session of the account but this one, here and at the backend, which has done so with the new password. */
 export async function endOtherSessions(
-  { supabase, settings, explain }: BackendContext,
-  { content }: Pick<PasswordGrant, 'content' | 'session'>,
+  { supabase, source, resolver, settings, explain }: BackendContext,
+  { content, session }: Pick<PasswordGrant, 'content' | 'session'>,
 ): Promise<void> {
+  try {
+    await resolver.endSession({ userId: session.user.id });
+  } catch (error) {
+    explain('the other sessions were ended in this process only: %s', String(error));
+  }
+  const facts = source.toStored(content);
+  await resolver.beginSession(facts, facts.beganAt);
   try {
     await supabase.revoke(content.access_token, 'others', AbortSignal.timeout(settings.timeoutMs));
   } catch (error) {

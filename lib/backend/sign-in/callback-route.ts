@@ -20,7 +20,7 @@ import { flowMaxAge } from './flow-cookies.ts';
 import type { SignInFlow } from './flow-cookies.ts';
 import type { PendingSignIn } from './pending.ts';
 import type { SignedIn } from './sign-in.ts';
-import { passwordUrl } from './start-flow.ts';
+import { forgotUrl, passwordUrl } from './start-flow.ts';
 
 interface Exchanged {
   readonly issued: SdkSession;
@@ -103,7 +103,9 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
 
   /** A reload after an outage: what became of the code is unknown, and it must not be used again (RFC 6749 §4.1.2). */
   function startOver(request: AuthRequest, pending: readonly SignInFlow[]): Reply {
-    return redirect(303, request.signInUrl(endOnly(request, pending)));
+    const isForPassword = pending.some(({ kind }) => kind === 'recovery');
+    const returnTo = endOnly(request, pending);
+    return redirect(303, isForPassword ? forgotUrl(settings, request, returnTo) : request.signInUrl(returnTo));
   }
 
   /** The way back of the only flow under way, which ends here. With several there is no telling which one came back; they end by themselves. */

@@ -4,9 +4,8 @@ import type { CookieAttributes, CookieWrite } from '../../core/cookies.ts';
 import { isRecord } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
-import type { Allowance } from '../../session/allowance.ts';
+import type { SessionResolver } from '../../session/sessions.ts';
 import { verdictReason } from '../../session/source.ts';
-import type { TokenOrigin } from '../../session/source.ts';
 import { readToken } from '../../tokens/token.ts';
 import type { BackendSession } from '../../types.ts';
 import { parseContent } from '../session-cookie.ts';
@@ -72,8 +71,7 @@ export interface PendingParts {
   readonly sameSite: CookieAttributes['sameSite'];
   readonly source: BackendSource;
   readonly supabase: Supabase;
-  /** What a request may ask of the backend for tokens that were not verified. */
-  readonly allowanceOf: (peer: string | undefined) => Allowance;
+  readonly resolver: Pick<SessionResolver<StoredContent>, 'endSession' | 'resolveBearer'>;
   readonly timeoutMs: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -89,7 +87,7 @@ const skewMs = 5_000;
 const maxTries = 4;
 
 export function createPendingSignIns(parts: PendingParts): PendingSignIns {
-  const { source, supabase, allowanceOf, timeoutMs, now } = parts;
+  const { source, supabase, resolver, timeoutMs, now } = parts;
   const name = `${parts.cookieName}-pending`;
   const attributes = { ...flowAttributes(parts.sameSite), httpOnly: true };
 
@@ -109,13 +107,14 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
     return values.flatMap((text) => parse(text) ?? []).slice(0, maxTries);
   }
 
-  /** Only a token that the backend signed and issued within the last ten minutes counts. */
-  async function liveSession(content: StoredContent, origin: TokenOrigin): Promise<BackendSession | undefined> {
-    const verdict = await source.verify(content, origin);
-    if (verdict.kind !== 'live' || verdict.session.adapter !== 'backend') return undefined;
-    const { iat } = verdict.session.claims;
+  /** Only a token that the backend signed and issued within the last ten minutes counts, and that was not ended here. */
+  async function liveSession(content: StoredContent, peer: string | undefined): Promise<BackendSession | undefined> {
+    const session = await resolver.resolveBearer(content.access_token, peer === undefined ? {} : { ipAddress: peer });
+    // A token of the project's OAuth server speaks for another application.
+    if (session?.adapter !== 'backend' || session.claims['client_id'] !== undefined) return undefined;
+    const { iat } = session.claims;
     const isRecent = iat !== undefined && now() - iat * 1000 < flowMaxAge * 1000 + skewMs;
-    return isRecent ? verdict.session : undefined;
+    return isRecent ? session : undefined;
   }
 
   async function endAtBackend(content: StoredContent): Promise<void> {
@@ -124,9 +123,8 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
   }
 
   async function read(request: AuthRequest): Promise<PendingSignIn | undefined> {
-    const allowance = allowanceOf(request.peer);
     for (const stored of storedIn(request)) {
-      const session = await liveSession(stored.content, allowance);
+      const session = await liveSession(stored.content, request.peer);
       if (session !== undefined) return { ...stored, session, returnTo: request.returnTo(stored.returnTo) };
     }
     return undefined;
@@ -156,7 +154,10 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
     async end(request) {
       clear(request);
       const waiting = await read(request).catch(() => undefined);
-      if (waiting !== undefined) await endAtBackend(waiting.content);
+      if (waiting === undefined) return;
+      const { sessionId } = source.toStored(waiting.content);
+      if (sessionId !== undefined) await resolver.endSession({ sessionId }).catch(() => undefined);
+      await endAtBackend(waiting.content);
     },
   };
 }

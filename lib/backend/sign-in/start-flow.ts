@@ -32,5 +32,27 @@ export function passwordUrl(
   request: AuthRequest,
   returnTo: string,
 ): string {
-  return withQuery(request.localPath(passwordPath), returnTo === request.home ? {} : { returnTo });
+  return localUrl(passwordPath, request, returnTo);
+}
+
+/** Where a link for a new password is asked for. */
+export function forgotUrl(
+  { forgotPath }: Pick<BackendOptions, 'forgotPath'>,
+  request: AuthRequest,
+  returnTo: string,
+): string {
+  return localUrl(forgotPath, request, returnTo);
+}
+
+/** Where the second factor is asked for. */
+export function verifyUrl(
+  { verifyPath }: Pick<BackendOptions, 'verifyPath'>,
+  request: AuthRequest,
+  returnTo: string,
+): string {
+  return localUrl(verifyPath, request, returnTo);
+}
+
+function localUrl(path: string, request: AuthRequest, returnTo: string): string {
+  return withQuery(request.localPath(path), returnTo === request.home ? {} : { returnTo });
 }
