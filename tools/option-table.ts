@@ -41,7 +41,16 @@ const sections: readonly Section[] = [
     intro:
       'Both adapters. The backend adapter adds `httpOnly`: true by default; false lets every script read the session.',
   },
-  { heading: '`pages`', interfaceName: 'BackendPagesOptions', intro: '[Built-in pages](pages.md) shows what they do.' },
+  {
+    heading: '`pages`',
+    interfaceName: 'PagesOptions',
+    intro: 'Both adapters. [The built-in pages](pages.md) shows what they do.',
+  },
+  {
+    heading: '`pages` of `backendAuth`',
+    interfaceName: 'BackendPagesOptions',
+    intro: 'Beside [those of both adapters](#pages):',
+  },
   { heading: '`providers`', interfaceName: 'OAuthProviderOptions', intro: 'Each is a name, or an object with' },
   { heading: '`throttle`', interfaceName: 'ThrottleOptions', intro: '`backendAuth`; `false` turns it off.' },
 ];

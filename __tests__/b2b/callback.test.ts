@@ -192,7 +192,7 @@ describe('a refusal at the provider', () => {
       const answer = kind === 'page' ? await visitor.get(callback.href) : await visitor.getJson(callback.href);
       expect(answer.status).toBe(403);
       if (kind === 'json') expect(answer.json.error.code).toBe('access_denied');
-      else expect(answer.text).toMatch(/cancelled[\s\S]*href="\/login"/);
+      else expect(answer.text).toMatch(/was canceled[\s\S]*href="\/login"/);
       expect(visitor.cookies.size).toBe(0);
     }
     expect(exchanges()).toBe(0);

@@ -211,7 +211,7 @@ describe('a user who belongs to a great many organizations', () => {
 
 it('offers a way out of the choice that keeps where the visitor was going', async () => {
   const { answer } = await comeBack(app.visitor());
-  expect(answer.text).toContain('href="/login?returnTo=%2Fdashboard"');
+  expect(answer.text).toContain('href="/login?returnTo=%2Fdashboard&amp;prompt=login"');
   expect(answer.text).toContain('href="/"');
 });
 

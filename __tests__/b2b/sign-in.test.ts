@@ -166,6 +166,7 @@ describe('parameters that travel on to the provider', () => {
     ['invitation_token', 'Z1uX3RbwcIl5fIGJJJCXXisdI'],
     ['provider', 'GoogleOAuth'],
     ['screen_hint', 'sign-up'],
+    ['prompt', 'login'],
   ])('%s=%s', async (name, value) => {
     const start = await app.visitor().get(`/login?${new URLSearchParams({ [name]: value }).toString()}`);
     expect(parametersOf(start).get(name)).toBe(value);
@@ -190,6 +191,7 @@ describe('parameters that travel on to the provider', () => {
     ['invitation_token', '<abc'],
     ['screen_hint', 'sign-out'],
     ['screen_hint', 'sign-up.'],
+    ['prompt', 'none'],
   ])('but not a malformed %s=%j', async (name, value) => {
     const start = await app.visitor().get(`/login?${new URLSearchParams({ [name]: value }).toString()}`);
     expect(start.status).toBe(302);

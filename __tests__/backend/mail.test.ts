@@ -33,7 +33,7 @@ describe('a mail’s own link', () => {
     const { mail } = await signUp();
     for (const callback of [await follow(mail.confirmationUrl), '/auth/callback?code=nonsense']) {
       const page = await app.visitor().get(callback);
-      expect([page.status, page.text.includes('<h1>Please sign in</h1>')]).toEqual([200, true]);
+      expect([page.status, page.text.includes('<h1>Sign in to continue</h1>')]).toEqual([200, true]);
       expect(page.text).not.toMatch(/is confirmed|<svg/);
       expect(page.text).toContain('href="/auth/login"');
     }
@@ -44,7 +44,7 @@ describe('a mail’s own link', () => {
     const { visitor, mail } = await signUp();
     app.clock.advance(6 * 60_000);
     const page = await visitor.get(await follow(mail.confirmationUrl));
-    expect([page.status, page.text.includes('Please sign in')]).toEqual([200, true]);
+    expect([page.status, page.text.includes('Sign in to continue')]).toEqual([200, true]);
     expect(page.text).toContain('/auth/login?returnTo=%2Faccount');
     expect([...visitor.cookies.keys()].filter((name) => name.includes('-flow-'))).toEqual([]);
     expect((await visitor.postJson('/auth/login', eve)).status).toBe(200);
@@ -208,7 +208,7 @@ describe('POST /auth/resend', () => {
   it('shows a page to a form, and refuses what is no address', async () => {
     await start();
     const page = await postForm(app.visitor(), '/auth/resend', { email: ada.email });
-    expect([page.status, page.text.includes('Check your mail')]).toEqual([200, true]);
+    expect([page.status, page.text.includes('Check your email')]).toEqual([200, true]);
     expect((await app.visitor().postJson('/auth/resend', { email: 'x' })).status).toBe(400);
     expect((await app.visitor().get('/auth/resend')).status).toBe(405);
   });

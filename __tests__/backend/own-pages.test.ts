@@ -37,9 +37,9 @@ describeAtRoot('with pages of the application’s own', () => {
 });
 
 it.each([
-  [{ password: 'x' }, 'The e-mail address is missing.'],
-  [{ email: '  ', password: 'x' }, 'The e-mail address is missing.'],
-  [{ email: 'unknown', password: 'x' }, 'The e-mail address is not valid.'],
+  [{ password: 'x' }, 'The email address is missing.'],
+  [{ email: '  ', password: 'x' }, 'The email address is missing.'],
+  [{ email: 'unknown', password: 'x' }, 'The email address is not valid.'],
   [{ email: ada.email }, 'The password is missing.'],
   [{ email: ada.email, password: '' }, 'The password is missing.'],
 ])('does not ask the backend about %j, and says what is missing', async (fields, message) => {

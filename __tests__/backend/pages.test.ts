@@ -2,16 +2,19 @@ import fc from 'fast-check';
 import { FormProblem } from '../../lib/backend/form-fields.ts';
 import { confirmPage } from '../../lib/backend/pages/confirm-page.ts';
 import { mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice-page.ts';
-import { duration, formErrorOf, withReturnTo } from '../../lib/backend/pages/parts.ts';
+import { formErrorOf, withReturnTo } from '../../lib/backend/pages/parts.ts';
 import type { FormState, PageRequest } from '../../lib/backend/pages/parts.ts';
-import { signInPage } from '../../lib/backend/pages/sign-in-page.ts';
-import { signOutPage } from '../../lib/backend/pages/sign-out-page.ts';
+import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in-page.ts';
 import { signUpPage } from '../../lib/backend/pages/sign-up-page.ts';
-import { englishText, mergeText } from '../../lib/backend/pages/text.ts';
+import { englishText } from '../../lib/backend/pages/text.ts';
+import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import { render } from '../../lib/core/html.ts';
 import { errorTable } from '../../lib/error-table.ts';
 import { AuthError } from '../../lib/errors.ts';
+import { createBrand } from '../../lib/http/page-options.ts';
+import { createTexts } from '../../lib/http/page-text.ts';
 import type { Reply } from '../../lib/http/reply.ts';
+import { signOutPage } from '../../lib/http/sign-out-page.ts';
 import { emailProblem, everyPageState, failure, requestOf, siteOf } from '../support/built-in-pages.ts';
 
 function markupOf(reply: Reply): string {
@@ -29,7 +32,9 @@ function tag(markup: string, id: string): string {
 }
 
 const states = Object.entries(everyPageState());
-const text = mergeText();
+const wordsOf = (given: Partial<Record<PagesTextKey, string>> = {}, lang?: string) =>
+  createTexts(englishText, given, lang);
+const text = wordsOf();
 const site = siteOf({ providers: ['github', 'google'] });
 const request = requestOf();
 const state = { returnTo: '/account?tab=1' };
@@ -43,7 +48,7 @@ describe('every built-in page in every state', () => {
   it.each(states)('needs no script and carries no inline style: %s', (_name, reply) => {
     const markup = markupOf(reply);
     expect(markup).not.toMatch(/<script|<style|\sstyle=|\son[a-z]+=|javascript:/i);
-    expect(markup).toMatch(/^<!doctype html>\n<html lang="en">/);
+    expect(markup).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/);
     expect(markup).toContain('<link rel="stylesheet" href="/auth/pages.css">');
   });
 
@@ -74,7 +79,7 @@ describe('a hostile value', () => {
   const hostile = `"><script>alert(1)</script><img src=x onerror='alert(2)'>{email}\``;
 
   it('is text wherever it is shown', () => {
-    const words = mergeText(Object.fromEntries(Object.keys(englishText).map((key) => [key, hostile])));
+    const words = wordsOf(Object.fromEntries(Object.keys(englishText).map((key) => [key, hostile])));
     const { settings } = siteOf();
     const providers = [{ name: hostile, label: hostile }];
     const paths = {
@@ -90,7 +95,17 @@ describe('a hostile value', () => {
       localPath: (path) => path,
       signInUrl: () => hostile,
       stylesheetUrl: `/${hostile}`,
-      definition: { brand: { title: hostile, lang: hostile, logo: `/${hostile}` } },
+      definition: {
+        brand: {
+          ...createBrand({}),
+          title: hostile,
+          lang: 'en',
+          logo: `/${hostile}`,
+          logoDark: hostile,
+          links: { terms: hostile, privacy: `/${hostile}`, help: hostile },
+          text: words,
+        },
+      },
     };
     const form = { returnTo: `/${hostile}`, email: hostile };
     const refused = new AuthError('invalid_request', { message: hostile, retryAfter: 5 });
@@ -101,7 +116,8 @@ describe('a hostile value', () => {
       signInPage(odd, from, { ...form, error: misspelled }),
       signUpPage(odd, from, { ...form, error: new FormProblem('password', 'passwordMissing', hostile) }),
       confirmPage(odd, from, { ...form, tokenHash: hostile, type: hostile, error: refused }),
-      signOutPage(odd, from, form),
+      signOutPage(from, hostile, form.returnTo),
+      signedInPage(odd, from, { ...form, account: hostile }),
       mailPage(odd, from, { ...form, kind: 'confirmation_sent' }),
       mailPage(odd, from, { ...form, kind: 'mail_sent' }),
       pleaseSignInPage(odd, from, hostile),
@@ -154,10 +170,10 @@ describe('the sign-in form', () => {
   const empty = markupOfSignIn();
 
   it('names its fields for people and for password managers', () => {
-    expect(empty).toContain('<label for="email">E-mail address</label>');
+    expect(empty).toContain('<label for="email">Email</label>');
     expect(empty).toContain('<label for="password">Password</label>');
     expect(tag(empty, 'email')).toMatch(
-      /type="email" autocomplete="username".* inputmode="email" required autofocus>$/,
+      /type="email" dir="ltr" autocomplete="username".* inputmode="email" required autofocus>$/,
     );
     expect(tag(empty, 'password')).toMatch(/type="password" autocomplete="current-password".* required>$/);
     expect(empty).not.toMatch(/aria-invalid|aria-describedby|role="alert"/);
@@ -173,10 +189,11 @@ describe('the sign-in form', () => {
 
   it('offers each provider as a link, and no divider where there is none', () => {
     expect(empty).toContain(
-      '<a class="button quiet" href="/auth/login?provider=github&amp;returnTo=%2Faccount%3Ftab%3D1">Continue with GitHub</a>',
+      '<a class="button quiet" href="/auth/login?provider=github&amp;returnTo=%2Faccount%3Ftab%3D1"><svg',
     );
+    expect(empty).toContain('</svg>Continue with GitHub</a>');
     expect(empty.indexOf('GitHub')).toBeLessThan(empty.indexOf('Google'));
-    expect(markupOf(signInPage(siteOf(), request, state))).not.toMatch(/class="or"|class="choices"/);
+    expect(markupOf(signInPage(siteOf(), request, state))).not.toMatch(/class="or"|class="providers/);
   });
 
   it('says a wrong password above the form, ties it to both fields, keeps the email and asks for the password', () => {
@@ -186,7 +203,7 @@ describe('the sign-in form', () => {
     expect(tag(markup, 'email')).toContain('aria-describedby="form-error"');
     expect(tag(markup, 'password')).toMatch(/aria-describedby="form-error" autofocus>$/);
     expect(tag(markup, 'password')).not.toContain('value=');
-    expect(markup).toContain('<title>Error: Sign in · Northwind</title>');
+    expect(markup).toContain('<title>Error: Sign in to Northwind</title>');
   });
 
   it.each(['email', 'password'] as const)('marks the field that is wrong and starts there: %s', (name) => {
@@ -209,7 +226,7 @@ describe('the sign-in form', () => {
     expect(markup).toContain(`<form method="post" action="/auth/resend">
 <input type="hidden" name="email" value="ada@example.com">
 <input type="hidden" name="returnTo" value="/account?tab=1">
-<button class="quiet" aria-describedby="form-error" autofocus>Send the mail again</button>`);
+<button class="quiet" aria-describedby="form-error" autofocus>Resend email</button>`);
     expect(markup.split('autofocus')).toHaveLength(2);
     expect(markupOfSignIn({ email: '', error })).not.toContain('/auth/resend');
     expect(markupOfSignIn({ email, error: failure('invalid_credentials') })).not.toContain('/auth/resend');
@@ -258,18 +275,17 @@ describe('the other pages', () => {
   });
 
   it('asks before signing out, and leads back otherwise', () => {
-    const below = { ...request, localPath: (path: string) => `/app${path}` };
-    const markup = markupOf(signOutPage(site, below, { returnTo: '/app' }));
+    const markup = markupOf(signOutPage(request, '/app/auth/logout', '/app'));
     expect(markup).toContain('<form method="post" action="/app/auth/logout">');
     expect(markup).toContain('href="/app">Stay signed in</a>');
   });
 
   it.each([
-    ['email', 'Confirm your email address', 'Confirm and continue'],
-    ['signup', 'Confirm your email address', 'Confirm and continue'],
+    ['email', 'Confirm your email', 'Confirm and continue'],
+    ['signup', 'Confirm your email', 'Confirm and continue'],
     ['magiclink', 'Sign in', 'Sign in'],
-    ['invite', 'Accept the invitation', 'Accept and continue'],
-    ['email_change', 'Confirm your new email address', 'Confirm the change'],
+    ['invite', 'Accept your invitation', 'Accept and continue'],
+    ['email_change', 'Confirm your new email', 'Confirm the change'],
   ])('says what a link of the type %s is for', (type, heading, label) => {
     const markup = markupOf(confirmPage(site, request, { tokenHash: 'pkce_1', type, returnTo: '/' }));
     expect(markup).toContain(`<h1>${heading}</h1>`);
@@ -285,33 +301,33 @@ describe('the other pages', () => {
 
   it('tells that a mail is on its way, and offers another', () => {
     const sent = markupOf(mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/a' }));
-    expect(sent).toContain('role="status">We have sent a link to ada@example.com.');
+    expect(sent).toContain('role="status">We sent a link to <strong dir="auto">ada@example.com</strong>.');
     expect(sent).toContain('action="/auth/resend"');
     expect(sent).toContain('href="/auth/login?returnTo=%2Fa"');
     const again = markupOf(mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/a' }));
-    expect(again).toContain('If ada@example.com is still waiting');
+    expect(again).toContain('If <strong dir="auto">ada@example.com</strong> still needs');
   });
 
   it('leads from an unusable link to sign-in, and shows no tick', () => {
     const markup = markupOf(pleaseSignInPage(site, request, '/a'));
     expect(markup).not.toContain('<svg');
-    expect(markup).toContain('<h1>Please sign in</h1>');
+    expect(markup).toContain('<h1>Sign in to continue</h1>');
     expect(markup).toContain('<a class="button" href="/auth/login?returnTo=%2Fa">Sign in</a>');
   });
 });
 
 describe('texts', () => {
   it('can be replaced one by one', () => {
-    const replaced = mergeText({ signInHeading: 'Anmelden', or: undefined });
-    expect(replaced.signInHeading).toBe('Anmelden');
-    expect(replaced.or).toBe('or');
+    const replaced = createTexts(englishText, { signInHeading: 'Anmelden', or: undefined });
+    expect(replaced.signInHeading.plain).toBe('Anmelden');
+    expect(replaced.or.plain).toBe('or');
     expect(markupOf(signInPage({ ...site, text: replaced }, request, state))).toContain('<h1>Anmelden</h1>');
   });
 
   it('are not looked up in what was filled in', () => {
     const odd = siteOf({ providers: [{ name: 'x', label: '{provider}{constructor}' }] });
     expect(markupOf(signInPage(odd, request, state))).toContain('Continue with {provider}{constructor}<');
-    const words = mergeText({ continueWith: '{constructor} {provider}' });
+    const words = wordsOf({ continueWith: '{constructor} {provider}' });
     const markup = markupOf(signInPage({ ...site, text: words }, request, state));
     expect(markup).toContain('>{constructor} GitHub<');
   });
@@ -324,14 +340,15 @@ describe('formErrorOf', () => {
     ['email_in_use', 'email'],
     ['forbidden', 'form'],
   ] as const)('places %s at %s', (code, field) => {
-    expect(formErrorOf(new AuthError(code), text)).toEqual({ message: errorTable[code].message, field });
+    const { message, ...rest } = formErrorOf(new AuthError(code), text);
+    expect([message.plain, rest]).toEqual([errorTable[code].message, { field }]);
   });
 
   it('speaks the words of the page, unless the options have words for this failure', () => {
-    const german = mergeText({ invalid_credentials: 'Stimmt nicht.' });
-    expect(formErrorOf(new AuthError('invalid_credentials'), german).message).toBe('Stimmt nicht.');
+    const german = wordsOf({ invalid_credentials: 'Stimmt nicht.' });
+    expect(formErrorOf(new AuthError('invalid_credentials'), german).message.plain).toBe('Stimmt nicht.');
     const special = new AuthError('weak_password', { message: 'At least 12 characters.' });
-    expect(formErrorOf(special, german).message).toBe('At least 12 characters.');
+    expect(formErrorOf(special, german).message.plain).toBe('At least 12 characters.');
   });
 
   it('places what is wrong with a field there, in the words of the page', () => {
@@ -348,20 +365,5 @@ describe('withReturnTo', () => {
     expect(withReturnTo('/in?a=1', { returnTo: '/b&c=d#e' })).toBe('/in?a=1&returnTo=%2Fb%26c%3Dd%23e');
     expect(withReturnTo('/in#a?b#c', { returnTo: '/d' })).toBe('/in?returnTo=%2Fd#a?b#c');
     expect(withReturnTo('/in', { returnTo: '/' })).toBe('/in');
-  });
-});
-
-describe('duration', () => {
-  it.each([
-    [0, '1 second'],
-    [1, '1 second'],
-    [29.2, '30 seconds'],
-    [90, '90 seconds'],
-    [91, '2 minutes'],
-    [899, '15 minutes'],
-  ])('says %d as %s', (seconds, words) => expect(duration(seconds)).toBe(words));
-
-  it('falls back to English where the language tag is none', () => {
-    for (const lang of ['de_DE', '', '<b>', 'x']) expect(duration(2, lang)).toBe('2 seconds');
   });
 });

@@ -35,7 +35,7 @@ describe('a link for a new password', () => {
     const page = await visitor.get('/auth/password?returnTo=%2Faccount');
     expect(page.status).toBe(200);
     expect(page.text).toContain('<h1>Choose a new password</h1>');
-    expect(page.text).toContain('For the account ada@example.com.');
+    expect(page.text).toContain('For <strong dir="auto">ada@example.com</strong>');
     expect(page.text).not.toContain('name="currentPassword"');
     expect((await visitor.getJson('/api/me')).status).toBe(401);
     const saved = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
@@ -86,7 +86,7 @@ describe('a link for a new password', () => {
     await visitor.postJson('/auth/login', { email: 'eve@example.com', password: 'battery staple' });
     await openHashLink(visitor);
     expect((await visitor.getJson('/api/me')).json.user.email).toBe('eve@example.com');
-    expect((await visitor.get('/auth/password')).text).toContain('For the account ada@example.com.');
+    expect((await visitor.get('/auth/password')).text).toContain('For <strong dir="auto">ada@example.com</strong>');
     await postForm(visitor, '/auth/password', { password: fresh });
     expect((await visitor.getJson('/api/me')).json.user.email).toBe(ada.email);
   });
@@ -131,7 +131,7 @@ describe('a link for a new password', () => {
     await app.visitor().postJson('/auth/forgot', { email: ada.email });
     const link = await fetch(app.supabase.mails.at(-1)!.confirmationUrl, { redirect: 'manual' });
     const page = await app.visitor().get(link.headers.get('location') ?? '');
-    expect(page.text).toContain('<h1>Please sign in</h1>');
+    expect(page.text).toContain('<h1>Sign in to continue</h1>');
     expect(page.text).toContain('href="/auth/forgot">Forgot password?</a>');
   });
 
@@ -143,7 +143,7 @@ describe('a link for a new password', () => {
     const fields = { token_hash: tokenHash, type: 'recovery', returnTo: '/account' };
     const page = await postForm(app.visitor(), '/auth/confirm', fields);
     expect(page.status).toBe(400);
-    expect(page.text).toContain('<h1>This link no longer works</h1>');
+    expect(page.text).toContain('<h1>This link doesn’t work anymore</h1>');
     expect(page.text).toContain('href="/auth/forgot?returnTo=%2Faccount">Request a new link</a>');
     const answer = await app.visitor().postJson('/auth/confirm', fields);
     expect([answer.status, answer.json.error.code]).toEqual([400, 'link_expired']);
@@ -181,7 +181,7 @@ describe('a link for a new password', () => {
     const visitor = app.visitor();
     const { tokenHash } = app.supabase.mails.at(-1)!;
     const page = await visitor.get(`/auth/confirm?token_hash=${tokenHash}&type=invite`);
-    expect(page.text).toContain('<h1>Accept the invitation</h1>');
+    expect(page.text).toContain('<h1>Accept your invitation</h1>');
     const pressed = await openHashLink(visitor, '/account', 'invite');
     expect(pressed.headers.location).toBe('/auth/password?returnTo=%2Faccount');
     const saved = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });

@@ -27,7 +27,7 @@ describe('POST /auth/signup', () => {
     });
     const page = await postForm(app.visitor(), '/auth/signup', { ...eve, email: 'other@example.com' });
     expect(page.status).toBe(200);
-    expect(page.text).toContain('Check your mail');
+    expect(page.text).toContain('Check your email');
   });
 
   it('answers a known address as it does a new one', async () => {

@@ -79,7 +79,7 @@ it('signs in two tabs that started at the same time', async () => {
 it('shows a page with a way back when the visitor cancels at the provider', async () => {
   await page.goto('/dashboard');
   await page.getByRole('button', { name: 'Cancel' }).click();
-  expect(await heading(page)).toBe('Sign-in was cancelled');
+  expect(await heading(page)).toBe('Sign-in was canceled');
   expect(new URL(page.url()).pathname).toBe('/callback');
   await page.getByRole('link', { name: 'Sign in' }).click();
   await chooseUser(page, 'Ada Lovelace');
@@ -121,7 +121,7 @@ it('lets the hosted page ask for the organization where the provider does so', a
 it('keeps a personal session out of the organization area, in words', async () => {
   await signIn(page);
   await page.getByRole('link', { name: 'Organization area' }).click();
-  expect(await heading(page)).toBe('This is not open to you');
+  expect(await heading(page)).toBe('You don’t have access');
 });
 
 it('signs out here and at the provider, and the back button shows nothing private', async () => {

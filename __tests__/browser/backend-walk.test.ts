@@ -46,7 +46,7 @@ const newEmail = () => `visitor-${Math.random().toString(36).slice(2)}@example.c
 const password = 'three unlikely words';
 
 async function fillForm(on: Page, email: string, secret: string): Promise<void> {
-  await on.getByLabel('E-mail address').fill(email);
+  await on.getByLabel('Email').fill(email);
   await on.getByLabel('Password').fill(secret);
   await on.locator('form button:not(.quiet)').click();
 }
@@ -79,7 +79,7 @@ it('signs up with a confirmation: the mail in the outbox, a button, and there', 
   await page.goto('/');
   await page.getByRole('region', { name: 'Backend' }).getByRole('link', { name: 'Create an account' }).click();
   await fillForm(page, email, password);
-  expect(await heading(page)).toBe('Check your mail');
+  expect(await heading(page)).toBe('Check your email');
   expect(await sessionCookies()).toEqual([]);
 
   // Not confirmed yet: the right password is not enough.
@@ -115,7 +115,7 @@ it('says that a password is wrong, at the field, keeping the address and not the
   await page.goto('/auth/login?returnTo=/account');
   await fillForm(page, supabase().demo.email, 'not the password');
   expect(await page.getByRole('alert').innerText()).toContain('not correct');
-  expect(await page.getByLabel('E-mail address').inputValue()).toBe(supabase().demo.email);
+  expect(await page.getByLabel('Email').inputValue()).toBe(supabase().demo.email);
   expect(await page.getByLabel('Password').inputValue()).toBe('');
   expect(await page.evaluate('document.activeElement?.getAttribute("name")')).toBe('password');
   expect(await sessionCookies()).toEqual([]);
@@ -139,7 +139,7 @@ it('shows a page with a way back when consent is denied', async () => {
   await page.goto('/auth/login?provider=github&returnTo=/account');
   await page.getByRole('button', { name: 'Deny' }).click();
   await page.waitForURL('**/auth/callback**');
-  expect(await heading(page)).toBe('Sign-in was cancelled');
+  expect(await heading(page)).toBe('Sign-in was canceled');
   expect(await sessionCookies()).toEqual([]);
   await page.getByRole('link', { name: 'Sign in' }).click();
   await fillForm(page, supabase().demo.email, supabase().demo.password);
@@ -210,7 +210,7 @@ describe('sign-out', () => {
     await page.goBack();
     expect(await page.content()).not.toContain(id);
     await page.goto('/account');
-    expect(await heading(page)).toBe('Sign in');
+    expect(await heading(page)).toBe('Sign in to Example app');
   });
 
   it('reaches the other tab with its next request', async () => {
@@ -220,7 +220,7 @@ describe('sign-out', () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.waitForURL((url) => url.pathname !== '/account');
     await other.reload();
-    expect(await heading(other)).toBe('Sign in');
+    expect(await heading(other)).toBe('Sign in to Example app');
   });
 
   it('leaves the B2B session alone', async () => {

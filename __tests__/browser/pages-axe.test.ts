@@ -124,7 +124,9 @@ describe('every built-in page in every state', () => {
     await withPage({ viewport: phone }, async (page) => {
       for (const name of names) {
         await open(page, name);
-        for (const control of await page.locator('button:visible, .button:visible, input:visible').all()) {
+        for (const control of await page
+          .locator('button:not(.link):visible, .button:visible, input:visible, .choices a:visible')
+          .all()) {
           const box = await control.boundingBox();
           expect({ name, tall: (box?.height ?? 0) >= 44 }).toEqual({ name, tall: true });
         }
@@ -159,7 +161,7 @@ describe('with the keyboard alone', () => {
     ['sign-in, wrong password', 'password'],
     ['sign-in, throttled', 'password'],
     ['sign-in, email missing', 'email'],
-    ['sign-in, unconfirmed', 'Send the mail again'],
+    ['sign-in, unconfirmed', 'Resend email'],
     ['sign-up, email malformed', 'email'],
     ['sign-up, weak password', 'password'],
   ])('%s starts at %s', async (name, start) => {
@@ -173,21 +175,16 @@ describe('with the keyboard alone', () => {
     await withPage({ viewport: desk }, async (page) => {
       await open(page, 'sign-in');
       const seen = [await focused(page)];
-      for (let step = 0; step < 5; step += 1) {
-        await page.keyboard.press('Tab');
+      for (const key of ['Tab', 'Tab', 'Tab', ...Array.from({ length: 5 }, () => 'Shift+Tab')]) {
+        await page.keyboard.press(key);
         seen.push(await focused(page));
         const control = page.locator(':focus');
         const ring = `${await computedStyle(control, 'outline-style')} ${await computedStyle(control, 'outline-width')}`;
         expect(ring).toBe('solid 2px');
       }
-      expect(seen).toEqual([
-        'email',
-        'password',
-        'Sign in',
-        'Continue with GitHub',
-        'Continue with Google',
-        'Create an account',
-      ]);
+      const form = ['email', 'password', 'Sign in'];
+      const back = [...form.toReversed(), 'Continue with Google', 'Continue with GitHub'];
+      expect(seen).toEqual([...form, 'Create an account', ...back]);
     });
   });
 
@@ -217,7 +214,7 @@ describe('with the keyboard alone', () => {
       const ids = (await page.locator('#password').getAttribute('aria-describedby')) ?? '';
       const texts = ids.split(' ').map((id) => page.locator(`#${id}`).textContent());
       const description = (await Promise.all(texts)).join(' ');
-      expect(description).toMatch(/^This password is too weak\..* Choose one that you use nowhere else\./);
+      expect(description).toMatch(/^This password is too weak\..* Use a password you don’t use anywhere else\./);
     });
   });
 });

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { createBrand } from '../../lib/http/page-options.ts';
 import { inspect } from 'node:util';
 import type { CookieWrite } from '../../lib/core/cookies.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
@@ -48,7 +49,7 @@ function createDefinition(change: Change = {}): Adapter {
     appBaseUrl: undefined,
     trustedOrigins: [],
     onError: undefined,
-    brand: {},
+    brand: createBrand({}),
     emit: () => undefined,
     explain: () => undefined,
     ...change,

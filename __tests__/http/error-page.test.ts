@@ -1,72 +1,150 @@
 import { render } from '../../lib/core/html.ts';
 import { AuthError } from '../../lib/errors.ts';
-import type { AuthErrorCode } from '../../lib/errors.ts';
+import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
+import type { ErrorPageParts } from '../../lib/http/error-page.ts';
+import { createBrand } from '../../lib/http/page-options.ts';
+import type { PagesOptions } from '../../lib/http/page-options.ts';
 
-function pageFor(code: AuthErrorCode, brand = {}, parts: { canReload?: boolean; home?: string } = {}) {
-  const error = new AuthError(code);
-  const links = { signInUrl: '/login?returnTo=%2Fa', canReload: false, home: '/', ...parts };
-  const reply = errorPage({ error, ...links, stylesheet: '/auth/pages.css', brand });
+function pageFor(
+  code: AuthErrorCode,
+  pages: PagesOptions = {},
+  { options, ...parts }: Partial<ErrorPageParts> & { readonly options?: AuthErrorOptions } = {},
+) {
+  const reply = errorPage({
+    error: new AuthError(code, options),
+    signInUrl: '/login?returnTo=%2Fa',
+    canReload: false,
+    home: '/',
+    now: Date.UTC(2026, 0, 31, 9, 5, 59),
+    stylesheet: '/auth/pages.css',
+    brand: createBrand(pages),
+    ...parts,
+  });
   if (reply.body?.kind !== 'page') throw new Error('no page');
   return { status: reply.status, markup: render(reply.body.markup), policy: reply.body.policy };
 }
 
 it.each<[AuthErrorCode, number, string, string]>([
-  ['access_denied', 403, 'Sign-in was cancelled', 'Sign in'],
-  ['provider_unavailable', 503, 'Sign-in is not available right now', 'Try again'],
-  ['provider_refused', 502, 'Sign-in is not available right now', 'Try again'],
-  ['unauthenticated', 401, 'Please sign in', 'Sign in'],
-  ['forbidden', 403, 'This is not open to you', 'Sign in'],
-  ['rate_limited', 429, 'Too many attempts', 'Sign in'],
-  ['invalid_request', 400, 'That did not work', 'Sign in'],
+  ['access_denied', 403, 'Sign-in was canceled', 'Sign in'],
+  ['invalid_state', 400, 'Your sign-in expired', 'Sign in'],
+  ['code_rejected', 400, 'This link doesn’t work anymore', 'Sign in'],
+  ['provider_unavailable', 503, 'Sign-in is unavailable', 'Try again'],
+  ['provider_refused', 502, 'Sign-in is unavailable', 'Try again'],
+  ['unauthenticated', 401, 'Sign in to continue', 'Sign in'],
+  ['forbidden', 403, 'You don’t have access', 'Sign in'],
+  ['rate_limited', 429, 'Please wait a moment', 'Sign in'],
+  ['invalid_request', 400, 'Something went wrong', 'Sign in'],
 ])('for %s (%i) says "%s", and shows a way on', (code, status, heading, way) => {
   const page = pageFor(code);
   expect(page.status).toBe(status);
   expect(page.markup).toContain(`<h1>${heading}</h1>`);
+  expect(page.markup).toMatch(/<p class="lead" role="alert">[A-Z][^<]+\.<\/p>/);
   expect(page.markup).toContain(`<a class="button" href="/login?returnTo=%2Fa">${way}</a>`);
-  expect(page.markup).toContain('<a href="/">Back to the start page</a>');
-  expect(page.markup).toContain(`Code: ${code}`);
-  expect(page.markup).toContain(`<p role="alert">${new AuthError(code).message}</p>`);
+  expect(page.markup).toContain('<a href="/">Back to home</a>');
+  // For support: what to look for in the log.
+  expect(page.markup).toContain(
+    `<p class="reference">${code} · <time datetime="2026-01-31T09:05:59.000Z">2026-01-31 09:05 UTC</time></p>`,
+  );
+});
+
+it('says nothing twice: the heading’s words are not those of the message', () => {
+  for (const code of [
+    'access_denied',
+    'invalid_state',
+    'unauthenticated',
+    'provider_refused',
+    'rate_limited',
+  ] as const) {
+    const { markup } = pageFor(code);
+    const [, heading = ''] = /<h1>([^<]+)</.exec(markup) ?? [];
+    const [, message = ''] = /role="alert">([^<]+)</.exec(markup) ?? [];
+    expect(message).not.toContain(heading);
+  }
+});
+
+it('says how long an outage may last, and that it ends no session', () => {
+  expect(pageFor('provider_unavailable', {}, { options: { retryAfter: 5 } }).markup).toContain(
+    'We can’t reach the sign-in service right now. You won’t be signed out. Try again in 5 seconds.</p>',
+  );
+  expect(pageFor('provider_unavailable').markup).toContain(
+    'You won’t be signed out. Please try again in a moment.</p>',
+  );
+  expect(
+    pageFor('rate_limited', { lang: 'de', text: { retryIn: 'In {time} wieder.' } }, { options: { retryAfter: 700 } })
+      .markup,
+  ).toContain('In 12 Minuten wieder.');
 });
 
 it('loads the page again where that may help, and leads to the start page that there is', () => {
   const { markup } = pageFor('provider_unavailable', {}, { canReload: true, home: '/base/' });
-  expect(markup).toContain('<a class="button" href="">Try again</a> <a href="/base/">Back to the start page</a>');
+  expect(markup).toContain('<a class="button" href="">Try again</a>\n<a href="/base/">Back to home</a>');
+});
+
+it('leads to help where only the operators can mend it', () => {
+  const { markup } = pageFor('provider_refused', { links: { help: 'https://help.example/' } });
+  expect(markup).toContain('<a class="button" href="https://help.example/">Help</a>');
+});
+
+it('says who is signed in, and offers another account', () => {
+  const account = { name: 'ada@example.com', otherUrl: '/login?returnTo=%2Fa&prompt=login' };
+  const { markup } = pageFor('forbidden', {}, { account });
+  expect(markup).toContain('Signed in as <strong dir="auto">ada@example.com</strong>');
+  expect(markup).toContain('<a class="button" href="/login?returnTo=%2Fa&amp;prompt=login">Use another account</a>');
+  expect(pageFor('forbidden', {}, { account: { ...account, name: undefined } }).markup).not.toContain('Signed in as');
 });
 
 it('has nothing of a brand where there is none, and an English tab', () => {
   const { markup, policy } = pageFor('forbidden');
-  expect(markup).toContain('<html lang="en">');
-  expect(markup).toContain('<title>This is not open to you</title>');
-  expect(markup).not.toMatch(/<header|<img|emblem/);
+  expect(markup).toContain('<html lang="en" dir="ltr">');
+  expect(markup).toContain('<title>You don’t have access</title>');
+  expect(markup).not.toMatch(/class="brand"|<img|emblem|<footer/);
   expect(policy).toBe(
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
   );
 });
 
-it('carries the application’s name, and its logo from where it lies', () => {
+it('carries the application’s name, its logos from where they are, and its links', () => {
   const { markup, policy } = pageFor('forbidden', {
     title: 'A & B',
     logo: 'https://cdn.example/logo.svg?x',
-    lang: 'de',
+    logoDark: 'https://dark.example/logo.svg',
+    links: { terms: '/terms', privacy: '/privacy', help: 'https://help.example/' },
   });
-  expect(markup).toContain('<html lang="de">');
-  expect(markup).toContain('<title>This is not open to you · A &amp; B</title>');
+  expect(markup).toContain('<title>You don’t have access · A &amp; B</title>');
   expect(markup).toContain(
-    '<header class="brand"><img src="https://cdn.example/logo.svg?x" alt=""><span>A &amp; B</span></header>',
+    '<p class="brand"><picture><source srcset="https://dark.example/logo.svg" media="(prefers-color-scheme: dark)"><img src="https://cdn.example/logo.svg?x" alt="A &amp; B"></picture></p>',
   );
-  expect(policy).toContain("; img-src 'self' https://cdn.example; ");
+  expect(policy).toContain("; img-src 'self' https://cdn.example https://dark.example; ");
+  expect(markup).toContain(
+    '<a href="/terms">Terms</a>\n<a href="/privacy">Privacy</a>\n<a href="https://help.example/">Help</a>',
+  );
 });
 
 it.each([
-  [{ title: 'Only a name' }, '<header class="brand"><span>Only a name</span></header>'],
-  [{ logo: '/logo.svg' }, '<header class="brand"><img src="/logo.svg" alt=""></header>'],
-])('shows what there is of a brand: %j', (brand, header) => {
+  [{ title: 'only a name' }, '<span class="mark" aria-hidden="true">O</span>'],
+  [{ logo: '/logo.svg' }, '<p class="brand"><img src="/logo.svg" alt=""></p>'],
+])('shows what there is of a brand: %j', (brand, mark) => {
   const { markup, policy } = pageFor('forbidden', brand);
-  expect(markup).toContain(header);
+  expect(markup).toContain(mark);
   expect(policy).toContain("; img-src 'self'; ");
 });
 
-it('takes images of its own site alone where the logo is no address', () => {
-  expect(pageFor('forbidden', { logo: 'logo.svg/' }).policy).toContain("; img-src 'self'; ");
+it('speaks the language of the page, and marks what it says in English', () => {
+  const { markup } = pageFor('forbidden', {
+    title: 'نورثويند',
+    lang: 'ar',
+    text: { forbiddenHeading: 'لا تملك حق الوصول' },
+  });
+  expect(markup).toContain('<html lang="ar" dir="rtl">');
+  expect(markup).toContain('<h1>لا تملك حق الوصول</h1>');
+  expect(markup).toContain('<span lang="en" dir="ltr">Your account doesn’t have permission to view this page.');
+  expect(markup).toContain('<a href="/"><span lang="en" dir="ltr">Back to home</span></a>');
+  expect(markup).not.toContain('<title lang');
+  expect(pageFor('unauthenticated', { lang: 'ar' }).markup).toContain('<title lang="en">');
+});
+
+it('shows a message that was written for this failure as it is', () => {
+  const { markup } = pageFor('forbidden', { lang: 'de' }, { options: { message: 'Dieser Mandant ist gesperrt.' } });
+  expect(markup).toContain('role="alert">Dieser Mandant ist gesperrt.</p>');
 });

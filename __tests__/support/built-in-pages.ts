@@ -1,6 +1,7 @@
 import { withQuery } from '../../lib/core/url.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
+import { chooserPage } from '../../lib/b2b/organizations.ts';
 import { readEmail } from '../../lib/backend/form-fields.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/options.ts';
@@ -9,13 +10,17 @@ import { forgotPage } from '../../lib/backend/pages/forgot-page.ts';
 import { mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice-page.ts';
 import { linkExpiredPage, passwordPage } from '../../lib/backend/pages/password-page.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
-import { signInPage } from '../../lib/backend/pages/sign-in-page.ts';
-import { signOutPage } from '../../lib/backend/pages/sign-out-page.ts';
+import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in-page.ts';
 import { signUpPage } from '../../lib/backend/pages/sign-up-page.ts';
-import { mergeText } from '../../lib/backend/pages/text.ts';
+import { englishText } from '../../lib/backend/pages/text.ts';
+import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
-import type { Brand } from '../../lib/http/page.ts';
+import type { ErrorPageParts } from '../../lib/http/error-page.ts';
+import { createBrand } from '../../lib/http/page-options.ts';
+import type { PagesOptions } from '../../lib/http/page-options.ts';
+import { createTexts } from '../../lib/http/page-text.ts';
 import type { Reply } from '../../lib/http/reply.ts';
+import { signOutPage } from '../../lib/http/sign-out-page.ts';
 
 const email = 'ada@example.com';
 const returnTo = '/account?tab=1';
@@ -24,17 +29,18 @@ const returnTo = '/account?tab=1';
 export function siteOf(options: BackendAuthOptions = {}): Site {
   const required = { url: 'https://abcdefghijklmnopqrst.supabase.co', anonKey: 'sb_publishable_abc_def' };
   const settings = readBackendOptions({ ...required, ...options }, {});
-  return { settings, text: mergeText(settings.pages.text) };
+  return { settings, text: createTexts(englishText, settings.pages.text, settings.pages.lang) };
 }
 
 /** A request at the root of an application. */
-export function requestOf(brand: Brand = { title: 'Northwind', logo: '/logo.svg' }): PageRequest {
+export function requestOf(pages: PagesOptions = { title: 'Northwind', logo: '/logo.svg' }): PageRequest {
+  const signInUrl = (to: string): string => withQuery('/auth/login', to === '/' ? {} : { returnTo: to });
   return {
     home: '/',
     localPath: (path) => path,
-    signInUrl: (to) => withQuery('/auth/login', to === '/' ? {} : { returnTo: to }),
+    signInUrl,
     stylesheetUrl: '/auth/pages.css',
-    definition: { brand },
+    definition: { brand: createBrand(pages) },
   };
 }
 
@@ -53,31 +59,41 @@ export function emailProblem(typed: string): AuthError {
 }
 
 /** Every built-in page in every state that a visitor can meet. */
-export function everyPageState(): Readonly<Record<string, Reply>> {
-  const site = siteOf({ providers: ['github', 'google'] });
-  const request = requestOf();
+export function everyPageState(
+  pages: PagesOptions<PagesTextKey> = { title: 'Northwind', logo: '/logo.svg' },
+): Readonly<Record<string, Reply>> {
+  const request = requestOf(pages);
+  return { ...formPages(pages, request), ...accountPages(pages, request), ...otherPages(pages, request) };
+}
+
+function formPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
+  const site = siteOf({ providers: ['github', 'google'], pages });
+  const many = siteOf({ providers: ['google', 'github', 'azure', 'apple', 'linkedin_oidc', 'custom:acme-sso'], pages });
   const state = { returnTo };
   const again = { returnTo, email };
-  const link = { tokenHash: 'pkce_abc', type: 'email', returnTo: '/' };
-  const error = {
-    signInUrl: '/auth/login',
-    home: '/',
-    stylesheet: '/auth/pages.css',
-    brand: request.definition.brand,
-  };
   return {
     'sign-in': signInPage(site, request, state),
     'sign-in, plain': signInPage(siteOf(), requestOf({}), state),
+    'sign-in, many providers': signInPage(many, request, state),
     'sign-in, wrong password': signInPage(site, request, { ...again, error: failure('invalid_credentials') }),
     'sign-in, throttled': signInPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 700 }) }),
     'sign-in, email missing': signInPage(site, request, { ...state, email: '', error: emailProblem('') }),
     'sign-in, unconfirmed': signInPage(site, request, { ...again, error: failure('email_not_confirmed') }),
+    'sign-in, signed in': signedInPage(site, request, { returnTo, account: email }),
     'sign-up': signUpPage(site, request, state),
     'sign-up, email malformed': signUpPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'sign-up, weak password': signUpPage(site, request, { ...again, error: failure('weak_password') }),
     'sign-up, throttled': signUpPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 30 }) }),
-    'confirmation sent': mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/' }),
-    'mail sent again': mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/' }),
+  };
+}
+
+function accountPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
+  const site = siteOf({ pages });
+  const state = { returnTo };
+  const again = { returnTo, email };
+  const link = { tokenHash: 'pkce_abc', type: 'email', returnTo: '/' };
+  return {
+    confirm: confirmPage(site, request, link),
     forgot: forgotPage(site, request, state),
     'forgot, email malformed': forgotPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'forgot, throttled': forgotPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 700 }) }),
@@ -101,12 +117,45 @@ export function everyPageState(): Readonly<Record<string, Reply>> {
     }),
     'link expired': linkExpiredPage(site, request, { ...state, error: failure('link_expired') }),
     'confirm, for a new password': confirmPage(site, request, { ...link, type: 'recovery' }),
+    'confirm, unavailable': confirmPage(site, request, { ...link, error: failure('provider_unavailable') }),
+  };
+}
+
+function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
+  const site = siteOf({ pages });
+  const { brand } = request.definition;
+  const error = (code: AuthErrorCode, more: Partial<ErrorPageParts> = {}): Reply =>
+    errorPage({
+      error: failure(code),
+      signInUrl: '/auth/login',
+      home: '/',
+      stylesheet: '/auth/pages.css',
+      now: Date.UTC(2026, 0, 31, 9, 5),
+      canReload: false,
+      brand,
+      ...more,
+    });
+  const organizations = (names: readonly string[]) =>
+    names.map((name, index) => ({ name, href: `/callback?organization_id=org_${index}` }));
+  return {
+    'confirmation sent': mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/' }),
+    'mail sent again': mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/' }),
     'please sign in': pleaseSignInPage(site, request, '/'),
     'one more link': otherLinkPage(site, request, '/'),
-    confirm: confirmPage(site, request, link),
-    'confirm, unavailable': confirmPage(site, request, { ...link, error: failure('provider_unavailable') }),
-    'sign-out': signOutPage(site, request, { returnTo: '/' }),
-    error: errorPage({ ...error, error: failure('invalid_state'), canReload: false }),
-    'error, unavailable': errorPage({ ...error, error: failure('provider_unavailable'), canReload: true, brand: {} }),
+    'sign-out': signOutPage(request, '/auth/logout', '/'),
+    error: error('invalid_state'),
+    'error, canceled': error('access_denied'),
+    'error, no access': error('forbidden', { account: { name: email, otherUrl: '/auth/login?prompt=login' } }),
+    'error, refused': error('provider_refused'),
+    'error, unavailable': error('provider_unavailable', {
+      error: failure('provider_unavailable', { retryAfter: 5 }),
+      canReload: true,
+    }),
+    chooser: chooserPage(request, organizations(['Acme', 'Globex Corporation', 'Initech & Sons']), '/login'),
+    'chooser, sixty': chooserPage(
+      request,
+      organizations(Array.from({ length: 60 }, (_, index) => `Organization number ${index + 1}`)),
+      '/login',
+    ),
   };
 }

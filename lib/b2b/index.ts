@@ -5,6 +5,7 @@ import type { AuthRoute } from '../http/router.ts';
 import type { FreshSignIn } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
 import { cookieAttributes } from '../http/options.ts';
+import { createBrand } from '../http/page-options.ts';
 import type { B2bSession, B2bSessionBody, Session } from '../types.ts';
 import type { Emit } from '../session/events.ts';
 import { foreignClient } from './bearer.ts';
@@ -49,7 +50,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       foreignClient: (claims) => foreignClient(claims, settings.clientId),
       now: settings.now,
       onError: settings.onError,
-      brand: {},
+      brand: createBrand(settings.pages),
       emit,
       explain,
     },

@@ -5,6 +5,9 @@ import { cookiePrefixProblems } from '../http/cookie-jar.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
 import { callback, cookieEntries, pageUrl, routePath, sharedEntries, text } from '../http/options.ts';
 import type { CookieOptions, SharedAuthOptions } from '../http/options.ts';
+import { pagesEntries } from '../http/page-options.ts';
+import type { PagesOptions } from '../http/page-options.ts';
+import { sharedText } from '../http/page-text.ts';
 import type { OnError } from '../http/adapter.ts';
 import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
@@ -91,6 +94,8 @@ export interface B2bAuthOptions extends SharedAuthOptions {
   readonly issuer?: string | readonly string[] | undefined;
   /** Seconds from sign-in until the session ends for good, regardless of refreshes. Default: never. */
   readonly sessionMaxAge?: number | undefined;
+  /** What makes the built-in pages (errors, the choice of an organization, signing out) your own. */
+  readonly pages?: PagesOptions | undefined;
   /** Runs once per sign-in, before any cookie is stored. */
   readonly onSignIn?: OnB2bSignIn | undefined;
 }
@@ -193,6 +198,13 @@ const schema = v.strictObject({
   ),
   sessionMaxAge: v.optional(
     v.pipe(v.number('must be a number of seconds'), v.minValue(1, 'must be at least 1 second')),
+  ),
+  pages: v.optional(
+    v.strictObject(
+      pagesEntries(sharedText),
+      'must be an object with title, logo, logoDark, accent, lang, dir, text or links',
+    ),
+    {},
   ),
   onSignIn: v.optional(callback<OnB2bSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
 });

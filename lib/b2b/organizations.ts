@@ -1,6 +1,8 @@
 import { html, safeHref } from '../core/html.ts';
+import type { Html } from '../core/html.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
-import { builtInPage } from '../http/page.ts';
+import { builtInPage, initials, otherAccountUrl } from '../http/page.ts';
+import type { PageRequest } from '../http/page.ts';
 import { json } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Flow } from './flow-cookie.ts';
@@ -61,16 +63,32 @@ export function chooserReply(
     const choices = organizations.map((each) => ({ id: each.id, name: each.name, redirectTo: hrefOf(each) }));
     return json(200, { organizations: choices });
   }
-  const { brand } = request.definition;
+  const choices = organizations.map((each) => ({ name: each.name, href: hrefOf(each) }));
+  return chooserPage(request, choices, otherAccountUrl(request, request.returnTo(returnTo)));
+}
+
+/** A list of organizations by name, with their initials. */
+export function chooserPage(
+  { stylesheetUrl: stylesheet, home, definition: { brand } }: PageRequest & Pick<AuthRequest, 'home'>,
+  choices: readonly { readonly name: string; readonly href: string }[],
+  otherUrl: string,
+): Reply {
+  const { text } = brand;
   return builtInPage({
     status: 200,
-    heading: 'Choose an organization',
-    stylesheet: request.stylesheetUrl,
+    heading: text.chooserHeading,
+    lead: text.chooserText,
+    stylesheet,
     brand,
-    content: html`<p>You belong to several organizations. Which one do you want to work in?</p>
-<ul class="choices">${organizations.map(
-      (each) => html`<li><a class="button" href="${safeHref(hrefOf(each))}">${each.name}</a></li>`,
-    )}</ul>
-<p class="actions"><a href="${safeHref(request.signInUrl(request.returnTo(returnTo)))}">Sign in again</a> <a href="${safeHref(request.home)}">Back to the start page</a></p>`,
+    content: html`<ul class="choices">
+${choices.map(({ href, name }) => choice(href, name))}</ul>
+<p class="actions"><a href="${safeHref(otherUrl)}">${text.otherAccount}</a> · <a href="${safeHref(home)}">${text.backHome}</a></p>`,
   });
 }
+
+function choice(href: string, name: string): Html {
+  return html`<li><a href="${safeHref(href)}"><span class="mark" aria-hidden="true">${initials(name, 2)}</span><span class="name" dir="auto">${name}</span>${chevron}</a></li>
+`;
+}
+
+const chevron = html`<svg viewBox="0 0 24 24" aria-hidden="true"><path d="m9 5 7 7-7 7"/></svg>`;

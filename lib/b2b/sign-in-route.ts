@@ -94,5 +94,7 @@ function passedOnParameters(query: URLSearchParams, screen: Screen): PassedOn {
     ...(domainHint === undefined ? {} : { domainHint }),
     ...(invitationToken === undefined ? {} : { invitationToken }),
     ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
+    // For another account than the one that is signed in at the provider.
+    ...(query.get('prompt') === 'login' ? { prompt: 'login' } : {}),
   };
 }

@@ -18,6 +18,8 @@ export interface AuthorizationRequest {
   readonly invitationToken?: string;
   /** Seconds. */
   readonly maxAge?: number;
+  /** OpenID Connect Core §3.1.2.1. */
+  readonly prompt?: 'login';
 }
 
 /** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */

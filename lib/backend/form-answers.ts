@@ -76,7 +76,11 @@ export function failureElsewhere(request: AuthRequest, ownPage: string, error: A
 export function mailAnswer(backend: BackendContext, request: AuthRequest, notice: MailNotice): Reply {
   if (!request.wantsJson) return mailPage(backend, request, notice);
   const { email, returnTo } = notice;
-  const sent: MailSentBody = { email, message: mailWords(backend, notice), redirectTo: request.signInUrl(returnTo) };
+  const sent: MailSentBody = {
+    email,
+    message: mailWords(backend, notice).plain,
+    redirectTo: request.signInUrl(returnTo),
+  };
   const body: MailSentBody | EmailConfirmationBody =
     notice.kind === 'forgot_sent' ? sent : { emailConfirmationRequired: true, ...sent };
   return json(200, body);

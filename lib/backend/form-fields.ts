@@ -29,10 +29,10 @@ export function readReturnTo(request: AuthRequest, fields?: Fields): string {
 /** @throws {FormProblem} for what is no address */
 export function readEmail(fields: Fields): string {
   const email = (fields.get('email') ?? '').trim();
-  if (email === '') throw new FormProblem('email', 'emailMissing', 'The e-mail address is missing.');
+  if (email === '') throw new FormProblem('email', 'emailMissing', 'The email address is missing.');
   // Only what can be no address at all; the mail decides the rest.
   if (email.length > 320 || email.includes('..') || !/^[^\s\0-\x1f\x7f-\x9f@]+@[^\s\0-\x1f\x7f-\x9f@]+$/.test(email)) {
-    throw new FormProblem('email', 'emailInvalid', 'The e-mail address is not valid.');
+    throw new FormProblem('email', 'emailInvalid', 'The email address is not valid.');
   }
   return email;
 }

@@ -17,7 +17,9 @@ import { createSendMail } from './account/send-mail.ts';
 import type { BackendContext } from './context.ts';
 import { readBackendOptions } from './options.ts';
 import type { BackendAuthOptions, BackendOptions } from './options.ts';
-import { mergeText } from './pages/text.ts';
+import { englishText } from './pages/text.ts';
+import { createBrand } from '../http/page-options.ts';
+import { createTexts } from '../http/page-text.ts';
 import { createSessionCookie } from './session-cookie.ts';
 import { createBackendSource, foreignClient, freshSignIn } from './session-source.ts';
 import { callbackRoute } from './sign-in/callback-route.ts';
@@ -65,7 +67,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       foreignClient,
       now: settings.now,
       onError: settings.onError,
-      brand: { title: pages.title, logo: pages.logo, lang: pages.lang },
+      brand: createBrand(pages),
       emit,
       explain,
     },
@@ -126,7 +128,7 @@ function createBackend(settings: BackendOptions): BackendContext {
   const attempts = createAttempts({ ...settings, emit });
   const discard = (issued: { readonly access_token: string }): Promise<void> => signIn.discard(issued);
   const sendMail = createSendMail({ settings, supabase, flows, attempts, discard, emit });
-  const text = mergeText(settings.pages.text);
+  const text = createTexts(englishText, settings.pages.text, settings.pages.lang);
   return { settings, text, supabase, sendMail, attempts, signIn, pending, flows, source, resolver, emit, explain };
 }
 

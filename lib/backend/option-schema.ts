@@ -14,8 +14,8 @@ import type { OnError } from '../http/adapter.ts';
 import type { ThrottleRedisClient } from './limiters.ts';
 import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
 import type { BackendSession, OnEvent } from '../types.ts';
+import { pagesEntries } from '../http/page-options.ts';
 import { englishText } from './pages/text.ts';
-import type { PagesTextKey } from './pages/text.ts';
 import { throttleEntry } from './throttle-options.ts';
 
 // By their names here, so that the declarations of one entry do not refer to the package's index, and through it to the other
@@ -82,11 +82,6 @@ const absoluteUrl = (what: string) =>
 
 const optionalText = v.optional(v.string('must be a string'));
 
-const texts = v.strictObject(
-  v.entriesFromList(Object.keys(englishText) as PagesTextKey[], optionalText),
-  'must be an object of texts',
-);
-
 const issuer = text('an issuer');
 
 export const backendSchema = v.strictObject({
@@ -133,12 +128,9 @@ export const backendSchema = v.strictObject({
       {
         signIn: v.optional(pageUrl),
         signUp: v.optional(pageUrl),
-        title: optionalText,
-        logo: v.optional(pageUrl),
-        lang: optionalText,
-        text: v.optional(texts),
+        ...pagesEntries(englishText),
       },
-      'must be an object with signIn, signUp, title, logo, lang or text',
+      'must be an object with signIn, signUp, title, logo, logoDark, accent, lang, dir, text or links',
     ),
     {},
   ),

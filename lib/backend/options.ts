@@ -6,6 +6,7 @@ import type { CookieOptions, SharedAuthOptions } from '../http/options.ts';
 import { refusedKeyKind } from './api-key.ts';
 import { backendSchema, env, paths } from './option-schema.ts';
 import type { OnBackendSignIn } from './option-schema.ts';
+import type { PagesOptions } from '../http/page-options.ts';
 import type { PagesTextKey } from './pages/text.ts';
 import type { ThrottleOptions } from './throttle-options.ts';
 
@@ -18,19 +19,11 @@ export interface OAuthProviderOptions {
   readonly scopes?: string | undefined;
 }
 
-export interface BackendPagesOptions {
+export interface BackendPagesOptions extends PagesOptions<PagesTextKey> {
   /** The application's own sign-in page, in place of the built-in one; it gets `returnTo`, and `error` after a failure. */
   readonly signIn?: string | undefined;
   /** The application's own sign-up page. */
   readonly signUp?: string | undefined;
-  /** The application's name, above every built-in page. */
-  readonly title?: string | undefined;
-  /** A root-relative or https URL of an image. */
-  readonly logo?: string | undefined;
-  /** BCP 47 tag of the language of `text`. Default `en`. */
-  readonly lang?: string | undefined;
-  /** Texts in place of the English ones. */
-  readonly text?: Readonly<Partial<Record<PagesTextKey, string | undefined>>> | undefined;
 }
 
 /** Options of `backendAuth`; each beats its environment variable. */

@@ -3,6 +3,7 @@ import type { AuthRequest } from '../http/auth-request.ts';
 import { redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { header, isPrefetch } from '../http/request.ts';
+import { signOutPage } from '../http/sign-out-page.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { withDeadline } from '../core/deadline.ts';
 import type { Allowance } from '../session/allowance.ts';
@@ -12,7 +13,6 @@ import { outOfTime } from './connection.ts';
 import type { BackendContext } from './context.ts';
 import { endAtBackend } from './end-at-backend.ts';
 import { readReturnTo } from './form-fields.ts';
-import { signOutPage } from './pages/sign-out-page.ts';
 import type { StoredContent } from './session-cookie.ts';
 
 /** `/auth/logout`: the local session ends whatever happens; then the backend is told, as far as it can be reached in time. */
@@ -52,7 +52,7 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
       if (isMeant(request)) return leave(request, 302, returnTo);
       // Where it signs out, the answer depends on `Accept`.
       request.isNegotiated = true;
-      return signOutPage(backend, request, { returnTo });
+      return signOutPage(request, request.localPath(settings.logoutPath), returnTo);
     },
     async post(request) {
       const fields = await readFields(request.req, request.res);

@@ -20,6 +20,30 @@ class SafeHtml {
 
 export type Html = SafeHtml;
 
+/** A text of a page: markup where a template uses it, and `plain` for titles, attributes and JSON. */
+class SafeText extends SafeHtml {
+  readonly plain: string;
+  /** Its language, where that is not the page's. */
+  readonly lang: string | undefined;
+
+  constructor(markup: string, plain: string, lang: string | undefined) {
+    super(markup);
+    this.plain = plain;
+    this.lang = lang;
+  }
+}
+
+export type Text = SafeText;
+
+/**
+ * @param lang a left-to-right language other than the page's, which the markup then names (WCAG 2.2 §3.1.2)
+ * @param content how a template shows it; default: the text itself, escaped
+ */
+export function textOf(plain: string, lang?: string, content: HtmlValue = plain): Text {
+  const markup = lang === undefined || plain === '' ? content : html`<span lang="${lang}" dir="ltr">${content}</span>`;
+  return new SafeText(markupOf(markup), plain, lang);
+}
+
 /** What may stand in a `${…}`; nothing, `null` and `false` leave no trace, so that `condition && html…` works. */
 export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
 
@@ -31,7 +55,7 @@ export type HtmlValue = Html | string | number | false | null | undefined | read
  */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   const [head = '', ...tails] = strings;
-  return new SafeHtml(tails.reduce((text, tail, index) => text + textOf(values[index]) + tail, head));
+  return new SafeHtml(tails.reduce((text, tail, index) => text + markupOf(values[index]) + tail, head));
 }
 
 /** The markup as a string, for the response body. */
@@ -56,10 +80,10 @@ export function safeHref(url: string): string {
   return path.startsWith('//') ? nowhere : path;
 }
 
-function textOf(value: HtmlValue): string {
+function markupOf(value: HtmlValue): string {
   if (value === undefined || value === null || value === false) return '';
   if (SafeHtml.isSafe(value)) return value.toString();
-  if (isList(value)) return value.map(textOf).join('');
+  if (isList(value)) return value.map(markupOf).join('');
   return escape(String(value));
 }
 

@@ -14,7 +14,7 @@ import { isHeadOpen, keepPrivate } from './reply.ts';
 import { clientFacts, isSafeMountPath, peerAddress, prefersJson } from './request.ts';
 import { protocolOf, requestOrigin, requestTarget } from './request.ts';
 import type { HostRequest } from './request.ts';
-import { stylesheetHash } from './stylesheet.ts';
+import { stylesheetQuery } from './stylesheet.ts';
 
 /**
  * One request as one adapter sees it: handlers and guards read here and return a `Reply`. Everything is computed on first need, as
@@ -92,7 +92,8 @@ export class AuthRequest {
 
   /** Where the built-in pages' stylesheet is, with the hash of its text. */
   get stylesheetUrl(): string {
-    return `${this.localPath(this.definition.stylesheetPath)}?v=${stylesheetHash}`;
+    const { stylesheetPath, brand } = this.definition;
+    return this.localPath(stylesheetPath) + stylesheetQuery(brand.accent);
   }
 
   /** The path and query that were asked for, made safe, as the way back. */

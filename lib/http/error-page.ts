@@ -1,38 +1,87 @@
 import { html, safeHref } from '../core/html.ts';
-import type { AuthError } from '../errors.ts';
-import type { Reply } from './reply.ts';
+import type { HtmlValue } from '../core/html.ts';
+import { errorTable } from '../error-table.ts';
+import type { AuthError, AuthErrorCode } from '../errors.ts';
 import { builtInPage } from './page.ts';
 import type { Brand } from './page.ts';
+import { duration, emphasis, fillIn } from './page-text.ts';
+import type { SharedTextKey } from './page-text.ts';
+import type { Reply } from './reply.ts';
 
 export interface ErrorPageParts {
   readonly error: AuthError;
   readonly signInUrl: string;
+  /** Who is signed in, where that matters, and where another account signs in. */
+  readonly account?: { readonly name: string | undefined; readonly otherUrl: string } | undefined;
   /** Whether the same page may well open a moment later. */
   readonly canReload: boolean;
   /** The application's start page. */
   readonly home: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
   readonly stylesheet: string;
   readonly brand: Brand;
 }
 
 /** What went wrong in plain words, and a way on. */
-export function errorPage({ error, signInUrl, canReload, home, stylesheet, brand }: ErrorPageParts): Reply {
+export function errorPage(parts: ErrorPageParts): Reply {
+  const { error, home, now, stylesheet, brand } = parts;
+  const { text } = brand;
+  const time = new Date(now).toISOString();
   return builtInPage({
     status: error.status,
-    heading: headingFor(error),
+    heading: text[headings[error.code] ?? headingByStatus(error.status)],
+    lead: explanation(parts),
+    leadRole: 'alert',
     stylesheet,
     brand,
-    content: html`<p role="alert">${error.message}</p>
-<p class="actions"><a class="button" href="${canReload ? '' : safeHref(signInUrl)}">${error.status >= 500 ? 'Try again' : 'Sign in'}</a> <a href="${safeHref(home)}">Back to the start page</a></p>
-<p class="code">Code: ${error.code}</p>`,
+    content: html`<p class="actions">${wayOn(parts)}<a href="${safeHref(home)}">${text.backHome}</a></p>
+<p class="reference">${error.code} · <time datetime="${time}">${time.slice(0, 16).replace('T', ' ')} UTC</time></p>`,
   });
 }
 
-function headingFor(error: AuthError): string {
-  if (error.code === 'access_denied') return 'Sign-in was cancelled';
-  if (error.status >= 500) return 'Sign-in is not available right now';
-  if (error.status === 401) return 'Please sign in';
-  if (error.status === 403) return 'This is not open to you';
-  if (error.status === 429) return 'Too many attempts';
-  return 'That did not work';
+const headings: Partial<Record<AuthErrorCode, SharedTextKey>> = {
+  access_denied: 'canceledHeading',
+  invalid_state: 'expiredHeading',
+  code_rejected: 'usedLinkHeading',
+  link_expired: 'usedLinkHeading',
+  unauthenticated: 'signInFirstHeading',
+  forbidden: 'forbiddenHeading',
+  organization_required: 'forbiddenHeading',
+  user_banned: 'forbiddenHeading',
+  second_factor_required: 'nextStepHeading',
+  sign_in_incomplete: 'nextStepHeading',
+  email_not_confirmed: 'nextStepHeading',
+  rate_limited: 'waitHeading',
+};
+
+function headingByStatus(status: number): SharedTextKey {
+  return status >= 500 ? 'unavailableHeading' : 'errorHeading';
+}
+
+/** The message, how long to wait, and who is signed in. A message written for this failure goes before the general one. */
+function explanation({ error, account, brand }: ErrorPageParts): HtmlValue {
+  const { text, lang } = brand;
+  const isGeneral = error.message === errorTable[error.code].message;
+  const wait =
+    error.retryAfter === undefined
+      ? error.status === 503 && text.retrySoon
+      : fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
+  const kept = error.code === 'provider_unavailable' && text.staySignedIn;
+  const name = account?.name;
+  const signedIn = name !== undefined && html`<br>${fillIn(text.signedInAs, { account: name }, emphasis)}`;
+  return html`${isGeneral ? text[error.code] : error.message}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
+}
+
+/** The one thing to do next; support has it where only the application's operators can help. */
+function wayOn({ error, account, signInUrl, canReload, brand }: ErrorPageParts): HtmlValue {
+  const { text, links } = brand;
+  if (account !== undefined) return button(account.otherUrl, text.otherAccount);
+  if (error.code === 'provider_refused' && links.help !== undefined) return button(links.help, text.help);
+  if (canReload) return html`<a class="button" href="">${text.tryAgainButton}</a>\n`;
+  return button(signInUrl, error.status >= 500 ? text.tryAgainButton : text.signInButton);
+}
+
+function button(url: string, label: HtmlValue): HtmlValue {
+  return html`<a class="button" href="${safeHref(url)}">${label}</a>\n`;
 }

@@ -1,9 +1,13 @@
 import { isNativeError } from 'node:util/types';
 import { AuthError } from '../errors.ts';
+import type { AuthErrorCode } from '../errors.ts';
 import type { ErrorBody } from '../types.ts';
 import type { OnError } from './adapter.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { errorPage } from './error-page.ts';
+import type { ErrorPageParts } from './error-page.ts';
+import { otherAccountUrl } from './page.ts';
+import { accountName } from './page-text.ts';
 import { json, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
 import { pathOf } from '../core/url.ts';
@@ -72,6 +76,8 @@ function errorReply(request: AuthRequest, error: AuthError): Reply {
   const page = errorPage({
     error,
     signInUrl: errorSignInUrl(request),
+    account: accountOf(request, error),
+    now: request.definition.now(),
     canReload: error.status === 503 && isLoading(request),
     home: request.home,
     stylesheet: request.stylesheetUrl,
@@ -86,7 +92,7 @@ export function jsonErrorReply(request: AuthRequest, error: AuthError): Reply {
 }
 
 function errorSignInUrl(request: AuthRequest): string {
-  return request.signInUrl(request.errorReturnTo ?? request.home);
+  return request.signInUrl(request.errorReturnTo ?? request.wayBack);
 }
 
 export function errorHeaders({ retryAfter, allow }: AuthError): Record<string, string> {
@@ -94,6 +100,19 @@ export function errorHeaders({ retryAfter, allow }: AuthError): Record<string, s
     ...(retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }),
     ...(allow === undefined ? {} : { Allow: allow.join(', ') }),
   };
+}
+
+/** Refusals of an account, which another one may not meet. */
+const aboutAccount: ReadonlySet<AuthErrorCode> = new Set([
+  'forbidden',
+  'second_factor_required',
+  'organization_required',
+]);
+
+function accountOf(request: AuthRequest, { code }: AuthError): ErrorPageParts['account'] {
+  const session = aboutAccount.has(code) ? request.cachedSession() : undefined;
+  const returnTo = request.errorReturnTo ?? request.wayBack;
+  return session && { name: accountName(session), otherUrl: otherAccountUrl(request, returnTo) };
 }
 
 /** Whether a reload asks again: a form would have to be sent again, and an error in the query stays there. */

@@ -1,25 +1,57 @@
 import { html, safeHref } from '../core/html.ts';
-import type { Html, HtmlValue } from '../core/html.ts';
+import { withQuery } from '../core/url.ts';
+import type { Html, HtmlValue, Text } from '../core/html.ts';
+import type { SharedTextKey, Texts } from './page-text.ts';
 import type { Reply } from './reply.ts';
 import { page } from './reply.ts';
 
-/** What an application puts on the built-in pages to make them its own. */
+/** Links below every built-in page; root-relative or http(s) URLs. */
+export interface PageLinks {
+  readonly terms?: string | undefined;
+  readonly privacy?: string | undefined;
+  readonly help?: string | undefined;
+}
+
+/** What makes the built-in pages an application's own. */
 export interface Brand {
-  /** Shown above every page and in its `<title>`. */
-  readonly title?: string | undefined;
-  /** A root-relative or https URL of an image. */
-  readonly logo?: string | undefined;
-  /** BCP 47 language tag of the texts. */
-  readonly lang?: string | undefined;
+  /** The application's name. */
+  readonly title: string | undefined;
+  /** A root-relative or http(s) URL of an image. */
+  readonly logo: string | undefined;
+  /** The same for the dark color scheme. */
+  readonly logoDark: string | undefined;
+  /** `#rgb` or `#rrggbb`. */
+  readonly accent: string | undefined;
+  /** BCP 47 tag of the language of the texts. */
+  readonly lang: string;
+  readonly dir: 'ltr' | 'rtl';
+  readonly links: PageLinks;
+  /** What pages of both adapters say. */
+  readonly text: Texts<SharedTextKey>;
+}
+
+/** What every page needs of a request. */
+export interface PageRequest {
+  readonly stylesheetUrl: string;
+  readonly definition: { readonly brand: Brand };
+}
+
+/** The sign-in page for another account than the one that is signed in (OpenID Connect Core §3.1.2.1, `prompt=login`). */
+export function otherAccountUrl(request: { signInUrl(returnTo: string): string }, returnTo: string): string {
+  return withQuery(request.signInUrl(returnTo), { prompt: 'login' });
 }
 
 export interface PageParts {
   readonly status: number;
-  readonly heading: string;
-  /** What the tab says, where it is more than the heading. */
-  readonly title?: string;
-  /** A picture above the heading; it decorates and says nothing. */
-  readonly emblem?: Html;
+  readonly heading: Text;
+  /** One soft line below the heading. */
+  readonly lead?: HtmlValue;
+  /** Tells what the visitor waits for: `status` for news, `alert` for a failure. */
+  readonly leadRole?: 'status' | 'alert';
+  /** What the page's title says first where something went wrong. */
+  readonly errorTitle?: Text;
+  /** A picture in place of the logo; it decorates and says nothing. */
+  readonly emblem?: Html | undefined;
   readonly content: HtmlValue;
   readonly stylesheet: string;
   readonly brand: Brand;
@@ -32,43 +64,84 @@ export function builtInPage(parts: PageParts): Reply {
   return page(parts.status, document(parts), policyFor(parts));
 }
 
-function document({ heading, title = heading, emblem, content, stylesheet, brand }: PageParts): Html {
-  const { title: name, logo, lang = 'en' } = brand;
+function document({ heading, lead, leadRole, errorTitle, emblem, content, stylesheet, brand }: PageParts): Html {
+  const { title: name, logo, lang, dir } = brand;
+  const title = errorTitle === undefined ? heading.plain : `${errorTitle.plain}: ${heading.plain}`;
   return html`<!doctype html>
-<html lang="${lang}">
+<html lang="${lang}" dir="${dir}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
-<title>${name === undefined ? title : `${title} · ${name}`}</title>
+<meta name="theme-color" content="#f4f5f7" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="#0e1014" media="(prefers-color-scheme: dark)">
+<title${heading.lang !== undefined && html` lang="${heading.lang}"`}>${name === undefined || title.includes(name) ? title : `${title} · ${name}`}</title>
+${logo !== undefined && html`<link rel="icon" href="${safeHref(logo)}">`}
 <link rel="stylesheet" href="${safeHref(stylesheet)}">
 </head>
 <body>
-${(logo !== undefined || name !== undefined) && html`<header class="brand">${logo !== undefined && html`<img src="${safeHref(logo)}" alt="">`}${name !== undefined && html`<span>${name}</span>`}</header>`}
 <main>
-${emblem !== undefined && html`<p class="emblem" aria-hidden="true">${emblem}</p>`}
+<div class="head">
+${emblem === undefined ? mark(brand) : html`<p class="emblem" aria-hidden="true">${emblem}</p>`}
 <h1>${heading}</h1>
+${isShown(lead) && html`<p class="lead"${leadRole !== undefined && html` role="${leadRole}"`}>${lead}</p>`}
+</div>
 ${content}
 </main>
+${footer(brand)}
 </body>
 </html>
 `;
+}
+
+/** The logo, else the name's first letter. */
+function mark({ title, logo, logoDark }: Brand): HtmlValue {
+  if (logo !== undefined) {
+    const image = html`<img src="${safeHref(logo)}" alt="${title ?? ''}">`;
+    return html`<p class="brand">${logoDark === undefined ? image : html`<picture><source srcset="${safeHref(logoDark)}" media="(prefers-color-scheme: dark)">${image}</picture>`}</p>`;
+  }
+  const letters = initials(title ?? '', 1);
+  return letters !== '' && html`<p class="brand"><span class="mark" aria-hidden="true">${letters}</span></p>`;
+}
+
+/** The first letters of a name's first words. */
+export function initials(name: string, count: number): string {
+  const words = name.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
+  return words
+    .slice(0, count)
+    .map((word) => String.fromCodePoint(word.codePointAt(0) ?? 0).toUpperCase())
+    .join('');
+}
+
+function footer({ links, text }: Brand): HtmlValue {
+  const shown = (['terms', 'privacy', 'help'] as const).flatMap((name) => {
+    const href = links[name];
+    return href === undefined ? [] : [html`<a href="${safeHref(href)}">${text[name]}</a>\n`];
+  });
+  return shown.length > 0 && html`<footer>\n${shown}</footer>`;
+}
+
+function isShown(value: HtmlValue): boolean {
+  return value !== undefined && value !== null && value !== false && value.toString() !== '';
 }
 
 function policyFor({ brand, formAction }: PageParts): string {
   return [
     "default-src 'none'",
     "style-src 'self'",
-    `img-src ${imageSources(brand.logo)}`,
+    `img-src ${imageSources(brand)}`,
     `form-action ${formAction ?? "'none'"}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
 }
 
-/** The site's own images, for its favicon, and the logo's origin. */
-function imageSources(logo: string | undefined): string {
-  const origin = logo === undefined || logo.startsWith('/') ? undefined : URL.parse(safeHref(logo))?.origin;
-  return origin === undefined ? "'self'" : `'self' ${origin}`;
+/** The site's own images, for its favicon, and the logos' origins. */
+function imageSources({ logo, logoDark }: Brand): string {
+  const origins = [logo, logoDark].flatMap((url) => {
+    const origin = url === undefined || url.startsWith('/') ? undefined : URL.parse(safeHref(url))?.origin;
+    return origin === undefined ? [] : [origin];
+  });
+  return ["'self'", ...new Set(origins)].join(' ');
 }

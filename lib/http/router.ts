@@ -11,7 +11,7 @@ import { jsonErrorReply, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
 import { challengeRedirect, guard } from './guard.ts';
 import { isAnsweredLater, mountProblems, registerRouter, survey } from './express-stack.ts';
-import { stylesheet, stylesheetHash } from './stylesheet.ts';
+import { stylesheetFor } from './stylesheet.ts';
 import { sendReply } from './reply.ts';
 import { rememberFactors } from './step-up.ts';
 import type { Reply } from './reply.ts';
@@ -190,8 +190,7 @@ function stylesheetRoute(path: string): AuthRoute {
     path,
     option: 'stylesheetPath',
     get({ query }) {
-      const isImmutable = query.get('v') === stylesheetHash;
-      return { status: 200, body: { kind: 'asset', text: stylesheet, type: 'text/css; charset=utf-8', isImmutable } };
+      return { status: 200, body: { kind: 'asset', type: 'text/css; charset=utf-8', ...stylesheetFor(query) } };
     },
   };
 }

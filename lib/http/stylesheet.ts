@@ -1,99 +1,131 @@
 import { createHash } from 'node:crypto';
+import { accentRules } from './accent.ts';
 
 /**
- * The built-in pages' only stylesheet: light and dark, from 320 px up, contrast of at least 4.5 : 1 for text and 3 : 1 for
- * the edges of controls (WCAG 2.2 §1.4.3, §1.4.11), targets of at least 44 px.
+ * The built-in pages' only stylesheet: light and dark, from 320 px up, left to right and right to left. Text has a contrast of
+ * 4.5 : 1 at least and the edges of controls 3 : 1 (WCAG 2.2 §1.4.3, §1.4.11); targets are at least 44 px high.
  */
 export const stylesheet = `:root {
   color-scheme: light dark;
-  --ink: #14181f; --soft: #555e6b; --paper: #f3f5f9; --glow: #dfe6fb; --card: #ffffff; --field: #ffffff;
-  --line: #dfe3ea; --edge: #858e9c; --hover: #f3f5f9;
-  --accent: #3646c9; --accent-strong: #2a37a6; --accent-ink: #ffffff; --ring: #3646c9;
-  --bad: #a8201a; --bad-soft: #fdf0ef; --bad-line: #efc4c1; --good: #16603a; --good-soft: #eaf6ef; --good-line: #b9dfc8;
-  --shadow: 0 1px 2px rgb(20 24 31 / 6%), 0 12px 32px -8px rgb(20 24 31 / 14%);
+  --ink: #16181d; --soft: #5a616d; --paper: #f4f5f7; --card: #ffffff; --field: #ffffff;
+  --line: #e3e5ea; --edge: #868d99; --hover: #f4f5f7;
+  --accent: #1d1f26; --accent-hover: #383b45; --accent-ink: #ffffff; --accent-edge: transparent; --ring: #3b5bdb;
+  --bad: #a4211b; --bad-soft: #fdf2f1; --bad-line: #f0cbc8; --good: #17603b; --good-soft: #eef7f1; --good-line: #c3e2cf;
+  --shadow: 0 1px 2px rgb(16 18 24 / 5%), 0 8px 24px -6px rgb(16 18 24 / 8%);
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --ink: #e9ecf1; --soft: #a7b0bd; --paper: #0d1016; --glow: #1a2140; --card: #161a22; --field: #0f131a;
-    --line: #2a303b; --edge: #707a89; --hover: #1f2530;
-    --accent: #a8b4ff; --accent-strong: #c2cbff; --accent-ink: #0f1434; --ring: #a8b4ff;
-    --bad: #ffb3ac; --bad-soft: #2c1514; --bad-line: #5e2a27; --good: #93dcae; --good-soft: #14301f; --good-line: #24543a;
-    --shadow: 0 1px 2px rgb(0 0 0 / 40%), 0 16px 40px -8px rgb(0 0 0 / 60%);
+    --ink: #eceef2; --soft: #a3abb8; --paper: #0e1014; --card: #16191f; --field: #0f1217;
+    --line: #292e37; --edge: #6f7886; --hover: #20242c;
+    --accent: #f1f2f5; --accent-hover: #d5d8de; --accent-ink: #16181d; --ring: #91a7ff;
+    --bad: #ffb4ad; --bad-soft: #2a1615; --bad-line: #5a2b28; --good: #94dbb0; --good-soft: #142b1e; --good-line: #255239;
+    --shadow: 0 1px 2px rgb(0 0 0 / 40%), 0 12px 32px -8px rgb(0 0 0 / 50%);
   }
 }
 *, *::before, *::after { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
 body {
-  margin: 0; min-height: 100vh; min-height: 100svh; padding: 1.5rem 1rem;
-  display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 1.5rem;
-  color: var(--ink); background: radial-gradient(60rem 30rem at 50% -6rem, var(--glow), transparent) no-repeat var(--paper);
+  margin: 0; min-height: 100vh; min-height: 100svh; padding: max(1.5rem, 12vh) 1rem 2rem;
+  display: flex; flex-direction: column; align-items: center; gap: 1.25rem;
+  color: var(--ink); background: var(--paper);
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif;
 }
-.brand { display: flex; align-items: center; gap: 0.625rem; max-width: 100%; font-size: 1.0625rem; font-weight: 650; letter-spacing: -0.01em; }
-.brand img { display: block; height: 2rem; max-width: 12rem; object-fit: contain; }
-.brand span { min-width: 0; overflow-wrap: anywhere; }
 main {
-  width: 100%; max-width: 25rem; padding: 2rem; background: var(--card);
-  border: 1px solid var(--line); border-radius: 1rem; box-shadow: var(--shadow);
+  width: 100%; max-width: 25.5rem; padding: 2.25rem 2.25rem 2rem; background: var(--card);
+  border: 1px solid var(--line); border-radius: 0.875rem; box-shadow: var(--shadow);
 }
 main > :last-child { margin-bottom: 0; }
-.emblem {
-  display: grid; place-items: center; width: 3rem; height: 3rem; margin: 0 0 1.25rem;
-  color: var(--good); background: var(--good-soft); border-radius: 50%;
+.head { margin: 0 0 1.75rem; text-align: center; }
+.head .brand { display: flex; flex-direction: column; align-items: center; gap: 0.5rem; margin: 0 0 1rem; font-weight: 500; text-wrap: balance; overflow-wrap: anywhere; }
+.brand img { display: block; height: 2.5rem; max-width: 12rem; object-fit: contain; }
+.mark {
+  display: grid; place-items: center; width: 2.5rem; height: 2.5rem; border-radius: 0.625rem;
+  color: var(--accent-ink); background: var(--accent); font-size: 1.0625rem; font-weight: 600; line-height: 1;
 }
+.head .emblem { display: grid; place-items: center; width: 3rem; height: 3rem; margin: 0 auto 1rem; color: var(--soft); background: var(--hover); border-radius: 50%; }
+.emblem.good { color: var(--good); background: var(--good-soft); }
 .emblem svg { width: 1.5rem; height: 1.5rem; fill: none; stroke: currentColor; stroke-width: 1.75; stroke-linecap: round; stroke-linejoin: round; }
-h1 { margin: 0 0 1.25rem; font-size: 1.5rem; font-weight: 700; line-height: 1.25; letter-spacing: -0.02em; text-wrap: balance; overflow-wrap: anywhere; }
+h1 { margin: 0; font-size: 1.3125rem; font-weight: 600; line-height: 1.3; letter-spacing: -0.011em; text-wrap: balance; overflow-wrap: anywhere; }
+.lead { margin: 0.375rem 0 0; color: var(--soft); font-size: 0.9375rem; text-wrap: balance; overflow-wrap: anywhere; }
+h2 { margin: 1.75rem 0 0.75rem; font-size: 0.9375rem; font-weight: 600; }
 p { margin: 0 0 1.25rem; overflow-wrap: anywhere; text-wrap: pretty; }
-a { color: var(--accent); font-weight: 500; text-underline-offset: 0.2em; text-decoration-thickness: 1px; }
-a:hover { color: var(--accent-strong); text-decoration-thickness: 2px; }
+strong { font-weight: 600; }
+a { color: inherit; font-weight: 500; text-underline-offset: 0.2em; text-decoration-thickness: 1px; }
+a:hover { text-decoration-thickness: 2px; }
 form { margin: 0 0 1.25rem; }
 .field { margin: 0 0 1.125rem; }
-label { display: block; margin: 0 0 0.375rem; font-size: 0.9375rem; font-weight: 600; }
-.label { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; margin: 0; font-size: 0.875rem; }
+.label { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0.25rem 1rem; margin: 0 0 0.375rem; font-size: 0.875rem; }
+label { font-weight: 500; }
+.label a { color: var(--soft); font-weight: 400; }
 input {
   display: block; width: 100%; min-height: 2.75rem; margin: 0; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
-  background: var(--field); border: 1px solid var(--edge); border-radius: 0.625rem; transition: border-color 0.12s;
+  background: var(--field); border: 1px solid var(--edge); border-radius: 0.5rem; transition: border-color 0.12s;
 }
 input:hover { border-color: var(--soft); }
 input[aria-invalid="true"] { border-color: var(--bad); box-shadow: inset 0 0 0 1px var(--bad); }
+input.digits { font-size: 1.375rem; font-variant-numeric: tabular-nums; letter-spacing: 0.35em; text-align: center; padding-inline: 0.75rem 0.4em; }
 .hint { margin: 0.375rem 0 0; color: var(--soft); font-size: 0.875rem; line-height: 1.45; }
 main > .hint { margin: 0 0 1.25rem; }
-.field-message { text-wrap: wrap; display: flex; gap: 0.5rem; margin: 0.5rem 0; color: var(--bad); font-size: 0.875rem; line-height: 1.45; }
+.field-message { display: flex; gap: 0.5rem; margin: 0.5rem 0; color: var(--bad); font-size: 0.875rem; line-height: 1.45; text-wrap: wrap; }
 .field-message::before {
   content: "!" / ""; flex: none; width: 1.125rem; height: 1.125rem; margin-top: 0.0625rem; border-radius: 50%;
   color: var(--card); background: var(--bad); font-size: 0.75rem; font-weight: 700; line-height: 1.125rem; text-align: center;
 }
 .button, button {
-  display: flex; align-items: center; justify-content: center; width: 100%; min-height: 2.75rem; margin: 0; padding: 0.5rem 1rem;
-  font: inherit; font-weight: 600; line-height: 1.3; text-align: center; text-decoration: none; overflow-wrap: anywhere; cursor: pointer;
-  color: var(--accent-ink); background: var(--accent); border: 1px solid transparent; border-radius: 0.625rem;
+  display: flex; align-items: center; justify-content: center; gap: 0.625rem; width: 100%; min-height: 2.75rem; margin: 0; padding: 0.5rem 1rem;
+  font: inherit; font-size: 0.9375rem; font-weight: 500; line-height: 1.3; text-align: center; text-decoration: none; overflow-wrap: anywhere; cursor: pointer;
+  color: var(--accent-ink); background: var(--accent); border: 1px solid var(--accent-edge); border-radius: 0.5rem;
   transition: background-color 0.12s, border-color 0.12s;
 }
-.button:hover, button:hover { color: var(--accent-ink); background: var(--accent-strong); }
+.button:hover, button:hover { background: var(--accent-hover); }
 .button:active, button:active { transform: translateY(1px); }
 .button.quiet, button.quiet { color: var(--ink); background: var(--card); border-color: var(--edge); }
-.button.quiet:hover, button.quiet:hover { color: var(--ink); background: var(--hover); border-color: var(--soft); }
+.button.quiet:hover, button.quiet:hover { background: var(--hover); border-color: var(--soft); }
+button.link {
+  display: inline; width: auto; min-height: 1.5rem; padding: 0; color: inherit; background: none; border: 0;
+  font-size: inherit; text-decoration: underline; text-decoration-thickness: 1px; text-underline-offset: 0.2em;
+}
 :focus-visible { outline: 2px solid var(--ring); outline-offset: 2px; }
 input:focus-visible { outline-offset: 0; border-color: var(--ring); }
 input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-color: var(--bad); box-shadow: none; }
 .message, main > [role="alert"] {
   margin: 0 0 1.25rem; padding: 0.75rem 0.875rem; font-size: 0.9375rem; line-height: 1.45;
-  border: 1px solid transparent; border-radius: 0.625rem;
+  border: 1px solid transparent; border-radius: 0.5rem;
 }
 .message p { margin: 0; }
 .message form { margin: 0.75rem 0 0.125rem; }
 .message.bad, main > [role="alert"] { color: var(--bad); background: var(--bad-soft); border-color: var(--bad-line); }
 .message.good { color: var(--good); background: var(--good-soft); border-color: var(--good-line); }
-.or { display: flex; align-items: center; gap: 0.75rem; color: var(--soft); font-size: 0.875rem; }
+.or { display: flex; align-items: center; gap: 0.75rem; margin: 1.25rem 0; color: var(--soft); font-size: 0.8125rem; }
 .or::before, .or::after { content: ""; flex: 1; border-top: 1px solid var(--line); }
-.choices { display: grid; gap: 0.625rem; margin: 0 0 1.25rem; padding: 0; list-style: none; }
+.providers { display: grid; gap: 0.625rem; margin: 0 0 1.25rem; padding: 0; list-style: none; }
+.providers.row { grid-template-columns: repeat(auto-fill, minmax(4.25rem, 1fr)); }
+.providers svg { flex: none; width: 1.25rem; height: 1.25rem; }
+.choices { margin: 0 0 1.25rem; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: 0.625rem; overflow: hidden; }
+.choices > li + li { border-top: 1px solid var(--line); }
 .choices form { margin: 0; }
+.choices button, .choices a {
+  display: flex; justify-content: flex-start; gap: 0.75rem; width: 100%; min-height: 3.5rem; padding: 0.5rem 0.875rem; text-align: start;
+  color: var(--ink); background: var(--card); border: 0; border-radius: 0; text-decoration: none;
+}
+.choices button:hover, .choices a:hover { background: var(--hover); }
+.choices :focus-visible { outline-offset: -2px; }
+.choices .mark { flex: none; width: 2rem; height: 2rem; border-radius: 0.5rem; font-size: 0.8125rem; color: var(--ink); background: var(--hover); border: 1px solid var(--line); }
+.choices .name { flex: 1; min-width: 0; overflow-wrap: anywhere; }
+.choices svg { flex: none; width: 1rem; height: 1rem; fill: none; stroke: var(--soft); stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
+[dir="rtl"] .choices svg { transform: scaleX(-1); }
+.qr { display: block; width: 12.5rem; height: 12.5rem; margin: 0 auto 1.25rem; padding: 0.75rem; background: #ffffff; border: 1px solid var(--line); border-radius: 0.625rem; }
+.secret { padding: 0.625rem 0.75rem; background: var(--hover); border-radius: 0.5rem; font: 0.9375rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; letter-spacing: 0.05em; text-align: center; overflow-wrap: anywhere; }
 .actions { margin: 1.5rem 0 0; color: var(--soft); font-size: 0.9375rem; text-align: center; }
-.actions .button { margin-bottom: 1rem; font-size: 1rem; }
-.code { margin: 1rem 0 0; color: var(--soft); font-size: 0.8125rem; text-align: center; }
+.actions a, .actions button.link { color: var(--ink); }
+.actions .button { margin-bottom: 1rem; color: var(--accent-ink); }
+.actions .button.quiet { color: var(--ink); }
+.reference { margin: 1.5rem 0 0; color: var(--soft); font: 0.8125rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; text-align: center; overflow-wrap: anywhere; }
+footer { display: flex; flex-wrap: wrap; justify-content: center; gap: 0.25rem 1.25rem; max-width: 25.5rem; color: var(--soft); font-size: 0.8125rem; }
+footer a { font-weight: 400; line-height: 1.5rem; }
 @media (max-width: 26rem) {
-  body { justify-content: flex-start; padding-top: 2rem; }
-  main { padding: 1.5rem 1.25rem; }
+  body { padding-top: 1.5rem; }
+  main { padding: 1.75rem 1.25rem 1.5rem; }
 }
 @media (prefers-contrast: more) {
   :root { --line: var(--edge); --edge: var(--ink); --soft: var(--ink); }
@@ -103,10 +135,21 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
   .button:active, button:active { transform: none; }
 }
 @media (forced-colors: active) {
-  .button, button, .message, .emblem, main > [role="alert"] { border: 1px solid currentColor; }
+  .button, button, .message, .emblem, .mark, main > [role="alert"] { border: 1px solid currentColor; }
+  button.link { border: 0; }
   input[aria-invalid="true"] { border-width: 3px; }
 }
 `;
 
 /** Names this text in its URL, so that a browser may keep it. */
 export const stylesheetHash = createHash('sha256').update(stylesheet).digest('base64url').slice(0, 16);
+/** The query of its URL. @param accent `#rgb` or `#rrggbb` */
+export function stylesheetQuery(accent: string | undefined): string {
+  return `?${accent === undefined ? '' : `accent=${accent.slice(1).toLowerCase()}&`}v=${stylesheetHash}`;
+}
+
+/** What a URL asks for; two adapters with different accents may share one path. */
+export function stylesheetFor(query: URLSearchParams): { readonly text: string; readonly isImmutable: boolean } {
+  const rules = accentRules(`#${query.get('accent') ?? ''}`);
+  return { text: stylesheet + (rules ?? ''), isImmutable: query.get('v') === stylesheetHash };
+}

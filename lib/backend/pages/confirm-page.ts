@@ -1,4 +1,5 @@
 import { html } from '../../core/html.ts';
+import type { Text } from '../../core/html.ts';
 import type { Reply } from '../../http/reply.ts';
 import { formAlert, formErrorOf, postForm, returnToOf, showPage } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
@@ -18,10 +19,10 @@ export function confirmPage(site: Site, request: PageRequest, state: ConfirmStat
   const hidden = { token_hash: tokenHash, type, ...returnToOf(state) };
   return showPage(site, request, {
     heading,
+    lead: words,
     error,
     hasForm: true,
     content: html`${formAlert(site, request, error && formErrorOf(error, site.text))}
-<p>${words}</p>
 ${postForm(request.localPath(site.settings.confirmPath), hidden, html`<button>${label}</button>`)}`,
   });
 }
@@ -30,7 +31,7 @@ ${postForm(request.localPath(site.settings.confirmPath), hidden, html`<button>${
 function purposeOf(
   type: string,
   text: PagesText,
-): { readonly heading: string; readonly words: string; readonly label: string } {
+): { readonly heading: Text; readonly words: Text; readonly label: Text } {
   switch (type) {
     case 'magiclink':
       return { heading: text.magicLinkHeading, words: text.magicLinkText, label: text.magicLinkButton };

@@ -12,10 +12,10 @@ export function forgotPage(site: Site, request: PageRequest, state: FormState): 
 <button>${text.forgotButton}</button>`;
   return showPage(site, request, {
     heading: text.forgotHeading,
+    lead: text.forgotText,
     error: state.error,
     hasForm: true,
     content: html`${formAlert(site, request, error)}
-<p>${text.forgotText}</p>
 ${postForm(request.localPath(settings.forgotPath), returnToOf(state), fields)}
 <p class="actions"><a href="${safeHref(request.signInUrl(state.returnTo))}">${text.backToSignIn}</a></p>`,
   });

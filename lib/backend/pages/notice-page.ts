@@ -1,9 +1,9 @@
 import { html, safeHref } from '../../core/html.ts';
-import type { Html } from '../../core/html.ts';
+import type { Html, Text } from '../../core/html.ts';
+import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import { postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { PageRequest, Site } from './parts.ts';
-import { fillIn } from './text.ts';
 
 /** After an email was asked for: the same words for every address. */
 export interface MailNotice {
@@ -21,9 +21,10 @@ export function mailPage(site: Site, request: PageRequest, notice: MailNotice): 
     heading: text[wordsOf[notice.kind].heading],
     emblem: envelope,
     hasForm: true,
-    content: html`<p role="status">${mailWords(site, notice)}</p>
+    lead: mailWords(site, notice),
+    leadRole: 'status',
+    content: html`${postForm(request.localPath(notice.kind === 'forgot_sent' ? settings.forgotPath : settings.resendPath), { email, ...returnToOf(notice) }, again)}
 <p class="hint">${text.mailHint}</p>
-${postForm(request.localPath(notice.kind === 'forgot_sent' ? settings.forgotPath : settings.resendPath), { email, ...returnToOf(notice) }, again)}
 <p class="actions"><a href="${safeHref(request.signInUrl(returnTo))}">${text.backToSignIn}</a></p>`,
   });
 }
@@ -35,8 +36,8 @@ const wordsOf = {
 } as const;
 
 /** The same as one sentence. */
-export function mailWords({ text }: Pick<Site, 'text'>, { kind, email }: Pick<MailNotice, 'kind' | 'email'>): string {
-  return fillIn(text[wordsOf[kind].text], { email });
+export function mailWords({ text }: Pick<Site, 'text'>, { kind, email }: Pick<MailNotice, 'kind' | 'email'>): Text {
+  return fillIn(text[wordsOf[kind].text], { email }, emphasis);
 }
 
 /** An email's link or an OAuth provider led here, and the browser is not signed in. */
@@ -45,7 +46,9 @@ export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: str
   return showPage(site, request, {
     heading: text.pleaseSignInHeading,
     hasForm: false,
-    content: html`${plainContent(text.pleaseSignInText, request.signInUrl(returnTo), text.signInButton)}
+    lead: text.pleaseSignInText,
+    leadRole: 'status',
+    content: html`${wayOn(request.signInUrl(returnTo), text.signInButton)}
 <p class="actions"><a href="${safeHref(withReturnTo(request.localPath(site.settings.forgotPath), { returnTo }))}">${text.toForgotLink}</a></p>`,
   });
 }
@@ -56,13 +59,14 @@ export function otherLinkPage(site: Site, request: PageRequest, returnTo: string
   return showPage(site, request, {
     heading: text.otherLinkHeading,
     hasForm: false,
-    content: plainContent(text.otherLinkText, returnTo, text.continueButton),
+    lead: text.otherLinkText,
+    leadRole: 'status',
+    content: wayOn(returnTo, text.continueButton),
   });
 }
 
 const envelope = html`<svg viewBox="0 0 24 24"><rect x="3" y="5" width="18" height="14" rx="2.5"/><path d="m4 7 8 6 8-6"/></svg>`;
 
-function plainContent(words: string, href: string, label: string): Html {
-  return html`<p role="status">${words}</p>
-<p><a class="button" href="${safeHref(href)}">${label}</a></p>`;
+function wayOn(href: string, label: Text): Html {
+  return html`<p><a class="button" href="${safeHref(href)}">${label}</a></p>`;
 }

@@ -1,16 +1,16 @@
-import { html, safeHref } from '../../core/html.ts';
+import { html, safeHref, textOf } from '../../core/html.ts';
 import { withQuery } from '../../core/url.ts';
-import type { Html, HtmlValue } from '../../core/html.ts';
+import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { errorTable } from '../../error-table.ts';
 import type { AuthError } from '../../errors.ts';
-import type { Adapter } from '../../http/adapter.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { builtInPage } from '../../http/page.ts';
+import type { Brand } from '../../http/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../form-fields.ts';
 import type { FieldName } from '../form-fields.ts';
 import type { BackendOptions } from '../options.ts';
-import { fillIn } from './text.ts';
+import { duration, fillIn } from '../../http/page-text.ts';
 import type { PagesText } from './text.ts';
 
 /** What pages show of the adapter. */
@@ -32,7 +32,7 @@ export interface Site {
 
 /** What pages need of a request: complete URLs, with mount path and base path. */
 export interface PageRequest extends Pick<AuthRequest, 'localPath' | 'signInUrl' | 'home' | 'stylesheetUrl'> {
-  readonly definition: Pick<Adapter, 'brand'>;
+  readonly definition: { readonly brand: Brand };
 }
 
 /** What every form knows when it is shown, for the first time or again. */
@@ -50,23 +50,25 @@ export function showPage(
   { text }: Pick<Site, 'text'>,
   request: PageRequest,
   page: {
-    readonly heading: string;
+    readonly heading: Text;
+    /** One soft line below the heading. */
+    readonly lead?: HtmlValue;
+    /** `status` where the line is what the visitor waits for. */
+    readonly leadRole?: 'status' | 'alert';
     readonly content: HtmlValue;
     /** Whether the page has a form that posts to a route of ours. */
     readonly hasForm: boolean;
-    /** A picture above the heading; it decorates and says nothing. */
+    /** A picture in place of the logo; it decorates and says nothing. */
     readonly emblem?: Html | undefined;
     readonly error?: AuthError | undefined;
   },
 ): Reply {
-  const { heading, content, hasForm, emblem, error } = page;
+  const { error, hasForm, ...parts } = page;
   const reply = builtInPage({
+    ...parts,
     status: error?.status ?? 200,
-    heading,
     // What a screen reader says first.
-    title: error === undefined ? heading : `${text.errorTitle}: ${heading}`,
-    ...(emblem && { emblem }),
-    content,
+    ...(error && { errorTitle: text.errorTitle }),
     stylesheet: request.stylesheetUrl,
     brand: request.definition.brand,
     ...(hasForm ? { formAction: "'self'" as const } : {}),
@@ -102,7 +104,7 @@ ${inputs}${content}
 /** A failure, placed where it belongs: at a field, or above the form where it concerns all of it. */
 export interface FormError {
   /** Safe to show to anyone. */
-  readonly message: string;
+  readonly message: Text;
   readonly field: FieldName;
   /** Seconds until another try makes sense; said in the page's language. */
   readonly retryAfter?: number | undefined;
@@ -123,40 +125,43 @@ export function formErrorOf(error: AuthError, text: PagesText): FormError {
   if (error instanceof FormProblem) return { message: text[error.text], field: error.field };
   const { code, retryAfter } = error;
   const isGeneral = error.message === errorTable[code].message;
-  const message = isGeneral && code in text ? text[code as keyof PagesText & typeof code] : error.message;
+  const message = isGeneral ? text[code] : textOf(error.message);
   return { message, field: fieldOf[code] ?? 'form', ...(retryAfter === undefined ? {} : { retryAfter }) };
 }
 
 export interface FieldParts {
   readonly name: Exclude<FieldName, 'form'>;
   readonly type: 'email' | 'password' | 'text';
-  /** Which keyboard a phone shows; default: by `type`. */
+  /** Which keyboard a phone shows; default: by `type`. `numeric` is for codes, which are shown as digits. */
   readonly inputmode?: 'numeric';
-  readonly label: string;
+  readonly label: Text;
   /** Beside the label, such as a link. */
-  readonly aside?: Html | undefined;
+  readonly aside?: HtmlValue;
   /** The purpose, by the field names of the HTML standard, so that password managers and people with them find their way. */
   readonly autocomplete: 'username' | 'email' | 'current-password' | 'new-password' | 'one-time-code';
   readonly value?: string | undefined;
-  readonly hint?: string | undefined;
+  readonly hint?: Text | undefined;
   readonly error?: FormError | undefined;
   readonly hasFocus: boolean;
 }
 
-/** A labelled input; its hint and the message about it are tied to it for those who cannot see them stand together. */
+/** A labeled input; its hint and the message about it are tied to it for those who cannot see them stand together. */
 export function field(parts: FieldParts): Html {
   const { name, type, inputmode = type === 'email' ? type : undefined, label, aside, value, hint, error } = parts;
+  // Addresses and codes are written from left to right in every language.
+  const isPlain = type === 'email' || inputmode === 'numeric';
   const isInvalid = error?.field === name;
+  const hasHint = hint !== undefined && hint.plain !== '';
   const described = [
     error?.field === 'form' && 'form-error',
     isInvalid && `${name}-error`,
-    hint !== undefined && `${name}-hint`,
+    hasHint && `${name}-hint`,
   ].filter((id) => id !== false);
   return html`<div class="field">
-${aside === undefined ? html`<label for="${name}">${label}</label>` : html`<p class="label"><label for="${name}">${label}</label> ${aside}</p>`}
-<input id="${name}" name="${name}" type="${type}" autocomplete="${parts.autocomplete}" autocapitalize="none" spellcheck="false"${inputmode !== undefined && html` inputmode="${inputmode}"`}${value !== undefined && html` value="${value}"`} required${isInvalid && html` aria-invalid="true"`}${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}${parts.hasFocus && html` autofocus`}>
+<div class="label"><label for="${name}">${label}</label>${aside}</div>
+<input id="${name}" name="${name}" type="${type}"${inputmode === 'numeric' && html` class="digits"`}${isPlain && html` dir="ltr"`} autocomplete="${parts.autocomplete}" autocapitalize="none" spellcheck="false"${inputmode !== undefined && html` inputmode="${inputmode}"`}${value !== undefined && html` value="${value}"`} required${isInvalid && html` aria-invalid="true"`}${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}${parts.hasFocus && html` autofocus`}>
 ${isInvalid && html`<p class="field-message" id="${name}-error">${error.message}</p>`}
-${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+${hasHint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;
 }
 
@@ -169,10 +174,9 @@ export function formAlert(
 ): HtmlValue {
   if (error?.field !== 'form') return undefined;
   const { lang } = request.definition.brand;
-  const wait =
-    error.retryAfter === undefined ? '' : ` ${fillIn(text.retryIn, { time: duration(error.retryAfter, lang) })}`;
+  const wait = error.retryAfter !== undefined && fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
   return html`<div class="message bad">
-<p id="form-error" role="alert">${error.message}${wait}</p>
+<p id="form-error" role="alert">${error.message}${wait && html` ${wait}`}</p>
 ${extra}
 </div>`;
 }
@@ -181,20 +185,4 @@ ${extra}
 export function focusOf(email: string | undefined, error: FormError | undefined): FieldName {
   if (error !== undefined && error.field !== 'form') return error.field;
   return email === undefined || email === '' ? 'email' : 'password';
-}
-
-/** "40 seconds", "12 minutes": rounded up, as being told a second too little costs another attempt. */
-export function duration(seconds: number, lang = 'en'): string {
-  const isShort = seconds <= 90;
-  const count = Math.max(1, Math.ceil(isShort ? seconds : seconds / 60));
-  const options = { style: 'unit', unit: isShort ? 'second' : 'minute', unitDisplay: 'long' } as const;
-  return new Intl.NumberFormat(isLanguageTag(lang) ? lang : 'en', options).format(count);
-}
-
-function isLanguageTag(lang: string): boolean {
-  try {
-    return Intl.getCanonicalLocales(lang).length > 0;
-  } catch {
-    return false;
-  }
 }

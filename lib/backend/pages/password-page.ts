@@ -1,8 +1,8 @@
 import { html, safeHref } from '../../core/html.ts';
+import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import { field, formAlert, formErrorOf, postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
-import { fillIn } from './text.ts';
 
 export interface PasswordState extends FormState {
   /** Whether the current password must be given: not after an email's link. */
@@ -15,7 +15,7 @@ export function passwordPage(site: Site, request: PageRequest, state: PasswordSt
   const { asksCurrent, email = '' } = state;
   const error = state.error && formErrorOf(state.error, text);
   const focus = error?.field === 'password' ? 'password' : 'currentPassword';
-  const hint = text.newPasswordHint === '' ? undefined : text.newPasswordHint;
+  const hint = text.newPasswordHint;
   const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
   const current =
     asksCurrent &&
@@ -36,10 +36,10 @@ ${field({ name: 'password', type: 'password', label: text.newPassword, autocompl
 <button>${text.passwordButton}</button>`;
   return showPage(site, request, {
     heading: text.passwordHeading,
+    lead: email !== '' && fillIn(text.passwordFor, { email }, emphasis),
     error: state.error,
     hasForm: true,
     content: html`${formAlert(site, request, error)}
-${email !== '' && html`<p>${fillIn(text.passwordFor, { email })}</p>`}
 ${postForm(request.localPath(settings.passwordPath), returnToOf(state), fields)}`,
   });
 }
@@ -52,7 +52,9 @@ export function linkExpiredPage(site: Site, request: PageRequest, state: FormSta
     heading: text.linkExpiredHeading,
     error: state.error,
     hasForm: false,
-    content: html`<p role="alert">${text.linkExpiredText}</p>
-<p class="actions"><a class="button" href="${safeHref(forgotHref)}">${text.newLinkButton}</a> <a href="${safeHref(request.signInUrl(state.returnTo))}">${text.backToSignIn}</a></p>`,
+    lead: text.linkExpiredText,
+    leadRole: 'alert',
+    content: html`<p class="actions"><a class="button" href="${safeHref(forgotHref)}">${text.newLinkButton}</a>
+<a href="${safeHref(request.signInUrl(state.returnTo))}">${text.backToSignIn}</a></p>`,
   });
 }

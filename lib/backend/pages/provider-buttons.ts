@@ -1,6 +1,8 @@
 import { html, safeHref } from '../../core/html.ts';
-import type { HtmlValue } from '../../core/html.ts';
-import { fillIn } from './text.ts';
+import type { Html, HtmlValue, Text } from '../../core/html.ts';
+import { initials } from '../../http/page.ts';
+import { fillIn } from '../../http/page-text.ts';
+import { providerIcon } from './icons.ts';
 import { returnToOf } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
 
@@ -33,18 +35,33 @@ export function providerLabel(name: string): string {
   );
 }
 
+/** From this many on, icons stand in a row. */
+const rowFrom = 4;
+
 /** "Continue with GitHub" for each provider: links, so that a page's `form-action` never stands in the way. */
 export function providerButtons({ settings, text }: Site, request: PageRequest, state: FormState): HtmlValue {
   const { providers, loginPath } = settings;
   if (providers.length === 0) return undefined;
+  const isRow = providers.length >= rowFrom;
   const buttons = providers.map((provider) => {
     const query = new URLSearchParams({ provider: provider.name, ...returnToOf(state) });
-    const href = `${request.localPath(loginPath)}?${query.toString()}`;
-    const label = ('label' in provider ? provider.label : undefined) ?? providerLabel(provider.name);
-    return html`<li><a class="button quiet" href="${safeHref(href)}">${fillIn(text.continueWith, { provider: label })}</a></li>
+    const href = safeHref(`${request.localPath(loginPath)}?${query.toString()}`);
+    const name = ('label' in provider ? provider.label : undefined) ?? providerLabel(provider.name);
+    const icon = providerIcon(provider.name);
+    const label = fillIn(text.continueWith, { provider: name });
+    return html`<li>${isRow ? iconButton(href, label, icon ?? initialsIcon(name)) : html`<a class="button quiet" href="${href}">${icon}${label}</a>`}</li>
 `;
   });
-  return html`<p class="or">${text.or}</p>
-<ul class="choices">
-${buttons}</ul>`;
+  return html`<ul class="providers${isRow && ' row'}">
+${buttons}</ul>
+<p class="or">${text.or}</p>`;
+}
+
+function iconButton(href: string, label: Text, icon: Html): Html {
+  const lang = label.lang !== undefined && html` lang="${label.lang}"`;
+  return html`<a class="button quiet" href="${href}" aria-label="${label.plain}" title="${label.plain}"${lang}>${icon}</a>`;
+}
+
+function initialsIcon(name: string): Html {
+  return html`<span aria-hidden="true">${initials(name, 2)}</span>`;
 }

@@ -1,10 +1,15 @@
 import { html, safeHref } from '../../core/html.ts';
+import type { HtmlValue, Text } from '../../core/html.ts';
+import { otherAccountUrl } from '../../http/page.ts';
+import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import { field, focusOf, formAlert, formErrorOf, postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
 import { providerButtons } from './provider-buttons.ts';
+import { englishText } from './text.ts';
+import type { PagesTextKey } from './text.ts';
 
-/** E-mail and password, and a button for each provider. */
+/** A button for each provider, email and password. */
 export function signInPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { settings, text } = site;
   const { email } = state;
@@ -21,12 +26,37 @@ export function signInPage(site: Site, request: PageRequest, state: FormState): 
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'current-password', aside: forgot, error, hasFocus: focus === 'password' })}
 <button>${text.signInButton}</button>`;
   return showPage(site, request, {
-    heading: text.signInHeading,
+    heading: signInHeading(site, request),
+    lead: error === undefined && text.signInText,
     error: state.error,
     hasForm: true,
     content: html`${formAlert(site, request, error, canResend && postForm(request.localPath(settings.resendPath), { email, ...hidden }, resend))}
-${postForm(request.localPath(settings.loginPath), hidden, fields)}
 ${providerButtons(site, request, state)}
+${postForm(request.localPath(settings.loginPath), hidden, fields)}
 <p class="actions">${text.toSignUp} <a href="${safeHref(withReturnTo(signUpHref, state))}">${text.toSignUpLink}</a></p>`,
+  });
+}
+
+/** Names the product, unless the application has words of its own for the heading without it. */
+function signInHeading({ text }: Site, { definition: { brand } }: PageRequest): Text {
+  const isOurs = (key: PagesTextKey): boolean => text[key].plain === englishText[key];
+  if (brand.title === undefined || (isOurs('signInToHeading') && !isOurs('signInHeading'))) return text.signInHeading;
+  return fillIn(text.signInToHeading, { title: brand.title });
+}
+
+/** Tells who is signed in, and leads on: back to where the visitor was going, or to the form. */
+export function signedInPage(
+  site: Site,
+  request: PageRequest,
+  { returnTo, account }: { readonly returnTo: string; readonly account: string | undefined },
+): Reply {
+  const { text } = site;
+  const lead: HtmlValue = account !== undefined && fillIn(text.signedInAs, { account }, emphasis);
+  return showPage(site, request, {
+    heading: text.signedInHeading,
+    lead,
+    hasForm: false,
+    content: html`<p class="actions"><a class="button" href="${safeHref(returnTo)}">${text.continueButton}</a>
+<a href="${safeHref(otherAccountUrl(request, returnTo))}">${text.otherAccount}</a></p>`,
   });
 }

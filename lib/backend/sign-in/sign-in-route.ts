@@ -1,10 +1,13 @@
+import type { AuthRequest } from '../../http/auth-request.ts';
 import { readFields } from '../../http/body.ts';
+import { accountName } from '../../http/page-text.ts';
 import { redirectOrJson } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
+import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { errorForForm, failureElsewhere, formElsewhere } from '../form-answers.ts';
 import { readCaptcha, readEmail, readPassword, readReturnTo } from '../form-fields.ts';
-import { signInPage } from '../pages/sign-in-page.ts';
+import { signedInPage, signInPage } from '../pages/sign-in-page.ts';
 import { isOAuthStart, startOAuth } from './oauth-start.ts';
 
 /** `/auth/login`: the form, or OAuth; its POST signs in with email and password. */
@@ -14,11 +17,15 @@ export function signInRoute(backend: BackendContext): AuthRoute {
   return {
     path: loginPath,
     option: 'loginPath',
-    get(request) {
+    async get(request) {
       if (isOAuthStart(settings, request)) return startOAuth(backend, request);
       const returnTo = readReturnTo(request);
       const elsewhere = formElsewhere(request, pages.signIn, loginPath, returnTo);
-      return elsewhere ?? signInPage(backend, request, { returnTo });
+      if (elsewhere !== undefined) return elsewhere;
+      const session = request.query.get('prompt') === 'login' ? null : await sessionAtHand(request);
+      return session === null
+        ? signInPage(backend, request, { returnTo })
+        : signedInPage(backend, request, { returnTo, account: accountName(session) });
     },
     async post(request) {
       const fields = await readFields(request.req, request.res);
@@ -44,4 +51,14 @@ export function signInRoute(backend: BackendContext): AuthRoute {
       }
     },
   };
+}
+
+/** Whose session the browser has; a guest's is none, and an outage must not hide the form. */
+async function sessionAtHand(request: AuthRequest): Promise<BackendSession | null> {
+  try {
+    const session = await request.resolveSession();
+    return session?.adapter === 'backend' && !session.user.isAnonymous ? session : null;
+  } catch {
+    return null;
+  }
 }

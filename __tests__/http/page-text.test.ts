@@ -1,0 +1,56 @@
+import { html, render } from '../../lib/core/html.ts';
+import { createTexts, directionOf, duration, emphasis, fillIn } from '../../lib/http/page-text.ts';
+
+const english = { hello: 'Hello {name}, {name}.', bye: 'Bye.' };
+
+describe('texts', () => {
+  it('are the application’s own, and English where it has none', () => {
+    const text = createTexts(english, { bye: 'Tschüss.', hello: undefined }, 'de');
+    expect(text.bye.plain).toBe('Tschüss.');
+    expect(render(html`<p>${text.bye}</p>`)).toBe('<p>Tschüss.</p>');
+    expect(render(html`<p>${text.hello}</p>`)).toBe('<p><span lang="en" dir="ltr">Hello {name}, {name}.</span></p>');
+    expect(text.hello.plain).toBe('Hello {name}, {name}.');
+  });
+
+  it.each(['en', 'en-GB', 'EN'])('are not marked on a page in English: %s', (lang) => {
+    expect(render(createTexts(english, {}, lang).bye)).toBe('Bye.');
+  });
+
+  it('are escaped, and so is what is filled in, which names no other value', () => {
+    const { hello } = createTexts(english, { hello: '<b>{name}</b> {constructor}' });
+    const filled = fillIn(hello, { name: '{other}<i>', other: 'x' });
+    expect(filled.plain).toBe('<b>{other}<i></b> {constructor}');
+    expect(render(filled)).toBe('&lt;b&gt;{other}&lt;i&gt;&lt;/b&gt; {constructor}');
+  });
+
+  it('keep their language with a value filled in, which may stand out', () => {
+    const { hello } = createTexts(english, {}, 'ar');
+    const filled = fillIn(hello, { name: 'أمل' }, emphasis);
+    expect(render(filled)).toBe(
+      '<span lang="en" dir="ltr">Hello <strong dir="auto">أمل</strong>, <strong dir="auto">أمل</strong>.</span>',
+    );
+  });
+});
+
+it.each([
+  ['ar', 'rtl'],
+  ['fa-IR', 'rtl'],
+  ['he', 'rtl'],
+  ['ur', 'rtl'],
+  ['ckb', 'rtl'],
+  ['yi', 'rtl'],
+  ['az-Arab', 'rtl'],
+  ['ar-Latn', 'ltr'],
+  ['en', 'ltr'],
+  ['de-AT', 'ltr'],
+  ['ja', 'ltr'],
+] as const)('a page in %s reads %s', (lang, direction) => expect(directionOf(lang)).toBe(direction));
+
+it.each([
+  [0, '1 second'],
+  [1, '1 second'],
+  [29.2, '30 seconds'],
+  [90, '90 seconds'],
+  [91, '2 minutes'],
+  [899, '15 minutes'],
+])('says %d seconds as %s', (seconds, words) => expect(duration(seconds)).toBe(words));

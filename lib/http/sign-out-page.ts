@@ -1,0 +1,28 @@
+import { html, safeHref } from '../core/html.ts';
+import { builtInPage } from './page.ts';
+import type { PageRequest } from './page.ts';
+import type { Reply } from './reply.ts';
+
+/**
+ * Asks first, where a sign-out was started by a link: links can be planted, a post from elsewhere is refused.
+ *
+ * @param action where the button's form posts to
+ * @param returnTo sanitized; where the visitor goes afterwards, and where "Stay signed in" leads
+ */
+export function signOutPage(request: PageRequest, action: string, returnTo: string): Reply {
+  const { brand } = request.definition;
+  const { text } = brand;
+  return builtInPage({
+    status: 200,
+    heading: text.signOutHeading,
+    lead: text.signOutText,
+    stylesheet: request.stylesheetUrl,
+    brand,
+    formAction: "'self'",
+    content: html`<form method="post" action="${safeHref(action)}">
+${returnTo !== '/' && html`<input type="hidden" name="returnTo" value="${returnTo}">`}
+<button>${text.signOutButton}</button>
+</form>
+<p><a class="button quiet" href="${safeHref(returnTo)}">${text.stayButton}</a></p>`,
+  });
+}
