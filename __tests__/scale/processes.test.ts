@@ -210,3 +210,100 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
     }
   });
 });
+
+describe(`a switch of the organization over ${processes} processes`, () => {
+  const { twoOrganizations } = demoUsers;
+  const [north, south] = twoOrganizations.organizations;
+
+  async function createMember(accessTokenTtlSeconds?: number): Promise<string> {
+    const issued = await workos.issueSession({
+      user: twoOrganizations,
+      organizationId: north.id,
+      ...(accessTokenTtlSeconds === undefined ? {} : { accessTokenTtlSeconds }),
+    });
+    return `b2b-session=${await sealData(issued, { password: cookiePassword })}`;
+  }
+  const switchOn = (worker: Worker, cookie: string, organizationId = south.id): Promise<Answer> =>
+    send(new URL('/organization', worker.origin), {
+      method: 'POST',
+      headers: { cookie, accept: 'application/json', 'content-type': 'application/json' },
+      body: JSON.stringify({ organizationId, returnTo: '/reports' }),
+    });
+  const organizationsOf = async (answers: readonly Promise<Answer>[]): Promise<Set<unknown>> =>
+    new Set((await Promise.all(answers)).map(({ status, json }) => json.organizationId ?? status));
+  const written = (answers: readonly Answer[]): Set<string> =>
+    new Set(answers.flatMap(({ setCookies }) => setCookies.map((line) => line.split(';', 1)[0] ?? '')));
+  /** @param count spread over all processes */
+  const readSession = (cookie: string, count: number): Promise<Answer>[] =>
+    Array.from({ length: count }, (_, index) => ask(workers[index % processes]!, '/auth/session', cookie));
+  function holdTokenCalls(): () => void {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    workos.switches.gate.token = () => held;
+    return () => release();
+  }
+
+  it('takes one call for tokens, and 50 requests that wait for it end in the new organization', async () => {
+    const cookie = await createMember(-60);
+    const release = holdTokenCalls();
+    const arrived = workos.arrived('token');
+    const switching = switchOn(workers[0]!, cookie);
+    await arrived;
+    const waiting = readSession(cookie, 50);
+    release();
+    expect((await switching).json).toEqual({ redirectTo: '/reports' });
+    expect(await organizationsOf(waiting)).toEqual(new Set([south.id]));
+    expect(workos.tokenCalls).toBe(1);
+    for (const newCookie of written(await Promise.all(waiting))) {
+      expect(await organizationsOf(readSession(newCookie, processes))).toEqual(new Set([south.id]));
+    }
+    expect(workos.tokenCalls).toBe(1);
+  });
+
+  it('reaches processes that come to know the old cookie later, while its token is good', async () => {
+    const cookie = await createMember();
+    expect((await switchOn(workers[0]!, cookie)).status).toBe(200);
+    const answers = readSession(cookie, 50);
+    expect(await organizationsOf(answers)).toEqual(new Set([south.id]));
+    for (const newCookie of written(await Promise.all(answers))) {
+      expect(await organizationsOf(readSession(newCookie, processes))).toEqual(new Set([south.id]));
+    }
+    expect(workos.tokenCalls).toBe(1);
+  });
+
+  it('is one switch, however many processes are asked for it', async () => {
+    const cookie = await createMember();
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => switchOn(workers[n % processes]!, cookie)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(workos.tokenCalls).toBe(1);
+  });
+
+  it('refused in one process lets the refresh of another one go on', async () => {
+    const cookie = await createMember(-60);
+    const release = holdTokenCalls();
+    const arrived = workos.arrived('token');
+    const switching = switchOn(workers[0]!, cookie, 'org_01ELSEWHERE');
+    await arrived;
+    const waiting = readSession(cookie, processes);
+    release();
+    expect((await switching).status).toBe(403);
+    expect(await organizationsOf(waiting)).toEqual(new Set([north.id]));
+    // The refused call, and one refresh.
+    expect(workos.tokenCalls).toBe(2);
+    expect(await organizationsOf(readSession(cookie, processes))).toEqual(new Set([north.id]));
+  });
+
+  it('loses to a sign-out in another process', async () => {
+    const cookie = await createMember();
+    const release = holdTokenCalls();
+    const arrived = workos.arrived('token');
+    const switching = switchOn(workers[0]!, cookie);
+    await arrived;
+    const signedOut = await ask(workers[1]!, '/logout', cookie, { method: 'POST' });
+    expect(signedOut.status).toBe(200);
+    release();
+    const answer = await switching;
+    expect([answer.status, answer.json.error.code]).toEqual([401, 'unauthenticated']);
+    expect(await organizationsOf(readSession(cookie, processes))).toEqual(new Set([401]));
+  });
+});
