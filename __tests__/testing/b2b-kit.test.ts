@@ -4,6 +4,7 @@ import request from 'supertest';
 import { b2bAuth, currentSession, requireSession } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { createB2bTestKit } from '../../lib/testing/index.ts';
+import type { B2bTestSession } from '../../lib/testing/index.ts';
 import { withNodeEnv } from '../support/node-env.ts';
 
 /** An application as users write it: options come in from outside. */
@@ -198,4 +199,51 @@ describe('with NODE_ENV=production', () => {
       );
     });
   });
+});
+
+it('signs people in fresh or stale, and the hosted page makes a stale sign-in fresh', async () => {
+  const kit = createB2bTestKit();
+  const app = express();
+  app.use(b2bAuth(kit.options));
+  app.get('/billing', requireSession({ maxAge: 300 }), (_req, res) => void res.send('billing'));
+  const signIn = (session: B2bTestSession) => kit.signIn(request.agent(app), { ...ada, ...session });
+
+  await (await signIn({})).get('/billing').expect(200);
+  await (await signIn({ signedInAgo: 290 })).get('/billing').expect(200);
+  const agent = await signIn({ signedInAgo: 3600, expired: true });
+  const challenge = await agent.get('/billing').expect(307);
+  expect(challenge.headers['location']).toBe('/login?max_age=300&returnTo=%2Fbilling');
+  const start = await agent.get(String(challenge.headers['location'])).expect(302);
+  expect(new URL(String(start.headers['location'])).searchParams.get('max_age')).toBe('300');
+  await agent
+    .get(kit.authorize(String(start.headers['location']), ada))
+    .expect(303)
+    .expect('Location', '/billing');
+  await agent.get('/billing').expect(200);
+});
+
+it('refuses a sign-in that is stale after a round', async () => {
+  const kit = createB2bTestKit();
+  const app = express();
+  app.use(b2bAuth(kit.options));
+  app.get('/billing', requireSession({ maxAge: 300 }), (_req, res) => void res.send('billing'));
+  const agent = await kit.signIn(request.agent(app), { signedInAgo: 3600 });
+  const challenge = await agent.get('/billing').expect(307);
+  const start = await agent.get(String(challenge.headers['location'])).expect(302);
+  await agent.get(kit.authorize(String(start.headers['location']), { signedInAgo: 1800 })).expect(303);
+  await agent.get('/billing').expect(403);
+});
+
+it('plays a switch of the organization, and refuses one that is not on the list', async () => {
+  const kit = createB2bTestKit();
+  const session = { organizationId: 'org_1', organizations: ['org_1', 'org_2'] };
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), session);
+  const organizationOf = async () => (await agent.get('/auth/session').expect(200)).body.organizationId;
+
+  await agent.post('/organization').send({ organizationId: 'org_3' }).expect(403);
+  expect(await organizationOf()).toBe('org_1');
+  await agent.post('/organization').send({ organizationId: 'org_2' }).expect(200, { redirectTo: '/' });
+  expect(await organizationOf()).toBe('org_2');
+  const { body: claims } = await agent.get('/claims');
+  expect(claims).toMatchObject({ org_id: 'org_2' });
 });

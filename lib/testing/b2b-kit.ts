@@ -33,6 +33,10 @@ export interface B2bTestSession {
   readonly claims?: Readonly<Record<string, Json>>;
   /** The access token has expired: the first request renews it. */
   readonly expired?: boolean;
+  /** Seconds since the person signed in, which a guard's `maxAge` compares. Default 0. */
+  readonly signedInAgo?: number;
+  /** The organizations that `POST /organization` may switch to. Default: any. */
+  readonly organizations?: readonly string[];
 }
 
 export interface B2bTestKit {
@@ -75,11 +79,11 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
   const provider = createInMemoryProvider(answer);
 
   /** @param age seconds since the token was issued */
-  async function issue({ id, session }: Started, age = 0): Promise<Issued> {
+  async function issue({ id, authTime, session }: Started, age = 0): Promise<Issued> {
     const iat = Math.floor(now() / 1000) - age;
     const user = userOf(session);
     const refreshToken = randomBytes(18).toString('base64url');
-    byRefreshToken.set(refreshToken, { id, session });
+    byRefreshToken.set(refreshToken, { id, authTime, session });
     const accessToken = await key.sign({
       iss: `https://api.workos.com/user_management/${clientId}`,
       sub: user.id,
@@ -87,6 +91,7 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       jti: randomUUID(),
       client_id: clientId,
       ...(session.organizationId === undefined ? {} : { org_id: session.organizationId }),
+      auth_time: authTime,
       iat,
       exp: iat + tokenLifetime,
       ...session.claims,
@@ -94,9 +99,16 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
     return { accessToken, refreshToken, user };
   }
 
+  /** @param age seconds since its first token was issued */
+  function start(session: B2bTestSession, age = 0): Started {
+    const authTime = Math.floor(now() / 1000) - Math.max(session.signedInAgo ?? 0, age);
+    return { id: session.sessionId ?? `session_${randomUUID()}`, authTime, session };
+  }
+
   async function cookies(session: B2bTestSession): Promise<readonly CookieWrite[]> {
     refuseInProduction();
-    const issued = await issue(start(session), session.expired === true ? 2 * tokenLifetime : 0);
+    const age = session.expired === true ? 2 * tokenLifetime : 0;
+    const issued = await issue(start(session, age), age);
     const { organizationId, impersonator } = session;
     const content = {
       ...issued,
@@ -116,7 +128,17 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
         { status: 400 },
       );
     }
-    return Response.json(toWire(await issue(started), started.session));
+    const { organization_id: organizationId } = body;
+    if (typeof organizationId !== 'string' || organizationId === started.session.organizationId) {
+      return Response.json(toWire(await issue(started), started.session));
+    }
+    if (started.session.organizations?.includes(organizationId) === false) {
+      // WorkOS does not spend the token of a refused switch.
+      if (typeof body['refresh_token'] === 'string') byRefreshToken.set(body['refresh_token'], started);
+      return Response.json({ code: 'organization_membership_not_found', message: 'Not a member.' }, { status: 400 });
+    }
+    const session = { ...started.session, organizationId };
+    return Response.json(toWire(await issue({ ...started, session }), session));
   }
 
   function take(body: ProviderCall['body']): Started | undefined {
@@ -157,10 +179,10 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
 interface Started {
   /** The session's id, through all renewals. */
   readonly id: string;
+  /** Seconds since the epoch, through all renewals as well. */
+  readonly authTime: number;
   readonly session: B2bTestSession;
 }
-
-const start = (session: B2bTestSession): Started => ({ id: session.sessionId ?? `session_${randomUUID()}`, session });
 
 function userOf({ user = {} }: B2bTestSession): B2bUser {
   const { email = 'user@example.com' } = user;

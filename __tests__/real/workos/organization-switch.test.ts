@@ -1,0 +1,72 @@
+import { AuthError } from '../../../lib/b2b/index.ts';
+import type { Answer, Visitor } from '../../support/visitor.ts';
+import { addOrganization, addUser, describeEmulator, startRealB2b } from '../support/workos.ts';
+import type { RealB2b } from '../support/workos.ts';
+
+describeEmulator('a switch of the organization at the emulator', (url) => {
+  let app: RealB2b;
+  let [north, south, suspended] = ['', '', ''];
+  beforeAll(async () => {
+    app = await startRealB2b(url, {
+      onSignIn: ({ organizationId }) => {
+        if (organizationId === suspended) throw new AuthError('forbidden');
+      },
+    });
+    [north, south, suspended] = [
+      await addOrganization(app, 'North'),
+      await addOrganization(app, 'South'),
+      await addOrganization(app, 'Suspended'),
+    ];
+  });
+  afterAll(() => app.close());
+
+  async function member(): Promise<Visitor> {
+    const visitor = await app.signedIn(await addUser(app, [north]));
+    expect(await organizationOf(visitor)).toBe(north);
+    return visitor;
+  }
+  const organizationOf = async (visitor: Visitor): Promise<string | undefined> =>
+    (await visitor.getJson('/auth/session')).json.organizationId;
+  const switchTo = (visitor: Visitor, organizationId: string): Promise<Answer> =>
+    visitor.postJson('/organization', { organizationId, returnTo: '/dashboard' });
+
+  it('goes there and back as one session', async () => {
+    const visitor = await member();
+    const { sessionId } = (await visitor.getJson('/auth/session')).json;
+    for (const organization of [south, north]) {
+      expect((await switchTo(visitor, organization)).json).toEqual({ redirectTo: '/dashboard' });
+      const session = (await visitor.getJson('/auth/session')).json;
+      expect([session.organizationId, session.sessionId]).toEqual([organization, sessionId]);
+    }
+  });
+
+  it('reaches 50 requests that still come with the old cookie', async () => {
+    const visitor = await member();
+    const cookie = visitor.cookieHeader();
+    const read = (): Promise<Answer> => app.visitor().get('/auth/session', { headers: { cookie } });
+    const during = Array.from({ length: 25 }, read);
+    expect((await switchTo(visitor, south)).status).toBe(200);
+    const after = await Promise.all(Array.from({ length: 25 }, read));
+    expect(new Set((await Promise.all(during)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(after.map(({ json }) => json.organizationId))).toEqual(new Set([south]));
+    expect(await organizationOf(visitor)).toBe(south);
+  });
+
+  it('that onSignIn refuses leaves the session where it was, with tokens that still refresh', async () => {
+    const visitor = await member();
+    for (let turn = 0; turn < 2; turn += 1) {
+      expect((await switchTo(visitor, suspended)).status).toBe(403);
+      expect(await organizationOf(visitor)).toBe(north);
+    }
+    expect((await switchTo(visitor, south)).status).toBe(200);
+    expect(await organizationOf(visitor)).toBe(south);
+  });
+
+  it('ends with a refresh token that the provider no longer knows', async () => {
+    const visitor = await member();
+    const { sessionId } = (await visitor.getJson('/auth/session')).json;
+    await app.sdk.userManagement.revokeSession({ sessionId });
+    const answer = await switchTo(visitor, south);
+    expect([answer.status, visitor.cookies.has('b2b-session')]).toEqual([401, false]);
+  });
+});
