@@ -256,3 +256,16 @@ describe('what a request keeps', () => {
     expect(said).toEqual([1, undefined, undefined]);
   });
 });
+
+it('keeps the session of a bearer token that a guard took while the cookie’s was still being resolved', async () => {
+  const cookies = Promise.withResolvers<Resolution>();
+  const resolver = { ...noBearer, cachedSession: () => undefined, resolve: () => cookies.promise };
+  const { said } = await ask({ resolver }, '', async (request) => {
+    const early = request.resolveSession();
+    request.admit({ ...session, credential: 'bearer' });
+    cookies.resolve({ session, cookies: [] });
+    await early;
+    return [request.cachedSession()?.credential, (await request.resolveSession())?.credential];
+  });
+  expect(said).toEqual(['bearer', 'bearer']);
+});
