@@ -13,7 +13,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
   { session: ['debug', 'lru-cache', 'node:crypto', 'node:net'] },
   { http: ['express', 'negotiator', 'node:crypto', 'node:http', 'node:util/types', 'on-headers', 'valibot'] },
   {
-    b2b: ['@workos-inc/node', 'express', 'iron-session', 'node:async_hooks', 'node:crypto', 'node:http', 'valibot'],
+    b2b: ['@workos-inc/node', 'express', 'iron-session', 'node:async_hooks', 'node:crypto', 'valibot'],
     backend: [
       '@supabase/ssr',
       '@supabase/supabase-js',

@@ -16,6 +16,29 @@ export interface AccessTokenClaims {
   readonly [claim: string]: Json | undefined;
 }
 
+/**
+ * The claims of a WorkOS access token. Claims of a JWT template of your own are added by declaration merging.
+ *
+ * @example declare module 'express-auth-adapters' { interface B2bClaims { readonly plan?: string } }
+ * @see https://workos.com/docs/authkit/sessions
+ */
+export interface B2bClaims extends AccessTokenClaims {
+  /** The session's id. */
+  readonly sid?: string;
+  readonly org_id?: string;
+  /** The first of `roles`. */
+  readonly role?: string;
+  readonly roles?: readonly string[];
+  readonly permissions?: readonly string[];
+  readonly entitlements?: readonly string[];
+  readonly feature_flags?: readonly string[];
+  /** Who impersonates the user. */
+  readonly act?: { readonly sub: string };
+  /** When the person signed in, in seconds since the epoch; a refresh does not change it. */
+  readonly auth_time?: number;
+  readonly client_id?: string;
+}
+
 /** The signed-in person, as WorkOS describes them. */
 export interface B2bUser extends B2bPublicUser {
   /** Whether WorkOS knows that the address is theirs. Match accounts by address only where this is true. */
@@ -54,7 +77,7 @@ export interface B2bSession {
   readonly organizationId?: string;
   readonly impersonator?: Impersonator;
   readonly accessToken: string;
-  readonly claims: AccessTokenClaims;
+  readonly claims: B2bClaims;
   /** When the access token expires, in milliseconds since the epoch. The session itself is renewed before that matters. */
   readonly expiresAt: number;
 }

@@ -259,7 +259,7 @@ describe('what a request keeps', () => {
 
 it('keeps the session of a bearer token that a guard took while the cookie’s was still being resolved', async () => {
   const cookies = Promise.withResolvers<Resolution>();
-  const resolver = { ...noBearer, cachedSession: () => undefined, resolve: () => cookies.promise };
+  const resolver = { ...unused, cachedSession: () => undefined, resolve: () => cookies.promise };
   const { said } = await ask({ resolver }, '', async (request) => {
     const early = request.resolveSession();
     request.admit({ ...session, credential: 'bearer' });

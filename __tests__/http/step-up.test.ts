@@ -260,6 +260,8 @@ describe('a second factor', () => {
     name: 'backendAuth',
     resolver: {
       cachedSession: sessionOf,
+      endSession: () => Promise.resolve(),
+      renewSession: () => Promise.resolve(),
       resolve: () => Promise.resolve({ session: null, cookies: [] }),
       resolveBearer: (token) => {
         const session = sessionOf(`test=${token}`);

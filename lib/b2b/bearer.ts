@@ -4,7 +4,7 @@ import { verifyAccessToken } from '../tokens/access-token.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import { readSessionId } from '../tokens/token.ts';
 import type { Token } from '../tokens/token.ts';
-import type { B2bSession, B2bUser } from '../types.ts';
+import type { AccessTokenClaims, B2bSession, B2bUser } from '../types.ts';
 import type { B2bOptions } from './options.ts';
 
 /**
@@ -37,7 +37,7 @@ export function factsOf({ sid, sub, auth_time: authTime, iat }: Token['claims'])
 }
 
 /** The application that a token was issued to, where it is not this one. A machine's token names its client as the subject. */
-export function foreignClient(claims: B2bSession['claims'], clientId: string): string | undefined {
+export function foreignClient(claims: AccessTokenClaims, clientId: string): string | undefined {
   const { sub, client_id: client } = claims;
   if (client === undefined || client === null) return sub.startsWith('client_') ? sub : undefined;
   if (client === clientId) return undefined;
@@ -45,7 +45,7 @@ export function foreignClient(claims: B2bSession['claims'], clientId: string): s
 }
 
 /** WorkOS' access tokens carry no profile: the user is what the claims say. */
-function bearerSession(accessToken: string, claims: B2bSession['claims']): B2bSession {
+function bearerSession(accessToken: string, claims: AccessTokenClaims): B2bSession {
   const { sub: id, email, org_id: organizationId, act } = claims;
   const sessionId = readSessionId(claims['sid']);
   const user = { id, ...(typeof email === 'string' ? { email } : {}) };

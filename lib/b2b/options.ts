@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import type { Request } from 'express';
 import * as v from 'valibot';
 import { cookiePrefixProblems } from '../http/cookie-jar.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
@@ -18,7 +18,7 @@ export type { OnError, OnEvent, SharedCoordinator };
 
 export interface B2bSignIn {
   readonly session: B2bSession;
-  readonly req: IncomingMessage;
+  readonly req: Request;
   readonly returnTo: string;
   /** The session's organization, from the verified access token; absent for a personal session. */
   readonly organizationId?: string;

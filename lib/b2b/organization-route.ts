@@ -1,3 +1,4 @@
+import type { Request } from 'express';
 import { createHash } from 'node:crypto';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
@@ -87,7 +88,7 @@ async function switchOrganization(
     const { onSignIn } = context.settings;
     const hook = await onSignIn?.({
       session,
-      req,
+      req: req as Request,
       returnTo,
       organizationId,
       requestedOrganizationId: organizationId,

@@ -5,7 +5,7 @@ import { AuthError } from '../errors.ts';
 import type { StoredSession } from '../session/source.ts';
 import { tokenLifetimeMs } from '../tokens/access-token.ts';
 import { readSessionId, readToken } from '../tokens/token.ts';
-import type { B2bSession } from '../types.ts';
+import type { AccessTokenClaims, B2bSession } from '../types.ts';
 import { factsOf } from './bearer.ts';
 
 const optionalText = v.nullish(v.string());
@@ -87,7 +87,7 @@ export function storedSession(content: SealedSession): StoredSession<SealedSessi
 }
 
 /** The session as the application sees it; `claims` are those of its verified access token. */
-export function publicSession(content: SealedSession, claims: B2bSession['claims']): B2bSession {
+export function publicSession(content: SealedSession, claims: AccessTokenClaims): B2bSession {
   const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = content.user;
   const { emailVerified, externalId, metadata, locale } = content.user;
   const { impersonator } = content;

@@ -1,3 +1,4 @@
+import type { Request } from 'express';
 import type { AuthenticationResponse } from '@workos-inc/node';
 import { AuthError } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
@@ -47,7 +48,9 @@ export async function completeSignIn(
   const content = newSession(tokens.response, settings.now() / 1000);
   const session = await verifySignIn(context, flow, content);
   const returnTo = request.returnTo(flow.returnTo);
-  const hook = await settings.onSignIn?.(hookArgument({ session, req: request.req, returnTo }, flow, tokens.response));
+  const hook = await settings.onSignIn?.(
+    hookArgument({ session, req: request.req as Request, returnTo }, flow, tokens.response),
+  );
   const { sessionId, organizationId } = session;
   const userId = session.user.id;
   const signedInAt = (await context.resolver.beginSession({ sessionId, userId })) / 1000;

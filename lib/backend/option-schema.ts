@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import type { Request } from 'express';
 import type { IncomingMessage } from 'node:http';
 import {
   callback,
@@ -24,7 +25,7 @@ export type { OnError, OnEvent, SharedCoordinator, ThrottleRedisClient };
 
 export interface BackendSignIn {
   readonly session: BackendSession;
-  readonly req: IncomingMessage;
+  readonly req: Request;
   readonly returnTo: string;
 }
 

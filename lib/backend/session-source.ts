@@ -115,7 +115,7 @@ function newestAmrTime({ claims: { amr } }: Session): number | undefined {
 }
 
 /** The client of the project's OAuth server that a token was issued to; the application's own tokens name none. */
-export function foreignClient({ client_id: client }: Session['claims']): string | undefined {
+export function foreignClient({ client_id: client }: AccessTokenClaims): string | undefined {
   if (client === undefined || client === null) return undefined;
   return typeof client === 'string' ? client : '';
 }

@@ -1,18 +1,14 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { NextFunction, Request, Response } from 'express';
+import type { IncomingMessage } from 'node:http';
 import type { CookieAttributes } from '../core/cookies.ts';
 import type { AuthError } from '../errors.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
-import type { AdapterName, Session } from '../types.ts';
+import type { AccessTokenClaims, AdapterName, Session } from '../types.ts';
 import type { Brand } from './page.ts';
 
 /** Takes over every error that a visitor would see. */
-export type OnError = (
-  error: AuthError,
-  req: IncomingMessage,
-  res: ServerResponse,
-  next: (error?: unknown) => void,
-) => void;
+export type OnError = (error: AuthError, req: Request, res: Response, next: NextFunction) => void;
 
 /** A path that the adapter answers itself. */
 export interface OwnPath {
@@ -78,7 +74,7 @@ export interface Adapter {
   /** The application's own way to tell the address of a request's client. */
   readonly clientAddress?: ((req: IncomingMessage) => string | undefined) | undefined;
   /** The OAuth client of another application that a token was issued to; empty where it cannot be told which. */
-  readonly foreignClient: (claims: Session['claims']) => string | undefined;
+  readonly foreignClient: (claims: AccessTokenClaims) => string | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly onError: OnError | undefined;

@@ -1,3 +1,4 @@
+import type { Request, Response } from 'express';
 import { isNativeError } from 'node:util/types';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
@@ -47,7 +48,8 @@ export function refuse(
     }
     // It may well be async, whatever its type says; its rejection must not end the process.
     const takeOver: (...parameters: Parameters<OnError>) => unknown = definition.onError;
-    Promise.resolve(takeOver(error, req, res, fail)).catch(fail);
+    // Under another host than Express they lack what Express adds.
+    Promise.resolve(takeOver(error, req as Request, res as Response, fail)).catch(fail);
   } catch (failure) {
     fail(failure);
   }

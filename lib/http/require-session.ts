@@ -56,7 +56,7 @@ interface Requirements {
   readonly adapter: AdapterName | undefined;
   readonly organization: true | string | undefined;
   readonly aal: 'aal2' | 'enrolled' | undefined;
-  readonly check: ((session: Session, req: IncomingMessage) => boolean | Promise<boolean>) | undefined;
+  readonly check: ((session: Session, req: Request) => boolean | Promise<boolean>) | undefined;
   readonly maxAge: number | undefined;
   readonly credentials: readonly ('cookie' | 'bearer')[] | undefined;
   readonly clients: readonly string[] | undefined;
@@ -192,7 +192,7 @@ function demandOf({ organization, aal, maxAge, check }: Requirements): GuardRule
       (aal === undefined ? undefined : await askSecondFactor(request, session, aal)) ??
       (maxAge === undefined ? undefined : askFreshSignIn(request, session, maxAge));
     if (reply !== undefined) return reply;
-    if (check !== undefined && ((await check(session, request.req)) as unknown) !== true)
+    if (check !== undefined && ((await check(session, request.req as Request)) as unknown) !== true)
       throw new AuthError('forbidden');
     return undefined;
   };

@@ -1,3 +1,4 @@
+import type { Request } from 'express';
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { withDeadline } from '../../core/deadline.ts';
 import { AuthError } from '../../errors.ts';
@@ -84,7 +85,7 @@ export function createSignIn(parts: SignInParts): SignIn {
       const session = await verified(content);
       try {
         if (!(await writer.fits(content, session.user.id))) throw new AuthError('session_too_large');
-        const answer = await parts.onSignIn?.({ session, req: request.req, returnTo });
+        const answer = await parts.onSignIn?.({ session, req: request.req as Request, returnTo });
         const redirectTo = request.returnTo(answer?.redirectTo ?? returnTo, returnTo);
         const facts = source.toStored(content);
         await resolver.beginSession(facts, facts.beganAt);
