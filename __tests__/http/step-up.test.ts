@@ -1,6 +1,7 @@
 import { createSeal } from '../../lib/b2b/seal.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
+import { createBrand } from '../../lib/http/page-options.ts';
 import { createAuthRouter } from '../../lib/http/router.ts';
 import { requireSession } from '../../lib/index.ts';
 import type { BackendSession, RequireSessionOptions } from '../../lib/index.ts';
@@ -198,6 +199,8 @@ describe('a recent sign-in at Supabase', () => {
     app.clock.advance(3_700_000);
     const answer = await visitor.get('/fresh');
     expect([answer.status, answer.headers.location]).toEqual([307, again('/auth/login', '/fresh')]);
+    const form = await visitor.get(answer.headers.location ?? '');
+    expect(form.text).toMatch(/<input[^>]*name="email"[^>]*value="ada@example.com"/);
     expect((await visitor.postJson('/auth/login', { ...ada, returnTo: '/fresh' })).json.redirectTo).toBe('/fresh');
     expect([(await visitor.get('/fresh')).status, marks(visitor)]).toEqual([200, []]);
   });
@@ -293,7 +296,7 @@ describe('a second factor', () => {
     foreignClient: () => undefined,
     now: clock.now,
     onError: undefined,
-    brand: {},
+    brand: createBrand({}),
     emit: () => undefined,
     explain: () => undefined,
   };

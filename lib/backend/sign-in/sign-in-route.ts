@@ -23,8 +23,10 @@ export function signInRoute(backend: BackendContext): AuthRoute {
       const elsewhere = formElsewhere(request, pages.signIn, loginPath, returnTo);
       if (elsewhere !== undefined) return elsewhere;
       const session = request.query.get('prompt') === 'login' ? null : await sessionAtHand(request);
-      return session === null
-        ? signInPage(backend, request, { returnTo })
+      // A guard's `maxAge` asks for a sign-in, whatever session there is.
+      const isFresh = request.query.has('max_age');
+      return session === null || isFresh
+        ? signInPage(backend, request, { returnTo, email: session?.user.email ?? undefined })
         : signedInPage(backend, request, { returnTo, account: accountName(session) });
     },
     async post(request) {
