@@ -213,7 +213,7 @@ describeGoTrue('a forgotten password', () => {
     expect([sent.status, sent.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Faccount']);
     // GoTrue: 401 {"code":"insufficient_aal",…}
     const early = await visitor.postJson('/auth/password', { password });
-    expect([early.status, early.json]).toEqual([200, { redirectTo: '/auth/verify' }]);
+    expect([early.status, early.json]).toEqual([200, { redirectTo: '/auth/verify?returnTo=%2Faccount' }]);
     expect((await real.app.visitor().postJson('/auth/login', { email: user.email, password })).status).toBe(401);
     expect(await isSignedIn(visitor)).toBe(false);
     const verified = await visitor.postJson('/auth/verify', { code: code(), returnTo: '/account' });

@@ -1,6 +1,6 @@
 import { AuthError } from '../../../lib/b2b/index.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
-import { addOrganization, addUser, describeEmulator, startRealB2b } from '../support/workos.ts';
+import { addOrganization, addUser, describeEmulator, expire, startRealB2b } from '../support/workos.ts';
 import type { RealB2b } from '../support/workos.ts';
 
 describeEmulator('a switch of the organization at the emulator', (url) => {
@@ -68,5 +68,27 @@ describeEmulator('a switch of the organization at the emulator', (url) => {
     await app.sdk.userManagement.revokeSession({ sessionId });
     const answer = await switchTo(visitor, south);
     expect([answer.status, visitor.cookies.has('b2b-session')]).toEqual([401, false]);
+  });
+
+  it('is not taken back by a refresh of 50 requests that come at the same time', async () => {
+    const visitor = await member();
+    await expire(visitor);
+    const requests = Array.from({ length: 50 }, () => visitor.getJson('/api/me'));
+    const [answer, ...others] = await Promise.all([switchTo(visitor, south), ...requests]);
+    expect(answer.status).toBe(200);
+    expect(new Set(others.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(await organizationOf(visitor)).toBe(south);
+    await expire(visitor);
+    expect(await organizationOf(visitor)).toBe(south);
+  });
+
+  it('works after an outage, which changes nothing', async () => {
+    const visitor = await member();
+    app.relay.break(/authenticate/, { status: 503 });
+    const refused = await switchTo(visitor, south);
+    app.relay.heal();
+    expect([refused.status, await organizationOf(visitor)]).toEqual([503, north]);
+    expect((await switchTo(visitor, south)).status).toBe(200);
+    expect(await organizationOf(visitor)).toBe(south);
   });
 });
