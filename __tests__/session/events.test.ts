@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import createDebug from 'debug';
 import { createEmit, createExplain } from '../../lib/session/events.ts';
 import type { AuthEvent } from '../../lib/types.ts';
@@ -90,5 +91,48 @@ describe('a listener that rejects', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(unhandled).toBe(0);
     expect(explained).toHaveLength(2);
+  });
+});
+
+describe('what visitors cannot mend', () => {
+  const causes = [
+    [{ type: 'sign_in_failed', code: 'provider_refused' }, 'PROVIDER_REFUSED', /B2B_API_KEY/, /BAAS_ANON_KEY/],
+    [{ type: 'sign_in_failed', code: 'token_rejected' }, 'TOKEN_REJECTED', /B2B_CLIENT_ID/, /BAAS_URL/],
+    [{ type: 'keys_unavailable', stale: false }, 'KEYS_UNAVAILABLE', /B2B_API_HOSTNAME/, /BAAS_URL/],
+  ] as const;
+
+  it.each(causes)(
+    'is one process warning per cause and adapter, without a listener: %j',
+    (body, code, b2b, backend) => {
+      const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+      try {
+        for (const adapter of ['b2b', 'backend', 'b2b', 'backend'] as const) {
+          createEmit(adapter, undefined, () => undefined)(body);
+        }
+        const given = warn.mock.calls.map(([message, options]) => [String(message), options] as const);
+        expect(given.map(([, options]) => options)).toEqual([
+          { code: `EXPRESS_AUTH_ADAPTERS_${code}` },
+          { code: `EXPRESS_AUTH_ADAPTERS_${code}` },
+        ]);
+        expect(given[0]?.[0]).toMatch(b2b);
+        expect(given[1]?.[0]).toMatch(backend);
+        for (const [message] of given) expect(message).toContain('npx express-auth-adapters doctor');
+      } finally {
+        warn.mockRestore();
+      }
+    },
+  );
+
+  it('is no warning where the provider is merely out of reach or refuses one visitor', () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    try {
+      const emit = createEmit('b2b', undefined, () => undefined);
+      emit({ type: 'sign_in_failed', code: 'provider_unavailable' });
+      emit({ type: 'sign_in_failed', code: 'invalid_credentials' });
+      emit({ type: 'refresh_failed', code: 'provider_unavailable', reason: 'timeout' });
+      expect(warn).not.toHaveBeenCalled();
+    } finally {
+      warn.mockRestore();
+    }
   });
 });

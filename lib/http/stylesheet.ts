@@ -23,6 +23,7 @@ export const stylesheet = `:root {
   }
 }
 *, *::before, *::after { box-sizing: border-box; }
+[hidden] { display: none !important; }
 html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
 body {
   margin: 0; min-height: 100vh; min-height: 100svh; padding: max(1.5rem, 12vh) 1rem 2rem;
@@ -65,7 +66,7 @@ input:hover { border-color: var(--soft); }
 input[aria-invalid="true"] { border-color: var(--bad); box-shadow: inset 0 0 0 1px var(--bad); }
 input.digits { font-size: 1.375rem; font-variant-numeric: tabular-nums; letter-spacing: 0.35em; text-align: center; padding-inline: 0.75rem 0.4em; }
 .hint { margin: 0.375rem 0 0; color: var(--soft); font-size: 0.875rem; line-height: 1.45; }
-main > .hint { margin: 0 0 1.25rem; }
+main > .hint { margin: 0 0 1.25rem; text-align: center; }
 .field-message { display: flex; gap: 0.5rem; margin: 0.5rem 0; color: var(--bad); font-size: 0.875rem; line-height: 1.45; text-wrap: wrap; }
 .field-message::before {
   content: "!" / ""; flex: none; width: 1.125rem; height: 1.125rem; margin-top: 0.0625rem; border-radius: 50%;
@@ -121,6 +122,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .actions .button { margin-bottom: 1rem; color: var(--accent-ink); }
 .actions .button.quiet { color: var(--ink); }
 .reference { margin: 1.5rem 0 0; color: var(--soft); font: 0.8125rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; text-align: center; overflow-wrap: anywhere; }
+.reference time { white-space: nowrap; }
 footer { display: flex; flex-wrap: wrap; justify-content: center; gap: 0.25rem 1.25rem; max-width: 25.5rem; color: var(--soft); font-size: 0.8125rem; }
 footer a { font-weight: 400; line-height: 1.5rem; }
 @media (max-width: 26rem) {

@@ -43,6 +43,7 @@ export function createEmit(
     if (isRepeated(body)) return;
     const { type, ...fields } = body;
     explain('%s %j', type, fields);
+    warnOperator(adapter, body);
     if (listen === undefined) return;
     const quietly = (failure: unknown): void => {
       explain('onEvent failed: %s', failure instanceof Error ? failure.message : typeof failure);
@@ -53,6 +54,45 @@ export function createEmit(
       quietly(error);
     }
   };
+}
+
+type OperatorCause = 'provider_refused' | 'token_rejected' | 'keys_unavailable';
+
+/** What visitors cannot mend, and where the operators of the application look first. */
+const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<OperatorCause, string>>>> = {
+  b2b: {
+    provider_refused:
+      'WorkOS refused a request, as it does with a wrong or revoked key; check B2B_API_KEY and B2B_CLIENT_ID',
+    token_rejected: 'a token that WorkOS issued failed verification; check B2B_CLIENT_ID and the option issuer',
+    keys_unavailable:
+      'the keys that sign tokens could not be fetched; check B2B_API_HOSTNAME and whether the server can reach it',
+  },
+  backend: {
+    provider_refused:
+      'Supabase refused a request, as it does with a wrong or revoked key; check BAAS_ANON_KEY (or BAAS_PUBLISHABLE_KEY) and BAAS_URL',
+    token_rejected: 'a token that Supabase issued failed verification; check BAAS_URL and the option issuer',
+    keys_unavailable:
+      'the keys that sign tokens could not be fetched; check BAAS_URL and whether the server can reach it',
+  },
+};
+
+const warned = new Set<string>();
+
+/** One process warning per cause, so that operators hear of it without a listener. */
+function warnOperator(adapter: AdapterName, body: EventBody): void {
+  const cause = operatorCauseOf(body);
+  if (cause === undefined || warned.has(`${adapter} ${cause}`)) return;
+  warned.add(`${adapter} ${cause}`);
+  const name = adapter === 'b2b' ? 'b2bAuth' : 'backendAuth';
+  process.emitWarning(`${name}: ${operatorTexts[adapter][cause]}. To find out more: npx express-auth-adapters doctor`, {
+    code: `EXPRESS_AUTH_ADAPTERS_${cause.toUpperCase()}`,
+  });
+}
+
+function operatorCauseOf(body: EventBody): OperatorCause | undefined {
+  if (body.type === 'keys_unavailable') return body.type;
+  const said = [Reflect.get(body, 'code'), Reflect.get(body, 'reason')];
+  return (['provider_refused', 'token_rejected'] as const).find((cause) => said.includes(cause));
 }
 
 /** What an event says of a failure; `internal_error` is one of the application's own, such as an `onSignIn` that throws. */
