@@ -23,6 +23,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
       'node:net',
       'node:timers/promises',
       'rate-limiter-flexible',
+      'uqr',
       'valibot',
     ],
     redis: ['iron-session', 'node:crypto', 'node:timers/promises', 'valibot'],

@@ -8,6 +8,7 @@ beforeAll(async () => {
   app = await startBackendApp({
     after: (host) => {
       host.get('/vault', requireSession({ aal: 'aal2' }), (_req, res) => sendText(res, 'vault'));
+      host.get('/enrolled', requireSession({ aal: 'enrolled' }), (_req, res) => sendText(res, 'enrolled'));
       host.get('/staff', requireSession({ aal: 'aal2', check: () => false }), (_req, res) => sendText(res, 'staff'));
     },
   });
@@ -19,8 +20,57 @@ describe('a guard that asks for a second factor', () => {
     const visitor = await app.signedIn();
     const answer = await visitor.getJson('/vault');
     expect([answer.status, answer.json.error.code]).toEqual([403, 'second_factor_required']);
-    const page = await visitor.get('/vault');
-    expect([page.status, page.text.includes('second factor')]).toEqual([403, true]);
+    expect(answer.json.redirectTo).toBe('/auth/enroll?returnTo=%2Fvault');
+  });
+
+  it('sends a document to add a factor, or to give the one that there is, and lets it pass then', async () => {
+    const grace = { email: 'grace@example.com', password: 'nanoseconds of wire' };
+    app.supabase.addUser(grace);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', grace);
+    const first = await visitor.get('/vault?tab=1');
+    expect([first.status, first.headers.location]).toEqual([307, '/auth/enroll?returnTo=%2Fvault%3Ftab%3D1']);
+    expect((await visitor.get(first.headers.location!)).status).toBe(200);
+    const factor = app.supabase.addFactor(grace.email);
+    app.clock.advance(61_000);
+    const second = await visitor.get('/vault?tab=1');
+    expect([second.status, second.headers.location]).toEqual([307, '/auth/verify?returnTo=%2Fvault%3Ftab%3D1']);
+    const code = app.supabase.codeOf(factor);
+    const given = await visitor.postJson(second.headers.location!, { code, returnTo: '/vault?tab=1' });
+    expect(given.json).toEqual({ redirectTo: '/vault?tab=1' });
+    expect((await visitor.get('/vault?tab=1')).text).toBe('vault');
+  });
+
+  it('asks the backend once per access token and minute', async () => {
+    const visitor = await app.signedIn();
+    const before = app.supabase.calls('user');
+    await Promise.all(Array.from({ length: 20 }, () => visitor.get('/enrolled')));
+    expect(app.supabase.calls('user') - before).toBe(1);
+    app.clock.advance(61_000);
+    await visitor.get('/enrolled');
+    expect(app.supabase.calls('user') - before).toBe(2);
+  });
+
+  it('asks those who are enrolled for it, and lets the others pass', async () => {
+    const lise = { email: 'lise@example.com', password: 'protactinium' };
+    app.supabase.addUser(lise);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', lise);
+    expect((await visitor.get('/enrolled')).text).toBe('enrolled');
+    app.supabase.addFactor(lise.email);
+    app.clock.advance(61_000);
+    expect((await visitor.getJson('/enrolled')).json).toMatchObject({
+      error: { code: 'second_factor_required' },
+      redirectTo: '/auth/verify?returnTo=%2Fenrolled',
+    });
+  });
+
+  it('answers 503 while only the backend knows, and keeps the session', async () => {
+    const visitor = await app.signedIn();
+    app.supabase.fail('user', 503);
+    expect((await visitor.getJson('/enrolled')).status).toBe(503);
+    app.supabase.heal();
+    expect((await visitor.get('/enrolled')).text).toBe('enrolled');
   });
 
   it('lets a session with one pass, and keeps "forbidden" for what a second factor does not mend', async () => {

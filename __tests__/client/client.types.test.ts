@@ -69,6 +69,8 @@ describe('the types of the typed client', () => {
       'resend',
       'forgot',
       'password',
+      'verify',
+      'enroll',
     ]);
   });
 });

@@ -7,13 +7,17 @@ import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/options.ts';
 import { confirmPage } from '../../lib/backend/pages/confirm-page.ts';
 import { forgotPage } from '../../lib/backend/pages/forgot-page.ts';
+import { enrollPage, factorsPage } from '../../lib/backend/pages/enroll-page.ts';
 import { mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice-page.ts';
 import { linkExpiredPage, passwordPage } from '../../lib/backend/pages/password-page.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
+import { qrCode } from '../../lib/backend/pages/qr-code.ts';
 import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in-page.ts';
 import { signUpPage } from '../../lib/backend/pages/sign-up-page.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
+import { verifyPage } from '../../lib/backend/pages/verify-page.ts';
+import type { Factor } from '../../lib/backend/account/factors.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
 import type { ErrorPageParts } from '../../lib/http/error-page.ts';
 import { createBrand } from '../../lib/http/page-options.ts';
@@ -24,6 +28,15 @@ import { signOutPage } from '../../lib/http/sign-out-page.ts';
 
 const email = 'ada@example.com';
 const returnTo = '/account?tab=1';
+const createdAt = '2026-11-22T08:00:00Z';
+const app: Factor = { id: 'a', type: 'totp', name: '', isVerified: true, digits: '', createdAt };
+const phone: Factor = { ...app, id: 'b', type: 'phone', digits: '123' };
+const enrollment = {
+  factorId: 'c',
+  secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
+  uri: 'otpauth://totp/Northwind:ada@example.com?algorithm=SHA1&digits=6&issuer=Northwind&period=30&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
+};
+const picture = await qrCode(enrollment.uri, 'QR code for your authenticator app');
 
 /** What pages show of an adapter with these options. */
 export function siteOf(options: BackendAuthOptions = {}): Site {
@@ -63,7 +76,12 @@ export function everyPageState(
   pages: PagesOptions<PagesTextKey> = { title: 'Northwind', logo: '/logo.svg' },
 ): Readonly<Record<string, Reply>> {
   const request = requestOf(pages);
-  return { ...formPages(pages, request), ...accountPages(pages, request), ...otherPages(pages, request) };
+  return {
+    ...formPages(pages, request),
+    ...accountPages(pages, request),
+    ...factorPages(pages, request),
+    ...otherPages(pages, request),
+  };
 }
 
 function formPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
@@ -118,6 +136,25 @@ function accountPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
     'link expired': linkExpiredPage(site, request, { ...state, error: failure('link_expired') }),
     'confirm, for a new password': confirmPage(site, request, { ...link, type: 'recovery' }),
     'confirm, unavailable': confirmPage(site, request, { ...link, error: failure('provider_unavailable') }),
+  };
+}
+
+function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
+  const site = siteOf({ pages });
+  const state = { returnTo };
+  const factorState = { returnTo, factors: [app, phone], isSent: false, isPending: true };
+  const limited = failure('rate_limited', { retryAfter: 700 });
+  return {
+    verify: verifyPage(site, request, { ...factorState, factor: app }),
+    'verify, wrong code': verifyPage(site, request, { ...factorState, factor: app, error: failure('code_wrong') }),
+    'verify, throttled': verifyPage(site, request, { ...factorState, factor: app, error: limited }),
+    'verify, phone': verifyPage(site, request, { ...factorState, factors: [phone], factor: phone }),
+    'verify, code sent': verifyPage(site, request, { ...factorState, factor: phone, isSent: true }),
+    'verify, no factor': verifyPage(site, request, { ...factorState, factors: [], factor: undefined }),
+    factors: factorsPage(site, request, { ...state, factors: [{ ...app, name: 'Work' }, phone] }),
+    'factors, none': factorsPage(site, request, { ...state, factors: [] }),
+    enroll: enrollPage(site, request, { ...state, enrollment, picture }),
+    'enroll, wrong code': enrollPage(site, request, { ...state, enrollment, picture, error: failure('code_wrong') }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
+import type { Factors } from './account/factors.ts';
 import type { SendMail } from './account/send-mail.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesText } from './pages/text.ts';
@@ -25,6 +26,8 @@ export interface BackendContext {
   readonly signIn: SignIn;
   /** Sign-ins that need a new password or a second factor first. */
   readonly pending: PendingSignIns;
+  /** Second factors at the backend. */
+  readonly factors: Factors;
   readonly flows: FlowCookies;
   readonly source: BackendSource;
   readonly resolver: SessionResolver<StoredContent>;

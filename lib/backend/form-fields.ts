@@ -53,6 +53,14 @@ export function readNewPassword(fields: Fields): string {
   });
 }
 
+/** Six digits, however they were grouped. @throws {FormProblem} for anything else */
+export function readCode(fields: Fields): string {
+  const code = (fields.get('code') ?? '').replace(/[\s-]/g, '');
+  if (code === '') throw new FormProblem('code', 'codeMissing', 'The code is missing.');
+  if (!/^\d{6}$/.test(code)) throw new AuthError('code_wrong', { reason: 'malformed' });
+  return code;
+}
+
 /** The answer to a captcha, under the name of whichever widget the application uses, as the SDK takes it. */
 export function readCaptcha(fields: Fields): { readonly captchaToken?: string } {
   const captchaToken =

@@ -12,8 +12,11 @@ import type { BackendSessionBody } from '../types.ts';
 import { confirmRoute } from './account/confirm-route.ts';
 import { forgotRoute } from './account/forgot-route.ts';
 import { passwordRoute } from './account/password-route.ts';
+import { enrollRoute } from './account/enroll-route.ts';
+import { createFactors } from './account/factors.ts';
 import { resendRoute } from './account/resend-route.ts';
 import { createSendMail } from './account/send-mail.ts';
+import { verifyRoute } from './account/verify-route.ts';
 import type { BackendContext } from './context.ts';
 import { readBackendOptions } from './options.ts';
 import type { BackendAuthOptions, BackendOptions } from './options.ts';
@@ -36,7 +39,8 @@ import { createTokenVerifier } from './verify-token.ts';
 
 /**
  * Sign-in against a Supabase project by email and password or OAuth: `/auth/login`, `/auth/signup`, `/auth/callback`, `/auth/logout`,
- * `/auth/session`, `/auth/resend`, `/auth/confirm`, `/auth/forgot`, `/auth/password`, and the session behind `requireSession`, `getSession` and `getSupabaseClient`.
+ * `/auth/session`, `/auth/resend`, `/auth/confirm`, `/auth/forgot`, `/auth/password`, `/auth/verify`, `/auth/enroll`, and the session behind
+ * `requireSession`, `getSession` and `getSupabaseClient`.
  *
  * @param options each beats its environment variable; see `BackendAuthOptions`
  * @throws {ConfigurationError} with every problem at once
@@ -64,6 +68,11 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       trustedOrigins: settings.trustedOrigins,
       clientAddress: settings.clientAddress,
       freshSignIn,
+      secondFactor: {
+        verifyPath: settings.verifyPath,
+        enrollPath: settings.enrollPath,
+        hasVerifiedFactor: (session) => backend.factors.hasVerified(session),
+      },
       foreignClient,
       now: settings.now,
       onError: settings.onError,
@@ -81,6 +90,8 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       confirmRoute(backend),
       forgotRoute(backend),
       passwordRoute(backend),
+      verifyRoute(backend),
+      enrollRoute(backend),
     ],
   );
 }
@@ -114,22 +125,15 @@ function createBackend(settings: BackendOptions): BackendContext {
   registerClients({ connection, cookie, source, writer, resolver, sameSite });
 
   const flows = createFlowCookies(cookieName, sameSite);
-  const signIn = createSignIn({
-    source,
-    writer,
-    resolver,
-    supabase,
-    onSignIn: settings.onSignIn,
-    emit,
-    timeoutMs,
-    now,
-  });
   const pending = createPendingSignIns({ cookieName, sameSite, source, supabase, resolver, timeoutMs, now });
+  const signIn = createSignIn({ ...settings, source, writer, resolver, supabase, pending, emit });
+  const factors = createFactors(supabase);
   const attempts = createAttempts({ ...settings, emit });
   const discard = (issued: { readonly access_token: string }): Promise<void> => signIn.discard(issued);
   const sendMail = createSendMail({ settings, supabase, flows, attempts, discard, emit });
   const text = createTexts(englishText, settings.pages.text, settings.pages.lang);
-  return { settings, text, supabase, sendMail, attempts, signIn, pending, flows, source, resolver, emit, explain };
+  const account = { attempts, signIn, pending, factors, flows };
+  return { settings, text, supabase, sendMail, ...account, source, resolver, emit, explain };
 }
 
 /** `GET /auth/session`: who is signed in; never a token. */

@@ -51,6 +51,7 @@ export const paths = {
   forgotPath: '/auth/forgot',
   passwordPath: '/auth/password',
   verifyPath: '/auth/verify',
+  enrollPath: '/auth/enroll',
 };
 
 /** Which variables stand in for an option, first one first. */
@@ -107,6 +108,7 @@ export const backendSchema = v.strictObject({
   forgotPath: routePath(paths.forgotPath),
   passwordPath: routePath(paths.passwordPath),
   verifyPath: routePath(paths.verifyPath),
+  enrollPath: routePath(paths.enrollPath),
   providers: v.optional(
     v.array(
       v.union(

@@ -57,6 +57,8 @@ export interface BackendAuthOptions extends SharedAuthOptions {
   readonly passwordPath?: string | undefined;
   /** Asks for the second factor. Default `/auth/verify`. */
   readonly verifyPath?: string | undefined;
+  /** Lists, adds and removes authenticator apps. Default `/auth/enroll`. */
+  readonly enrollPath?: string | undefined;
   /** Buttons of the built-in pages and, where not empty, the only providers that may be used. Default: none, any may be used. */
   readonly providers?: readonly (string | OAuthProviderOptions)[] | undefined;
   /** Starts OAuth with this provider instead of showing a sign-in page. */

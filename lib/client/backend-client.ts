@@ -18,6 +18,10 @@ export interface BackendPaths {
   readonly forgot: string;
   /** Default `/auth/password`. */
   readonly password: string;
+  /** Default `/auth/verify`. */
+  readonly verify: string;
+  /** Default `/auth/enroll`. */
+  readonly enroll: string;
 }
 
 export interface PasswordCall extends CallOptions {
@@ -72,6 +76,49 @@ export interface NewPasswordCall extends CallOptions {
   };
 }
 
+export interface VerifyCall extends CallOptions {
+  readonly body:
+    | {
+        /** Six digits. */
+        readonly code: string;
+        /** Which factor; default: the authenticator app, or the phone to which a code was sent. */
+        readonly factorId?: string;
+        /** A root-relative path to go to afterwards. */
+        readonly returnTo?: string;
+      }
+    /** Sends a code to the phone with this factor id. */
+    | { readonly send: string };
+}
+
+export interface EnrollCall extends CallOptions {
+  readonly body:
+    /** Starts with an authenticator app. */
+    | { readonly code?: undefined; readonly remove?: undefined }
+    /** The first code that the app shows. */
+    | { readonly factorId: string; readonly code: string; readonly returnTo?: string }
+    /** The id of a factor that is no longer wanted. */
+    | { readonly remove: string };
+}
+
+/** An authenticator app that is to show its first code. */
+export interface EnrollmentBody {
+  readonly factorId: string;
+  /** For typing. */
+  readonly secret: string;
+  /** `otpauth://totp/…`, for a QR code. */
+  readonly uri: string;
+}
+
+/** A text message is on its way. */
+export interface CodeSentBody {
+  readonly factorId: string;
+  readonly message: string;
+}
+
+export interface FactorsBody {
+  readonly factors: readonly { readonly id: string; readonly type: 'totp' | 'phone' }[];
+}
+
 /** No method ever rejects; look at `error`. */
 export interface BackendClient {
   /** Signs in with email and password; then send the browser to `data.redirectTo`. */
@@ -90,6 +137,14 @@ export interface BackendClient {
   forgot(call: ForgotCall): Promise<ClientResult<MailSentBody>>;
   /** Sets a new password; then send the browser to `data.redirectTo`, which may ask for the second factor first. */
   password(call: NewPasswordCall): Promise<ClientResult<RedirectBody>>;
+  /** Gives the second factor, or sends a code to a phone (`'message' in data`). The error of a wrong code is `code_wrong`. */
+  verify(call: VerifyCall): Promise<ClientResult<RedirectBody | CodeSentBody>>;
+  /** The factors that may be asked for. */
+  verify(call?: CallOptions): Promise<ClientResult<FactorsBody>>;
+  /** Starts with an authenticator app (`'uri' in data`), confirms it by its first code, or removes a factor. */
+  enroll(call: EnrollCall): Promise<ClientResult<RedirectBody | EnrollmentBody>>;
+  /** The second factors of the signed-in user. */
+  enroll(call?: CallOptions): Promise<ClientResult<FactorsBody>>;
 }
 
 /**
@@ -111,8 +166,17 @@ export function createBackendClient(options: ClientOptions<BackendPaths> = {}): 
     resend: '/auth/resend',
     forgot: '/auth/forgot',
     password: '/auth/password',
+    verify: '/auth/verify',
+    enroll: '/auth/enroll',
     ...options.paths,
   };
+  const factors = (path: string, call: CallOptions | VerifyCall | EnrollCall = {}) =>
+    send<never>({
+      ...call,
+      method: 'body' in call ? 'POST' : 'GET',
+      path,
+      proof: 'body' in call ? ['redirectTo', 'factorId'] : ['factors'],
+    });
   return {
     login: (call) => send({ ...call, method: 'POST', path: paths.login, proof: 'redirectTo' }),
     signup: (call) => send({ ...call, method: 'POST', path: paths.signup, proof: 'redirectTo' }),
@@ -122,5 +186,7 @@ export function createBackendClient(options: ClientOptions<BackendPaths> = {}): 
     resend: (call) => send({ ...call, method: 'POST', path: paths.resend, proof: 'message' }),
     forgot: (call) => send({ ...call, method: 'POST', path: paths.forgot, proof: 'message' }),
     password: (call) => send({ ...call, method: 'POST', path: paths.password, proof: 'redirectTo' }),
+    verify: (call?: CallOptions | VerifyCall) => factors(paths.verify, call),
+    enroll: (call?: CallOptions | EnrollCall) => factors(paths.enroll, call),
   };
 }

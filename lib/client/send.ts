@@ -38,8 +38,10 @@ export interface Call extends CallOptions {
   readonly path: string;
   readonly query?: object | undefined;
   readonly body?: object | undefined;
-  readonly proof: 'redirectTo' | 'user' | 'message';
+  readonly proof: Proof | readonly Proof[];
 }
+
+type Proof = 'redirectTo' | 'user' | 'message' | 'factorId' | 'factors';
 
 export type Send = <Data>(call: Call) => Promise<ClientResult<Data>>;
 
@@ -60,7 +62,7 @@ export function createSender(options: ClientOptions<unknown>): Send {
         ...(signal && { signal }),
       });
       const answer = parseJson(await response.text());
-      return response.ok && has(answer, proof)
+      return response.ok && [proof].flat().some((member) => has(answer, member))
         ? { data: answer as Data, error: null }
         : failure(response.status, has(answer, 'error') ? answer.error : undefined);
     } catch {

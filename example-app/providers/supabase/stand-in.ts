@@ -166,6 +166,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
       ),
     /** A second factor of a user, verified unless told otherwise. */
     addFactor: (who: string | User, factor?: NewFactor) => factors.add(userOf(who), factor),
+    factorsOf: (who: string | User): readonly Factor[] => userOf(who).factors,
     /** Removes a factor as the project's owner does: the sessions that it raised are aal1 after their next refresh. */
     removeFactor(who: string | User, { id }: Factor) {
       const user = userOf(who);

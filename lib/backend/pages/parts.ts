@@ -24,6 +24,8 @@ export interface Site {
     | 'logoutPath'
     | 'forgotPath'
     | 'passwordPath'
+    | 'verifyPath'
+    | 'enrollPath'
     | 'providers'
     | 'pages'
   >;
@@ -115,6 +117,7 @@ const fieldOf: Readonly<Record<string, FieldName>> = {
   same_password: 'password',
   current_password_wrong: 'currentPassword',
   email_in_use: 'email',
+  code_wrong: 'code',
 };
 
 /**

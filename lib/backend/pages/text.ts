@@ -69,6 +69,31 @@ export const englishText = {
   pleaseSignInText: 'This link has been used, has expired, or was opened in another browser.',
   otherLinkHeading: 'One more link to open',
   otherLinkText: 'Open the links in both emails: the one to your old address and the one to your new address.',
+
+  verifyHeading: 'Confirm it’s you',
+  verifyAppText: 'Enter the six-digit code from your authenticator app.',
+  /** `{digits}` are the last digits of the number. */
+  verifyPhoneText: 'We can send a code to your phone ending in {digits}.',
+  sendCodeButton: 'Send a code',
+  sendCodeAgainButton: 'Send a new code',
+  codeSentText: 'We sent a six-digit code to your phone. Enter it here.',
+  code: 'Code',
+  codeMissing: 'Enter the six-digit code.',
+  noFactorText: 'Your account no longer has a second factor.',
+  factorApp: 'Authenticator app',
+  factorPhone: 'Phone ending in {digits}',
+  factorsHeading: 'Two-step sign-in',
+  factorsText: 'When you sign in, we also ask for a code from one of these.',
+  factorsEmptyText: 'Add an authenticator app. We’ll then ask for its code when you sign in.',
+  addAppButton: 'Add an authenticator app',
+  removeButton: 'Remove',
+  doneLink: 'Done',
+  enrollHeading: 'Set up your app',
+  enrollScanText: 'Scan this picture with your authenticator app. Then enter the code that the app shows.',
+  qrCodeLabel: 'QR code for your authenticator app',
+  enrollSecretText: 'Can’t scan it? Type this key into the app:',
+  enrollButton: 'Turn on',
+  cancelLink: 'Cancel',
 } as const satisfies Record<string, string>;
 
 export type PagesTextKey = keyof typeof englishText;

@@ -18,6 +18,7 @@ import { callbackError, codeOf } from '../provider-errors.ts';
 import { linkExpiredPage } from '../pages/password-page.ts';
 import { flowMaxAge } from './flow-cookies.ts';
 import type { SignInFlow } from './flow-cookies.ts';
+import { needsFactor } from './pending.ts';
 import type { PendingSignIn } from './pending.ts';
 import type { SignedIn } from './sign-in.ts';
 import { forgotUrl, passwordUrl } from './start-flow.ts';
@@ -32,6 +33,8 @@ interface Exchanged {
 type Outcome = { readonly writes: readonly CookieWrite[] } & (
   | { readonly kind: 'session'; readonly signedIn: SignedIn }
   | { readonly kind: 'recovery'; readonly issued: SdkSession; readonly returnTo: string }
+  /** The second factor is still to come. */
+  | { readonly kind: 'factor'; readonly issued: SdkSession; readonly returnTo: string }
 );
 
 /** A code dies with its verifier, and for as long it is spent at most once here, whatever it came to; milliseconds. */
@@ -78,6 +81,11 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
       // A made-up code counts like a wrong password: Supabase limits the calls of this server, and refreshes share that limit.
       const outcome = await attempts.run(request.req, undefined, complete, 'forgives');
       if (outcome.kind === 'recovery') return await choosePassword(request, outcome);
+      if (outcome.kind === 'factor') {
+        const verifyUrl = await signIn.awaitFactor(request, outcome.issued, outcome.returnTo);
+        request.writeCookies(outcome.writes);
+        return redirect(303, verifyUrl);
+      }
       await signIn.storeSession(request, outcome.signedIn, outcome.writes);
       return redirect(303, outcome.signedIn.redirectTo);
     } catch (error) {
@@ -123,6 +131,7 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
     const { issued, flow, writes } = await exchangeCode(request, code, pending);
     const returnTo = request.returnTo(flow?.returnTo);
     if (isRecovery(issued)) return { kind: 'recovery', issued, returnTo, writes };
+    if (needsFactor(issued)) return { kind: 'factor', issued, returnTo, writes };
     return { kind: 'session', signedIn: await signIn.verifySignIn(request, issued, returnTo), writes };
   }
 

@@ -1,0 +1,184 @@
+import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
+
+let app: BackendApp;
+afterEach(() => app.close());
+
+async function start(setup: BackendAppSetup = {}) {
+  app = await startBackendApp({ options: { pages: { title: 'Northwind' } }, ...setup });
+}
+
+const code = (factor: { readonly secret: string }): string => app.supabase.codeOf(factor);
+const wrong = (right: string): string => (right === '000000' ? '111111' : '000000');
+const verified = (): number => app.supabase.factorsOf(ada.email).filter(({ isVerified }) => isVerified).length;
+
+/** What the form on a page of ours would send. */
+function hiddenFields({ text }: Answer): Record<string, string> {
+  const inputs = [...text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)];
+  return Object.fromEntries(inputs.map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')]));
+}
+
+describe('adding an authenticator app', () => {
+  it('shows a QR code as elements, and the secret as text', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const page = await visitor.get('/auth/enroll?returnTo=/account');
+    expect([page.status, app.supabase.factorsOf(ada.email)]).toEqual([200, []]);
+    const started = await postForm(visitor, '/auth/enroll', { returnTo: '/account' });
+    expect(started.status).toBe(200);
+    const { secret } = app.supabase.factorsOf(ada.email)[0]!;
+    expect(started.text.replace(/ (?=[A-Z2-7]{1,4}[ <])/g, '')).toContain(secret);
+    expect(started.text).toMatch(/<svg class="qr" viewBox="0 0 \d+ \d+"[^>]* role="img" aria-label="[^"]+"/);
+    expect(started.text).not.toMatch(/style=|data:|<img|<script/);
+    expect(started.headers['content-security-policy']).toContain("default-src 'none'");
+    expect(started.headers['cache-control']).toBe('private, no-store');
+    expect(hiddenFields(started)['uri']).toContain('issuer=Northwind');
+    expect(started.text.length).toBeLessThan(60_000);
+  });
+
+  it('makes this session one with two factors, and leads back', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const started = await postForm(visitor, '/auth/enroll', { returnTo: '/account' });
+    const [factor] = app.supabase.factorsOf(ada.email);
+    const fields = { ...hiddenFields(started), code: code(factor!) };
+    const answer = await postForm(visitor, '/auth/enroll', fields);
+    expect([answer.status, answer.headers.location]).toEqual([303, '/account']);
+    expect(verified()).toBe(1);
+    const list = await visitor.get('/auth/enroll');
+    expect([list.status, list.text.includes('Remove')]).toEqual([200, true]);
+  });
+
+  it('shows the same QR code again after a wrong code', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const started = await postForm(visitor, '/auth/enroll', {});
+    const [factor] = app.supabase.factorsOf(ada.email);
+    const again = await postForm(visitor, '/auth/enroll', { ...hiddenFields(started), code: wrong(code(factor!)) });
+    expect(again.status).toBe(422);
+    const drawing = /<path d="[^"]+"/;
+    expect(drawing.exec(again.text)?.[0]).toBe(drawing.exec(started.text)?.[0]);
+    const right = await postForm(visitor, '/auth/enroll', { ...hiddenFields(again), code: code(factor!) });
+    expect(right.status).toBe(303);
+  });
+
+  it('draws nothing that is no secret of an app', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    await postForm(visitor, '/auth/enroll', {});
+    const [factor] = app.supabase.factorsOf(ada.email);
+    for (const uri of [
+      'https://evil.example/',
+      'otpauth://totp/x?secret=<script>',
+      `otpauth://totp/x?secret=${'A'.repeat(2_000)}`,
+      'otpauth://totp/',
+    ]) {
+      const page = await postForm(visitor, '/auth/enroll', { factorId: factor!.id, code: '000000', uri });
+      expect([page.status, page.text.includes('<svg class="qr"'), page.text.includes('evil')]).toEqual([
+        422,
+        false,
+        false,
+      ]);
+    }
+  });
+
+  it('works for a JSON client', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    expect((await visitor.getJson('/auth/enroll')).json).toEqual({ factors: [] });
+    const started = await visitor.postJson('/auth/enroll', {});
+    expect(started.json).toEqual({
+      factorId: expect.any(String),
+      secret: expect.stringMatching(/^[A-Z2-7]+$/),
+      uri: expect.stringMatching(/^otpauth:\/\/totp\//),
+    });
+    const { factorId, secret } = started.json;
+    const bad = await visitor.postJson('/auth/enroll', { factorId, code: wrong(code({ secret })) });
+    expect([bad.status, bad.json.error.code]).toEqual([422, 'code_wrong']);
+    const done = await visitor.postJson('/auth/enroll', { factorId, code: code({ secret }) });
+    expect([done.status, done.json]).toEqual([200, { redirectTo: '/' }]);
+    expect((await visitor.getJson('/auth/enroll')).json).toEqual({ factors: [{ id: factorId, type: 'totp' }] });
+    expect(app.eventTypes().filter((type) => type === 'sign_in_failed')).toHaveLength(1);
+  });
+
+  it('makes room for a new try where tries that were given up fill the limit', async () => {
+    await start({ standIn: { maximumFactors: 3 } });
+    const visitor = await app.signedIn();
+    for (let count = 0; count < 5; count += 1) {
+      expect((await visitor.postJson('/auth/enroll', {})).status).toBe(200);
+    }
+  });
+
+  it('says so where the project has none', async () => {
+    await start({ standIn: { totpFactors: false } });
+    const visitor = await app.signedIn();
+    const answer = await visitor.postJson('/auth/enroll', {});
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'factor_unavailable']);
+    expect((await postForm(visitor, '/auth/enroll', {})).text).toContain('can’t be set up');
+  });
+
+  it('is for people who are signed in with an account', async () => {
+    await start({ standIn: { anonymousUsers: true } });
+    const stranger = app.visitor();
+    const page = await stranger.get('/auth/enroll?returnTo=/account');
+    expect([page.status, page.headers.location]).toEqual([302, '/auth/login?returnTo=%2Faccount']);
+    expect((await stranger.postJson('/auth/enroll', {})).status).toBe(401);
+    app.supabase.addFactor(ada.email);
+    await postForm(stranger, '/auth/login', ada);
+    expect((await stranger.postJson('/auth/enroll', {})).status).toBe(401);
+    const anonymous = await app.signedIn({ claims: { is_anonymous: true } });
+    expect((await anonymous.postJson('/auth/enroll', {})).json.error.code).toBe('forbidden');
+  });
+});
+
+describe('a user who has a second factor', () => {
+  async function stepUp(visitor: Visitor, factor: { readonly secret: string }): Promise<void> {
+    const answer = await visitor.postJson('/auth/verify', { code: code(factor) });
+    if (answer.status !== 200) throw new Error(answer.text);
+  }
+
+  it('gives it before another one is added or one is removed', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const factor = app.supabase.addFactor(ada.email);
+    for (const body of [{}, { remove: factor.id }]) {
+      const answer = await visitor.postJson('/auth/enroll', body);
+      expect([answer.status, answer.json.error.code, answer.json.redirectTo]).toEqual([
+        403,
+        'second_factor_required',
+        '/auth/verify?then=enroll',
+      ]);
+    }
+    const page = await visitor.get('/auth/enroll?returnTo=/account');
+    expect([page.status, page.headers.location]).toEqual([302, '/auth/verify?then=enroll&returnTo=%2Faccount']);
+    const asked = await visitor.get(page.headers.location!);
+    expect(asked.text).toContain('action="/auth/verify?then=enroll"');
+    const url = '/auth/verify?then=enroll';
+    const given = await postForm(visitor, url, { code: code(factor), returnTo: '/account' });
+    expect([given.status, given.headers.location]).toEqual([303, '/auth/enroll?returnTo=%2Faccount']);
+    expect((await visitor.get(given.headers.location!)).status).toBe(200);
+  });
+
+  it('removes it afterwards', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const factor = app.supabase.addFactor(ada.email);
+    await stepUp(visitor, factor);
+    const answer = await postForm(visitor, '/auth/enroll', { remove: factor.id, returnTo: '/account' });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/enroll?returnTo=%2Faccount']);
+    expect(verified()).toBe(0);
+    expect((await visitor.get('/auth/enroll')).text).not.toContain('Remove');
+  });
+
+  it('removes no factor of another user', async () => {
+    await start();
+    app.supabase.addUser({ email: 'bob@example.com' });
+    const foreign = app.supabase.addFactor('bob@example.com');
+    const visitor = await app.signedIn();
+    const answer = await visitor.postJson('/auth/enroll', { remove: foreign.id });
+    expect(answer.status).toBe(422);
+    expect(app.supabase.factorsOf('bob@example.com')).toHaveLength(1);
+    expect((await visitor.postJson('/auth/enroll', { remove: '../user' })).status).toBe(400);
+  });
+});

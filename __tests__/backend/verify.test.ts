@@ -1,0 +1,310 @@
+import { requireSession } from '../../lib/backend/index.ts';
+import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { sendText } from '../support/hosts.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
+
+let app: BackendApp;
+afterEach(() => app.close());
+
+async function start(setup: BackendAppSetup = {}) {
+  app = await startBackendApp({
+    after: (host) => {
+      host.get('/vault', requireSession({ aal: 'aal2' }), (_req, res) => sendText(res, 'vault'));
+    },
+    ...setup,
+  });
+}
+
+const code = (factor: { readonly secret: string }): string => app.supabase.codeOf(factor);
+const wrong = (right: string): string => (right === '000000' ? '111111' : '000000');
+
+/** The first factor of an enrolled user. */
+async function firstFactor(returnTo = '/vault'): Promise<{ visitor: Visitor; answer: Answer }> {
+  const visitor = app.visitor();
+  const answer = await postForm(visitor, '/auth/login', { ...ada, returnTo });
+  return { visitor, answer };
+}
+
+const isSignedIn = async (visitor: Visitor): Promise<boolean> =>
+  (await visitor.getJson('/auth/session')).status === 200;
+
+describe('a sign-in of a user with a second factor', () => {
+  it('waits for the code, and becomes a session with both factors', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const { visitor, answer } = await firstFactor();
+    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Fvault']);
+    expect(await isSignedIn(visitor)).toBe(false);
+    expect((await visitor.get('/account')).status).toBe(307);
+    expect(app.eventTypes()).not.toContain('signed_in');
+
+    const page = await visitor.get('/auth/verify?returnTo=%2Fvault');
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('autocomplete="one-time-code"');
+    const right = await postForm(visitor, '/auth/verify', { code: code(factor), returnTo: '/vault' });
+    expect([right.status, right.headers.location]).toEqual([303, '/vault']);
+    expect((await visitor.get('/vault')).text).toBe('vault');
+    expect([...visitor.cookies.keys()].filter((name) => /pending|challenge/.test(name))).toEqual([]);
+    expect(app.eventTypes().filter((type) => type === 'signed_in')).toHaveLength(1);
+  });
+
+  it('tells a JSON client where to go, and takes its code', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    const first = await visitor.postJson('/auth/login', { ...ada, returnTo: '/vault' });
+    expect([first.status, first.json]).toEqual([200, { redirectTo: '/auth/verify?returnTo=%2Fvault' }]);
+    expect((await visitor.getJson('/auth/verify')).json).toEqual({ factors: [{ id: factor.id, type: 'totp' }] });
+    const answer = await visitor.postJson('/auth/verify', { code: code(factor), factorId: factor.id });
+    expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/vault' }]);
+    expect(await isSignedIn(visitor)).toBe(true);
+  });
+
+  it('shows the form again after a wrong code, and keeps waiting', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const { visitor } = await firstFactor();
+    const page = await postForm(visitor, '/auth/verify', { code: wrong(code(factor)), returnTo: '/vault' });
+    expect(page.status).toBe(422);
+    expect(page.text).toContain('aria-invalid="true"');
+    expect(page.text).toContain('name="returnTo" value="/vault"');
+    expect((await visitor.postJson('/auth/verify', { code: '12' })).json.error.code).toBe('code_wrong');
+    expect((await visitor.postJson('/auth/verify', { code: '' })).json.error.code).toBe('invalid_request');
+    expect((await visitor.postJson('/auth/verify', { code: code(factor) })).status).toBe(200);
+  });
+
+  it('is asked for it after OAuth, too', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    const { location } = await visitor.get('/auth/login?provider=github&returnTo=/vault');
+    const callback = await app.supabase.authorize(location, { approve: true, user: ada.email });
+    const answer = await visitor.get(callback.href);
+    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Fvault']);
+    expect(await isSignedIn(visitor)).toBe(false);
+    const right = await visitor.postJson('/auth/verify', { code: code(factor) });
+    expect(right.json).toEqual({ redirectTo: '/vault' });
+    expect((await visitor.get('/vault')).text).toBe('vault');
+  });
+
+  it('is not asked for a factor that was never verified', async () => {
+    await start();
+    app.supabase.addFactor(ada.email, { verified: false });
+    const { answer } = await firstFactor('/account');
+    expect(answer.headers.location).toBe('/account');
+  });
+
+  it('goes on without the factor once an administrator has removed it', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const { visitor } = await firstFactor('/account');
+    app.supabase.removeFactor(ada.email, factor);
+    const page = await visitor.get('/auth/verify?returnTo=/account');
+    expect([page.status, page.text.includes('no longer has a second factor')]).toEqual([200, true]);
+    expect(await isSignedIn(visitor)).toBe(false);
+    const answer = await postForm(visitor, '/auth/verify', { returnTo: '/account' });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/account']);
+    expect(await isSignedIn(visitor)).toBe(true);
+  });
+
+  it('ends with sign-out, at the backend, too', async () => {
+    await start();
+    app.supabase.addFactor(ada.email);
+    const { visitor } = await firstFactor();
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
+    await postForm(visitor, '/auth/logout', {});
+    expect(app.supabase.sessionsOf(ada.email)).toEqual([]);
+    const page = await visitor.get('/auth/verify?returnTo=/vault');
+    expect([page.status, page.headers.location]).toEqual([302, '/auth/login?returnTo=%2Fvault']);
+  });
+
+  it('is over after ten minutes', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const { visitor } = await firstFactor();
+    app.clock.advance(11 * 60_000);
+    const answer = await visitor.postJson('/auth/verify', { code: code(factor) });
+    expect([answer.status, answer.json.error.code]).toEqual([401, 'unauthenticated']);
+    expect(answer.json.redirectTo).toMatch(/^\/auth\/login/);
+  });
+
+  it('is over when the backend has ended it', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const { visitor } = await firstFactor();
+    for (const { id } of app.supabase.sessionsOf(ada.email)) app.supabase.revokeSession(id);
+    const answer = await postForm(visitor, '/auth/verify', { code: code(factor), returnTo: '/vault' });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/login?returnTo=%2Fvault']);
+    expect([...visitor.cookies.keys()].filter((name) => name.includes('pending'))).toEqual([]);
+  });
+
+  it('replaces the session of another user only with the second factor', async () => {
+    await start();
+    const bob = { email: 'bob@example.com', password: 'another battery' };
+    app.supabase.addUser(bob);
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', bob);
+    await visitor.postJson('/auth/login', ada);
+    const user = async () => (await visitor.getJson('/auth/session')).json.user.email;
+    expect(await user()).toBe(bob.email);
+    await visitor.postJson('/auth/verify', { code: code(factor) });
+    expect(await user()).toBe(ada.email);
+    expect(app.supabase.sessionsOf(bob.email)).toEqual([]);
+  });
+
+  it('is refused by the hook after the second factor, and leaves nothing', async () => {
+    const asked: unknown[] = [];
+    const { AuthError } = await import('../../lib/errors.ts');
+    await start({
+      options: {
+        onSignIn: ({ session }) => {
+          asked.push(session.claims['aal']);
+          throw new AuthError('forbidden');
+        },
+      },
+    });
+    const factor = app.supabase.addFactor(ada.email);
+    const { visitor } = await firstFactor();
+    expect(asked).toEqual([]);
+    const answer = await visitor.postJson('/auth/verify', { code: code(factor) });
+    expect([answer.status, asked]).toEqual([403, ['aal2']]);
+    expect(app.supabase.sessionsOf(ada.email)).toEqual([]);
+    expect(visitor.cookies.size).toBe(0);
+  });
+});
+
+describe('a phone as the second factor', () => {
+  it('gets its code by a POST, and the code works once it is sent', async () => {
+    await start({ standIn: { phoneFactors: true } });
+    const factor = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
+    const { visitor } = await firstFactor();
+    const page = await visitor.get('/auth/verify?returnTo=/vault');
+    expect(page.text).toContain('ending in 123');
+    expect(page.text).not.toContain('15550');
+    expect(app.supabase.texts).toEqual([]);
+    const sent = await postForm(visitor, '/auth/verify', { send: factor.id, returnTo: '/vault' });
+    expect([sent.status, sent.text.includes('one-time-code')]).toEqual([200, true]);
+    const { code: right } = app.supabase.texts[0]!;
+    const bad = await postForm(visitor, '/auth/verify', { code: wrong(right), factorId: factor.id });
+    expect([bad.status, bad.text.includes('one-time-code')]).toEqual([422, true]);
+    const answer = await postForm(visitor, '/auth/verify', { code: right, factorId: factor.id, returnTo: '/vault' });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/vault']);
+    expect((await visitor.get('/vault')).text).toBe('vault');
+  });
+
+  it('says how long to wait before another code is sent', async () => {
+    await start({ standIn: { phoneFactors: true } });
+    const factor = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
+    const { visitor } = await firstFactor();
+    expect((await visitor.postJson('/auth/verify', { send: factor.id })).json).toMatchObject({ factorId: factor.id });
+    const again = await visitor.postJson('/auth/verify', { send: factor.id });
+    expect([again.status, again.json.error.code]).toEqual([429, 'rate_limited']);
+    expect(Number(again.headers['retry-after'])).toBe(60);
+  });
+
+  it('needs a code that was sent', async () => {
+    await start({ standIn: { phoneFactors: true } });
+    app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
+    const { visitor } = await firstFactor();
+    expect((await visitor.postJson('/auth/verify', { code: '123456' })).json.error.code).toBe('code_wrong');
+  });
+
+  it('stands beside an app, and either one works', async () => {
+    await start({ standIn: { phoneFactors: true } });
+    const phone = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123', name: 'p' });
+    const totp = app.supabase.addFactor(ada.email);
+    const { visitor } = await firstFactor();
+    const page = await visitor.get('/auth/verify');
+    expect(page.text).toContain('authenticator app');
+    expect(page.text).toContain(`factorId=${phone.id}`);
+    expect((await visitor.get(`/auth/verify?factorId=${phone.id}`)).text).toContain('ending in 123');
+    expect((await visitor.postJson('/auth/verify', { code: code(totp) })).status).toBe(200);
+  });
+});
+
+describe('the other sessions of a user who gives a second factor', () => {
+  it('end here, too, unless they have given one', async () => {
+    await start();
+    const [one, other] = [await app.signedIn(), await app.signedIn()];
+    const factor = app.supabase.addFactor(ada.email);
+    const { visitor: safe } = await firstFactor();
+    await safe.postJson('/auth/verify', { code: code(factor) });
+    expect([await isSignedIn(one), await isSignedIn(other)]).toEqual([false, false]);
+    expect(await isSignedIn(safe)).toBe(true);
+    // Tokens tell whole seconds.
+    app.clock.advance(1_000);
+    const { visitor } = await firstFactor();
+    expect(await isSignedIn(safe)).toBe(true);
+    await visitor.postJson('/auth/verify', { code: code(factor) });
+    expect([await isSignedIn(safe), await isSignedIn(visitor)]).toEqual([true, true]);
+    expect((await safe.get('/vault')).text).toBe('vault');
+  });
+});
+
+describe('a new password of a user with a second factor', () => {
+  it('comes after the second factor, and both make the session', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/forgot', { email: ada.email, returnTo: '/vault' });
+    const { tokenHash } = app.supabase.mails.at(-1)!;
+    const fields = { token_hash: tokenHash, type: 'recovery', returnTo: '/vault' };
+    const link = await postForm(visitor, '/auth/confirm', fields);
+    const asked = await visitor.get(link.headers.location!);
+    expect(asked.headers.location).toBe('/auth/verify?returnTo=%2Fvault');
+    const given = await postForm(visitor, '/auth/verify', { code: code(factor), returnTo: '/vault' });
+    expect([given.status, given.headers.location]).toEqual([303, '/auth/password?returnTo=%2Fvault']);
+    expect(await isSignedIn(visitor)).toBe(false);
+    expect((await visitor.get('/auth/verify')).headers.location).toBe('/auth/password?returnTo=%2Fvault');
+    const done = await postForm(visitor, '/auth/password', { password: 'a whole new password', returnTo: '/vault' });
+    expect([done.status, done.headers.location]).toEqual([303, '/vault']);
+    expect((await visitor.get('/vault')).text).toBe('vault');
+  });
+
+  it('needs no second factor once an administrator has removed it', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/forgot', { email: ada.email });
+    const { tokenHash } = app.supabase.mails.at(-1)!;
+    await postForm(visitor, '/auth/confirm', { token_hash: tokenHash, type: 'recovery' });
+    app.supabase.removeFactor(ada.email, factor);
+    const answer = await postForm(visitor, '/auth/verify', {});
+    expect(answer.headers.location).toBe('/auth/password');
+    expect((await visitor.get('/auth/password')).status).toBe(200);
+  });
+});
+
+describe('a session that has not given its second factor', () => {
+  it('gives it here, keeps its id, and is asked no more', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const factor = app.supabase.addFactor(ada.email);
+    const [before] = app.supabase.sessionsOf(ada.email);
+    const answer = await postForm(visitor, '/auth/verify', { code: code(factor), returnTo: '/vault' });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/vault']);
+    expect((await visitor.get('/vault')).text).toBe('vault');
+    expect(app.supabase.sessionsOf(ada.email).map(({ id }) => id)).toEqual([before!.id]);
+    const again = await visitor.get('/auth/verify?returnTo=/vault');
+    expect([again.status, again.headers.location]).toEqual([302, '/vault']);
+  });
+
+  it('is sent to add a factor where there is none', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const answer = await visitor.get('/auth/verify?returnTo=/vault');
+    expect([answer.status, answer.headers.location]).toEqual([302, '/auth/enroll?returnTo=%2Fvault']);
+  });
+
+  it('ends where the backend says that it is gone', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    app.supabase.addFactor(ada.email);
+    for (const { id } of app.supabase.sessionsOf(ada.email)) app.supabase.revokeSession(id);
+    const answer = await visitor.get('/auth/verify?returnTo=/vault');
+    expect([answer.status, answer.headers.location]).toEqual([302, '/auth/login?returnTo=%2Fvault']);
+    expect(await isSignedIn(visitor)).toBe(false);
+  });
+});

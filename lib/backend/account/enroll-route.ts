@@ -1,0 +1,149 @@
+import { AuthError } from '../../errors.ts';
+import { readFields } from '../../http/body.ts';
+import type { Fields } from '../../http/body.ts';
+import { errorBody } from '../../http/error-reply.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import { json, redirectOrJson } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import type { BackendContext } from '../context.ts';
+import { errorForForm } from '../form-answers.ts';
+import { readCode, readReturnTo } from '../form-fields.ts';
+import { enrollPage, factorsPage } from '../pages/enroll-page.ts';
+import { qrCode } from '../pages/qr-code.ts';
+import { createFactorSubjects } from './factor-subject.ts';
+import type { FactorSubject, FactorSubjects } from './factor-subject.ts';
+import { isSessionOver } from './factors.ts';
+import type { Enrollment, Factor } from './factors.ts';
+
+interface Context {
+  readonly backend: BackendContext;
+  readonly subjects: FactorSubjects;
+}
+
+/** A request of a signed-in user who may change their factors. */
+interface Asked {
+  readonly request: AuthRequest;
+  readonly subject: FactorSubject;
+  readonly returnTo: string;
+  /** Verified. */
+  readonly factors: readonly Factor[];
+}
+
+/** `/auth/enroll`: lists the second factors of the signed-in user, adds authenticator apps and removes what was added. */
+export function enrollRoute(backend: BackendContext): AuthRoute {
+  const context: Context = { backend, subjects: createFactorSubjects(backend) };
+  return {
+    path: backend.settings.enrollPath,
+    option: 'enrollPath',
+    get: (request) => showFactors(context, request),
+    post: (request) => changeFactors(context, request),
+  };
+}
+
+/**
+ * @returns a reply where something else comes first: signing in, or the second factor that there is
+ * @throws {AuthError} `forbidden` for visitors without an account
+ */
+async function ask(context: Context, request: AuthRequest, returnTo: string): Promise<Asked | Reply> {
+  const { backend, subjects } = context;
+  const subject = await subjects.live(request);
+  if (subject === undefined) return subjects.signInFirst(request, returnTo);
+  if (subject.session.user.isAnonymous) throw new AuthError('forbidden');
+  try {
+    const { factors } = await backend.factors.list(request, subject.content);
+    const verified = factors.filter(({ isVerified }) => isVerified);
+    const isRaised = subject.session.claims['aal'] === 'aal2';
+    if (verified.length > 0 && !isRaised) return secondFactorFirst(context, request, returnTo);
+    return { request, subject, returnTo, factors: verified };
+  } catch (error) {
+    if (!isSessionOver(error)) throw error;
+    return subjects.endOver(request, subject, returnTo);
+  }
+}
+
+/** A password alone must not add a factor, nor remove one. */
+function secondFactorFirst({ backend, subjects }: Context, request: AuthRequest, returnTo: string): Reply {
+  const verifyUrl = subjects.verifyUrl(request, returnTo, 'enroll');
+  if (!request.wantsJson) return redirectOrJson(request, verifyUrl, request.req.method === 'POST' ? 303 : 302);
+  const error = new AuthError('second_factor_required');
+  if (backend.settings.onError !== undefined) throw error;
+  return json(error.status, errorBody(error, verifyUrl));
+}
+
+async function showFactors(context: Context, request: AuthRequest): Promise<Reply> {
+  const asked = await ask(context, request, readReturnTo(request));
+  if ('status' in asked) return asked;
+  if (request.wantsJson) return json(200, { factors: asked.factors.map(({ id, type }) => ({ id, type })) });
+  return factorsPage(context.backend, request, asked);
+}
+
+async function changeFactors(context: Context, request: AuthRequest): Promise<Reply> {
+  const { backend, subjects } = context;
+  const fields = await readFields(request.req, request.res);
+  const asked = await ask(context, request, readReturnTo(request, fields));
+  if ('status' in asked) return asked;
+  try {
+    const removed = fields.get('remove');
+    if (removed !== undefined) return await remove(context, asked, readFactorId(removed));
+    return fields.has('code') ? await confirm(context, asked, fields) : await start(context, asked);
+  } catch (error) {
+    if (isSessionOver(error)) return subjects.endOver(request, asked.subject, asked.returnTo);
+    return await failed(context, asked, fields, errorForForm(backend, request, error));
+  }
+}
+
+async function start({ backend }: Context, { request, subject, returnTo }: Asked): Promise<Reply> {
+  const { title } = backend.settings.pages;
+  const add = () => backend.factors.start(request, subject.content, title);
+  const enrollment = await backend.attempts.run(request.req, undefined, add, 'forgives');
+  return request.wantsJson ? json(200, enrollment) : drawnPage(backend, request, { returnTo, enrollment });
+}
+
+async function confirm({ backend, subjects }: Context, asked: Asked, fields: Fields): Promise<Reply> {
+  const { request, subject, returnTo } = asked;
+  const factorId = readFactorId(fields.get('factorId'));
+  const code = readCode(fields);
+  const verify = () => backend.factors.verify(request, subject.content, { factorId, code });
+  const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
+  return redirectOrJson(request, await subjects.raise(request, subject, issued, returnTo));
+}
+
+async function remove({ backend, subjects }: Context, asked: Asked, factorId: string): Promise<Reply> {
+  const { request, subject, returnTo } = asked;
+  await backend.factors.remove(request, subject.content, factorId);
+  return redirectOrJson(request, subjects.enrollUrl(request, returnTo));
+}
+
+/** A wrong code gets the same QR code again: the app has it already. */
+function failed({ backend }: Context, asked: Asked, fields: Fields, error: AuthError): Reply | Promise<Reply> {
+  const { request, returnTo } = asked;
+  const enrollment = fields.has('code') ? readEnrollment(fields) : undefined;
+  if (enrollment === undefined) return factorsPage(backend, request, { ...asked, error });
+  return drawnPage(backend, request, { returnTo, enrollment, error });
+}
+
+async function drawnPage(
+  backend: BackendContext,
+  request: AuthRequest,
+  state: { readonly returnTo: string; readonly enrollment: Enrollment; readonly error?: AuthError },
+): Promise<Reply> {
+  const picture = await qrCode(state.enrollment.uri, backend.text.qrCodeLabel.plain);
+  return enrollPage(backend, request, { ...state, picture });
+}
+
+/** @throws {AuthError} `invalid_request` for what is no id of the backend's */
+function readFactorId(value: string | undefined): string {
+  if (value === undefined || !/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value)) {
+    throw new AuthError('invalid_request');
+  }
+  return value;
+}
+
+/** What the form of a wrong code sends along, so that the picture can be drawn again: the visitor's own, and shown to no one else. */
+function readEnrollment(fields: Fields): Enrollment | undefined {
+  const [factorId = '', uri = ''] = [fields.get('factorId'), fields.get('uri')];
+  const secret = /^otpauth:\/\/totp\/[\x21-\x7e]+$/.test(uri) ? URL.parse(uri)?.searchParams.get('secret') : undefined;
+  const isSecret = typeof secret === 'string' && /^[A-Z2-7]{16,128}$/.test(secret);
+  return isSecret && uri.length <= 1_024 ? { factorId, secret, uri } : undefined;
+}

@@ -1,0 +1,140 @@
+import type { Session as SdkSession } from '@supabase/supabase-js';
+import { withQuery } from '../../core/url.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import { redirectOrJson } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { BackendSession } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
+import type { StoredContent } from '../session-cookie.ts';
+import type { PendingSignIn } from '../sign-in/pending.ts';
+import { passwordUrl } from '../sign-in/start-flow.ts';
+import type { UserFactors } from './factors.ts';
+import { asIssued } from './set-password.ts';
+
+/** Who is asked for a second factor: a sign-in that waits for it, else the session of this browser. */
+export interface FactorSubject {
+  readonly content: StoredContent;
+  readonly session: BackendSession;
+  readonly waiting: PendingSignIn | undefined;
+}
+
+export interface FactorSubjects {
+  /** @throws {AuthError} `provider_unavailable` where it takes the backend to tell */
+  find(request: AuthRequest): Promise<FactorSubject | undefined>;
+  /** @throws {AuthError} `provider_unavailable` */
+  live(request: AuthRequest): Promise<FactorSubject | undefined>;
+  /** @throws {AuthError} `unauthenticated` for clients that want JSON */
+  signInFirst(request: AuthRequest, returnTo: string): Reply;
+  /** The backend has ended it, so it ends here. */
+  endOver(request: AuthRequest, subject: FactorSubject, returnTo: string): Promise<Reply>;
+  /** Puts the tokens of a given second factor in their place. @returns where to go next */
+  raise(request: AuthRequest, subject: FactorSubject, issued: SdkSession, returnTo: string): Promise<string>;
+  /** The same for a user who has no second factor any more. */
+  goOnWithout(
+    request: AuthRequest,
+    subject: FactorSubject,
+    asked: Pick<UserFactors, 'user'> & { readonly returnTo: string },
+  ): Promise<string>;
+  enrollUrl(request: AuthRequest, returnTo: string): string;
+  /** @param then where it leads before `returnTo` */
+  verifyUrl(request: AuthRequest, returnTo: string, then?: 'enroll'): string;
+}
+
+export function createFactorSubjects(backend: BackendContext): FactorSubjects {
+  const { settings, pending, resolver, explain } = backend;
+  return {
+    live: (request) => findLive(backend, request),
+    signInFirst,
+    async find(request) {
+      const waiting = await pending.read(request);
+      if (waiting === undefined) return findLive(backend, request);
+      return { content: waiting.content, session: waiting.session, waiting };
+    },
+    async endOver(request, { waiting }, returnTo) {
+      if (waiting !== undefined) pending.clear(request);
+      else request.writeCookies((await resolver.signOut(request.req.headers.cookie, request.peer)).cookies);
+      return signInFirst(request, returnTo);
+    },
+    async raise(request, { waiting, session }, issued, returnTo) {
+      const next = await store(backend, request, waiting, { issued, returnTo });
+      // The new password will end every other session.
+      if (waiting?.kind === 'recovery') return next;
+      // The backend has ended the user's other sessions without a second factor: their next request renews them, and learns it.
+      await resolver.renewSession({ userId: session.user.id }).catch((error: unknown) => {
+        explain('other processes were not told of a second factor: %s', String(error));
+      });
+      return next;
+    },
+    goOnWithout(request, { waiting, content }, { user, returnTo }) {
+      if (waiting === undefined) return Promise.resolve(localUrl(request, settings.enrollPath, returnTo));
+      return store(backend, request, waiting, { issued: asIssued(content, user), returnTo });
+    },
+    enrollUrl: (request, returnTo) => localUrl(request, settings.enrollPath, returnTo),
+    verifyUrl: (request, returnTo, then) =>
+      localUrl(request, settings.verifyPath, returnTo, then === undefined ? {} : { then }),
+  };
+}
+
+async function findLive({ source }: BackendContext, request: AuthRequest): Promise<FactorSubject | undefined> {
+  const session = await request.resolveSession();
+  if (session?.adapter !== 'backend') return undefined;
+  const content = source.contentOf(session);
+  return content && { content, session, waiting: undefined };
+}
+
+function signInFirst(request: AuthRequest, returnTo: string): Reply {
+  request.errorReturnTo = returnTo;
+  if (request.wantsJson) throw new AuthError('unauthenticated');
+  return redirectOrJson(request, request.signInUrl(returnTo), request.req.method === 'POST' ? 303 : 302);
+}
+
+interface Given {
+  readonly issued: SdkSession;
+  readonly returnTo: string;
+}
+
+async function store(
+  backend: BackendContext,
+  request: AuthRequest,
+  waiting: PendingSignIn | undefined,
+  given: Given,
+): Promise<string> {
+  const { settings, pending, signIn } = backend;
+  if (waiting === undefined) {
+    await signIn.renew(request, given.issued);
+    return given.returnTo;
+  }
+  if (waiting.kind === 'factor') return complete(backend, request, given);
+  // The new password is still to come.
+  await pending.begin(request, { ...waiting, ...given });
+  return passwordUrl(settings, request, given.returnTo);
+}
+
+/** The first factor was given before; what was missing is here, so no further one is asked for. */
+async function complete(
+  { pending, signIn }: BackendContext,
+  request: AuthRequest,
+  { issued, returnTo }: Given,
+): Promise<string> {
+  try {
+    const signedIn = await signIn.verifySignIn(request, issued, returnTo);
+    await signIn.storeSession(request, signedIn);
+    pending.clear(request);
+    return signedIn.redirectTo;
+  } catch (error) {
+    // After an outage the same sign-in may be tried again; after a refusal it is over.
+    const mayWork = error instanceof AuthError && error.code === 'provider_unavailable';
+    if (!mayWork) pending.clear(request);
+    throw error;
+  }
+}
+
+function localUrl(
+  request: AuthRequest,
+  path: string,
+  returnTo: string,
+  further: { readonly then?: string } = {},
+): string {
+  return withQuery(request.localPath(path), { ...further, ...(returnTo === request.home ? {} : { returnTo }) });
+}
