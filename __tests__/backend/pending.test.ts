@@ -1,6 +1,7 @@
 import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { SessionJson } from '../../example-app/providers/supabase/stand-in.ts';
+import { flowPrefix } from '../support/variant.ts';
 import type { Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -12,7 +13,7 @@ async function setPending(visitor: Visitor, kind: string): Promise<SessionJson> 
   const session = await app.supabase.issueSession(ada.email);
   const { access_token, refresh_token } = session;
   const value = Buffer.from(JSON.stringify({ kind, access_token, refresh_token, returnTo: '/' })).toString('base64url');
-  visitor.cookies.set(`${app.cookieName}-pending`, value);
+  visitor.cookies.set(`${flowPrefix}${app.cookieName}-pending`, value);
   return session;
 }
 
@@ -52,7 +53,7 @@ describe('a sign-in that waits for its next step', () => {
     await start();
     const visitor = app.visitor();
     await setPending(visitor, 'recovery');
-    const name = `${app.cookieName}-pending`;
+    const name = `${flowPrefix}${app.cookieName}-pending`;
     const copy = visitor.cookies.get(name) ?? '';
     app.supabase.fail('logout', 'refuse');
     await visitor.post('/auth/logout');
@@ -65,12 +66,18 @@ describe('a sign-in that waits for its next step', () => {
   it('asks the backend nothing for a token that it never signed', async () => {
     await start();
     const visitor = app.visitor();
-    visitor.cookies.set(`${app.cookieName}-pending`, Buffer.from('{"kind":"factor"}').toString('base64url'));
+    visitor.cookies.set(
+      `${flowPrefix}${app.cookieName}-pending`,
+      Buffer.from('{"kind":"factor"}').toString('base64url'),
+    );
     await visitor.post('/auth/logout');
     const header = Buffer.from('{"alg":"ES256","kid":"none"}').toString('base64url');
     const token = `${header}.${Buffer.from('{"sub":"1"}').toString('base64url')}.AAAA`;
     const made = { kind: 'factor', access_token: token, refresh_token: 'r', returnTo: '/' };
-    visitor.cookies.set(`${app.cookieName}-pending`, Buffer.from(JSON.stringify(made)).toString('base64url'));
+    visitor.cookies.set(
+      `${flowPrefix}${app.cookieName}-pending`,
+      Buffer.from(JSON.stringify(made)).toString('base64url'),
+    );
     expect((await visitor.post('/auth/logout')).status).toBe(303);
     expect(app.supabase.calls('logout')).toBe(0);
   });
