@@ -2,6 +2,7 @@ import { getSupabaseClient } from '../../lib/backend/index.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { sendText } from '../support/hosts.ts';
+import { flowPrefix } from '../support/variant.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 const fresh = 'a brand new password';
@@ -105,6 +106,34 @@ describe('a link for a new password', () => {
     expect(app.supabase.calls('update-user')).toBe(1);
     expect(app.eventTypes().filter((type) => type === 'signed_in')).toHaveLength(1);
     expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+
+  it('leaves a second tab with the form for someone who is signed in', async () => {
+    await start();
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    await postForm(visitor, '/auth/password', { password: fresh });
+    const late = await postForm(visitor, '/auth/password', { password: 'yet another password' });
+    expect([late.status, late.text.includes('name="currentPassword"')]).toEqual([422, true]);
+    expect((await signIn(fresh)).status).toBe(200);
+  });
+
+  it('changes nothing with tokens that the backend never signed, or that belong to another application', async () => {
+    await start();
+    const name = `${flowPrefix}${app.cookieName}-pending`;
+    const { access_token: own, refresh_token } = await app.supabase.issueSession(ada.email);
+    const foreign = (await app.supabase.issueSession(ada.email, { claims: { client_id: 'another-app' } })).access_token;
+    const [head, , signature] = own.split('.');
+    const claims = JSON.parse(Buffer.from(own.split('.')[1]!, 'base64url').toString());
+    const altered = Buffer.from(JSON.stringify({ ...claims, sub: 'someone-else' })).toString('base64url');
+    for (const access_token of [foreign, `${head}.${altered}.${signature}`, 'rubbish', '']) {
+      const visitor = app.visitor();
+      const value = JSON.stringify({ kind: 'recovery', returnTo: '/', access_token, refresh_token });
+      visitor.cookies.set(name, Buffer.from(value).toString('base64url'));
+      const answer = await visitor.postJson('/auth/password', { password: fresh });
+      expect([answer.status, answer.json.error.code]).toEqual([400, 'link_expired']);
+    }
+    expect(app.supabase.calls('update-user')).toBe(0);
   });
 
   it('leads back to the form when it is opened again before the password is set', async () => {
