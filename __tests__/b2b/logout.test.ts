@@ -107,13 +107,84 @@ it('ends the session that the visitor saw at the provider, and every other one t
   expect(app.events.filter(({ type }) => type === 'signed_out')).toHaveLength(2);
 });
 
-it('is a POST: a GET signs no one out', async () => {
+it('is a POST: no other method signs anyone out', async () => {
   const visitor = await app.signedIn();
-  for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH']) {
+  for (const method of ['PUT', 'DELETE', 'PATCH']) {
     const answer = await visitor.ask('/logout', { method });
-    expect([answer.status, answer.headers.allow]).toEqual([405, 'POST, OPTIONS']);
+    expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD, POST, OPTIONS']);
   }
+  expect((await visitor.ask('/logout', { method: 'HEAD' })).setCookies).toEqual([]);
   expect((await visitor.getJson('/auth/session')).status).toBe(200);
+});
+
+it('asks first after a GET, on a page with one button', async () => {
+  const visitor = await app.signedIn();
+  const page = await visitor.get('/logout');
+  expect([page.status, page.setCookies]).toEqual([200, []]);
+  expect(page.headers['content-security-policy']).toContain("form-action 'self'");
+  expect((await visitor.getJson('/auth/session')).status).toBe(200);
+
+  const [, action = ''] = /<form method="post" action="([^"]+)">/.exec(page.text) ?? [];
+  const left = await visitor.post(action);
+  // A redirect to another site would be against the page's own policy.
+  expect([left.status, left.headers.location]).toEqual([200, undefined]);
+  const destination = /^0; url=(.*)$/.exec(left.headers['refresh'] as string)?.[1] ?? '';
+  expect(sessionIdOf(destination)).toMatch(/^session_/);
+  expect(left.text).toContain(`href="${destination.replaceAll('&', '&amp;')}"`);
+  expect([visitor.cookies.size, (await visitor.getJson('/auth/session')).status]).toEqual([0, 401]);
+});
+
+describe('a response whose policy keeps forms on the site', () => {
+  // The default of helmet 8.
+  const policy = "default-src 'self';form-action 'self';frame-ancestors 'self'";
+  const withPolicy = (value: string | string[]) =>
+    startB2bApp({
+      provider,
+      before: (host) =>
+        host.use('/', (_req, res, next) => {
+          res.setHeader('Content-Security-Policy', value);
+          next();
+        }),
+    });
+
+  it('leads a document to the provider by Refresh and a link, and clears the cookie', async () => {
+    const strict = await withPolicy(policy);
+    const visitor = await strict.signedIn();
+    const out = await visitor.post('/logout');
+    expect([out.status, out.headers.location, visitor.cookies.size]).toEqual([200, undefined, 0]);
+    expect(out.headers['refresh']).toMatch(/^0; url=http.*\/user_management\/sessions\/logout\?/);
+    expect(out.headers['cache-control']).toBe('private, no-store');
+    // Without a session the way home stays on the site.
+    const home = await visitor.post('/logout');
+    expect([home.status, home.headers.location]).toEqual([303, `${strict.origin}/`]);
+    await strict.close();
+  });
+
+  it('changes nothing for a JSON client', async () => {
+    const strict = await withPolicy(policy);
+    const visitor = await strict.signedIn();
+    const out = await visitor.postJson('/logout');
+    expect([out.status, sessionIdOf(out.json.redirectTo) !== null, out.headers['refresh']]).toEqual([
+      200,
+      true,
+      undefined,
+    ]);
+    await strict.close();
+  });
+
+  it('redirects where every policy allows the provider', async () => {
+    const provided = `form-action 'self' http://127.0.0.1:${app.workos.port}`;
+    for (const [value, status] of [
+      [provided, 303],
+      ["script-src 'none'", 303],
+      [[provided, policy], 200],
+    ] as const) {
+      const other = await withPolicy(value as string | string[]);
+      const visitor = await other.signedIn();
+      expect([value, (await visitor.post('/logout')).status]).toEqual([value, status]);
+      await other.close();
+    }
+  });
 });
 
 async function expectSignedOut(type: string, body: string): Promise<void> {

@@ -179,9 +179,16 @@ describe('a GET that has effects', () => {
     }
   });
 
-  it('signs no one out of the B2B adapter: GET /logout has no meaning', async () => {
-    const answer = await get('/logout', {});
-    expect([answer.status, answer.headers.allow, answer.setCookies]).toEqual([405, 'POST, OPTIONS', []]);
+  it('signs no one out of the B2B adapter: GET /logout asks first, wherever it comes from', async () => {
+    for (const given of [
+      {},
+      { 'sec-fetch-site': 'same-origin' },
+      { 'sec-fetch-site': 'none' },
+      { referer: app.origin },
+    ]) {
+      const answer = await get('/logout', given as Headers);
+      expect([answer.status, answer.setCookies]).toEqual([200, []]);
+    }
   });
 });
 

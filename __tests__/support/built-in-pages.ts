@@ -24,7 +24,7 @@ import { createBrand } from '../../lib/http/page-options.ts';
 import type { PagesOptions } from '../../lib/http/page-options.ts';
 import { createTexts } from '../../lib/http/page-text.ts';
 import type { Reply } from '../../lib/http/reply.ts';
-import { signOutPage } from '../../lib/http/sign-out-page.ts';
+import { signingOutPage, signOutPage } from '../../lib/http/sign-out-page.ts';
 
 const email = 'ada@example.com';
 const returnTo = '/account?tab=1';
@@ -180,6 +180,10 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
     'please sign in': pleaseSignInPage(site, request, '/'),
     'one more link': otherLinkPage(site, request, '/'),
     'sign-out': signOutPage(request, '/auth/logout', '/'),
+    'signing-out': signingOutPage(
+      request,
+      'https://api.workos.com/user_management/sessions/logout?session_id=session_1',
+    ),
     error: error('invalid_state'),
     'error, canceled': error('access_denied'),
     'error, no access': error('forbidden', { account: { name: email, otherUrl: '/auth/login?prompt=login' } }),

@@ -1,19 +1,28 @@
+import { allowsFormRedirect } from '../core/content-security-policy.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirectOrJson } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
+import { signingOutPage, signOutPage } from '../http/sign-out-page.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { LeftSession } from '../session/sign-out.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';
 import type { B2bContext } from './context.ts';
 import type { SealedSession } from './sealed-session.ts';
 
-/** `POST /logout`: first the local cookie, then the provider's own sign-out, which is a URL and needs no call. */
+/** In the query of a post from the built-in page, whose own policy allows no redirect to another site. */
+const fromPage = 'from=page';
+
+/**
+ * `POST /logout`: first the local cookie, then the provider's own sign-out, which is a URL and needs no call. A GET asks first: links
+ * can be planted.
+ */
 export function signOutRoute(context: B2bContext): AuthRoute {
   const { settings, source, provider, resolver, flows, emit } = context;
 
   return {
     path: settings.logoutPath,
     option: 'logoutPath',
+    get: (request) => signOutPage(request, `${request.localPath(settings.logoutPath)}?${fromPage}`, request.home),
     async post(request) {
       const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
       request.writeCookies([...cookies, ...(await flows.cancelAll(request.cookies))]);
@@ -25,7 +34,8 @@ export function signOutRoute(context: B2bContext): AuthRoute {
       for (const other of others) void revokeQuietly(context, other);
       const home = returnUrl(request, settings.logoutReturnTo);
       const destination = sessionId === undefined ? home : await provider.logoutUrl(sessionId, home);
-      return redirectOrJson(request, destination);
+      const canRedirect = request.wantsJson || [destination, home].every((url) => canFormGoTo(request, url));
+      return canRedirect ? redirectOrJson(request, destination) : signingOutPage(request, destination);
     },
   };
 }
@@ -70,6 +80,14 @@ async function isLive(
 
 function subjectOf({ content, sessionId }: StoredSession<SealedSession>): { userId: string; sessionId?: string } {
   return { userId: content.user.id, ...(sessionId === undefined ? {} : { sessionId }) };
+}
+
+/** By the policy that stands in the response already, which the form's page has probably got as well. */
+function canFormGoTo({ res, query, origin }: AuthRequest, url: string): boolean {
+  const header = res.getHeader('content-security-policy');
+  const policies = header === undefined ? [] : [header].flat().map(String);
+  const page = query.toString() === fromPage ? ["form-action 'self'"] : [];
+  return allowsFormRedirect([...policies, ...page], url, origin);
 }
 
 /** The provider wants an absolute URL. */

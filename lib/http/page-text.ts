@@ -50,6 +50,8 @@ export const sharedText = {
   signOutText: 'You’ll be signed out on this device.',
   signOutButton: 'Sign out',
   stayButton: 'Stay signed in',
+  signingOutHeading: 'Signing you out',
+  signingOutText: 'If nothing happens, choose Continue.',
 
   terms: 'Terms',
   privacy: 'Privacy',

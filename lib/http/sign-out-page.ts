@@ -26,3 +26,24 @@ ${returnTo !== '/' && html`<input type="hidden" name="returnTo" value="${returnT
 <p><a class="button quiet" href="${safeHref(returnTo)}">${text.stayButton}</a></p>`,
   });
 }
+
+/**
+ * Leads on to the provider's sign-out without a redirect. Browsers check a redirect after a form post against the `form-action` of
+ * the form's page, and let a `Refresh` pass.
+ *
+ * @param url absolute
+ */
+export function signingOutPage(request: PageRequest, url: string): Reply {
+  const { brand } = request.definition;
+  const { text } = brand;
+  const page = builtInPage({
+    status: 200,
+    heading: text.signingOutHeading,
+    lead: text.signingOutText,
+    leadRole: 'status',
+    stylesheet: request.stylesheetUrl,
+    brand,
+    content: html`<p class="actions"><a class="button" href="${safeHref(url)}">${text.continueButton}</a></p>`,
+  });
+  return { ...page, headers: { Refresh: `0; url=${url}` } };
+}
