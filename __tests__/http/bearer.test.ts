@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { createSeal } from '../../lib/b2b/seal.ts';
-import { currentSession, getSession, requireSession } from '../../lib/index.ts';
+import { currentSession, getSession, getSupabaseClient, requireSession } from '../../lib/index.ts';
 import type { AdapterName } from '../../lib/index.ts';
 import { ada, encodeSession } from '../support/backend-app.ts';
 import { demoUsers } from '../support/b2b-app.ts';
@@ -31,6 +31,12 @@ const tokens = {} as Record<AdapterName, Record<Kind, string>>;
 beforeAll(async () => {
   app = await startBothApp({
     after: (host) => {
+      host.get('/backend/notes', requireSession({ adapter: 'backend', credentials: ['bearer'] }), (req, res, next) => {
+        getSupabaseClient(req)
+          .then((client) => client.from('notes').select())
+          .then(({ data, error }) => sendJson(res, { data, error }))
+          .catch(next);
+      });
       for (const adapter of adapters) {
         const at = (path: string, options: object): void => {
           host.all(`/${adapter}/${path}`, requireSession({ adapter, ...options } as never), (req, res, next) => {
@@ -292,6 +298,14 @@ describe('the header', () => {
 it('names the user of a B2B token by what its claims say', async () => {
   const { json } = await ask('/b2b/bearer', bearer(tokens.b2b.session));
   expect(json.user).toEqual({ id: demoUsers.personal.id });
+});
+
+it('is what the request’s own Supabase client acts with', async () => {
+  app.supabase.addNote(ada.email, 'mine');
+  const cookie = await cookieOf('backend', 'garbage');
+  const answer = await ask('/backend/notes', { cookie, ...bearer(tokens.backend.session) });
+  expect([answer.status, answer.json.error, answer.setCookies]).toEqual([200, null, []]);
+  expect(answer.json.data).toEqual([expect.objectContaining({ body: 'mine' })]);
 });
 
 it('takes a machine’s token where its client is listed', async () => {

@@ -35,7 +35,7 @@ type Ssr = Pick<typeof SupabaseSsr, 'createChunks' | 'isChunkLike' | 'stringToBa
 /** Which adapter makes clients how, found by what its definition carries. */
 const factories = new WeakMap<object, ClientFactory>();
 /** One client per request and adapter: two of them would each keep the session in their own way. */
-const clients = new WeakMap<AuthRequest, Promise<SupabaseClient>>();
+const clients = new WeakMap<AuthRequest, { readonly isBearer: boolean; readonly client: Promise<SupabaseClient> }>();
 
 export function registerClients(parts: UserClientParts): void {
   factories.set(parts.resolver, (request, session) => createUserClient(parts, request, session));
@@ -55,13 +55,15 @@ export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseC
   const request = authRequestOf(req, 'backend');
   const factory = request === undefined ? undefined : factories.get(request.definition.resolver);
   if (request === undefined || factory === undefined) throw notMounted('getSupabaseClient', 'backend');
-  let client = clients.get(request);
-  if (client === undefined) {
-    client = request.resolveSession().then((session) => factory(request, session));
-    clients.set(request, client);
+  // A guard may have taken the request's bearer token since the cookie's session was asked for.
+  const isBearer = request.cachedSession()?.credential === 'bearer';
+  let made = clients.get(request);
+  if (made?.isBearer !== isBearer) {
+    made = { isBearer, client: request.resolveSession().then((session) => factory(request, session)) };
+    clients.set(request, made);
   }
   keepPrivate(request.res);
-  return client;
+  return made.client;
 }
 
 async function createUserClient(
@@ -69,9 +71,10 @@ async function createUserClient(
   request: AuthRequest,
   session: Session | null,
 ): Promise<SupabaseClient> {
+  const { connection, cookie, source, writer } = parts;
+  if (session?.credential === 'bearer') return createBearerClient(connection, request, session);
   // With the first client: an application that starts need not wait for the SDK to load.
   const ssr = await import('@supabase/ssr');
-  const { connection, cookie, source, writer } = parts;
   const { cookies } = request;
   const verified = session?.adapter === 'backend' ? session : undefined;
   const content = verified === undefined ? undefined : storedContent(source, verified);
@@ -122,6 +125,19 @@ async function createUserClient(
     }
     return writer.write(stored, cookies);
   }
+}
+
+/** Acts with the token that the request carries, which is neither stored nor renewed; the client's `auth` cannot be used. */
+async function createBearerClient(
+  connection: UserClientParts['connection'],
+  { peer }: AuthRequest,
+  { accessToken }: Session,
+): Promise<SupabaseClient> {
+  const { createClient } = await import('@supabase/supabase-js');
+  return createClient(connection.url, connection.anonKey, {
+    accessToken: () => Promise.resolve(accessToken),
+    global: { fetch: forwarding(connection, peer) },
+  });
 }
 
 /** The cookie's tokens with a `user` made of the verified claims: the browser can write anything into the one beside them. */
