@@ -11,7 +11,18 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
   { core: ['cookie', 'lru-cache', 'node:crypto', 'path-to-regexp'] },
   { tokens: ['jose'] },
   { session: ['debug', 'lru-cache', 'node:crypto', 'node:net'] },
-  { http: ['express', 'negotiator', 'node:crypto', 'node:http', 'node:util/types', 'on-headers', 'valibot'] },
+  {
+    http: [
+      'express',
+      'negotiator',
+      'node:crypto',
+      'node:http',
+      'node:stream',
+      'node:util/types',
+      'on-headers',
+      'valibot',
+    ],
+  },
   {
     b2b: ['@workos-inc/node', 'express', 'iron-session', 'node:async_hooks', 'node:crypto', 'valibot'],
     backend: [

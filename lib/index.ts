@@ -13,6 +13,8 @@ export type {
 export { currentSession, getSession } from './http/get-session.ts';
 export { endSession, renewSession } from './http/end-session.ts';
 export type { SessionTarget } from './http/end-session.ts';
+export { authenticateUpgrade, refuseUpgrade } from './http/upgrade.ts';
+export type { AuthenticatedUpgrade, UpgradeOptions } from './http/upgrade.ts';
 export { requireSession } from './http/require-session.ts';
 export { AuthError, ConfigurationError } from './errors.ts';
 export type { AuthErrorCode, AuthErrorOptions } from './errors.ts';

@@ -1,10 +1,12 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { io } from 'socket.io-client';
+import { WebSocket } from 'ws';
 import { codeBlocks, markdownFiles } from '../support/markdown.ts';
 import type { CodeBlock } from '../support/markdown.ts';
 import type { ExampleReport } from '../support/run-examples.ts';
@@ -16,6 +18,7 @@ import type { Visitor } from '../support/visitor.ts';
 const directory = join(process.cwd(), 'reports', 'docs-runs');
 const ada = { email: 'ada@example.com', password: 'correct horse battery' };
 const { personal } = demoUsers;
+const webhookSecret = randomBytes(32).toString('base64url');
 
 interface Example extends CodeBlock {
   readonly file: string;
@@ -30,7 +33,10 @@ const blocks = markdownFiles()
 const foreignImports = ({ code }: CodeBlock): string[] =>
   [...code.matchAll(/^(?:import|export) .*?from '([^']+)';$/gms)]
     .map(([, specifier = '']) => specifier)
-    .filter((specifier) => !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)?)$/.test(specifier));
+    .filter(
+      (specifier) =>
+        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)?|@workos-inc\/node|socket\.io|ws)$/.test(specifier),
+    );
 
 const examples: readonly Example[] = blocks
   .filter((block) => foreignImports(block).length === 0)
@@ -67,7 +73,7 @@ beforeAll(async () => {
   for (const example of examples) {
     const { file, code } = example;
     // An excerpt that stops before `listen` is served all the same.
-    writeFileSync(file, hasApp(example) && !code.includes('app.listen(') ? `${code}\napp.listen(3000);\n` : code);
+    writeFileSync(file, hasApp(example) && !code.includes('.listen(') ? `${code}\napp.listen(3000);\n` : code);
   }
   child = fork(
     '__tests__/support/run-examples.ts',
@@ -85,6 +91,8 @@ beforeAll(async () => {
         B2B_API_HTTPS: 'false',
         BAAS_URL: supabase.url,
         BAAS_PUBLISHABLE_KEY: supabase.publishableKey,
+        WORKOS_WEBHOOK_SECRET: webhookSecret,
+        SUPABASE_WEBHOOK_SECRET: webhookSecret,
       },
     },
   );
@@ -198,5 +206,113 @@ describe('a reader who follows the examples', () => {
     const done = await visitor.post('/auth/login', form(ada.password));
     expect(done).toMatchObject({ status: 303, location: expect.stringMatching(/\/account\?tab=2$/) });
     expect((await visitor.get(done.location)).text).toBe('Your account');
+  });
+
+  describe('docs/ending-sessions.md', () => {
+    const sign = (body: string): Record<string, string> => {
+      const at = Date.now();
+      const signature = createHmac('sha256', webhookSecret).update(`${at}.${body}`).digest('hex');
+      return { 'content-type': 'application/json', 'workos-signature': `t=${at}, v1=${signature}` };
+    };
+    const send = (origin: string, event: string, data: object, headers?: Record<string, string>) => {
+      const body = JSON.stringify({ id: 'event_1', event, data, created_at: new Date().toISOString() });
+      return createVisitor(origin).post('/webhooks/workos', { headers: headers ?? sign(body), body });
+    };
+
+    it('WorkOS’ webhook ends a revoked session, all of a deleted user’s, and takes no forged event', async () => {
+      const origin = originOf(exampleWith('docs/ending-sessions.md', 'workos.webhooks'));
+      const [one, two] = [await signedInToWorkos(origin), await signedInToWorkos(origin)];
+      const { sessionId, user } = (await one.getJson('/auth/session')).json as {
+        sessionId: string;
+        user: { id: string };
+      };
+
+      expect((await send(origin, 'user.deleted', { id: user.id }, { 'workos-signature': 't=1, v1=00' })).status).toBe(
+        400,
+      );
+      expect((await one.getJson('/auth/session')).status).toBe(200);
+      for (let delivery = 0; delivery < 2; delivery += 1) {
+        expect((await send(origin, 'session.revoked', { id: sessionId, user_id: user.id })).status).toBe(200);
+      }
+      expect((await one.getJson('/auth/session')).status).toBe(401);
+      expect((await two.getJson('/auth/session')).status).toBe(200);
+      expect((await send(origin, 'user.deleted', { id: user.id })).status).toBe(200);
+      expect((await two.getJson('/auth/session')).status).toBe(401);
+      expect((await (await signedInToWorkos(origin)).getJson('/auth/session')).status).toBe(200);
+    });
+
+    it('WorkOS’ webhook has a session refreshed whose membership has changed', async () => {
+      const origin = originOf(exampleWith('docs/ending-sessions.md', 'workos.webhooks'));
+      const visitor = await signedInToWorkos(origin);
+      const { user } = (await visitor.getJson('/auth/session')).json as { user: { id: string } };
+      const before = visitor.cookieHeader();
+      const membership = {
+        id: 'om_1',
+        user_id: user.id,
+        organization_id: 'org_1',
+        status: 'active',
+        role: { slug: 'admin' },
+      };
+      expect((await send(origin, 'organization_membership.updated', membership)).status).toBe(200);
+      expect((await visitor.getJson('/auth/session')).status).toBe(200);
+      expect(visitor.cookieHeader()).not.toBe(before);
+    });
+
+    it('Supabase’s webhook ends the sessions of a removed member, and takes no request without the secret', async () => {
+      const origin = originOf(exampleWith('docs/ending-sessions.md', '/webhooks/supabase'));
+      const visitor = await signedInToSupabase(origin);
+      const { user } = (await visitor.getJson('/auth/session')).json as { user: { id: string } };
+      const ask = (secret: string) =>
+        createVisitor(origin).post('/webhooks/supabase', {
+          headers: { 'content-type': 'application/json', 'x-webhook-secret': secret },
+          body: JSON.stringify({
+            type: 'DELETE',
+            table: 'members',
+            schema: 'public',
+            record: null,
+            old_record: { user_id: user.id },
+          }),
+        });
+      expect((await ask('guessed')).status).toBe(401);
+      expect((await visitor.getJson('/auth/session')).status).toBe(200);
+      expect((await ask(webhookSecret)).status).toBe(200);
+      expect((await visitor.getJson('/auth/session')).status).toBe(401);
+      expect((await (await signedInToSupabase(origin)).getJson('/auth/session')).status).toBe(200);
+    });
+  });
+
+  it('docs/websockets.md: is greeted over ws, and closed at sign-out', async () => {
+    const origin = originOf(exampleWith('docs/websockets.md', 'WebSocketServer'));
+    const visitor = await signedInToWorkos(origin);
+    const ws = new WebSocket(origin.replace('http', 'ws'), { headers: { cookie: visitor.cookieHeader(), origin } });
+    const greeting = await new Promise((resolve, reject) => {
+      ws.on('message', (data) => resolve((data as Buffer).toString()));
+      ws.on('error', reject);
+    });
+    expect(greeting).toBe(`Hello ${personal.id}`);
+    const closed = new Promise((resolve) => ws.on('close', resolve));
+    await visitor.post('/logout', { headers: { origin } });
+    expect(await closed).toBe(4401);
+  });
+
+  it.each([
+    ['io.engine.use(auth)', 'polling'],
+    ['io.engine.use(auth)', 'websocket'],
+    ['io.use(async', 'websocket'],
+  ])('docs/websockets.md, %s: is greeted by Socket.IO over %s, and no stranger is', async (text, transport) => {
+    const origin = originOf(exampleWith('docs/websockets.md', text));
+    const visitor = await signedInToWorkos(origin);
+    const open = (cookie: string) =>
+      io(origin, { transports: [transport], reconnection: false, extraHeaders: { cookie, origin } });
+    const known = open(visitor.cookieHeader());
+    expect(await new Promise((resolve) => known.on('greeting', resolve))).toBe(`Hello ${personal.id}`);
+    known.disconnect();
+    const stranger = open('');
+    const refusal = await new Promise((resolve) => {
+      stranger.on('greeting', resolve);
+      stranger.on('connect_error', () => resolve('refused'));
+    });
+    expect(refusal).toBe('refused');
+    stranger.disconnect();
   });
 });

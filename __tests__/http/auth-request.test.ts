@@ -17,6 +17,7 @@ const unused = {
   resolveBearer: () => Promise.resolve(undefined),
   endSession: () => Promise.resolve(),
   renewSession: () => Promise.resolve(),
+  watchSession: () => Promise.resolve(() => undefined),
 };
 
 const session: Session = {

@@ -265,6 +265,7 @@ describe('a second factor', () => {
       cachedSession: sessionOf,
       endSession: () => Promise.resolve(),
       renewSession: () => Promise.resolve(),
+      watchSession: () => Promise.resolve(() => undefined),
       resolve: () => Promise.resolve({ session: null, cookies: [] }),
       resolveBearer: (token) => {
         const session = sessionOf(`test=${token}`);

@@ -49,7 +49,7 @@ export interface Adapter {
   readonly name: 'b2bAuth' | 'backendAuth';
   readonly resolver: Pick<
     SessionResolver<unknown>,
-    'cachedSession' | 'endSession' | 'renewSession' | 'resolve' | 'resolveBearer'
+    'cachedSession' | 'endSession' | 'renewSession' | 'resolve' | 'resolveBearer' | 'watchSession'
   >;
   /** By the path as Express compares it. */
   readonly ownPaths: ReadonlyMap<string, OwnPath>;

@@ -50,7 +50,7 @@ export function refuseBearer(request: AuthRequest, error: unknown, next: Next, m
 }
 
 /** @throws {AuthError} `unauthenticated`, `invalid_token`, or `provider_unavailable` where only the provider could tell */
-async function bearerSession(request: AuthRequest, { clients }: BearerRules): Promise<Session> {
+export async function bearerSession(request: AuthRequest, { clients }: Pick<BearerRules, 'clients'>): Promise<Session> {
   const { req, definition, peer } = request;
   const token = bearerToken(req);
   if (token === undefined) throw new AuthError('unauthenticated');

@@ -70,60 +70,28 @@ const maxCutoffs = 100_000;
 const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
 const unconcerned: Concern = { isEnded: false, isStale: false };
 
-/**
- * The times of `endSession` and `renewSession`, by session and by user.
- *
- * @param askShared resolves to the fallback where the coordinator is out of reach
- */
+/** Resolves to the fallback where the coordinator is out of reach. */
+export type AskShared = <Result>(call: Promise<Result> | undefined, fallback: Result) => Promise<Result>;
+
+/** The times of `endSession` and `renewSession`, by session and by user. */
 export function createCutoffs(
   adapter: string,
   shared: SharedCoordinator | undefined,
-  askShared: <Result>(call: Promise<Result> | undefined, fallback: Result) => Promise<Result>,
+  askShared: AskShared,
   now: () => number,
 ): Cutoffs {
-  const local = createBoundedMap<SessionCutoffs>({ max: maxCutoffs, ttlMs: cookieMs, now });
-  /** Sessions and tokens that a cutoff does not concern although their times say so. */
-  const exceptions = createBoundedMap<true>({ max: maxCutoffs, ttlMs: cookieMs, now });
+  const times = createTimes(shared, askShared, now);
+  const exceptions = createExceptions(shared, askShared, now);
 
-  const subjectsOf = ({ sessionId, userId }: Pick<SessionFacts, 'sessionId' | 'userId'>): string[] => [
+  const subjectsOf: Cutoffs['subjectsOf'] = ({ sessionId, userId }) => [
     ...(sessionId === undefined ? [] : [`${adapter}:session:${hash(sessionId)}`]),
     ...(userId === undefined ? [] : [`${adapter}:user:${hash(userId)}`]),
   ];
 
-  function raise(subject: string, cutoffs: SessionCutoffs): void {
-    local.set(subject, later(local.get(subject), cutoffs));
-  }
-
-  function localCutoffs(subjects: readonly string[]): SessionCutoffs {
-    return subjects.reduce((found, subject) => later(local.get(subject), found), never);
-  }
-
-  async function findCutoffs(subjects: readonly string[]): Promise<SessionCutoffs> {
-    const asked = subjects.map(async (subject) => shared?.cutoffsOf?.(subject));
-    const found = await askShared(Promise.all(asked), []);
-    subjects.forEach((subject, index) => {
-      const cutoffs = found[index];
-      if (cutoffs !== undefined) raise(subject, cutoffs);
-    });
-    return localCutoffs(subjects);
-  }
-
-  async function except(name: string, ttlMs: number): Promise<void> {
-    exceptions.set(name, true, { ttl: ttlMs });
-    await askShared(shared?.endSession(name, ttlMs), undefined);
-  }
-
-  async function isException(name: string): Promise<boolean> {
-    if (exceptions.has(name)) return true;
-    const isKnownElsewhere = await askShared(shared?.isEnded(name), false);
-    if (isKnownElsewhere) exceptions.set(name, true);
-    return isKnownElsewhere;
-  }
-
   async function call(target: SessionTarget, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
     const [subject = ''] = subjectsOf({ sessionId: undefined, userId: undefined, ...target });
     // Here first: whatever becomes of the coordinator, this process knows.
-    raise(subject, cutoffs);
+    times.raise(subject, cutoffs);
     try {
       await shared?.setCutoffs?.(subject, cutoffs, ttlMs);
     } catch (cause) {
@@ -136,32 +104,79 @@ export function createCutoffs(
     end: (target) => call(target, { ...never, endedUntil: Math.ceil(now()) }, 'userId' in target ? cookieMs : tokenMs),
     renew: (target) => call(target, { ...never, staleUntil: Math.ceil(now()) }, tokenMs),
     async begin(facts, beganAt) {
-      const { endedUntil } = await findCutoffs(subjectsOf(facts));
+      const { endedUntil } = await times.find(subjectsOf(facts));
       const { sessionId } = facts;
       if (beganAt !== undefined && beganAt <= endedUntil && sessionId !== undefined) {
-        await except(beganAfter(hash(sessionId), endedUntil), cookieMs);
+        await exceptions.add(beganAfter(hash(sessionId), endedUntil), cookieMs);
       }
       return Math.max(now(), endedUntil + 1);
     },
     async acceptRenewed({ subjects, token, issuedAt }, startedAt, ttlMs) {
-      const { staleUntil } = await findCutoffs(subjects);
+      const { staleUntil } = await times.find(subjects);
       if (token === undefined || issuedAt > staleUntil || startedAt < staleUntil) return;
-      await except(renewedAfter(token, staleUntil), ttlMs);
+      await exceptions.add(renewedAfter(token, staleUntil), ttlMs);
     },
     known({ session = '', subjects, token = '', beganAt, issuedAt }) {
-      if (local.size === 0) return unconcerned;
-      const { endedUntil, staleUntil } = localCutoffs(subjects);
+      if (times.isEmpty()) return unconcerned;
+      const { endedUntil, staleUntil } = times.known(subjects);
       return {
-        isEnded: beganAt <= endedUntil && !exceptions.has(beganAfter(session, endedUntil)),
-        isStale: issuedAt <= staleUntil && !exceptions.has(renewedAfter(token, staleUntil)),
+        isEnded: beganAt <= endedUntil && !exceptions.isKnown(beganAfter(session, endedUntil)),
+        isStale: issuedAt <= staleUntil && !exceptions.isKnown(renewedAfter(token, staleUntil)),
       };
     },
     async check({ session = '', subjects, token = '', beganAt, issuedAt }) {
-      const { endedUntil, staleUntil } = await findCutoffs(subjects);
+      const { endedUntil, staleUntil } = await times.find(subjects);
       return {
-        isEnded: beganAt <= endedUntil && !(await isException(beganAfter(session, endedUntil))),
-        isStale: issuedAt <= staleUntil && !(await isException(renewedAfter(token, staleUntil))),
+        isEnded: beganAt <= endedUntil && !(await exceptions.has(beganAfter(session, endedUntil))),
+        isStale: issuedAt <= staleUntil && !(await exceptions.has(renewedAfter(token, staleUntil))),
       };
+    },
+  };
+}
+
+/** The latest times of each subject. */
+function createTimes(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
+  const local = createBoundedMap<SessionCutoffs>({ max: maxCutoffs, ttlMs: cookieMs, now });
+
+  function raise(subject: string, cutoffs: SessionCutoffs): void {
+    local.set(subject, later(local.get(subject), cutoffs));
+  }
+
+  function known(subjects: readonly string[]): SessionCutoffs {
+    return subjects.reduce((found, subject) => later(local.get(subject), found), never);
+  }
+
+  return {
+    raise,
+    known,
+    isEmpty: () => local.size === 0,
+    /** Asks the other processes, too. */
+    async find(subjects: readonly string[]): Promise<SessionCutoffs> {
+      const asked = subjects.map(async (subject) => shared?.cutoffsOf?.(subject));
+      const found = await askShared(Promise.all(asked), []);
+      subjects.forEach((subject, index) => {
+        const cutoffs = found[index];
+        if (cutoffs !== undefined) raise(subject, cutoffs);
+      });
+      return known(subjects);
+    },
+  };
+}
+
+/** Sessions and tokens that a cutoff does not concern although their times say so. */
+function createExceptions(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
+  const local = createBoundedMap<true>({ max: maxCutoffs, ttlMs: cookieMs, now });
+  return {
+    isKnown: (name: string) => local.has(name),
+    async add(name: string, ttlMs: number): Promise<void> {
+      local.set(name, true, { ttl: ttlMs });
+      await askShared(shared?.endSession(name, ttlMs), undefined);
+    },
+    async has(name: string): Promise<boolean> {
+      if (local.has(name)) return true;
+      const isKnownElsewhere = await askShared(shared?.isEnded(name), false);
+      if (isKnownElsewhere) local.set(name, true);
+      return isKnownElsewhere;
     },
   };
 }

@@ -1,6 +1,6 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { createCutoffs, hash } from './cutoffs.ts';
-import type { Cutoffs, SessionFacts, SessionKeys } from './cutoffs.ts';
+import type { AskShared, Cutoffs, SessionFacts, SessionKeys } from './cutoffs.ts';
 import type { Emit } from './events.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 
@@ -32,6 +32,10 @@ export interface Revocations extends Pick<Cutoffs, 'end' | 'renew' | 'begin' | '
   check(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck>;
   /** The same for an answer to a refresh, which must not overwrite the cookie of a sign-in that another process has stored meanwhile. */
   checkAfterRefresh(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck>;
+  /** Whether there are other processes to ask. */
+  readonly isShared: boolean;
+  /** Has `listener` called after each revocation and each `endSession` of this process, with the name of the session or user. */
+  subscribe(listener: (subject: string) => void): void;
   /** Whether other processes are to be asked about a session that was looked at then, in milliseconds since the epoch. */
   isRecheckDue(checkedAt: number): boolean;
 }
@@ -61,6 +65,18 @@ export function revocationMs(tokenLifetimeMs: number): number {
   return Math.min(Math.max(tokenLifetimeMs, 0) + minRevocationMs, maxRevocationMs);
 }
 
+/** What the processes tell each other; out of reach, each decides for itself. */
+function createAskShared(emit: Emit): AskShared {
+  return async (call, fallback) => {
+    try {
+      return (await call) ?? fallback;
+    } catch {
+      emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
+      return fallback;
+    }
+  };
+}
+
 /**
  * @param adapter whose sessions these are: two adapters may share a coordinator
  * @param now milliseconds since the epoch
@@ -72,17 +88,10 @@ export function createRevocations(
   now: () => number,
 ): Revocations {
   const local = createBoundedMap<Revocation>({ max: maxRevocations, ttlMs: minRevocationMs, now });
+  const askShared = createAskShared(emit);
+  const listeners: ((subject: string) => void)[] = [];
   const { subjectsOf, ...cutoffs } = createCutoffs(adapter, shared, askShared, now);
-
-  /** What the processes tell each other; out of reach, each decides for itself. */
-  async function askShared<Result>(call: Promise<Result> | undefined, fallback: Result): Promise<Result> {
-    try {
-      return (await call) ?? fallback;
-    } catch {
-      emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
-      return fallback;
-    }
-  }
+  const notify = (subject: string): void => listeners.forEach((listener) => listener(subject));
 
   function knownByKey(session: string | undefined): Revocation | undefined {
     return local.size === 0 || session === undefined ? undefined : local.get(session);
@@ -109,6 +118,13 @@ export function createRevocations(
 
   return {
     ...cutoffs,
+    async end(target) {
+      const called = cutoffs.end(target);
+      subjectsOf({ sessionId: undefined, userId: undefined, ...target }).forEach(notify);
+      await called;
+    },
+    isShared: shared !== undefined,
+    subscribe: (listener) => void listeners.push(listener),
     keysOf,
     known: (keys) => knownByKey(keys.session) ?? (cutoffs.known(keys).isEnded ? 'ended' : undefined),
     isConcerned(keys) {
@@ -129,6 +145,7 @@ export function createRevocations(
     async revoke(sessionId, revocation, tokenLifetimeMs) {
       const ttlMs = revocationMs(tokenLifetimeMs);
       local.set(sessionKey(sessionId), revocation, { ttl: ttlMs });
+      subjectsOf({ sessionId, userId: undefined }).forEach(notify);
       await (revocation === 'replaced'
         ? askShared(shared?.endSession(replacedMark(sessionId), replacedMarkMs), undefined)
         : askShared(shared?.endSession(sessionId, ttlMs), undefined));

@@ -16,6 +16,8 @@ import { createRevocations } from './revocations.ts';
 import type { Revocation } from './revocations.ts';
 import { createSessionCache } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
+import { createSessionWatch } from './session-watch.ts';
+import type { SessionEnd } from './session-watch.ts';
 import { createSessionWriter } from './session-writer.ts';
 import { createSignOut } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
@@ -55,6 +57,17 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   beginSession(facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number): Promise<number>;
   /** Ends sessions that began until now. @throws {AuthError} `provider_unavailable` where only this process knows of it */
   endSession(target: SessionTarget): Promise<void>;
+  /**
+   * Calls `onEnd` once, when the session ends or its token expires.
+   *
+   * @param cookieHeader what the session was resolved from; `undefined` for a bearer token
+   * @returns what to call when nothing waits for the end any more
+   */
+  watchSession(
+    session: Session,
+    cookieHeader: string | undefined,
+    onEnd: (end: SessionEnd) => void,
+  ): Promise<() => void>;
   /** Has access tokens that were issued until now renewed before they are used. @throws {AuthError} likewise */
   renewSession(target: SessionTarget): Promise<void>;
 }
@@ -90,6 +103,7 @@ export function createSessions<Content>(
     timeoutMs,
   };
   const renew = createRenew(context);
+  const sessionWatch = createSessionWatch(context.revocations, now);
   return {
     ...createSignOut(context),
     resolve: createResolve(context, renew),
@@ -98,6 +112,8 @@ export function createSessions<Content>(
     cachedSession: (cookieHeader) => cachedSession(context, cookieHeader),
     revocationOf: (sessionId) => context.revocations.find(sessionId),
     beginSession: (facts, beganAt) => context.revocations.begin(facts, beganAt),
+    watchSession: async (session, cookieHeader, onEnd) =>
+      sessionWatch.watch(await factsOf(source, session, cookieHeader), session.expiresAt, onEnd),
     endSession: (target) => context.revocations.end(target),
     renewSession: (target) => context.revocations.renew(target),
   };
@@ -113,6 +129,22 @@ function cachedSession<Content>(
   const { token } = cached.keys;
   if (token !== undefined && superseded.isSuperseded(token)) return undefined;
   return revocations.isRecheckDue(cached.checkedAt) ? undefined : cached.session;
+}
+
+/** From the cookie, which may know when the session began, else from the token. */
+async function factsOf<Content>(
+  source: SessionSource<Content>,
+  { accessToken, claims }: Session,
+  cookieHeader: string | undefined,
+): Promise<SessionFacts> {
+  const facts = source.factsOf(claims);
+  const read = await source.read(parseCookies(cookieHeader));
+  const candidates = read.kind === 'stored' ? read.candidates : [];
+  return (
+    candidates.find(({ token }) => token?.text === accessToken) ??
+    candidates.find(({ sessionId }) => sessionId !== undefined && sessionId === facts.sessionId) ??
+    facts
+  );
 }
 
 function createResolve<Content>(

@@ -112,6 +112,7 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
     const { organizationId, impersonator } = session;
     const content = {
       ...issued,
+      signedInAt: now() / 1000,
       ...(impersonator === undefined ? {} : { impersonator }),
       ...(organizationId === undefined ? {} : { organizationId }),
     };

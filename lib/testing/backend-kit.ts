@@ -83,7 +83,8 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
       user_metadata: { ...user.userMetadata },
       role: user.role,
       aal: 'aal1',
-      amr: [{ method: 'password', timestamp: iat }],
+      // To the millisecond, so that `endSession` tells sessions of one second apart.
+      amr: [{ method: 'password', timestamp: now() / 1000 }],
       session_id: id,
       is_anonymous: user.isAnonymous,
       ...session.claims,

@@ -1,0 +1,137 @@
+import { ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Router } from 'express';
+import { AuthError, ConfigurationError } from '../errors.ts';
+import type { Session } from '../types.ts';
+import type { Adapter } from './adapter.ts';
+import { AuthRequest } from './auth-request.ts';
+import { bearerSession, bearerToken } from './bearer.ts';
+import { errorBody } from './error-reply.ts';
+import { adapterOf } from './express-stack.ts';
+import { clientFacts, header } from './request.ts';
+
+export interface UpgradeOptions {
+  /** What the request may carry. A request with `Authorization: Bearer` is decided by it alone. Default `['cookie']`. */
+  readonly credentials?: readonly ('cookie' | 'bearer')[];
+  /** Asked about a session that is there; only `true` lets it pass. */
+  readonly check?: (session: Session, req: IncomingMessage) => boolean | Promise<boolean>;
+  /** OAuth clients of other applications whose bearer tokens are taken, too. */
+  readonly clients?: readonly string[];
+}
+
+export interface AuthenticatedUpgrade {
+  readonly session: Session;
+  /**
+   * Aborts when the session ends: by a sign-out or `endSession`, here at once and in other processes within 5 seconds, and when the
+   * access token expires. Its `reason` is an `AuthError`. Close the connection then.
+   */
+  readonly ended: AbortSignal;
+}
+
+/**
+ * The session of a WebSocket handshake, for the server's `upgrade` event, which Express does not see. No token is refreshed here, as
+ * its answer cannot set a cookie: a client whose token has expired asks any route first.
+ *
+ * `Origin` must be the application's own (`appBaseUrl`, else the request's) or in `trustedOrigins`. A cookie counts only with it, as
+ * every page that a browser shows may open a WebSocket; a bearer token may come without.
+ *
+ * @param auth what `b2bAuth()` or `backendAuth()` returned
+ * @throws {AuthError} whose `status` is the answer: 401 without a session, 403 for another origin or a `check` that is not `true`, 503 where
+ * only the provider could tell; hand it to `refuseUpgrade`
+ * @throws {ConfigurationError} where `auth` is something else
+ * @see https://datatracker.ietf.org/doc/html/rfc6455#section-10.2
+ */
+export async function authenticateUpgrade(
+  auth: Router,
+  req: IncomingMessage,
+  options: UpgradeOptions = {},
+): Promise<AuthenticatedUpgrade> {
+  const definition = typeof auth === 'function' ? adapterOf(auth) : undefined;
+  if (definition === undefined) {
+    throw new ConfigurationError('authenticateUpgrade', [
+      'the first argument must be what b2bAuth() or backendAuth() returned',
+    ]);
+  }
+  const { credentials = ['cookie'], check, clients = [] } = options;
+  // The response of an upgrade is written by hand, so this one only fills its place.
+  const request = new AuthRequest(definition, req, new ServerResponse(req), '');
+  const from = originOf(request);
+  const isBearer = credentials.includes('bearer') && bearerToken(req) !== undefined;
+  const session = isBearer
+    ? await bearerSession(request, { clients: new Set(clients) })
+    : await cookieSession(request, credentials);
+  // A page of another site can have the browser send the cookie, and its Origin cannot be left out.
+  if (!isBearer && from === 'none') throw new AuthError('cross_site_request');
+  const isAllowed: unknown = check === undefined || (await check(session, req));
+  if (isAllowed !== true) throw new AuthError('forbidden');
+  return { session, ended: await endOf(definition, session, isBearer ? undefined : req.headers.cookie, req.socket) };
+}
+
+/** @throws {AuthError} `cross_site_request` for the origin of another site, `invalid_host` */
+function originOf(request: AuthRequest): 'own' | 'none' {
+  const from = header(request.req, 'origin');
+  if (from === undefined) return 'none';
+  if (from === request.origin || request.definition.trustedOrigins.includes(from)) return 'own';
+  throw new AuthError('cross_site_request');
+}
+
+/** @throws {AuthError} `unauthenticated` or `provider_unavailable` */
+async function cookieSession(
+  { definition, req, peer }: AuthRequest,
+  credentials: NonNullable<UpgradeOptions['credentials']>,
+): Promise<Session> {
+  if (!credentials.includes('cookie')) throw new AuthError('unauthenticated');
+  const { cookie } = req.headers;
+  const known = definition.resolver.cachedSession(cookie);
+  if (known !== undefined) return known;
+  // Too late for cookies from the start, so that no token is spent.
+  const { session } = await definition.resolver.resolve(cookie, () => true, clientFacts(req, peer));
+  if (session === null) throw new AuthError('unauthenticated');
+  return session;
+}
+
+async function endOf(
+  { resolver }: Adapter,
+  session: Session,
+  cookieHeader: string | undefined,
+  socket: IncomingMessage['socket'],
+): Promise<AbortSignal> {
+  const controller = new AbortController();
+  const stop = await resolver.watchSession(session, cookieHeader, (reason) => {
+    socket.off('close', stopOnClose);
+    controller.abort(new AuthError('unauthenticated', { reason }));
+  });
+  function stopOnClose(): void {
+    stop();
+  }
+  if (socket.destroyed) stop();
+  else if (!controller.signal.aborted) socket.once('close', stopOnClose);
+  return controller.signal;
+}
+
+/**
+ * Answers a handshake with the error as plain HTTP, and closes the connection.
+ *
+ * @param socket of the server's `upgrade` event
+ * @param error what `authenticateUpgrade` rejected with; anything but an `AuthError` is a 500 without details
+ */
+export function refuseUpgrade(socket: Duplex, error: unknown): void {
+  // The client may be gone already.
+  socket.on('error', () => socket.destroy());
+  const isOurs = error instanceof AuthError;
+  const status = isOurs ? error.status : 500;
+  const body = JSON.stringify(
+    isOurs ? errorBody(error) : { error: { status, code: 'internal_error', message: 'Something went wrong.' } },
+  );
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
+    'Connection: close',
+    'Cache-Control: private, no-store',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    ...(isOurs && error.code === 'invalid_token' ? ['WWW-Authenticate: Bearer error="invalid_token"'] : []),
+    ...(isOurs && error.retryAfter !== undefined ? [`Retry-After: ${error.retryAfter}`] : []),
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}

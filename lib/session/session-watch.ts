@@ -1,0 +1,114 @@
+import type { SessionFacts } from './cutoffs.ts';
+import type { Revocation, Revocations } from './revocations.ts';
+
+/** Why a watched session is over. */
+export type SessionEnd = Revocation | 'expired';
+
+export interface SessionWatch {
+  /**
+   * Calls `onEnd` once, when the session is signed out or replaced, ended by `endSession`, or when its token has expired: at once for
+   * what happens in this process, within 5 seconds for what happens in others.
+   *
+   * @param expiresAt of the access token, in milliseconds since the epoch
+   * @returns what to call when nothing waits for the end any more
+   */
+  watch(facts: SessionFacts, expiresAt: number, onEnd: (end: SessionEnd) => void): () => void;
+}
+
+interface Watched {
+  readonly facts: SessionFacts;
+  /** The names of the session and its user. */
+  readonly subjects: readonly string[];
+  readonly end: (end: SessionEnd) => void;
+}
+
+/** The longest delay that a timer takes. */
+const maxDelayMs = 2 ** 31 - 1;
+/** Often enough for 5 seconds, with time for the answers. */
+const pollMs = 3_000;
+/** Sessions that the coordinator is asked about at the same time. */
+const batchSize = 100;
+
+/** @param now milliseconds since the epoch */
+export function createSessionWatch(revocations: Revocations, now: () => number): SessionWatch {
+  const watching = createWatching();
+  let poll: NodeJS.Timeout | undefined;
+
+  async function check(watched: Watched): Promise<void> {
+    const { revocation } = await revocations.check(watched.facts, undefined);
+    if (revocation !== undefined) watched.end(revocation);
+  }
+
+  /** One after the other batch, and then again: a slow coordinator is not asked more often. */
+  async function checkAll(): Promise<void> {
+    const queue = watching.all();
+    while (queue.length > 0) await Promise.all(queue.splice(0, batchSize).map(check));
+    poll = undefined;
+    startPoll();
+  }
+
+  function startPoll(): void {
+    if (!revocations.isShared || watching.isEmpty()) return;
+    poll ??= setTimeout(() => void checkAll(), pollMs).unref();
+  }
+
+  revocations.subscribe((subject) => {
+    for (const watched of watching.of(subject)) {
+      const revocation = revocations.known(revocations.keysOf(watched.facts, undefined));
+      if (revocation !== undefined) watched.end(revocation);
+    }
+  });
+
+  return {
+    watch(facts, expiresAt, onEnd) {
+      let timer: NodeJS.Timeout | undefined;
+      const stop = (): void => {
+        clearTimeout(timer);
+        watching.delete(watched);
+      };
+      const end = (reason: SessionEnd): void => {
+        if (!watching.has(watched)) return;
+        stop();
+        onEnd(reason);
+      };
+      const watched: Watched = { facts, subjects: revocations.keysOf(facts, undefined).subjects, end };
+      const awaitExpiry = (): void => {
+        const restMs = expiresAt - now();
+        if (restMs <= 0) end('expired');
+        else timer = setTimeout(awaitExpiry, Math.min(restMs, maxDelayMs)).unref();
+      };
+      watching.add(watched);
+      startPoll();
+      awaitExpiry();
+      // What ended since the session was resolved.
+      void check(watched);
+      return stop;
+    },
+  };
+}
+
+/** Watched sessions, also by session and by user. */
+function createWatching() {
+  const all = new Set<Watched>();
+  const bySubject = new Map<string, Set<Watched>>();
+  return {
+    all: () => [...all],
+    of: (subject: string) => [...(bySubject.get(subject) ?? [])],
+    has: (watched: Watched) => all.has(watched),
+    isEmpty: () => all.size === 0,
+    add(watched: Watched): void {
+      all.add(watched);
+      for (const subject of watched.subjects) {
+        bySubject.set(subject, (bySubject.get(subject) ?? new Set()).add(watched));
+      }
+    },
+    delete(watched: Watched): void {
+      all.delete(watched);
+      for (const subject of watched.subjects) {
+        const others = bySubject.get(subject);
+        others?.delete(watched);
+        if (others?.size === 0) bySubject.delete(subject);
+      }
+    },
+  };
+}
