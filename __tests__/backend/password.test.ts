@@ -311,7 +311,7 @@ describe('an outage', () => {
 describe('an account with a second factor', () => {
   it('gives it before the new password', async () => {
     await start();
-    app.supabase.addFactor(ada.email);
+    const factor = app.supabase.addFactor(ada.email);
     const visitor = app.visitor();
     await openHashLink(visitor);
     const page = await visitor.get('/auth/password?returnTo=/account');
@@ -322,7 +322,14 @@ describe('an account with a second factor', () => {
       redirectTo: '/auth/verify?returnTo=%2Faccount',
     });
     expect(app.supabase.calls('update-user')).toBe(0);
+    const fields = { code: app.supabase.codeOf(factor), returnTo: '/account' };
+    const verified = await postForm(visitor, '/auth/verify', fields);
+    expect([verified.status, verified.headers.location]).toEqual([303, '/auth/password?returnTo=%2Faccount']);
     expect((await visitor.getJson('/api/me')).status).toBe(401);
+    const done = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+    expect([done.status, done.headers.location]).toEqual([303, '/account']);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    expect([(await signIn(fresh)).status, (await signIn(ada.password)).status]).toEqual([200, 401]);
   });
 
   it('that was added after the link was opened gives it, too', async () => {
