@@ -23,12 +23,14 @@ const maxBytes = 400 * 1024;
 jest.setTimeout(60_000);
 
 const pictures = [
-  { file: 'sign-in-light.png', state: 'sign-in', width: 560, height: 690, colorScheme: 'light' },
-  { file: 'sign-in-dark.png', state: 'sign-in', width: 560, height: 690, colorScheme: 'dark' },
-  { file: 'sign-up-error.png', state: 'sign-up, weak password', width: 560, height: 800, colorScheme: 'light' },
-  { file: 'check-your-mail.png', state: 'confirmation sent', width: 560, height: 570, colorScheme: 'light' },
-  { file: 'sign-in-320.png', state: 'sign-in, wrong password', width: 320, height: 780, colorScheme: 'light' },
+  { file: 'sign-in-light.png', state: 'sign-in', width: 560, height: 765, colorScheme: 'light' },
+  { file: 'sign-in-dark.png', state: 'sign-in', width: 560, height: 765, colorScheme: 'dark' },
+  { file: 'sign-up-error.png', state: 'sign-up, weak password', width: 560, height: 820, colorScheme: 'light' },
+  { file: 'check-your-mail.png', state: 'confirmation sent', width: 560, height: 520, colorScheme: 'light' },
+  { file: 'sign-in-320.png', state: 'sign-in, wrong password', width: 320, height: 760, colorScheme: 'light' },
   { file: 'sign-out-320.png', state: 'sign-out', width: 320, height: 420, colorScheme: 'dark' },
+  { file: 'chooser.png', state: 'chooser', width: 560, height: 560, colorScheme: 'light' },
+  { file: 'no-access.png', state: 'error, no access', width: 560, height: 560, colorScheme: 'light' },
 ] as const;
 
 const logo =

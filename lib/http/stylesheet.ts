@@ -106,7 +106,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .choices > li + li { border-top: 1px solid var(--line); }
 .choices form { margin: 0; }
 .choices button, .choices a {
-  display: flex; justify-content: flex-start; gap: 0.75rem; width: 100%; min-height: 3.5rem; padding: 0.5rem 0.875rem; text-align: start;
+  display: flex; align-items: center; justify-content: flex-start; gap: 0.75rem; width: 100%; min-height: 3.5rem; padding: 0.5rem 0.875rem; text-align: start;
   color: var(--ink); background: var(--card); border: 0; border-radius: 0; text-decoration: none;
 }
 .choices button:hover, .choices a:hover { background: var(--hover); }
@@ -115,6 +115,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .choices .name { flex: 1; min-width: 0; overflow-wrap: anywhere; }
 .choices svg { flex: none; width: 1rem; height: 1rem; fill: none; stroke: var(--soft); stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
 [dir="rtl"] .choices svg { transform: scaleX(-1); }
+[dir="rtl"] :is(.lead, [role="alert"]) > span[dir="ltr"] { display: block; }
 .qr { display: block; width: 12.5rem; height: 12.5rem; margin: 0 auto 1.25rem; padding: 0.75rem; background: #ffffff; border: 1px solid var(--line); border-radius: 0.625rem; }
 .secret { padding: 0.625rem 0.75rem; background: var(--hover); border-radius: 0.5rem; font: 0.9375rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; letter-spacing: 0.05em; text-align: center; overflow-wrap: anywhere; }
 .actions { margin: 1.5rem 0 0; color: var(--soft); font-size: 0.9375rem; text-align: center; }
