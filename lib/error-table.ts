@@ -177,6 +177,11 @@ export const errorTable = {
     message: 'Two-step sign-in can’t be set up for this account. Please contact support.',
     when: 'The project has second factors switched off, or the account has as many as it may have.',
   },
+  sso_unavailable: {
+    status: 422,
+    message: 'Single sign-on isn’t set up for this email. Check it, or sign in another way.',
+    when: 'No SAML identity provider of the project belongs to the email’s domain.',
+  },
   session_too_large: {
     status: 422,
     message: 'Your account has more data than a session can hold. Please contact support.',

@@ -143,6 +143,8 @@ describe('the typed backend client', () => {
     expect((await client.session()).data).toEqual({ user: { id: 'u' } });
     answer = json(200, { redirectTo: '/' });
     expect((await client.password({ body: { password: 'p' } })).data).toEqual({ redirectTo: '/' });
+    expect((await client.code({ body: { email: 'e', code: '123456' } })).data).toEqual({ redirectTo: '/' });
+    expect((await client.sso({ body: { email: 'e' } })).data).toEqual({ redirectTo: '/' });
     answer = json(200, { message: 'Sent.' });
     expect((await client.forgot({ body: { email: 'ada@example.com' } })).data).toEqual({ message: 'Sent.' });
     expect((await client.resend({ body: { email: 'ada@example.com' } })).data).toEqual({ message: 'Sent.' });
@@ -168,6 +170,9 @@ describe('the typed backend client', () => {
     await client.resend({ body: { email: 'e' } });
     await client.forgot({ body: { email: 'e', returnTo: '/x' } });
     await client.password({ body: { password: 'p', currentPassword: 'c' } });
+    await client.code({ body: { email: 'e' } });
+    await client.code({ body: { email: 'e', code: '123456' } });
+    await client.sso({ body: { domain: 'example.com' } });
     expect(received.map(({ method, url }) => `${method} ${url}`)).toEqual([
       'POST /auth/signup',
       'GET /auth/login?provider=github&returnTo=%2F',
@@ -176,6 +181,9 @@ describe('the typed backend client', () => {
       'POST /auth/resend',
       'POST /auth/forgot',
       'POST /auth/password',
+      'POST /auth/code',
+      'POST /auth/code',
+      'POST /auth/sso',
     ]);
     expect(JSON.parse(received[2]!.body)).toEqual({ returnTo: '/bye' });
   });

@@ -71,6 +71,8 @@ describe('the types of the typed client', () => {
       'password',
       'verify',
       'enroll',
+      'code',
+      'sso',
     ]);
   });
 });

@@ -5,6 +5,7 @@ import { chooserPage } from '../../lib/b2b/organizations.ts';
 import { readEmail } from '../../lib/backend/form-fields.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/options.ts';
+import { codePage } from '../../lib/backend/pages/code-page.ts';
 import { confirmPage } from '../../lib/backend/pages/confirm-page.ts';
 import { forgotPage } from '../../lib/backend/pages/forgot-page.ts';
 import { enrollPage, factorsPage } from '../../lib/backend/pages/enroll-page.ts';
@@ -14,6 +15,7 @@ import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
 import { qrCode } from '../../lib/backend/pages/qr-code.ts';
 import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in-page.ts';
 import { signUpPage } from '../../lib/backend/pages/sign-up-page.ts';
+import { ssoPage } from '../../lib/backend/pages/sso-page.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import { verifyPage } from '../../lib/backend/pages/verify-page.ts';
@@ -80,6 +82,7 @@ export function everyPageState(
     ...formPages(pages, request),
     ...accountPages(pages, request),
     ...factorPages(pages, request),
+    ...codePages(pages, request),
     ...otherPages(pages, request),
   };
 }
@@ -155,6 +158,32 @@ function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): R
     'factors, none': factorsPage(site, request, { ...state, factors: [] }),
     enroll: enrollPage(site, request, { ...state, enrollment, picture }),
     'enroll, wrong code': enrollPage(site, request, { ...state, enrollment, picture, error: failure('code_wrong') }),
+  };
+}
+
+function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
+  const site = siteOf({ pages });
+  const state = { returnTo };
+  const again = { returnTo, email };
+  const limited = { ...again, step: 'code', error: failure('rate_limited', { retryAfter: 700 }) } as const;
+  const codesOnly = siteOf({ signInMethods: ['code'], sso: true, providers: ['github'], pages });
+  const everyWay = siteOf({ signInMethods: ['password', 'code'], sso: true, pages });
+  return {
+    'sign-in, codes only': signInPage(codesOnly, request, state),
+    'sign-in, every way': signInPage(everyWay, request, again),
+    code: codePage(site, request, { ...state, step: 'address' }),
+    'code, email malformed': codePage(site, request, {
+      ...state,
+      step: 'address',
+      email: 'ada@',
+      error: emailProblem('ada@'),
+    }),
+    'code sent': codePage(site, request, { ...again, step: 'code', resendIn: 60 }),
+    'code, wrong': codePage(site, request, { ...again, step: 'code', error: failure('code_wrong') }),
+    'code, another email too soon': codePage(site, request, { ...limited, limited: 'emails' }),
+    'code, closed': codePage(site, request, { ...limited, limited: 'codes' }),
+    sso: ssoPage(site, request, state),
+    'sso, unavailable': ssoPage(site, request, { ...again, error: failure('sso_unavailable') }),
   };
 }
 

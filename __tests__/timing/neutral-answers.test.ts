@@ -29,12 +29,14 @@ describe.each<[string, readonly string[]]>([
     ['/auth/signup', 450],
     ['/auth/resend', 450],
     ['/auth/forgot', 450],
+    ['/auth/code', 450],
     ['/auth/signup', 150],
     ['/auth/resend', 150],
     ['/auth/forgot', 150],
+    ['/auth/code', 150],
   ])('%s answers every address alike, and in the same time (answers take %d ms)', async (route, mailAnswerMs) => {
     app = await startBackendApp({
-      options: { mailAnswerMs, throttle: false },
+      options: { mailAnswerMs, throttle: false, signInMethods: ['password', 'code'] },
       standIn: { autoconfirm: false, mailFrequency: 0 },
     });
     app.supabase.addUser({ email: waiting, password: 'long enough', confirmed: false });

@@ -44,6 +44,14 @@ export function readPassword(fields: Fields): string {
   return password;
 }
 
+/** The digits of an email, however they were grouped. @throws {FormProblem} for what can be no code */
+export function readEmailCode(fields: Fields): string {
+  const code = (fields.get('code') ?? '').replaceAll(/[\s-]/g, '');
+  // A project chooses between six and ten.
+  if (/^\d{6,10}$/.test(code)) return code;
+  throw new FormProblem('code', 'emailCodeMissing', 'The code is missing, or is not one of six to ten digits.');
+}
+
 /** @throws {AuthError} `weak_password`, though it is the only way to be too strong; {FormProblem} where it is missing */
 export function readNewPassword(fields: Fields): string {
   const password = readPassword(fields);

@@ -26,6 +26,8 @@ import { createTexts } from '../http/page-text.ts';
 import { createSessionCookie } from './session-cookie.ts';
 import { createBackendSource, foreignClient, freshSignIn } from './session-source.ts';
 import { callbackRoute } from './sign-in/callback-route.ts';
+import { codeRoute } from './sign-in/code-route.ts';
+import { ssoRoute } from './sign-in/sso-route.ts';
 import { createFlowCookies } from './sign-in/flow-cookies.ts';
 import { createPendingSignIns } from './sign-in/pending.ts';
 import { createSignIn } from './sign-in/sign-in.ts';
@@ -82,18 +84,28 @@ export function backendAuth(options?: BackendAuthOptions): Router {
     },
     [
       signInRoute(backend),
-      signUpRoute(backend),
       callbackRoute(backend),
       signOutRoute(backend),
       sessionRoute(settings.sessionPath),
       resendRoute(backend),
       confirmRoute(backend),
-      forgotRoute(backend),
-      passwordRoute(backend),
       verifyRoute(backend),
       enrollRoute(backend),
+      ...optionalRoutes(backend),
     ],
   );
+}
+
+/** Routes that the options switch on and off; one that is off is not there, and its path is the application's. */
+function optionalRoutes(backend: BackendContext): AuthRoute[] {
+  const { signInMethods, signUp, sso } = backend.settings;
+  const hasPasswords = signInMethods.includes('password');
+  return [
+    ...(hasPasswords ? [forgotRoute(backend), passwordRoute(backend)] : []),
+    ...(hasPasswords && signUp ? [signUpRoute(backend)] : []),
+    ...(signInMethods.includes('code') ? [codeRoute(backend)] : []),
+    ...(sso ? [ssoRoute(backend)] : []),
+  ];
 }
 
 function createBackend(settings: BackendOptions): BackendContext {

@@ -50,6 +50,8 @@ export const paths = {
   confirmPath: '/auth/confirm',
   forgotPath: '/auth/forgot',
   passwordPath: '/auth/password',
+  codePath: '/auth/code',
+  ssoPath: '/auth/sso',
   verifyPath: '/auth/verify',
   enrollPath: '/auth/enroll',
 };
@@ -107,6 +109,17 @@ export const backendSchema = v.strictObject({
   confirmPath: routePath(paths.confirmPath),
   forgotPath: routePath(paths.forgotPath),
   passwordPath: routePath(paths.passwordPath),
+  codePath: routePath(paths.codePath),
+  ssoPath: routePath(paths.ssoPath),
+  signInMethods: v.optional(
+    v.pipe(
+      v.array(v.picklist(['password', 'code'], "must be a list of 'password' and 'code'"), 'must be a list of methods'),
+      v.minLength(1, 'must name at least one method'),
+    ),
+    ['password'],
+  ),
+  signUp: v.optional(v.boolean('must be true or false'), true),
+  sso: v.optional(v.boolean('must be true or false'), false),
   verifyPath: routePath(paths.verifyPath),
   enrollPath: routePath(paths.enrollPath),
   providers: v.optional(

@@ -55,6 +55,16 @@ export interface BackendAuthOptions extends SharedAuthOptions {
   readonly forgotPath?: string | undefined;
   /** Sets a new password, after such a link or signed in. Default `/auth/password`. */
   readonly passwordPath?: string | undefined;
+  /** Signs in by a code or link sent by email, where `signInMethods` has `code`. Default `/auth/code`. */
+  readonly codePath?: string | undefined;
+  /** Starts single sign-on by the email's domain, with `sso: true`. Default `/auth/sso`. */
+  readonly ssoPath?: string | undefined;
+  /** What the built-in pages sign in with: passwords, codes and links sent by email, or both. Default `['password']`. */
+  readonly signInMethods?: readonly ('password' | 'code')[] | undefined;
+  /** Whether visitors can create accounts here; false removes the sign-up route and its links, and codes create no account. Default true. */
+  readonly signUp?: boolean | undefined;
+  /** Whether the sign-in page offers SAML single sign-on by the email's domain. Default false. */
+  readonly sso?: boolean | undefined;
   /** Asks for the second factor. Default `/auth/verify`. */
   readonly verifyPath?: string | undefined;
   /** Lists, adds and removes authenticator apps. Default `/auth/enroll`. */

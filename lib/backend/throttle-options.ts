@@ -77,6 +77,7 @@ const countedFailures: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
   'email_in_use',
   'captcha_failed',
   'code_wrong',
+  'sso_unavailable',
 ]);
 
 export function createAttempts(parts: {

@@ -17,6 +17,9 @@ const limits = {
   code: { points: 5, windowSeconds: 15 * 60 },
   mail: { points: 1, windowSeconds: 60 },
 } as const;
+/** How long an address waits for its next email with a code. */
+export const mailWaitSeconds = limits.mail.windowSeconds;
+
 type Scope = keyof typeof limits;
 
 export interface ThrottleParts {

@@ -22,6 +22,10 @@ export interface BackendPaths {
   readonly verify: string;
   /** Default `/auth/enroll`. */
   readonly enroll: string;
+  /** Default `/auth/code`. */
+  readonly code: string;
+  /** Default `/auth/sso`. */
+  readonly sso: string;
 }
 
 export interface PasswordCall extends CallOptions {
@@ -119,6 +123,32 @@ export interface FactorsBody {
   readonly factors: readonly { readonly id: string; readonly type: 'totp' | 'phone' }[];
 }
 
+export interface SendCodeCall extends CallOptions {
+  readonly body: {
+    readonly email: string;
+    /** A root-relative path to go to after the link of the email. */
+    readonly returnTo?: string;
+  };
+}
+
+export interface EnterCodeCall extends CallOptions {
+  readonly body: {
+    readonly email: string;
+    /** The digits from the email. */
+    readonly code: string;
+    /** A root-relative path to go to afterwards. */
+    readonly returnTo?: string;
+  };
+}
+
+export interface SsoCall extends CallOptions {
+  /** An email address or its domain. */
+  readonly body: ({ readonly email: string } | { readonly domain: string }) & {
+    /** A root-relative path to come back to. */
+    readonly returnTo?: string;
+  };
+}
+
 /** No method ever rejects; look at `error`. */
 export interface BackendClient {
   /** Signs in with email and password; then send the browser to `data.redirectTo`. */
@@ -145,6 +175,12 @@ export interface BackendClient {
   enroll(call: EnrollCall): Promise<ClientResult<RedirectBody | EnrollmentBody>>;
   /** The second factors of the signed-in user. */
   enroll(call?: CallOptions): Promise<ClientResult<FactorsBody>>;
+  /** Signs in with the code of an email; then send the browser to `data.redirectTo`. */
+  code(call: EnterCodeCall): Promise<ClientResult<RedirectBody>>;
+  /** Has an email with a code and a link sent; the answer is the same for every address. */
+  code(call: SendCodeCall): Promise<ClientResult<MailSentBody>>;
+  /** Starts single sign-on by the email's domain: send the browser to `data.redirectTo`. */
+  sso(call: SsoCall): Promise<ClientResult<RedirectBody>>;
 }
 
 /**
@@ -168,6 +204,8 @@ export function createBackendClient(options: ClientOptions<BackendPaths> = {}): 
     password: '/auth/password',
     verify: '/auth/verify',
     enroll: '/auth/enroll',
+    code: '/auth/code',
+    sso: '/auth/sso',
     ...options.paths,
   };
   const factors = (path: string, call: CallOptions | VerifyCall | EnrollCall = {}) =>
@@ -188,5 +226,8 @@ export function createBackendClient(options: ClientOptions<BackendPaths> = {}): 
     password: (call) => send({ ...call, method: 'POST', path: paths.password, proof: 'redirectTo' }),
     verify: (call?: CallOptions | VerifyCall) => factors(paths.verify, call),
     enroll: (call?: CallOptions | EnrollCall) => factors(paths.enroll, call),
+    code: (call: SendCodeCall | EnterCodeCall) =>
+      send({ ...call, method: 'POST', path: paths.code, proof: 'redirectTo' }),
+    sso: (call) => send({ ...call, method: 'POST', path: paths.sso, proof: 'redirectTo' }),
   };
 }

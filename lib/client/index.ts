@@ -5,11 +5,14 @@ export type {
   BackendClient,
   BackendLogoutCall,
   BackendPaths,
+  EnterCodeCall,
   ForgotCall,
   NewPasswordCall,
   OAuthCall,
   PasswordCall,
   ResendCall,
+  SendCodeCall,
+  SsoCall,
 } from './backend-client.ts';
 export type { CallOptions, ClientError, ClientErrorCode, ClientOptions, ClientResult } from './send.ts';
 export type {

@@ -55,8 +55,8 @@ export interface PageParts {
   readonly content: HtmlValue;
   readonly stylesheet: string;
   readonly brand: Brand;
-  /** Where the page's forms may post to; nowhere without a form. */
-  readonly formAction?: "'self'";
+  /** Where the page's forms may post to, redirects included (CSP3 §6.4.1); nowhere without a form. */
+  readonly formAction?: "'self'" | "'self' https:" | "'self' https: http:";
 }
 
 /** A complete built-in page: no script, no inline style, and a policy that allows nothing else. */

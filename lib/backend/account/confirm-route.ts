@@ -9,6 +9,7 @@ import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
 import type { BackendContext } from '../context.ts';
 import { otherLinkAnswer } from '../form-answers.ts';
+import type { BackendOptions } from '../options.ts';
 import { confirmPage } from '../pages/confirm-page.ts';
 import { linkExpiredPage } from '../pages/password-page.ts';
 import { passwordUrl } from '../sign-in/start-flow.ts';
@@ -21,8 +22,10 @@ interface Link {
 
 const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite', 'recovery', 'email_change'];
 
-/** These lead to a new password, which comes before the session. */
-const isForPassword = (type: string): boolean => type === 'recovery' || type === 'invite';
+/** These lead to a new password, which comes before the session; where passwords are off, they sign in like any other link. */
+function isForPassword({ signInMethods }: BackendOptions, type: string): boolean {
+  return signInMethods.includes('password') && (type === 'recovery' || type === 'invite');
+}
 
 /**
  * `/auth/confirm?token_hash&type`, for mail templates that link here: a button, whose POST spends the token. Programs that look at a
@@ -32,19 +35,18 @@ const isForPassword = (type: string): boolean => type === 'recovery' || type ===
  */
 export function confirmRoute(backend: BackendContext): AuthRoute {
   const { settings, supabase, signIn, pending, attempts, emit } = backend;
-  const { now } = settings;
   // A button that is pressed twice posts twice, and the browser shows the second answer.
-  const once = createOnce<SdkSession | null>({ ttlMs: settings.timeoutMs, max: 10_000, now, keeps: 'none' });
+  const { timeoutMs: ttlMs, now } = settings;
+  const once = createOnce<SdkSession | null>({ ttlMs, max: 10_000, now, keeps: 'none' });
 
   async function confirm(request: AuthRequest, { tokenHash, type, returnTo }: Link): Promise<Reply> {
     const verify = () =>
       supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
-    const session = await once([tokenHash, type, request.peer ?? ''], async () => {
-      return (await attempts.run(request.req, undefined, verify, 'forgives')).session;
-    });
+    const attempt = () => attempts.run(request.req, undefined, verify, 'forgives');
+    const session = await once([tokenHash, type, request.peer ?? ''], async () => (await attempt()).session);
     // A changed address wants both of its links opened; after the first there is no session yet.
     if (session === null) return otherLinkAnswer(backend, request, returnTo);
-    if (isForPassword(type)) {
+    if (isForPassword(settings, type)) {
       await pending.begin(request, { kind: 'recovery', issued: session, returnTo });
       return redirectOrJson(request, passwordUrl(settings, request, returnTo));
     }
@@ -55,7 +57,7 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
     emit(signInFailed(error));
     const { returnTo } = link;
     // Pressed again: the first time has done it.
-    if (error.code === 'link_expired' && isForPassword(link.type)) {
+    if (error.code === 'link_expired' && isForPassword(settings, link.type)) {
       const waiting = await pending.read(request);
       if (waiting?.kind === 'recovery') return redirectOrJson(request, passwordUrl(settings, request, returnTo));
       if (!request.wantsJson) return linkExpiredPage(backend, request, { returnTo, error });

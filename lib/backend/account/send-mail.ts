@@ -8,6 +8,7 @@ import { outOfTime } from '../connection.ts';
 import type { Supabase, SupabaseCall } from '../supabase.ts';
 import type { FlowCookies, FlowKind } from '../sign-in/flow-cookies.ts';
 import { rememberFlow } from '../sign-in/start-flow.ts';
+import type { StoredContent } from '../session-cookie.ts';
 
 /** One call to the backend that may send an email, from a form that must not tell who has an account. */
 export interface MailCall {
@@ -15,6 +16,10 @@ export interface MailCall {
   readonly returnTo: string;
   /** Whether this call is known to send an email; else it is waited for, because it may bring a session. */
   readonly sendsMail: boolean;
+  /** Acts as this session's user. */
+  readonly session?: StoredContent | undefined;
+  /** GoTrue's errors that come for some addresses only in this call, though in others they say nothing of an address. */
+  readonly telling?: readonly string[];
   /** What the email's link is for. Default `mail`. */
   readonly kind?: FlowKind;
   /** @returns `null` where an email is sent or might have been */
@@ -64,7 +69,7 @@ export function createSendMail(parts: {
   const failed = ({ code, reason }: AuthError): void =>
     emit({ type: 'mail_failed', code, ...(reason === undefined ? {} : { reason }) });
 
-  return async (request, { email, returnTo, sendsMail, kind = 'mail', ask }) => {
+  return async (request, { email, returnTo, sendsMail, session, telling = [], kind = 'mail', ask }) => {
     const answerIsDue = wait(mailAnswerMs, undefined, { ref: false });
     let started: SupabaseCall | undefined;
     const send = async (call: SupabaseCall): Promise<Session | null> => {
@@ -72,7 +77,7 @@ export function createSendMail(parts: {
       try {
         return await ask(call);
       } catch (error) {
-        if (!tellsWhoExists(error)) throw error;
+        if (!tellsWhoExists(error, telling)) throw error;
         failed(error);
         return null;
       }
@@ -80,7 +85,7 @@ export function createSendMail(parts: {
     const outcome = attempts.run(
       request.req,
       email,
-      () => supabase.call(request, send, { lifeMs: callLifeMs }),
+      () => supabase.call(request, send, { lifeMs: callLifeMs, ...(session && { session }) }),
       'counts',
     );
     const isAnsweredEarly = sendsMail && mailAnswerMs > 0;
@@ -101,6 +106,7 @@ export function createSendMail(parts: {
   };
 }
 
-function tellsWhoExists(error: unknown): error is AuthError {
-  return error instanceof AuthError && error.reason !== undefined && !saysNothing.has(error.reason);
+function tellsWhoExists(error: unknown, telling: readonly string[]): error is AuthError {
+  if (!(error instanceof AuthError) || error.reason === undefined) return false;
+  return telling.includes(error.reason) || !saysNothing.has(error.reason);
 }

@@ -49,7 +49,7 @@ export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: str
     lead: text.pleaseSignInText,
     leadRole: 'status',
     content: html`${wayOn(request.signInUrl(returnTo), text.signInButton)}
-<p class="actions"><a href="${safeHref(withReturnTo(request.localPath(site.settings.forgotPath), { returnTo }))}">${text.toForgotLink}</a></p>`,
+${site.settings.signInMethods.includes('password') && html`<p class="actions"><a href="${safeHref(withReturnTo(request.localPath(site.settings.forgotPath), { returnTo }))}">${text.toForgotLink}</a></p>`}`,
   });
 }
 

@@ -23,6 +23,12 @@ export interface Site {
     | 'confirmPath'
     | 'logoutPath'
     | 'forgotPath'
+    | 'codePath'
+    | 'ssoPath'
+    | 'signInMethods'
+    | 'signUp'
+    | 'sso'
+    | 'url'
     | 'passwordPath'
     | 'verifyPath'
     | 'enrollPath'
@@ -60,12 +66,15 @@ export function showPage(
     readonly content: HtmlValue;
     /** Whether the page has a form that posts to a route of ours. */
     readonly hasForm: boolean;
+    /** Where its answer may lead, where that is not this site. */
+    readonly formLeadsTo?: 'https:' | 'https: http:' | undefined;
     /** A picture in place of the logo; it decorates and says nothing. */
     readonly emblem?: Html | undefined;
     readonly error?: AuthError | undefined;
   },
 ): Reply {
-  const { error, hasForm, ...parts } = page;
+  const { error, hasForm, formLeadsTo, ...parts } = page;
+  const formAction = formLeadsTo === undefined ? ("'self'" as const) : (`'self' ${formLeadsTo}` as const);
   const reply = builtInPage({
     ...parts,
     status: error?.status ?? 200,
@@ -73,7 +82,7 @@ export function showPage(
     ...(error && { errorTitle: text.errorTitle }),
     stylesheet: request.stylesheetUrl,
     brand: request.definition.brand,
-    ...(hasForm ? { formAction: "'self'" as const } : {}),
+    ...(hasForm ? { formAction } : {}),
   });
   if (error?.retryAfter === undefined) return reply;
   return { ...reply, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };

@@ -5,26 +5,28 @@ import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import { field, focusOf, formAlert, formErrorOf, postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
+import { addressForm } from './code-page.ts';
 import { providerButtons } from './provider-buttons.ts';
 import { englishText } from './text.ts';
 import type { PagesTextKey } from './text.ts';
 
-/** A button for each provider, email and password. */
+/** A button for each provider, and email and password or the address for a code. */
 export function signInPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { settings, text } = site;
   const { email } = state;
   const error = state.error && formErrorOf(state.error, text);
+  const hasPasswords = settings.signInMethods.includes('password');
   // A visitor who can have the email sent again is not helped by another password.
   const canResend = state.error?.code === 'email_not_confirmed' && email !== undefined && email !== '';
   const focus = canResend ? undefined : focusOf(email, error);
   const resend = html`<button class="quiet" aria-describedby="form-error" autofocus>${text.resendButton}</button>`;
   const hidden = returnToOf(state);
-  const signUpHref = settings.pages.signUp ?? request.localPath(settings.signupPath);
   const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
   const forgot = html`<a href="${safeHref(forgotHref)}">${text.toForgotLink}</a>`;
   const fields = html`${field({ name: 'email', type: 'email', label: text.email, autocomplete: 'username', value: email, error, hasFocus: focus === 'email' })}
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'current-password', aside: forgot, error, hasFocus: focus === 'password' })}
-<button>${text.signInButton}</button>`;
+<button>${text.signInButton}</button>
+${settings.signInMethods.includes('code') && html`<button class="quiet" formaction="${safeHref(request.localPath(settings.codePath))}" formnovalidate>${text.toCodeButton}</button>`}`;
   return showPage(site, request, {
     heading: signInHeading(site, request),
     lead: error === undefined && text.signInText,
@@ -32,9 +34,18 @@ ${field({ name: 'password', type: 'password', label: text.password, autocomplete
     hasForm: true,
     content: html`${formAlert(site, request, error, canResend && postForm(request.localPath(settings.resendPath), { email, ...hidden }, resend))}
 ${providerButtons(site, request, state)}
-${postForm(request.localPath(settings.loginPath), hidden, fields)}
-<p class="actions">${text.toSignUp} <a href="${safeHref(withReturnTo(signUpHref, state))}">${text.toSignUpLink}</a></p>`,
+${hasPasswords ? postForm(request.localPath(settings.loginPath), hidden, fields) : addressForm(site, request, state, error)}
+${otherWays(site, request, state)}`,
   });
+}
+
+/** To single sign-on and to sign-up, where the options offer them. */
+function otherWays({ settings, text }: Site, request: PageRequest, state: FormState): HtmlValue {
+  const { signInMethods, signUp, sso, pages } = settings;
+  const ssoHref = withReturnTo(request.localPath(settings.ssoPath), state);
+  const signUpHref = withReturnTo(pages.signUp ?? request.localPath(settings.signupPath), state);
+  return html`${sso && html`<p class="actions"><a href="${safeHref(ssoHref)}">${text.toSsoLink}</a></p>`}
+${signUp && signInMethods.includes('password') && html`<p class="actions">${text.toSignUp} <a href="${safeHref(signUpHref)}">${text.toSignUpLink}</a></p>`}`;
 }
 
 /** Names the product, unless the application has words of its own for the heading without it. */

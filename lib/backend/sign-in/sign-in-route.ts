@@ -2,7 +2,7 @@ import type { AuthRequest } from '../../http/auth-request.ts';
 import { readFields } from '../../http/body.ts';
 import { accountName } from '../../http/page-text.ts';
 import { redirectOrJson } from '../../http/reply.ts';
-import type { AuthRoute } from '../../http/router.ts';
+import type { AuthRoute, RouteHandler } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { errorForForm, failureElsewhere, formElsewhere } from '../form-answers.ts';
@@ -14,6 +14,29 @@ import { isOAuthStart, startOAuth } from './oauth-start.ts';
 export function signInRoute(backend: BackendContext): AuthRoute {
   const { settings, supabase, signIn, attempts } = backend;
   const { loginPath, pages } = settings;
+  const post: RouteHandler = async (request) => {
+    const fields = await readFields(request.req, request.res);
+    const returnTo = readReturnTo(request, fields);
+    try {
+      const email = readEmail(fields);
+      const password = readPassword(fields);
+      const issued = await attempts.run(
+        request.req,
+        email,
+        () =>
+          supabase.call(request, async ({ auth, unwrap }) => {
+            const options = readCaptcha(fields);
+            return unwrap(await auth.signInWithPassword({ email, password, options })).session;
+          }),
+        'forgives',
+      );
+      return redirectOrJson(request, await signIn.complete(request, issued, returnTo));
+    } catch (error) {
+      const shown = errorForForm(backend, request, error);
+      if (pages.signIn !== undefined) return failureElsewhere(request, pages.signIn, shown, returnTo);
+      return signInPage(backend, request, { returnTo, email: fields.get('email'), error: shown });
+    }
+  };
   return {
     path: loginPath,
     option: 'loginPath',
@@ -29,29 +52,8 @@ export function signInRoute(backend: BackendContext): AuthRoute {
         ? signInPage(backend, request, { returnTo, email: session?.user.email ?? undefined })
         : signedInPage(backend, request, { returnTo, account: accountName(session) });
     },
-    async post(request) {
-      const fields = await readFields(request.req, request.res);
-      const returnTo = readReturnTo(request, fields);
-      try {
-        const email = readEmail(fields);
-        const password = readPassword(fields);
-        const issued = await attempts.run(
-          request.req,
-          email,
-          () =>
-            supabase.call(request, async ({ auth, unwrap }) => {
-              const options = readCaptcha(fields);
-              return unwrap(await auth.signInWithPassword({ email, password, options })).session;
-            }),
-          'forgives',
-        );
-        return redirectOrJson(request, await signIn.complete(request, issued, returnTo));
-      } catch (error) {
-        const shown = errorForForm(backend, request, error);
-        if (pages.signIn !== undefined) return failureElsewhere(request, pages.signIn, shown, returnTo);
-        return signInPage(backend, request, { returnTo, email: fields.get('email'), error: shown });
-      }
-    },
+    // Without passwords the path answers GET only.
+    ...(settings.signInMethods.includes('password') ? { post } : {}),
   };
 }
 

@@ -1,4 +1,6 @@
+import type { Session as SdkSession } from '@supabase/supabase-js';
 import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
 import { readFields } from '../../http/body.ts';
 import { redirectOrJson } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
@@ -6,7 +8,14 @@ import type { BackendContext } from '../context.ts';
 import { errorForForm, failureElsewhere, formElsewhere, mailAnswer } from '../form-answers.ts';
 import { readCaptcha, readEmail, readNewPassword, readReturnTo } from '../form-fields.ts';
 import { signUpPage } from '../pages/sign-up-page.ts';
+import type { StoredContent } from '../session-cookie.ts';
+import type { SupabaseCall } from '../supabase.ts';
+import { convertGuest, guestSession, isGone } from './convert-guest.ts';
+import type { NewAccount } from './convert-guest.ts';
 import { redirectUrl } from './start-flow.ts';
+
+/** GoTrue tells a visitor without an account who has one; a sign-up does not. */
+const addressInUse = ['email_exists', 'user_already_exists'];
 
 /** `/auth/signup`: the form; its POST creates an account with email and password. */
 export function signUpRoute(backend: BackendContext): AuthRoute {
@@ -14,6 +23,33 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
   const { signupPath, pages } = settings;
   /** Whether new addresses have to be confirmed: only the project's answers say so. */
   let sendsMail = false;
+
+  async function signUp(request: AuthRequest, account: NewAccount, returnTo: string): Promise<SdkSession | null> {
+    const guest = await guestSession(backend, request);
+    let isConverted = false as boolean;
+    const create = async ({ auth, unwrap }: SupabaseCall): Promise<SdkSession | null> => {
+      const { session } = unwrap(await auth.signUp(account));
+      sendsMail = session === null;
+      return session;
+    };
+    const convert = async (call: SupabaseCall): Promise<SdkSession | null> => {
+      try {
+        isConverted = await convertGuest(call, account);
+        sendsMail = !isConverted;
+        return null;
+      } catch (error) {
+        if (isGone(error)) return create(call);
+        throw error;
+      }
+    };
+    const { email } = account;
+    const mail = { email, returnTo, sendsMail, session: guest };
+    const ask = guest === undefined ? create : convert;
+    const telling = guest === undefined ? [] : addressInUse;
+    const session = await sendMail(request, { ...mail, ask, telling }).catch(refuseByHook);
+    if (guest === undefined || !isConverted) return session;
+    return renewed(backend, request, guest);
+  }
 
   return {
     path: signupPath,
@@ -30,16 +66,7 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
         const email = readEmail(fields);
         const password = readNewPassword(fields);
         const options = { emailRedirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
-        const session = await sendMail(request, {
-          email,
-          returnTo,
-          sendsMail,
-          async ask({ auth, unwrap }) {
-            const { session: issued } = unwrap(await auth.signUp({ email, password, options }));
-            sendsMail = issued === null;
-            return issued;
-          },
-        }).catch(refuseByHook);
+        const session = await signUp(request, { email, password, options }, returnTo);
         if (session === null) return mailAnswer(backend, request, { kind: 'confirmation_sent', email, returnTo });
         return redirectOrJson(request, await signIn.complete(request, session, returnTo));
       } catch (error) {
@@ -55,4 +82,13 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
 function refuseByHook(error: unknown): never {
   if (!(error instanceof AuthError) || error.reason !== 'unknown') throw error;
   throw new AuthError('signup_refused', { cause: error.cause, reason: error.reason });
+}
+
+/** The user is complete at once; a refresh brings the claims that say so. */
+function renewed({ supabase }: BackendContext, request: AuthRequest, guest: StoredContent): Promise<SdkSession | null> {
+  const { refresh_token } = guest;
+  return supabase.call(
+    request,
+    async ({ auth, unwrap }) => unwrap(await auth.refreshSession({ refresh_token })).session,
+  );
 }

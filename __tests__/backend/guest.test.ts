@@ -1,0 +1,106 @@
+// A visitor without an account (an anonymous session) who signs up.
+import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp } from '../support/backend-app.ts';
+import type { Visitor } from '../support/visitor.ts';
+
+const account = { email: 'gus@example.com', password: 'long enough' };
+let app: BackendApp;
+afterEach(() => app.close());
+
+async function startWithGuest(autoconfirm = false): Promise<Visitor> {
+  app = await startBackendApp({ standIn: { autoconfirm, anonymousUsers: true } });
+  const answer = await fetch(`${app.supabase.url}/auth/v1/signup`, {
+    method: 'POST',
+    headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
+    body: '{}',
+  });
+  const visitor = app.visitor();
+  setSession(visitor, await answer.json());
+  app.supabase.requests.length = 0;
+  return visitor;
+}
+
+const userOf = async (visitor: Visitor): Promise<{ id: string; email: string | null; isAnonymous: boolean }> =>
+  (await visitor.getJson('/auth/session')).json.user;
+const lastMail = () => app.supabase.mails.at(-1);
+
+it('keeps the user id, and the session until the address is confirmed', async () => {
+  const visitor = await startWithGuest();
+  const guest = await userOf(visitor);
+  expect(guest.isAnonymous).toBe(true);
+  const answer = await postForm(visitor, '/auth/signup', { ...account, returnTo: '/account' });
+  expect(answer.status).toBe(200);
+  expect(app.supabase.requests.map(({ endpoint }) => endpoint)).not.toContain('signup');
+  expect(await userOf(visitor)).toEqual(guest);
+
+  const mail = lastMail();
+  const fields = { token_hash: mail?.tokenHash ?? '', type: 'email_change', returnTo: '/account' };
+  expect((await postForm(visitor, '/auth/confirm', fields)).status).toBe(303);
+  expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
+  const elsewhere = app.visitor();
+  expect((await elsewhere.postJson('/auth/login', account)).status).toBe(200);
+  expect((await userOf(elsewhere)).id).toBe(guest.id);
+});
+
+it('takes a form that is sent twice, and a corrected address', async () => {
+  const visitor = await startWithGuest();
+  app.supabase.switches.mailFrequency = 0;
+  for (const email of ['typo@example.com', 'typo@example.com', account.email]) {
+    expect((await postForm(visitor, '/auth/signup', { ...account, email })).status).toBe(200);
+  }
+  expect(lastMail()?.to).toBe(account.email);
+});
+
+it('is complete at once where the project confirms no addresses', async () => {
+  const visitor = await startWithGuest(true);
+  const guest = await userOf(visitor);
+  const answer = await visitor.postJson('/auth/signup', { ...account, returnTo: '/account' });
+  expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/account' }]);
+  expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
+});
+
+it('gets the same answer for an address in use', async () => {
+  const told = async (email: string) => {
+    const visitor = await startWithGuest();
+    const { status, setCookies, text } = await postForm(visitor, '/auth/signup', { ...account, email });
+    const result = { status, cookies: setCookies.length, text: text.replaceAll(email, '<email>') };
+    const stillThere = (await userOf(visitor)).isAnonymous;
+    await app.close();
+    return { ...result, stillThere };
+  };
+  const fresh = await told(account.email);
+  expect(fresh).toMatchObject({ status: 200, stillThere: true });
+  expect(await told(ada.email)).toEqual(fresh);
+  await startWithGuest();
+});
+
+it('is told that the password is weak, and stays a guest', async () => {
+  const visitor = await startWithGuest();
+  const { status, json } = await visitor.postJson('/auth/signup', { ...account, password: 'abc' });
+  expect([status, json.error.code]).toEqual([422, 'weak_password']);
+  expect((await userOf(visitor)).isAnonymous).toBe(true);
+});
+
+it('makes a new account where the backend has ended the anonymous session', async () => {
+  const visitor = await startWithGuest();
+  const cookie = visitor.cookies.get(app.cookieName) ?? '';
+  const { access_token: token } = JSON.parse(Buffer.from(cookie.slice('base64-'.length), 'base64url').toString());
+  app.supabase.revokeSession(JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString()).session_id);
+  expect((await postForm(visitor, '/auth/signup', account)).status).toBe(200);
+  expect(lastMail()).toMatchObject({ kind: 'signup', to: account.email });
+});
+
+it('makes no second user in an outage', async () => {
+  const visitor = await startWithGuest();
+  app.supabase.fail('update-user', 503);
+  expect((await postForm(visitor, '/auth/signup', account)).status).toBe(503);
+  expect(app.supabase.requests.map(({ endpoint }) => endpoint)).not.toContain('signup');
+  expect((await userOf(visitor)).isAnonymous).toBe(true);
+});
+
+it('is a matter of anonymous sessions alone: who is signed in makes a second account', async () => {
+  app = await startBackendApp({ standIn: { autoconfirm: false } });
+  const visitor = await app.signedIn();
+  expect((await postForm(visitor, '/auth/signup', account)).status).toBe(200);
+  expect(lastMail()).toMatchObject({ kind: 'signup', to: account.email });
+});

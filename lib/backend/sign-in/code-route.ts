@@ -1,0 +1,117 @@
+import { AuthError } from '../../errors.ts';
+import { readFields } from '../../http/body.ts';
+import type { Fields } from '../../http/body.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import { json, redirectOrJson } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import type { MailSentBody } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
+import { errorForForm, formElsewhere } from '../form-answers.ts';
+import { readCaptcha, readEmailCode, readEmail, readReturnTo } from '../form-fields.ts';
+import { codePage } from '../pages/code-page.ts';
+import { fillIn } from '../../http/page-text.ts';
+import type { SupabaseCall } from '../supabase.ts';
+import { foldAccount, mailWaitSeconds } from '../throttle.ts';
+import { redirectUrl } from './start-flow.ts';
+
+/**
+ * GoTrue's errors of `/otp` that come for some addresses only: closed sign-up and a `before_user_created` hook refuse addresses without an
+ * account.
+ */
+const telling = ['signup_disabled', 'unknown'];
+
+/** What GoTrue answers to a wrong code. It looks at a ban before it looks at the code, so a ban is told to no one here. */
+const wrong: ReadonlySet<string> = new Set(['link_expired', 'user_banned']);
+
+interface CodeForm {
+  readonly email: string;
+  readonly returnTo: string;
+  readonly fields: Fields;
+}
+
+async function sendCode(backend: BackendContext, request: AuthRequest, form: CodeForm): Promise<Reply> {
+  const { settings, attempts, sendMail } = backend;
+  const { email, returnTo, fields } = form;
+  const options = {
+    shouldCreateUser: settings.signUp,
+    emailRedirectTo: redirectUrl(request, settings),
+    ...readCaptcha(fields),
+  };
+  const call = {
+    email,
+    returnTo,
+    sendsMail: true,
+    telling,
+    ask: async ({ auth, unwrap }: SupabaseCall) => {
+      unwrap(await auth.signInWithOtp({ email, options }));
+      return null;
+    },
+  };
+  await attempts.runMail(email, () => sendMail(request, call));
+  if (!request.wantsJson) {
+    const resendIn = settings.throttle === false ? undefined : mailWaitSeconds;
+    return codePage(backend, request, { step: 'code', email, returnTo, resendIn });
+  }
+  const message = fillIn(backend.text.emailCodeSentText, { email }).plain;
+  const body: MailSentBody = { email, message, redirectTo: request.signInUrl(returnTo) };
+  return json(200, body);
+}
+
+async function enterCode(backend: BackendContext, request: AuthRequest, form: CodeForm): Promise<Reply> {
+  const { supabase, attempts, signIn } = backend;
+  const { email, returnTo, fields } = form;
+  const token = readEmailCode(fields);
+  const check = () =>
+    supabase.call(request, async ({ auth, unwrap }) => {
+      const result = await auth.verifyOtp({ email, token, type: 'email' });
+      return unwrap(result).session;
+    });
+  const subject = `email:${foldAccount(email)}`;
+  const issued = await attempts.runCode(request.req, subject, () => check().catch(asWrongCode));
+  if (issued === null) throw new AuthError('token_rejected');
+  return redirectOrJson(request, await signIn.complete(request, issued, returnTo));
+}
+
+/**
+ * `/auth/code`: signs in by a code that is sent by email. A POST with `email` sends it, with the same answer for every address; a POST with
+ * `email` and `code` signs in. The link in the same email works without the code.
+ */
+export function codeRoute(backend: BackendContext): AuthRoute {
+  const { settings } = backend;
+  return {
+    path: settings.codePath,
+    option: 'codePath',
+    get(request) {
+      const returnTo = readReturnTo(request);
+      const elsewhere = formElsewhere(request, undefined, settings.codePath, returnTo);
+      return elsewhere ?? codePage(backend, request, { step: 'address', returnTo });
+    },
+    async post(request) {
+      const fields = await readFields(request.req, request.res);
+      const returnTo = readReturnTo(request, fields);
+      const hasCode = fields.has('code');
+      let email: string | undefined;
+      try {
+        email = readEmail(fields);
+        return await (hasCode ? enterCode : sendCode)(backend, request, { email, returnTo, fields });
+      } catch (error) {
+        const shown = errorForForm(backend, request, error);
+        // An email that was sent a moment ago has a code to type in.
+        const wasSent = email !== undefined && (hasCode || shown.code === 'rate_limited');
+        return codePage(backend, request, {
+          step: wasSent ? 'code' : 'address',
+          email: email ?? fields.get('email'),
+          returnTo,
+          error: shown,
+          limited: hasCode ? 'codes' : 'emails',
+        });
+      }
+    },
+  };
+}
+
+function asWrongCode(error: unknown): never {
+  if (!(error instanceof AuthError) || !wrong.has(error.code)) throw error;
+  throw new AuthError('code_wrong', { cause: error.cause, reason: error.reason });
+}
