@@ -198,6 +198,13 @@ describe('a refusal at the provider', () => {
     expect(exchanges()).toBe(0);
   });
 
+  it('keeps where the person was going', async () => {
+    const visitor = app.visitor();
+    const start = await visitor.get('/login?returnTo=/dashboard?tab=1');
+    const answer = await visitor.get((await app.workos.cancel(start.location)).href);
+    expect(answer.text).toContain('href="/login?returnTo=%2Fdashboard%3Ftab%3D1"');
+  });
+
   it.each([
     ['access_denied', 403, 'access_denied'],
     ['user_denied_everything', 403, 'access_denied'],

@@ -232,3 +232,15 @@ async function expectSoon<T>(read: () => Promise<T>, isGood: (value: T) => boole
   }
   expect(isGood(await read())).toBe(true);
 }
+
+it('signs out at the provider through the page that a link to sign out shows, whose policy allows no redirect there', async () => {
+  await signIn(page);
+  await page.goto('/logout');
+  expect(await heading(page)).toBe('Sign out?');
+  const atProvider = page.waitForRequest((request) => request.url().includes('/user_management/sessions/logout'));
+  await page.getByRole('button').click();
+  await atProvider;
+  await page.waitForURL(`${example.origin}/`);
+  expect((await page.request.get('/auth/session')).status()).toBe(401);
+  expect(complaints).toEqual([]);
+});

@@ -186,7 +186,7 @@ describe('a GET that has effects', () => {
       { 'sec-fetch-site': 'none' },
       { referer: app.origin },
     ]) {
-      const answer = await get('/logout', given as Headers);
+      const answer = await get('/logout', headersOf(given));
       expect([answer.status, answer.setCookies]).toEqual([200, []]);
     }
   });

@@ -203,7 +203,8 @@ describe('methods', () => {
     ['/login', 'GET, HEAD, POST, OPTIONS'],
     ['/signup', 'GET, HEAD, POST, OPTIONS'],
     ['/callback', 'GET, HEAD, OPTIONS'],
-    ['/logout', 'POST, OPTIONS'],
+    ['/logout', 'GET, HEAD, POST, OPTIONS'],
+    ['/organization', 'POST, OPTIONS'],
     ['/auth/session', 'GET, HEAD, OPTIONS'],
     ['/auth/pages.css', 'GET, HEAD, OPTIONS'],
   ])('%s has a meaning for %s, and 405 with Allow for the rest', async (path, allowed) => {
@@ -226,7 +227,7 @@ describe('methods', () => {
       ['/login', 204],
       ['/signup', 204],
       ['/callback?code=1', 204],
-      ['/logout', 405],
+      ['/logout', 200],
       ['/auth/session', 200],
     ] as const) {
       const answer = await visitor.ask(path, { method: 'HEAD' });

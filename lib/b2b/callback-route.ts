@@ -42,6 +42,7 @@ async function answerCallback(context: CallbackContext, request: AuthRequest): P
   const state = query.get('state');
   const flow = state === null || state === '' ? undefined : await flows.find(state, request.cookies);
   if (flow === undefined) return answerWithoutFlow(context, request, query);
+  request.errorReturnTo = request.returnTo(flow.returnTo);
   try {
     return await answerWithFlow(context, request, flow, query);
   } catch (error) {
