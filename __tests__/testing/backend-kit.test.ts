@@ -12,6 +12,7 @@ function createApp(auth: BackendAuthOptions): express.Express {
   app.use(backendAuth({ protectedRoutes: '/account(.*)', ...auth }));
   app.get('/account', (req, res) => void res.send(currentSession(req, 'backend').user.email));
   app.get('/vault', requireSession({ adapter: 'backend', aal: 'aal2' }), (_req, res) => void res.send('vault'));
+  app.get('/fresh', requireSession({ maxAge: 300 }), (_req, res) => void res.send('fresh'));
   app.get('/notes', requireSession(), (req, res, next) => {
     (async () => {
       const client = await getSupabaseClient(req);
@@ -43,7 +44,7 @@ it('carries further claims, metadata and anonymity', async () => {
   const kit = createBackendTestKit();
   const agent = request.agent(createApp(kit.options));
   await kit.signIn(agent);
-  await agent.get('/vault').expect(403);
+  await agent.get('/vault').expect('Location', '/auth/enroll?returnTo=%2Fvault');
   await kit.signIn(agent, {
     user: { email: null, isAnonymous: true, userMetadata: { theme: 'dark' } },
     claims: { aal: 'aal2' },
@@ -54,6 +55,36 @@ it('carries further claims, metadata and anonymity', async () => {
     isAnonymous: true,
     userMetadata: { theme: 'dark' },
   });
+});
+
+it('gives an agent with a second factor, and one that must still give it', async () => {
+  const kit = createBackendTestKit();
+  const app = createApp(kit.options);
+  const raised = await kit.signIn(request.agent(app), { ...ada, aal: 'aal2' });
+  await raised.get('/vault').expect(200, 'vault');
+  const agent = await kit.signIn(request.agent(app), { ...ada, pending: 'factor' });
+  await agent.get('/auth/session').expect(401);
+  await agent.post('/auth/verify').send({ code: '000000' }).expect(422);
+  await agent.post('/auth/verify').send({ code: kit.code, returnTo: '/vault' }).expect(200, { redirectTo: '/vault' });
+  await agent.get('/vault').expect(200, 'vault');
+});
+
+it('gives an agent that is to choose a new password', async () => {
+  const kit = createBackendTestKit();
+  const agent = await kit.signIn(request.agent(createApp(kit.options)), { ...ada, pending: 'recovery' });
+  await agent.get('/auth/session').expect(401);
+  await agent.post('/auth/password').send({ password: 'a whole new password' }).expect(200, { redirectTo: '/' });
+  await agent.get('/account').expect(200, 'ada@example.com');
+});
+
+it('gives an agent that signed in some time ago', async () => {
+  const kit = createBackendTestKit();
+  const app = createApp(kit.options);
+  const [fresh, stale] = [request.agent(app), request.agent(app)];
+  await kit.signIn(fresh, ada);
+  await kit.signIn(stale, { ...ada, signedInAgo: 3_600 });
+  await fresh.get('/fresh').expect(200, 'fresh');
+  expect((await stale.get('/fresh')).status).toBe(307);
 });
 
 it('renews an expired session, and the agent keeps what it got', async () => {

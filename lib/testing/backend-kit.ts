@@ -1,8 +1,11 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { writeChunks } from '../core/cookie-chunks.ts';
+import { encodePending } from '../backend/sign-in/pending.ts';
 import { createSessionCookie } from '../backend/session-cookie.ts';
 import type { BackendAuthOptions } from '../backend/index.ts';
 import type { CookieWrite } from '../core/cookies.ts';
-import type { BackendUser, Json } from '../types.ts';
+import { assurance, factorId, toWire, userOf } from './backend-user.ts';
+import type { BackendTestSession } from './backend-user.ts';
 import { cookieHeader, putCookies } from './agent.ts';
 import type { CookieAgent } from './agent.ts';
 import { createInMemoryProvider } from './provider.ts';
@@ -22,16 +25,7 @@ export interface BackendTestKitOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** Who is signed in, and how. */
-export interface BackendTestSession {
-  /** Whatever is left out is made up; the `id` from the email address, so that one address is one person. */
-  readonly user?: Partial<BackendUser>;
-  readonly sessionId?: string;
-  /** Further claims of the access token, such as `{ aal: 'aal2' }`. */
-  readonly claims?: Readonly<Record<string, Json>>;
-  /** The access token has expired: the first request renews it. */
-  readonly expired?: boolean;
-}
+export type { BackendTestSession };
 
 export interface BackendTestKit {
   /** For `backendAuth`: `backendAuth({ ...yourOptions, ...kit.options })`. */
@@ -44,8 +38,12 @@ export interface BackendTestKit {
   signIn<Agent extends CookieAgent>(agent: Agent, session?: BackendTestSession): Promise<Agent>;
   /** The `Cookie` header of a signed-in person, for any HTTP client. */
   cookie(session?: BackendTestSession): Promise<string>;
+  /** The code that a second factor shows; any other is wrong. */
+  readonly code: string;
   simulate(state: ProviderState): void;
 }
+
+const code = '123456';
 
 /** Seconds; Supabase's own default. */
 const tokenLifetime = 3600;
@@ -82,9 +80,8 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
       app_metadata: { ...user.appMetadata },
       user_metadata: { ...user.userMetadata },
       role: user.role,
-      aal: 'aal1',
       // To the millisecond, so that `endSession` tells sessions of one second apart.
-      amr: [{ method: 'password', timestamp: now() / 1000 }],
+      ...assurance(session, now() / 1000),
       session_id: id,
       is_anonymous: user.isAnonymous,
       ...session.claims,
@@ -97,14 +94,19 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
       expires_in: tokenLifetime,
       expires_at: exp,
       refresh_token: refreshToken,
-      user: toWire(user),
+      user: toWire(user, session),
     };
   }
 
   async function cookies(session: BackendTestSession): Promise<readonly CookieWrite[]> {
     refuseInProduction();
     const issued = await issue(start(session), session.expired === true ? 2 * tokenLifetime : 0);
-    return cookie.write({ ...issued }, new Map());
+    const { pending: kind } = session;
+    if (kind === undefined) return cookie.write({ ...issued }, new Map());
+    const { access_token, refresh_token, expires_at } = issued;
+    const content = { access_token, refresh_token, expires_at, token_type: 'bearer' };
+    const waiting = { kind, content, returnTo: '/', needsFactor: kind === 'factor', isUnanswered: false };
+    return writeChunks(`${cookieName}-pending`, encodePending(waiting), new Map());
   }
 
   async function answer(call: ProviderCall, state: ProviderState): Promise<Response | undefined> {
@@ -116,6 +118,12 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
         return call.url.searchParams.get('grant_type') === 'refresh_token' ? refresh(call, state) : undefined;
       case 'GET user':
         return describeUser(call, state);
+      case 'PUT user':
+        return describeUser(call, state);
+      case `POST factors/${factorId}/challenge`:
+        return Response.json({ id: randomUUID(), type: 'totp', expires_at: Math.floor(now() / 1000) + 300 });
+      case `POST factors/${factorId}/verify`:
+        return verifyCode(call, state);
       case 'POST logout':
         return new Response(null, { status: 204 });
       default:
@@ -131,11 +139,22 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
     return Response.json(await issue(started));
   }
 
-  function describeUser({ headers }: ProviderCall, state: ProviderState): Response {
+  function startedBy({ headers }: ProviderCall, state: ProviderState): Started | undefined {
     const token = (headers.get('authorization') ?? '').replace(/^Bearer /i, '');
-    const started = state === 'revoking' ? undefined : byAccessToken.get(token);
+    return state === 'revoking' ? undefined : byAccessToken.get(token);
+  }
+
+  function describeUser(call: ProviderCall, state: ProviderState): Response {
+    const started = startedBy(call, state);
     if (started === undefined) return refusal(403, 'session_not_found', 'The session does not exist');
-    return Response.json(toWire(userOf(started.session)));
+    return Response.json(toWire(userOf(started.session), started.session));
+  }
+
+  async function verifyCode(call: ProviderCall, state: ProviderState): Promise<Response> {
+    const started = startedBy(call, state);
+    if (started === undefined) return refusal(403, 'session_not_found', 'The session does not exist');
+    if (call.body['code'] !== code) return refusal(422, 'mfa_verification_failed', 'Invalid TOTP code entered');
+    return Response.json(await issue({ ...started, session: { ...started.session, aal: 'aal2' } }));
   }
 
   return {
@@ -147,9 +166,10 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
       ...(given.now === undefined ? {} : { now }),
     },
     async signIn(agent, session = {}) {
-      putCookies(agent, cookieName, await cookies(session));
+      putCookies(agent, session.pending === undefined ? cookieName : `${cookieName}-pending`, await cookies(session));
       return agent;
     },
+    code,
     cookie: async (session = {}) => cookieHeader(await cookies(session)),
     simulate: (state) => provider.simulate(state),
   };
@@ -163,27 +183,6 @@ interface Started {
 
 const start = (session: BackendTestSession): Started => ({ id: session.sessionId ?? randomUUID(), session });
 
-function userOf({ user = {} }: BackendTestSession): BackendUser {
-  const { email = 'user@example.com' } = user;
-  return {
-    id: uuidOf(email ?? ''),
-    email,
-    role: 'authenticated',
-    isAnonymous: false,
-    appMetadata: { provider: 'email', providers: ['email'] },
-    userMetadata: {},
-    ...user,
-  };
-}
-
-/** Version 8, made to one's own rule (RFC 9562 §5.8). */
-function uuidOf(text: string): string {
-  const hex = createHash('sha256').update(text).digest('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
-    '-',
-  );
-}
-
 interface Issued {
   readonly access_token: string;
   readonly token_type: 'bearer';
@@ -191,21 +190,7 @@ interface Issued {
   /** Seconds since the epoch. */
   readonly expires_at: number;
   readonly refresh_token: string;
-  readonly user: Readonly<Record<string, unknown>>;
-}
-
-function toWire(user: BackendUser): Issued['user'] {
-  return {
-    id: user.id,
-    aud: 'authenticated',
-    role: user.role,
-    email: user.email ?? '',
-    phone: user.phone ?? '',
-    app_metadata: user.appMetadata,
-    user_metadata: user.userMetadata,
-    identities: [],
-    is_anonymous: user.isAnonymous,
-  };
+  readonly user: ReturnType<typeof toWire>;
 }
 
 const refusal = (status: number, code: string, message: string): Response =>

@@ -134,7 +134,7 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
     read,
     clear,
     markUnanswered(request, waiting) {
-      write(request, writeChunks(name, encode({ ...waiting, isUnanswered: true }), request.cookies));
+      write(request, writeChunks(name, encodePending({ ...waiting, isUnanswered: true }), request.cookies));
     },
     async begin(request, { kind, issued, returnTo, isUnanswered = false }) {
       const content = pendingContent(issued);
@@ -142,7 +142,7 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
       const verdict = await source.verify(content, 'provider');
       if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
       const stored = { kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered };
-      const writes = writeChunks(name, encode(stored), request.cookies);
+      const writes = writeChunks(name, encodePending(stored), request.cookies);
       const bytes = cookieBytes(writes);
       const present = Buffer.byteLength(request.req.headers.cookie ?? '');
       if (bytes > maxPendingBytes || bytes + present > maxHeaderBytes) {
@@ -172,7 +172,8 @@ export function needsFactor({ user, access_token: accessToken }: SdkSession): bo
 
 type Stored = Omit<PendingSignIn, 'session'>;
 
-function encode({ kind, content, returnTo, needsFactor: factor, isUnanswered }: Stored): string {
+/** The cookie's value; the testing kit writes it, too. */
+export function encodePending({ kind, content, returnTo, needsFactor: factor, isUnanswered }: Stored): string {
   return Buffer.from(JSON.stringify({ kind, returnTo, factor, isUnanswered, ...content })).toString('base64url');
 }
 
