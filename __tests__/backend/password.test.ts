@@ -437,4 +437,19 @@ describe('someone who is signed in', () => {
     const signedIn = await app.visitor().postJson('/auth/login', { email: 'git@example.com', password: fresh });
     expect(signedIn.status).toBe(200);
   });
+
+  it('through an organization hears that it manages the sign-in, and stays signed in', async () => {
+    await start();
+    const person = { email: 'octavia@example.com', password: 'correct horse' };
+    const appMetadata = { provider: 'sso:5e1f', providers: ['sso:5e1f'] };
+    app.supabase.addUser({ ...person, appMetadata });
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', person);
+    const page = await visitor.get('/auth/password');
+    expect([page.status, page.text.includes('through its organization')]).toEqual([403, true]);
+    const fields = { currentPassword: person.password, password: fresh };
+    expect((await postForm(visitor, '/auth/password', fields)).status).toBe(403);
+    expect((await visitor.postJson('/auth/password', fields)).json.error.code).toBe('access_denied');
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
 });

@@ -170,6 +170,11 @@ const messages: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
+/** For an account whose password only its organization's identity provider knows. */
+export function organizationSignIn(): AuthError {
+  return new AuthError('access_denied', { reason: 'user_sso_managed', ...messageOf('user_sso_managed') });
+}
+
 function messageOf(code = ''): { readonly message?: string } {
   const message = messages.get(code);
   return message === undefined ? {} : { message };

@@ -12,6 +12,7 @@ import type { BackendContext } from '../context.ts';
 import { errorForForm, formElsewhere } from '../form-answers.ts';
 import { readCaptcha, readNewPassword, readReturnTo } from '../form-fields.ts';
 import { linkExpiredPage, passwordPage } from '../pages/password-page.ts';
+import { organizationSignIn } from '../provider-errors.ts';
 import { needsFactor } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import type { SignedIn } from '../sign-in/sign-in.ts';
@@ -112,6 +113,7 @@ function showForm(backend: BackendContext, request: AuthRequest, grant: Grant | 
     const email = grant.waiting.session.user.email ?? undefined;
     return passwordPage(backend, request, { ...shown, email, asksCurrent: false });
   }
+  if (isOfOrganization(grant.session)) throw organizationSignIn();
   if (!hasPassword(grant.session)) return redirect(303, forgotUrl(backend.settings, request, returnTo));
   return passwordPage(backend, request, { ...shown, email: grant.session.user.email ?? undefined, asksCurrent: true });
 }
@@ -149,6 +151,7 @@ async function changePassword(
 ): Promise<string> {
   const { source, signIn, pending } = backend;
   const { email } = session.user;
+  if (isOfOrganization(session)) throw organizationSignIn();
   if (email === null || !hasPassword(session)) return forgotUrl(backend.settings, request, returnTo);
   const currentPassword = fields.get('currentPassword') ?? '';
   const issued = await checkPassword(backend, request, { email, password: currentPassword, ...readCaptcha(fields) });
@@ -200,7 +203,13 @@ async function checkPassword(
   }
 }
 
-/** Accounts of OAuth providers and SAML have none; a link sent to their address gives them one. */
+/** Supabase gives an account of SAML no password and sends it no link for one (GoTrue: `user_sso_managed`). */
+function isOfOrganization({ user }: BackendSession): boolean {
+  const { providers } = user.appMetadata;
+  return Array.isArray(providers) && providers.some((name) => typeof name === 'string' && name.startsWith('sso:'));
+}
+
+/** Accounts of OAuth providers have none; a link sent to their address gives them one. */
 function hasPassword({ user }: BackendSession): boolean {
   const { providers } = user.appMetadata;
   return user.email !== null && (!Array.isArray(providers) || providers.includes('email'));
