@@ -63,6 +63,32 @@ describe('a sign-in that waits for its next step', () => {
     expect([answer.status, app.supabase.calls('update-user')]).toEqual([400, 0]);
   });
 
+  it('waits on where the factor was added in the same second', async () => {
+    await start();
+    const owner = await app.signedIn();
+    const { factorId, secret } = (await owner.postJson('/auth/enroll', {})).json;
+    const code = (): string => app.supabase.codeOf({ secret });
+    await owner.postJson('/auth/enroll', { factorId, code: code() });
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', ada);
+    expect((await visitor.get('/auth/verify')).status).toBe(200);
+    expect((await visitor.postJson('/auth/verify', { code: code() })).status).toBe(200);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+
+  it('waits on where the password was changed in the same second', async () => {
+    await start();
+    const owner = await app.signedIn();
+    const password = 'a brand new password';
+    await owner.postJson('/auth/password', { currentPassword: ada.password, password });
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', { ...ada, password });
+    const done = await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) });
+    expect(done.status).toBe(200);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+
   it('asks the backend nothing for a token that it never signed', async () => {
     await start();
     const visitor = app.visitor();

@@ -11,18 +11,19 @@ import type { ClientFacts } from './source.ts';
  * The session of an access token that a request carries itself, with the same verification and cache as the sessions of cookies; `undefined`
  * where it is none. It is never renewed.
  *
+ * @param takesStale whether claims from before a `renewSession` will do, as for a sign-in that has a step to go
  * @throws {AuthError} `provider_unavailable` where only the provider could tell
  */
 export function createResolveBearer<Content>(
   context: SessionContext<Content>,
-): (token: string, client: ClientFacts) => Promise<Session | undefined> {
+): (token: string, client: ClientFacts, takesStale?: boolean) => Promise<Session | undefined> {
   const { source, cache, revocations, allowanceOf, now, timeoutMs } = context;
 
-  async function verify(text: string, client: ClientFacts): Promise<Session | undefined> {
+  async function verify(text: string, client: ClientFacts, takesStale: boolean): Promise<Session | undefined> {
     const token = readToken(text);
     const facts = source.factsOf(token.claims);
     const { revocation, isStale } = await revocations.check(facts, undefined);
-    if (revocation !== undefined || isStale) return undefined;
+    if (revocation !== undefined || (isStale && !takesStale)) return undefined;
     const verdict = await source.verifyBearer(token, allowanceOf(client.ipAddress));
     if (verdict.kind !== 'live') return undefined;
     const { session, validUntil = session.expiresAt } = verdict;
@@ -38,12 +39,15 @@ export function createResolveBearer<Content>(
     return session;
   }
 
-  return async (text, client) => {
+  return async (text, client, takesStale = false) => {
     const cached = cache.get(cacheKey(text));
     const isGood = cached !== undefined && !revocations.isRecheckDue(cached.checkedAt);
-    if (isGood) return revocations.isConcerned(cached.keys) ? undefined : cached.session;
+    if (isGood) {
+      const isOver = takesStale ? revocations.known(cached.keys) !== undefined : revocations.isConcerned(cached.keys);
+      return isOver ? undefined : cached.session;
+    }
     try {
-      return await withDeadline(() => verify(text, client), timeoutMs, outOfTime);
+      return await withDeadline(() => verify(text, client, takesStale), timeoutMs, outOfTime);
     } catch (error) {
       // Anyone can name a key that does not exist: that is no outage.
       if (isUnknownKey(error)) return undefined;

@@ -43,9 +43,10 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * The session of an access token that came without a cookie; `undefined` where it is none.
    *
    * @param client who asks; its address is what calls for tokens that were not verified count under
+   * @param takesStale whether claims from before a `renewSession` will do, as for a sign-in that has a step to go
    * @throws {AuthError} `provider_unavailable` where only the provider could tell
    */
-  resolveBearer(token: string, client: ClientFacts): Promise<Session | undefined>;
+  resolveBearer(token: string, client: ClientFacts, takesStale?: boolean): Promise<Session | undefined>;
   /** How the session was signed out or replaced, if it was while its tokens may still be valid. */
   revocationOf(sessionId: string | undefined): Promise<Revocation | undefined>;
   /**

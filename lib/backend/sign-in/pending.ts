@@ -71,7 +71,7 @@ export interface PendingParts {
   readonly sameSite: CookieAttributes['sameSite'];
   readonly source: BackendSource;
   readonly supabase: Supabase;
-  readonly resolver: Pick<SessionResolver<StoredContent>, 'endSession' | 'resolveBearer'>;
+  readonly resolver: Pick<SessionResolver<StoredContent>, 'beginSession' | 'endSession' | 'resolveBearer'>;
   readonly timeoutMs: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -109,7 +109,11 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
 
   /** Only a token that the backend signed and issued within the last ten minutes counts, and that was not ended here. */
   async function liveSession(content: StoredContent, peer: string | undefined): Promise<BackendSession | undefined> {
-    const session = await resolver.resolveBearer(content.access_token, peer === undefined ? {} : { ipAddress: peer });
+    const session = await resolver.resolveBearer(
+      content.access_token,
+      peer === undefined ? {} : { ipAddress: peer },
+      true,
+    );
     // A token of the project's OAuth server speaks for another application.
     if (session?.adapter !== 'backend' || session.claims['client_id'] !== undefined) return undefined;
     const { iat } = session.claims;
@@ -149,6 +153,8 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
         await endAtBackend(content);
         throw new AuthError('session_too_large');
       }
+      const facts = source.toStored(content);
+      await resolver.beginSession(facts, facts.beganAt);
       write(request, writes);
     },
     async end(request) {
