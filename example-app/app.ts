@@ -1,24 +1,21 @@
 import cookieParser from 'cookie-parser';
 import express from 'express';
-import type { ErrorRequestHandler, Express } from 'express';
-import { AuthError, b2bAuth, currentSession, getSession, requireSession } from 'express-auth-adapters/b2b';
+import type { ErrorRequestHandler, Express, Router } from 'express';
+import { AuthError, b2bAuth, getSession } from 'express-auth-adapters/b2b';
 import type { AdapterName, OnEvent, SessionOf } from 'express-auth-adapters/b2b';
-import { backendAuth, getSupabaseClient } from 'express-auth-adapters/backend';
+import { backendAuth } from 'express-auth-adapters/backend';
 import type { IncomingMessage } from 'node:http';
 import { createEventLog } from './event-log.ts';
-import type { NotesDatabase } from './notes-database.ts';
-import { accountPage } from './pages/account.ts';
-import type { NotesAnswer } from './pages/account.ts';
 import { clientPage } from './pages/client.ts';
 import { cookiesPage } from './pages/cookies.ts';
-import { dashboardPage, teamPage } from './pages/dashboard.ts';
 import { eventsPage } from './pages/events.ts';
 import { homePage } from './pages/home.ts';
 import type { Side } from './pages/home.ts';
-import { outboxPage } from './pages/outbox.ts';
 import { problemPage } from './pages/problem.ts';
 import type { Providers } from './providers.ts';
 import { requestTrail } from './request-trail.ts';
+import { companyRoutes } from './routes/company.ts';
+import { personalRoutes } from './routes/personal.ts';
 import { securityHeaders } from './security-headers.ts';
 
 export interface AppParts {
@@ -27,8 +24,8 @@ export interface AppParts {
   readonly clientModules: string;
 }
 
-/** The whole application, ready to be served. */
-export function createApp({ providers, clientModules }: AppParts): Express {
+/** The whole application, ready to be served, and its B2B adapter for the WebSockets. */
+export function createApp({ providers, clientModules }: AppParts): { readonly app: Express; readonly b2b: Router } {
   const log = createEventLog();
   const app = express();
   app.disable('x-powered-by');
@@ -40,39 +37,28 @@ export function createApp({ providers, clientModules }: AppParts): Express {
 
   // Everything that signs in is in these lines.
   const onEvent: OnEvent = (event) => log.addEvent(event);
-  app.use(b2bAuth({ ...providers.b2bOptions, protectedRoutes: '/dashboard(.*)', onEvent }));
-  app.use(
-    backendAuth({
-      ...providers.backendOptions,
-      protectedRoutes: '/account(.*)',
-      providers: ['github'],
-      // Both adapters' default is /auth/session, which is taken.
-      sessionPath: '/auth/me',
-      pages: { title: 'Example app', logo: '/assets/favicon.svg' },
-      onEvent,
-    }),
-  );
+  const pages = { title: 'Example app', logo: '/assets/favicon.svg' };
+  const b2b = b2bAuth({ ...providers.b2bOptions, protectedRoutes: '/dashboard(.*)', pages, onEvent });
+  const backend = backendAuth({
+    ...providers.backendOptions,
+    protectedRoutes: '/account(.*)',
+    providers: ['github'],
+    signInMethods: ['password', 'code'],
+    sso: true,
+    // Both adapters' default is /auth/session, which is taken.
+    sessionPath: '/auth/me',
+    pages,
+    onEvent,
+  });
+  app.use(b2b);
+  app.use(backend);
 
   app.get('/', async (req, res) => {
     const [b2b, backend] = await Promise.all([sideOf(req, 'b2b'), sideOf(req, 'backend')]);
     res.send(homePage({ b2b, isB2bStandIn: providers.workos !== undefined, backend, demo: providers.supabase?.demo }));
   });
-  app.get(['/dashboard', '/dashboard/*rest'], (req, res) => {
-    res.send(dashboardPage({ session: currentSession(req, 'b2b'), requested: req.originalUrl }));
-  });
-  app.get('/team', requireSession({ adapter: 'b2b', organization: true }), (req, res) => {
-    res.send(teamPage(currentSession(req, 'b2b')));
-  });
-  app.get('/api/me', requireSession({ adapter: 'b2b' }), (req, res) => {
-    res.json({ user: currentSession(req, 'b2b').user });
-  });
-
-  app.get(['/account', '/account/*rest'], async (req, res) => {
-    res.send(accountPage({ session: currentSession(req, 'backend'), notes: await readNotes(req) }));
-  });
-  app.get('/outbox', (_req, res) => {
-    res.set('Cache-Control', 'no-store').send(outboxPage(providers.supabase?.outbox.list()));
-  });
+  app.use(companyRoutes(b2b, (userId) => providers.workos?.users.get(userId)?.organizations ?? []));
+  app.use(personalRoutes(backend, providers.supabase));
 
   app.get('/cookies', cookieParser(), (req, res) => {
     const cookies = Object.entries(req.cookies as Readonly<Record<string, unknown>>);
@@ -93,14 +79,7 @@ export function createApp({ providers, clientModules }: AppParts): Express {
     res.status(404).send(problemPage('There is nothing here', 'No page has this address.'));
   });
   app.use(reportFailure);
-  return app;
-}
-
-/** No `where user_id = …`: row-level security leaves nothing but the visitor's own rows. */
-async function readNotes(req: IncomingMessage): Promise<NotesAnswer> {
-  const supabase = await getSupabaseClient<NotesDatabase>(req);
-  const { data, error } = await supabase.from('notes').select('id, body').order('created_at');
-  return error === null ? { kind: 'rows', rows: data } : { kind: 'failed', reason: error.message };
+  return { app, b2b };
 }
 
 /** An outage of the provider is no reason for a public page to fail. */

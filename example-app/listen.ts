@@ -1,10 +1,11 @@
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
+import type { UpgradeListener } from './live.ts';
 
 export interface Listener {
   readonly port: number;
   /** Requests that came earlier are served now. */
-  serve(handler: RequestListener): void;
+  serve(handler: RequestListener, onUpgrade?: UpgradeListener): void;
   close(): Promise<void>;
 }
 
@@ -42,7 +43,10 @@ export async function listenOnLocalhost(port: number): Promise<Listener> {
   }
   return {
     port: address.port,
-    serve: (handler) => ready.resolve(handler),
+    serve: (handler, onUpgrade) => {
+      if (onUpgrade !== undefined) for (const server of servers) server.on('upgrade', onUpgrade);
+      ready.resolve(handler);
+    },
     close: async () => {
       await Promise.all(servers.map(close));
     },

@@ -1,5 +1,6 @@
 import { createApp } from './app.ts';
 import { listenOnLocalhost } from './listen.ts';
+import { liveSockets } from './live.ts';
 import { startProviders } from './providers.ts';
 import type { Providers } from './providers.ts';
 import type { Settings } from './settings.ts';
@@ -25,7 +26,8 @@ export interface StartOptions {
 export async function startExample({ settings, clientModules }: StartOptions): Promise<RunningExample> {
   const listener = await listenOnLocalhost(settings.port);
   const providers = await startProviders(settings, listener.port);
-  listener.serve(createApp({ providers, clientModules }));
+  const { app, b2b } = createApp({ providers, clientModules });
+  listener.serve(app, liveSockets(b2b));
   return {
     origin: `http://localhost:${listener.port}`,
     providers,

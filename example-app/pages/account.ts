@@ -8,13 +8,14 @@ export type NotesAnswer =
   | { readonly kind: 'rows'; readonly rows: readonly { readonly id: string; readonly body: string }[] }
   | { readonly kind: 'failed'; readonly reason: string };
 
-export function accountPage({
-  session,
-  notes,
-}: {
+export interface AccountParts {
   readonly session: BackendSession;
   readonly notes: NotesAnswer;
-}): string {
+  /** What the API answered to the bearer token. */
+  readonly api?: string;
+}
+
+export function accountPage({ session, notes, api }: AccountParts): string {
   const { user } = session;
   const provider = text(user.appMetadata['provider']);
   const body: BackendSessionBody = { authenticated: true, user };
@@ -31,7 +32,18 @@ ${facts([
   ['Role', user.role],
   ...(provider === undefined ? [] : ([['Signed in through', provider]] as const)),
 ])}
-<div class="actions">${signOutForm('/auth/logout')}</div>
+<div class="actions">${signOutForm('/auth/logout')}${signOutForm('/account/sign-out-everywhere', 'Sign out everywhere')}</div>
+</section>
+<section class="card" aria-labelledby="security">
+<h2 id="security">Your account</h2>
+<ul class="links">
+<li><a href="/auth/password?returnTo=/account">Change the password</a></li>
+<li><a href="/auth/enroll?returnTo=/account">Authenticator apps</a> (the <a href="/authenticator">authenticator</a> of this example shows their codes)</li>
+<li><a href="/account/vault">A page that needs a second factor</a></li>
+<li><a href="/account/billing">A page that needs a sign-in of the last five minutes</a></li>
+</ul>
+<form method="post" action="/account/call-api"><button class="quiet">Call the API with a bearer token</button></form>
+${api !== undefined && html`<pre><code>${api}</code></pre>`}
 </section>
 <section class="card" aria-labelledby="notes">
 <h2 id="notes">Your notes</h2>
@@ -47,9 +59,27 @@ ${jsonBlock(body)}
   });
 }
 
+/** Behind `requireSession({ aal: 'aal2' })`. */
+export function vaultPage(): string {
+  return page({
+    title: 'Vault',
+    lead: html`You signed in with a second factor: <code>requireSession({ adapter: 'backend', aal: 'aal2' })</code>.`,
+    content: html`<div class="actions"><a class="button" href="/account">Back to the account</a></div>`,
+  });
+}
+
+/** Behind `requireSession({ maxAge: 300 })`. */
+export function billingPage(): string {
+  return page({
+    title: 'Billing',
+    lead: html`You signed in within the last five minutes: <code>requireSession({ adapter: 'backend', maxAge: 300 })</code>.`,
+    content: html`<div class="actions"><a class="button" href="/account">Back to the account</a></div>`,
+  });
+}
+
 function notesList(notes: NotesAnswer): Markup {
   if (notes.kind === 'failed') {
-    return html`<p class="hint">The table could not be read: ${notes.reason}. A real project needs the table of <code>example-app/providers/supabase/notes.ts</code> first.</p>`;
+    return html`<p class="hint">The table could not be read: ${notes.reason}. A real project needs the table of <code>example-app/README.md</code> first.</p>`;
   }
   if (notes.rows.length === 0) return html`<p class="empty">No rows are yours.</p>`;
   return html`<ul class="notes">${notes.rows.map(({ body }) => html`<li>${body}</li>`)}</ul>`;

@@ -1,19 +1,28 @@
 import type { B2bSession, B2bSessionBody } from 'express-auth-adapters/b2b';
 import { html } from './html.ts';
+import type { Markup } from './html.ts';
 import { facts, jsonBlock, page, signOutForm } from './layout.ts';
 import { fullName, personCard } from './person.ts';
 
+/** An organization that the user belongs to. */
+export interface Organization {
+  readonly id: string;
+  readonly name: string;
+}
+
 export interface DashboardParts {
   readonly session: B2bSession;
+  readonly organizations: readonly Organization[];
   /** The address as the visitor asked for it. */
   readonly requested: string;
 }
 
-export function dashboardPage({ session, requested }: DashboardParts): string {
+export function dashboardPage({ session, organizations, requested }: DashboardParts): string {
   const { user, sessionId, organizationId, impersonator, expiresAt } = session;
   return page({
     title: 'Dashboard',
     at: '/dashboard',
+    script: 'live.js',
     lead: html`You came through WorkOS AuthKit. Only signed-in people see this page: it matches <code>protectedRoutes: '/dashboard(.*)'</code>.`,
     content: html`<div class="columns">
 <section class="card" aria-labelledby="who">
@@ -30,7 +39,14 @@ ${facts([
     html`<time datetime="${new Date(expiresAt).toISOString()}">${clockTime(expiresAt)}</time>, then renewed without you`,
   ],
 ])}
-<div class="actions"><a class="button" href="/team">Organization area</a>${signOutForm('/logout')}</div>
+<div class="actions"><a class="button" href="/team">Organization area</a>${signOutForm('/logout')}${signOutForm('/dashboard/sign-out-everywhere', 'Sign out everywhere')}</div>
+</section>
+<section class="card" aria-labelledby="organizations">
+<h2 id="organizations">Switch organization</h2>
+<p>One POST to <code>/organization</code>: no new sign-in, one call for all requests that are under way.</p>
+${switcher(organizations, organizationId)}
+<h2>Live</h2>
+<p>A WebSocket that ends with your session: <strong id="live" role="status">needs JavaScript</strong></p>
 </section>
 <section class="card" aria-labelledby="session">
 <h2 id="session">Your session as JSON</h2>
@@ -39,6 +55,15 @@ ${jsonBlock(sessionBody(session))}
 </section>
 </div>`,
   });
+}
+
+function switcher(organizations: readonly Organization[], current: string | undefined): Markup {
+  const others = organizations.filter(({ id }) => id !== current);
+  if (others.length === 0) return html`<p class="empty">There is no other organization to switch to. Katherine has two.</p>`;
+  return html`${others.map(
+    ({ id, name }) => html`<form method="post" action="/organization"><input type="hidden" name="returnTo" value="/dashboard">
+<button class="quiet" name="organizationId" value="${id}">Switch to ${name}</button></form>`,
+  )}`;
 }
 
 export function teamPage({ user, organizationId }: B2bSession): string {

@@ -19,6 +19,7 @@ const navigation = [
   { href: '/cookies', name: 'Cookies' },
   { href: '/client', name: 'Client' },
   { href: '/outbox', name: 'Outbox' },
+  { href: '/authenticator', name: 'Authenticator' },
 ] as const;
 
 /** A whole document around a page's content. */

@@ -19,12 +19,22 @@ export interface Credentials {
   readonly password: string;
 }
 
+/** The code of one authenticator app. */
+export interface AuthenticatorCode {
+  readonly email: string;
+  readonly name: string;
+  readonly code: string;
+  readonly secondsLeft: number;
+}
+
 export interface SupabaseLocal {
   readonly url: string;
   readonly publishableKey: string;
   readonly outbox: Outbox;
   /** An account that exists already. It opens nothing but this local project. */
   readonly demo: Credentials;
+  /** What the users' authenticator apps show now. */
+  authenticator(): readonly AuthenticatorCode[];
   /** The project itself: its switches, faults and keys. */
   readonly standIn: SupabaseStandIn;
   close(): Promise<void>;
@@ -62,5 +72,21 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
   });
   standIn.addUser({ ...demo, confirmed: true });
   const { url, publishableKey, mails } = standIn;
-  return { url, publishableKey, outbox: createOutbox(mails, siteUrl), demo, standIn, close: () => standIn.close() };
+  return {
+    url,
+    publishableKey,
+    outbox: createOutbox(mails, siteUrl),
+    demo,
+    authenticator: () =>
+      standIn.users().flatMap(({ email, factors }) =>
+        factors
+          .filter(({ type }) => type === 'totp')
+          .map((factor) => {
+            const secondsLeft = 30 - (Math.floor(Date.now() / 1000) % 30);
+            return { email, name: factor.name, code: standIn.codeOf(factor), secondsLeft };
+          }),
+      ),
+    standIn,
+    close: () => standIn.close(),
+  };
 }

@@ -140,6 +140,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     /** How many requests an endpoint has seen. */
     calls: (endpoint: Endpoint) => requests.filter((request) => request.endpoint === endpoint).length,
     addUser: (user: NewUser) => users.add(user),
+    users: () => users.list(),
     setMetadata(who: string | User, metadata: Record<string, unknown>) {
       userOf(who).metadata = metadata;
     },

@@ -10,6 +10,7 @@ export function createUsers(switches: Switches, now: () => number, onAdd: (user:
     isoNow,
     find: (email: string) => [...byId.values()].find((user) => email !== '' && user.email === email.toLowerCase()),
     get: (id: string) => byId.get(id),
+    list: () => [...byId.values()],
 
     add(
       { email, password, confirmed = true, metadata = {}, appMetadata = {}, banned = false }: NewUser,

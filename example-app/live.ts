@@ -1,0 +1,22 @@
+import type { Router } from 'express';
+import { authenticateUpgrade, refuseUpgrade } from 'express-auth-adapters/b2b';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+
+export type UpgradeListener = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** A WebSocket that lives as long as the session of the page that opened it. */
+export function liveSockets(b2b: Router): UpgradeListener {
+  const sockets = new WebSocketServer({ noServer: true });
+  return (req, socket, head) => {
+    authenticateUpgrade(b2b, req).then(
+      ({ session, ended }) =>
+        sockets.handleUpgrade(req, socket, head, (live) => {
+          live.send(`open, for ${session.user.email ?? session.user.id}`);
+          ended.addEventListener('abort', () => live.close(4401, 'The session has ended.'));
+        }),
+      (error: unknown) => refuseUpgrade(socket, error),
+    );
+  };
+}

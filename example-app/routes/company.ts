@@ -1,0 +1,38 @@
+import { Router } from 'express';
+import { currentSession, endSession, requireSession } from 'express-auth-adapters/b2b';
+import { dashboardPage, teamPage } from '../pages/dashboard.ts';
+import type { Organization } from '../pages/dashboard.ts';
+
+/**
+ * The pages for people who come through WorkOS.
+ *
+ * @param b2b what `b2bAuth()` returned
+ * @param organizationsOf the organizations that a user may switch to
+ */
+export function companyRoutes(b2b: Router, organizationsOf: (userId: string) => readonly Organization[]): Router {
+  const routes = Router();
+  const guard = requireSession({ adapter: 'b2b' });
+
+  // Behind `protectedRoutes`, so that a session is certain.
+  routes.get(['/dashboard', '/dashboard/*rest'], (req, res) => {
+    const session = currentSession(req, 'b2b');
+    const organizations = organizationsOf(session.user.id);
+    res.send(dashboardPage({ session, organizations, requested: req.originalUrl }));
+  });
+
+  routes.get('/team', requireSession({ adapter: 'b2b', organization: true }), (req, res) => {
+    res.send(teamPage(currentSession(req, 'b2b')));
+  });
+
+  routes.get('/api/me', guard, (req, res) => {
+    res.json({ user: currentSession(req, 'b2b').user });
+  });
+
+  // Every session of the user ends: in this browser, in all others, and with them their WebSockets.
+  routes.post('/dashboard/sign-out-everywhere', guard, async (req, res) => {
+    await endSession(b2b, { userId: currentSession(req, 'b2b').user.id });
+    res.redirect(303, '/');
+  });
+
+  return routes;
+}

@@ -1,0 +1,70 @@
+import { Router } from 'express';
+import type { Request } from 'express';
+import { currentSession, endSession, getSupabaseClient, requireSession } from 'express-auth-adapters/backend';
+import type { NotesDatabase } from '../notes-database.ts';
+import { accountPage, billingPage, vaultPage } from '../pages/account.ts';
+import type { NotesAnswer } from '../pages/account.ts';
+import { authenticatorPage } from '../pages/authenticator.ts';
+import { outboxPage } from '../pages/outbox.ts';
+import type { SupabaseLocal } from '../providers/supabase/index.ts';
+
+/**
+ * The pages for people who come through Supabase Auth.
+ *
+ * @param backend what `backendAuth()` returned
+ * @param project the local project; undefined where a real one is used
+ */
+export function personalRoutes(backend: Router, project: SupabaseLocal | undefined): Router {
+  const routes = Router();
+  const guard = requireSession({ adapter: 'backend' });
+
+  // A second factor first: without one the guard leads to the page that adds or asks for it.
+  routes.get('/account/vault', requireSession({ adapter: 'backend', aal: 'aal2' }), (_req, res) => {
+    res.send(vaultPage());
+  });
+
+  // A sign-in of the last five minutes: an older one is asked to be repeated.
+  routes.get('/account/billing', requireSession({ adapter: 'backend', maxAge: 300 }), (_req, res) => {
+    res.send(billingPage());
+  });
+
+  // For scripts and other servers: a cookie, or `Authorization: Bearer` with an access token.
+  routes.get('/api/notes', requireSession({ adapter: 'backend', credentials: ['cookie', 'bearer'] }), (req, res) => {
+    const { user, credential } = currentSession(req, 'backend');
+    res.json({ user: { id: user.id, email: user.email }, credential });
+  });
+
+  // What another server would do with a token that it was given.
+  routes.post('/account/call-api', guard, async (req, res) => {
+    const { accessToken } = currentSession(req, 'backend');
+    const api = new URL('/api/notes', `${req.protocol}://${req.get('host') ?? ''}`);
+    const answer = await fetch(api, { headers: { authorization: `Bearer ${accessToken}` } });
+    res.send(accountPage({ session: currentSession(req, 'backend'), notes: await readNotes(req), api: await answer.text() }));
+  });
+
+  routes.post('/account/sign-out-everywhere', guard, async (req, res) => {
+    await endSession(backend, { userId: currentSession(req, 'backend').user.id });
+    res.redirect(303, '/');
+  });
+
+  routes.get(['/account', '/account/*rest'], async (req, res) => {
+    res.send(accountPage({ session: currentSession(req, 'backend'), notes: await readNotes(req) }));
+  });
+
+  routes.get('/outbox', (_req, res) => {
+    res.set('Cache-Control', 'no-store').send(outboxPage(project?.outbox.list()));
+  });
+
+  routes.get('/authenticator', (_req, res) => {
+    res.set('Cache-Control', 'no-store').send(authenticatorPage(project?.authenticator()));
+  });
+
+  return routes;
+}
+
+/** No `where user_id = …`: row-level security leaves only the rows of the user. */
+async function readNotes(req: Request): Promise<NotesAnswer> {
+  const supabase = await getSupabaseClient<NotesDatabase>(req);
+  const { data, error } = await supabase.from('notes').select('id, body').order('created_at');
+  return error === null ? { kind: 'rows', rows: data } : { kind: 'failed', reason: error.message };
+}
