@@ -59,9 +59,13 @@ ${jsonBlock(sessionBody(session))}
 
 function switcher(organizations: readonly Organization[], current: string | undefined): Markup {
   const others = organizations.filter(({ id }) => id !== current);
-  if (others.length === 0) return html`<p class="empty">There is no other organization to switch to. Katherine has two.</p>`;
+  if (others.length === 0)
+    return html`<p class="empty">There is no other organization to switch to. Katherine has two.</p>`;
   return html`${others.map(
-    ({ id, name }) => html`<form method="post" action="/organization"><input type="hidden" name="returnTo" value="/dashboard">
+    ({
+      id,
+      name,
+    }) => html`<form method="post" action="/organization"><input type="hidden" name="returnTo" value="/dashboard">
 <button class="quiet" name="organizationId" value="${id}">Switch to ${name}</button></form>`,
   )}`;
 }

@@ -39,7 +39,9 @@ export function personalRoutes(backend: Router, project: SupabaseLocal | undefin
     const { accessToken } = currentSession(req, 'backend');
     const api = new URL('/api/notes', `${req.protocol}://${req.get('host') ?? ''}`);
     const answer = await fetch(api, { headers: { authorization: `Bearer ${accessToken}` } });
-    res.send(accountPage({ session: currentSession(req, 'backend'), notes: await readNotes(req), api: await answer.text() }));
+    res.send(
+      accountPage({ session: currentSession(req, 'backend'), notes: await readNotes(req), api: await answer.text() }),
+    );
   });
 
   routes.post('/account/sign-out-everywhere', guard, async (req, res) => {
