@@ -10,7 +10,7 @@ import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts'
 import type { WorkerOptions, WorkerReport } from '../support/b2b-worker.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
-import { send } from '../support/visitor.ts';
+import { createVisitor, send } from '../support/visitor.ts';
 import type { Answer, Ask } from '../support/visitor.ts';
 
 interface Worker {
@@ -305,5 +305,61 @@ describe(`a switch of the organization over ${processes} processes`, () => {
     const answer = await switching;
     expect([answer.status, answer.json.error.code]).toEqual([401, 'unauthenticated']);
     expect(await organizationsOf(readSession(cookie, processes))).toEqual(new Set([401]));
+  });
+});
+
+describe('endSession and renewSession over processes', () => {
+  /** Someone who goes through the hosted page, in one of the processes. */
+  async function signIn({ origin }: Worker): Promise<string> {
+    workos.redirectUris.push(`${origin}/callback`);
+    const visitor = createVisitor(origin);
+    const { location } = await visitor.get('/login');
+    const callback = await workos.authorize(location, { user: demoUsers.personal });
+    expect((await visitor.get(callback.href)).status).toBe(303);
+    return visitor.cookieHeader();
+  }
+
+  const call = (worker: Worker, what: 'end' | 'renew') =>
+    ask(worker, `/server/${what}/${demoUsers.personal.id}`, '', { method: 'POST' });
+
+  /** Asks until the answer has this status: the processes look at Redis every five seconds. */
+  async function until(status: number, worker: Worker, cookie: string): Promise<Answer> {
+    for (;;) {
+      const answer = await ask(worker, '/api/me', cookie);
+      if (answer.status === status) return answer;
+      await pass(50);
+    }
+  }
+
+  it('a session ends in every process although the one that was called is killed, and the next sign-in works in all', async () => {
+    const [called, ...others] = workers;
+    const cookie = await signIn(called!);
+    for (const worker of workers) expect((await ask(worker, '/api/me', cookie)).status).toBe(200);
+    expect((await call(called!, 'end')).status).toBe(204);
+    const again = await signIn(others[0]!);
+    await kill(called!.child);
+    await Promise.all(others.map((worker) => until(401, worker, cookie)));
+    for (const worker of others) expect((await ask(worker, '/api/me', again)).status).toBe(200);
+  });
+
+  it('an open connection learns of it in another process', async () => {
+    const [called, other] = workers;
+    const cookie = await signIn(called!);
+    const waiting = send(new URL('/until-ended', other!.origin), { headers: { cookie, origin: other!.origin } });
+    expect((await ask(other!, '/api/me', cookie)).status).toBe(200);
+    expect((await call(called!, 'end')).status).toBe(204);
+    expect((await waiting).text).toBe('ended');
+  });
+
+  it('a session is refreshed once, and the old cookie gets the new token in every process', async () => {
+    const cookie = await signIn(workers[0]!);
+    for (const worker of workers) expect((await ask(worker, '/api/me', cookie)).status).toBe(200);
+    workos.clearRequests();
+    expect((await call(workers[0]!, 'renew')).status).toBe(204);
+    const [first] = (await ask(workers[0]!, '/api/me', cookie)).setCookies;
+    const renewed = first!.split(';')[0]!;
+    for (const worker of workers) expect((await ask(worker, '/api/me', renewed)).status).toBe(200);
+    for (const worker of workers) expect((await ask(worker, '/api/me', renewed)).setCookies).toEqual([]);
+    expect(workos.tokenCalls).toBe(1);
   });
 });

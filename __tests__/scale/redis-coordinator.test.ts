@@ -427,6 +427,28 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     });
   });
 
+  describe('endSession and renewSession', () => {
+    it('are known to every process by their latest times, for as long as the longest call asked', async () => {
+      const [one, two] = await createProcesses(2);
+      expect(await two!.cutoffsOf!('user')).toBeUndefined();
+      await one!.setCutoffs!('user', { endedUntil: 1_700_000_000_500, staleUntil: -1 }, 400 * 86_400_000);
+      await two!.setCutoffs!('user', { endedUntil: -1, staleUntil: 1_700_000_000_700 }, 1_000);
+      await two!.setCutoffs!('user', { endedUntil: 1_700_000_000_499, staleUntil: 5 }, 1_000);
+      expect(await one!.cutoffsOf!('user')).toEqual({ endedUntil: 1_700_000_000_500, staleUntil: 1_700_000_000_700 });
+      expect(await one!.cutoffsOf!('other')).toBeUndefined();
+      const [key] = await admin.keys('*:cutoffs');
+      expect(await admin.pttl(key!)).toBeGreaterThan(399 * 86_400_000);
+    });
+
+    it('reject where another program writes to their keys', async () => {
+      const [one] = await createProcesses(1);
+      await one!.setCutoffs!('user', { endedUntil: 1, staleUntil: 1 }, 60_000);
+      const [key] = await admin.keys('*:cutoffs');
+      await admin.set(key!, 'something else');
+      await expect(one!.cutoffsOf!('user')).rejects.toThrow('no script of ours');
+    });
+  });
+
   describe('when Redis goes away', () => {
     afterEach(async () => {
       await server.start();

@@ -4,7 +4,14 @@
  */
 import express from 'express';
 import { createClient } from 'redis';
-import { b2bAuth, getSession, requireSession } from '../../lib/b2b/index.ts';
+import {
+  authenticateUpgrade,
+  b2bAuth,
+  endSession,
+  getSession,
+  renewSession,
+  requireSession,
+} from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import { serve } from './servers.ts';
@@ -28,15 +35,28 @@ client.on('error', () => undefined);
 await client.connect();
 
 const app = express();
-app.use(
-  b2bAuth({
-    ...adapter,
-    coordinator: createRedisCoordinator({ client, password }),
-    onEvent: ({ type }) => report({ kind: 'event', type }),
-  }),
-);
+const auth = b2bAuth({
+  ...adapter,
+  coordinator: createRedisCoordinator({ client, password }),
+  onEvent: ({ type }) => report({ kind: 'event', type }),
+});
+app.use(auth);
 app.get('/api/me', requireSession(), async (req, res) => {
   const session = await getSession(req, 'b2b');
   res.json({ user: session?.user.email, sessionId: session?.sessionId });
+});
+app.post('/server/end/:userId', async (req, res) => {
+  await endSession(auth, { userId: req.params.userId });
+  res.sendStatus(204);
+});
+app.post('/server/renew/:userId', async (req, res) => {
+  await renewSession(auth, { userId: req.params.userId });
+  res.sendStatus(204);
+});
+// Answers when the session ends, as a WebSocket would be closed.
+app.get('/until-ended', async (req, res) => {
+  const { ended } = await authenticateUpgrade(auth, req);
+  res.flushHeaders();
+  ended.addEventListener('abort', () => res.end(String((ended.reason as { readonly reason?: string }).reason)));
 });
 report({ kind: 'listening', origin: (await serve(app)).origin });
