@@ -1,3 +1,4 @@
+import type { Router } from 'express';
 import { randomBytes } from 'node:crypto';
 import { b2bAuth, getSession, requireSession } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
@@ -18,6 +19,7 @@ export { createClock, demoUsers };
 export type { Clock };
 
 export interface B2bApp extends RunningServer {
+  readonly auth: Router;
   readonly workos: WorkosStandIn;
   readonly clock: Clock;
   readonly events: AuthEvent[];
@@ -77,7 +79,8 @@ export async function startB2bApp(setup: B2bAppSetup = {}): Promise<B2bApp> {
   });
   const { host, listener } = createApplication();
   before?.(host);
-  host.use(prefix, b2bAuth(all));
+  const auth = b2bAuth(all);
+  host.use(prefix, auth);
   after?.(host);
   host.get('/', (_req, res) => sendText(res, 'home'));
   host.get(/\/dashboard/, (_req, res) => sendText(res, 'dashboard'));
@@ -96,6 +99,7 @@ export async function startB2bApp(setup: B2bAppSetup = {}): Promise<B2bApp> {
   const visitor = (): Visitor => createVisitor(origin);
   return {
     ...server,
+    auth,
     origin,
     workos,
     clock,

@@ -1,3 +1,4 @@
+import type { Router } from 'express';
 import { backendAuth, getSession, getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import type { AuthEvent } from '../../lib/types.ts';
@@ -20,6 +21,7 @@ import type { Answer, Visitor } from './visitor.ts';
 export const ada = { email: 'ada@example.com', password: 'correct horse battery' } as const;
 
 export interface BackendApp extends RunningServer {
+  readonly auth: Router;
   readonly supabase: SupabaseStandIn;
   readonly clock: Clock;
   readonly events: AuthEvent[];
@@ -55,20 +57,18 @@ export async function startBackendApp(setup: BackendAppSetup = {}): Promise<Back
   const { host, listener } = createApplication();
   before?.(host);
   const root = prefix === '/' ? '' : prefix;
-  host.use(
-    prefix,
-    backendAuth(
-      variantOptions<BackendAuthOptions>({
-        url: supabase.url,
-        anonKey: supabase.publishableKey,
-        protectedRoutes: [`${root}/account(.*)`],
-        now: clock.now,
-        mailAnswerMs: 0,
-        onEvent: (event) => events.push(event),
-        ...options,
-      }),
-    ),
+  const auth = backendAuth(
+    variantOptions<BackendAuthOptions>({
+      url: supabase.url,
+      anonKey: supabase.publishableKey,
+      protectedRoutes: [`${root}/account(.*)`],
+      now: clock.now,
+      mailAnswerMs: 0,
+      onEvent: (event) => events.push(event),
+      ...options,
+    }),
   );
+  host.use(prefix, auth);
   after?.(host);
   host.get('/', (_req, res) => sendText(res, 'home'));
   host.get(/\/account/, (_req, res) => sendText(res, 'account'));
@@ -94,6 +94,7 @@ export async function startBackendApp(setup: BackendAppSetup = {}): Promise<Back
 
   return {
     ...server,
+    auth,
     origin,
     supabase,
     clock,
