@@ -54,10 +54,12 @@ strong { font-weight: 600; }
 a { color: inherit; font-weight: 500; text-underline-offset: 0.2em; text-decoration-thickness: 1px; }
 a:hover { text-decoration-thickness: 2px; }
 form { margin: 0 0 1.25rem; }
-.field { margin: 0 0 1.125rem; }
-.label { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0.25rem 1rem; margin: 0 0 0.375rem; font-size: 0.875rem; }
-label { font-weight: 500; }
-.label a { color: var(--soft); font-weight: 400; }
+.field { display: grid; grid-template-columns: minmax(0, 1fr) fit-content(60%); column-gap: 1rem; margin: 0 0 1.125rem; }
+.field > * { grid-column: 1 / -1; }
+.field > label, .field > .aside { grid-row: 1; margin: 0 0 0.375rem; font-size: 0.875rem; align-self: end; }
+.field > label { grid-column: 1; font-weight: 500; overflow-wrap: anywhere; }
+.field > .aside { grid-column: 2; text-align: end; }
+.aside a { color: var(--soft); font-weight: 400; }
 input {
   display: block; width: 100%; min-height: 2.75rem; margin: 0; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
   background: var(--field); border: 1px solid var(--edge); border-radius: 0.5rem; transition: border-color 0.12s;
@@ -120,6 +122,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .secret { padding: 0.625rem 0.75rem; background: var(--hover); border-radius: 0.5rem; font: 0.9375rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; letter-spacing: 0.05em; text-align: center; overflow-wrap: anywhere; }
 .actions { margin: 1.5rem 0 0; color: var(--soft); font-size: 0.9375rem; text-align: center; }
 .actions a, .actions button.link { color: var(--ink); }
+.actions form { margin: 0; }
 .actions .button { margin-bottom: 1rem; color: var(--accent-ink); }
 .actions .button.quiet { color: var(--ink); }
 .reference { margin: 1.5rem 0 0; color: var(--soft); font: 0.8125rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; text-align: center; overflow-wrap: anywhere; }
@@ -140,6 +143,7 @@ footer a { font-weight: 400; line-height: 1.5rem; }
 @media (forced-colors: active) {
   .button, button, .message, .emblem, .mark, main > [role="alert"] { border: 1px solid currentColor; }
   button.link { border: 0; }
+  .choices button, .choices a { border: 1px solid currentColor; }
   input[aria-invalid="true"] { border-width: 3px; }
 }
 `;

@@ -57,7 +57,7 @@ export function enrollPage(
     hasForm: true,
     content: html`${formAlert(site, request, error)}
 ${state.picture}
-<p>${text.enrollSecretText}</p>
+<p class="hint">${text.enrollSecretText}</p>
 <p class="secret"><code>${secret.replace(/(.{4})(?=.)/g, '$1 ')}</code></p>
 ${postForm(action, { factorId, uri, ...returnToOf(state) }, html`${code}\n<button>${text.enrollButton}</button>`)}
 <p class="actions"><a href="${safeHref(action)}">${text.cancelLink}</a></p>`,

@@ -147,7 +147,7 @@ export interface FieldParts {
   /** Which keyboard a phone shows; default: by `type`. `numeric` is for codes, which are shown as digits. */
   readonly inputmode?: 'numeric';
   readonly label: Text;
-  /** Beside the label, such as a link. */
+  /** Beside the label, such as a link; the keyboard comes to it after the field. */
   readonly aside?: HtmlValue;
   /** The purpose, by the field names of the HTML standard, so that password managers and people with them find their way. */
   readonly autocomplete: 'username' | 'email' | 'current-password' | 'new-password' | 'one-time-code';
@@ -170,8 +170,9 @@ export function field(parts: FieldParts): Html {
     hasHint && `${name}-hint`,
   ].filter((id) => id !== false);
   return html`<div class="field">
-<div class="label"><label for="${name}">${label}</label>${aside}</div>
+<label for="${name}">${label}</label>
 <input id="${name}" name="${name}" type="${type}"${inputmode === 'numeric' && html` class="digits"`}${isPlain && html` dir="ltr"`} autocomplete="${parts.autocomplete}" autocapitalize="none" spellcheck="false"${inputmode !== undefined && html` inputmode="${inputmode}"`}${value !== undefined && html` value="${value}"`} required${isInvalid && html` aria-invalid="true"`}${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}${parts.hasFocus && html` autofocus`}>
+${aside !== undefined && html`<p class="aside">${aside}</p>`}
 ${isInvalid && html`<p class="field-message" id="${name}-error">${error.message}</p>`}
 ${hasHint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;

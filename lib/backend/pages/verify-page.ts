@@ -108,6 +108,6 @@ export function factorName({ text }: Pick<Site, 'text'>, { type, name, digits }:
 
 /** Signing out ends what waits here, at the backend, too. */
 function otherAccount({ settings, text }: Site, request: PageRequest, state: VerifyState): Html {
-  const button = html`<button class="quiet">${text.otherAccount}</button>`;
-  return postForm(request.localPath(settings.logoutPath), returnToOf(state), button);
+  const button = html`<button class="link">${text.otherAccount}</button>`;
+  return html`<div class="actions">${postForm(request.localPath(settings.logoutPath), returnToOf(state), button)}</div>`;
 }
