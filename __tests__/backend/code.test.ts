@@ -65,6 +65,19 @@ it('takes a code with the blanks and dashes that people type', async () => {
   expect((await enter(visitor, ` ${token.slice(0, 3)}-${token.slice(3)} `)).status).toBe(200);
 });
 
+it('asks for the second factor of a user who has one before the session begins', async () => {
+  await start();
+  const factor = app.supabase.addFactor(ada.email);
+  const visitor = app.visitor();
+  await send(visitor);
+  const { json } = await visitor.postJson(path, { email: ada.email, code: lastMail().token, returnTo: '/account' });
+  expect(json.redirectTo).toBe('/auth/verify?returnTo=%2Faccount');
+  expect(await isSignedIn(visitor)).toBe(false);
+  const verified = await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor), returnTo: '/account' });
+  expect(verified.json).toEqual({ redirectTo: '/account' });
+  expect(await isSignedIn(visitor)).toBe(true);
+});
+
 it('creates an account for a new address, unless sign-up is closed', async () => {
   await start();
   const visitor = app.visitor();

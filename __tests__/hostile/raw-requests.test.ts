@@ -1,3 +1,4 @@
+import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { startB2bApp } from '../support/b2b-app.ts';
@@ -48,6 +49,8 @@ const backendRoutes = [
   '/auth/confirm',
   '/auth/forgot',
   '/auth/password',
+  '/auth/code',
+  '/auth/sso',
   '/auth/pages.css',
   '/account/x',
 ];
@@ -59,10 +62,12 @@ const readers = [
   '/auth/confirm',
   '/auth/forgot',
   '/auth/password',
+  '/auth/code',
+  '/auth/sso',
 ];
 const asking = ['/api/me', '/whoami'];
 // Whatever is sent shall reach the backend, and not end at the throttle.
-const options = { throttle: false } as const;
+const options: BackendAuthOptions = { throttle: false, signInMethods: ['password', 'code'], sso: true };
 
 const apps: readonly (readonly [string, Start])[] = [
   [
