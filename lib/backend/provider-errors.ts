@@ -67,6 +67,7 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     mfa_ip_address_mismatch: 'code_wrong',
     mfa_factor_not_found: 'code_wrong',
     mfa_verification_rejected: 'access_denied',
+    insufficient_aal: 'second_factor_required',
     too_many_enrolled_mfa_factors: 'factor_unavailable',
     mfa_totp_enroll_not_enabled: 'factor_unavailable',
     mfa_totp_verify_not_enabled: 'factor_unavailable',
