@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { sanitizeReturnTo } from '../core/return-to.ts';
+import { createSlot } from '../core/slot.ts';
 import { queryOf, withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import type { Resolution } from '../session/sessions.ts';
@@ -205,17 +206,12 @@ export class AuthRequest {
   }
 }
 
-/**
- * Where a request keeps its first `AuthRequest`; the others follow it. Not enumerable, so that printing the request shows no token.
- * A `WeakMap` would cost every request 1.3 microseconds.
- */
-const firstPassed = Symbol('express-auth-adapters');
+/** Each request's first `AuthRequest`; the others follow it. Other code can neither read nor forge it, and printing the request does not show it. */
+const firstPassed = createSlot<IncomingMessage, AuthRequest>();
 
 /** The request as the first adapter sees it that it has passed. */
 export function firstAuthRequest(req: IncomingMessage): AuthRequest | undefined {
-  const found = (req as { readonly [firstPassed]?: unknown })[firstPassed];
-  // Not what other code put there, nor what an object inherits that was made of this request.
-  return found instanceof AuthRequest && found.req === req ? found : undefined;
+  return firstPassed.get(req);
 }
 
 /** The adapters that this request has passed, in mount order. */
@@ -243,7 +239,7 @@ export function passAdapter(
     last = known;
   }
   const request = new AuthRequest(definition, req, res, prefix);
-  if (last === undefined) Object.defineProperty(req, firstPassed, { value: request });
+  if (last === undefined) firstPassed.add(req, request);
   else last.following = request;
   return request;
 }

@@ -1,6 +1,7 @@
 import onHeaders from 'on-headers';
 import type { ServerResponse } from 'node:http';
 import { serializeCookie } from '../core/cookies.ts';
+import { createSlot } from '../core/slot.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Adapter } from './adapter.ts';
 import { isHeadOpen, varyOn } from './reply.ts';
@@ -34,14 +35,14 @@ interface Parcel extends Delivery {
 /** Cookies that a sibling domain adds could otherwise make every response too large for a proxy in front. */
 const maxDeletions = 20;
 
-const jars = new WeakMap<ServerResponse, CookieJar>();
+const jars = createSlot<ServerResponse, CookieJar>();
 
 /** One for all adapters, so that each of their cookies is sent once. */
 export function jarOf(res: ServerResponse): CookieJar {
   let jar = jars.get(res);
   if (jar === undefined) {
     jar = createCookieJar(res);
-    jars.set(res, jar);
+    jars.add(res, jar);
   }
   return jar;
 }
