@@ -6,6 +6,7 @@ import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, B2bAppSetup, SharedProvider } from '../support/b2b-app.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';
 import { sendJson } from '../support/hosts.ts';
+import { itAtRoot } from '../support/only.ts';
 import { until } from '../support/until.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
@@ -178,6 +179,20 @@ describe('POST /organization', () => {
     },
   );
 
+  it.each([
+    ['text/plain', `organizationId=${south.id}`, 415],
+    ['multipart/form-data; boundary=x', '--x--', 415],
+    ['application/json', '[]', 400],
+    ['application/json', JSON.stringify({ organizationId: south.id, padding: 'x'.repeat(17_000) }), 413],
+    ['application/x-www-form-urlencoded', `organizationId=${'x'.repeat(17_000)}`, 413],
+    ['application/x-www-form-urlencoded', '', 400],
+  ])('refuses a body of %s', async (type, body, status) => {
+    const app = await start();
+    const visitor = await member(app);
+    const answer = await visitor.post('/organization', { headers: { 'content-type': type }, body });
+    expect([answer.status, await organizationOf(visitor), app.workos.tokenCalls]).toEqual([status, north.id, 0]);
+  });
+
   it('knows no other method', async () => {
     const answer = await (await member(await start())).get('/organization');
     expect([answer.status, answer.headers.allow]).toEqual([405, 'POST, OPTIONS']);
@@ -232,7 +247,7 @@ describe('requests during a switch', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => jsonPost(visitor, south.id)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect([app.workos.tokenCalls, asked.length]).toEqual([1, 1]);
-    expect(asked[0]).toMatchObject({ organizationId: south.id, isOrganizationSwitch: true, returnTo: '/dashboard' });
+    expect(asked[0]).toMatchObject({ organizationId: south.id, isOrganizationSwitch: true });
   });
 
   it('do not write the cookie of a refresh that the switch went on from', async () => {
@@ -516,7 +531,7 @@ describe('onSignIn', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 
-  it('may lead elsewhere on this site', async () => {
+  itAtRoot('may lead elsewhere on this site', async () => {
     const app = await start({
       onSignIn: ({ isOrganizationSwitch }) => ({
         redirectTo: isOrganizationSwitch === true ? '/dashboard/welcome' : '/',
