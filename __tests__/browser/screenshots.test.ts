@@ -25,7 +25,7 @@ jest.setTimeout(60_000);
 const pictures = [
   { file: 'sign-in-light.png', state: 'sign-in', width: 560, height: 765, colorScheme: 'light' },
   { file: 'sign-in-dark.png', state: 'sign-in', width: 560, height: 765, colorScheme: 'dark' },
-  { file: 'sign-up-error.png', state: 'sign-up, weak password', width: 560, height: 820, colorScheme: 'light' },
+  { file: 'sign-up-error.png', state: 'sign-up, weak password', width: 560, height: 830, colorScheme: 'light' },
   { file: 'check-your-mail.png', state: 'confirmation sent', width: 560, height: 520, colorScheme: 'light' },
   { file: 'sign-in-320.png', state: 'sign-in, wrong password', width: 320, height: 760, colorScheme: 'light' },
   { file: 'sign-out-320.png', state: 'sign-out', width: 320, height: 420, colorScheme: 'dark' },
