@@ -18,7 +18,7 @@ export async function verify(project: Project, { body }: StandInRequest): Promis
 }
 
 /** @throws GoTrueError */
-function readToken({ mails }: Project, body: StandInRequest['body']): OneTimeToken {
+function readToken({ mails, users }: Project, body: StandInRequest['body']): OneTimeToken {
   const field = (name: string) => textField(body, name);
   const [type, tokenHash, token, email] = [field('type'), field('token_hash'), field('token'), field('email')];
   if (type === '') throw new GoTrueError(400, 'validation_failed', 'Verify requires a verification type');
@@ -39,6 +39,8 @@ function readToken({ mails }: Project, body: StandInRequest['body']): OneTimeTok
   // A phone has no codes here: the stand-in's project has no phone provider.
   if (email === '') throw new GoTrueError(403, 'otp_expired', 'Token has expired or is invalid');
   if (!isEmail(email)) throw new GoTrueError(422, 'validation_failed', 'Invalid email format');
+  // GoTrue looks at the ban before it looks at the code.
+  if (users.find(email)?.banned === true) throw new GoTrueError(403, 'user_banned', 'User is banned');
   return mails.byCode(email, token, type);
 }
 
