@@ -303,7 +303,7 @@ describe('rule 9: only sign-in and sealed sessions', () => {
       provider,
       options: {
         onSignIn: ({ session }) => {
-          seen.push(session.claims['role'], session.claims['permissions'], session.organizationId);
+          seen.push(session.claims.role, session.claims.permissions, session.organizationId);
         },
       },
     });

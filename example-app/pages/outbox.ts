@@ -25,5 +25,5 @@ ${text
   .split('\n')
   .filter((paragraph) => paragraph !== subject)
   .map((paragraph) => html`<p>${paragraph}</p>`)}
-${link !== undefined && html`<div class="actions"><a class="button" href="${link}">Open the email’s link</a></div>`}</li>`;
+<div class="actions"><a class="button" href="${link}">Open the email’s link</a></div></li>`;
 }

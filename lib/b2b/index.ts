@@ -78,7 +78,7 @@ function createFreshSignIn(signedInAt: (session: B2bSession) => number | undefin
       const { auth_time: authTime } = session.claims;
       return typeof authTime === 'number' && Number.isFinite(authTime) ? authTime : ownTime(session);
     },
-    signInId: (session) => JSON.stringify([session.claims['sid'], session.claims['auth_time'], ownTime(session)]),
+    signInId: (session) => JSON.stringify([session.claims.sid, session.claims.auth_time, ownTime(session)]),
     // AuthKit gets it as `max_age` of OpenID Connect (Core §3.1.2.1).
     parameters: (_session, maxAge) => ({ max_age: String(maxAge) }),
   };
