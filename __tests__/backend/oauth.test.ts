@@ -229,7 +229,7 @@ describe('the callback', () => {
     const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
     app.clock.advance(6 * 60_000);
     const expired = await visitor.get(callback);
-    expect([expired.status, expired.text.includes('Code: code_rejected')]).toEqual([400, true]);
+    expect([expired.status, expired.text.includes('code_rejected')]).toEqual([400, true]);
     expect(expired.text).toContain('href="/auth/login?returnTo=%2Faccount"');
   });
 

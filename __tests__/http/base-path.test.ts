@@ -91,7 +91,7 @@ describe('the page of an outage', () => {
     expect(page.status).toBe(503);
     expect(page.text).toContain('<a class="button" href="">Try again</a>');
     const posted = await visitor.post('/dashboard/a');
-    expect(posted.text).toContain('<a class="button" href="/login">Try again</a>');
+    expect(posted.text).toContain('<a class="button" href="/login?returnTo=%2Fdashboard%2Fa">Try again</a>');
     const start = await visitor.get('/login');
     const state = new URL(start.location).searchParams.get('state') ?? '';
     const reported = await visitor.get(`/callback?error=temporarily_unavailable&state=${state}`);
