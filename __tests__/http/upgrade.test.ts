@@ -261,6 +261,29 @@ describe('a guarded upgrade', () => {
     await chat.close();
   });
 
+  it.each([
+    [{ check: undefined }, 'check is undefined'],
+    [{ check: null }, 'check must be a function'],
+    [{ maxAge: 60 }, 'maxAge is not an option'],
+    [{ credentials: 'bearer' }, 'credentials must be a list'],
+    [{ clients: ['client_x'] }, "clients needs credentials that include 'bearer'"],
+    [null, 'options must be an object'],
+  ])('refuses the options %p, which would let every session pass', async (options, problem) => {
+    const req = new http.IncomingMessage(new (await import('node:net')).Socket());
+    const upgrade = authenticateUpgrade(b2bAuth(b2bKit.options), req, options as UpgradeOptions);
+    await expect(upgrade).rejects.toThrow(problem);
+  });
+
+  it('survives a connection that is reset meanwhile', async () => {
+    const req = new http.IncomingMessage(new (await import('node:net')).Socket());
+    const auth = b2bAuth(b2bKit.options);
+    const upgrades = [1, 2].map(() => authenticateUpgrade(auth, req));
+    // An error that nothing listens to is thrown, and ends a process.
+    expect(() => req.socket.emit('error', new Error('read ECONNRESET'))).not.toThrow();
+    expect(req.socket.listenerCount('error')).toBe(1);
+    await Promise.all(upgrades.map((upgrade) => expect(upgrade).rejects.toMatchObject({ code: 'unauthenticated' })));
+  });
+
   it('wants the router of an adapter', async () => {
     const req = new http.IncomingMessage(new (await import('node:net')).Socket());
     await expect(authenticateUpgrade(express.Router(), req)).rejects.toMatchObject({ name: 'ConfigurationError' });

@@ -85,7 +85,7 @@ export function requireSession(
     guardBy(undefined, { challenge }, first as IncomingMessage, next);
     return undefined;
   }
-  const requirements = readRequirements(first);
+  const requirements = readRequirements('requireSession', optionNames, first);
   const adapter = adapterOf(requirements);
   const rules = { demand: demandOf(requirements), challenge, bearer: bearerRules(requirements) };
   return (req, _res, proceed) => guardBy(adapter, rules, req, proceed);
@@ -93,11 +93,14 @@ export function requireSession(
 
 const optionNames = ['adapter', 'organization', 'aal', 'maxAge', 'check', 'credentials', 'clients'] as const;
 
-function readRequirements(options: unknown = {}): Requirements {
+/**
+ * @param caller the function that was called, for the message
+ * @throws {ConfigurationError} for options that are not in `names`, or would narrow nothing
+ */
+export function readRequirements(caller: string, names: readonly string[], options: unknown = {}): Requirements {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new ConfigurationError('requireSession', ['options must be an object, such as { organization: true }']);
+    throw new ConfigurationError(caller, ['options must be an object, such as { check: () => true }']);
   }
-  const names: readonly string[] = optionNames;
   const problems = Object.entries(options).flatMap(([name, value]: [string, unknown]) => {
     if (!names.includes(name)) return [`${name} is not an option; there are ${names.join(', ')}`];
     // Such as a variable that is not set: what was meant to narrow would let every session pass.
@@ -108,7 +111,7 @@ function readRequirements(options: unknown = {}): Requirements {
   });
   const given = options as Requirements;
   problems.push(...problemsOf(given), ...adapterProblems(given));
-  if (problems.length > 0) throw new ConfigurationError('requireSession', problems);
+  if (problems.length > 0) throw new ConfigurationError(caller, problems);
   return given;
 }
 

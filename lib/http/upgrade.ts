@@ -10,6 +10,7 @@ import { bearerSession, bearerToken } from './bearer.ts';
 import { errorBody } from './error-reply.ts';
 import { adapterOf } from './express-stack.ts';
 import { clientFacts, header } from './request.ts';
+import { readRequirements } from './require-session.ts';
 
 export interface UpgradeOptions {
   /** What the request may carry. A request with `Authorization: Bearer` is decided by it alone. Default `['cookie']`. */
@@ -39,7 +40,7 @@ export interface AuthenticatedUpgrade {
  * @param auth what `b2bAuth()` or `backendAuth()` returned
  * @throws {AuthError} whose `status` is the answer: 401 without a session, 403 for another origin or a `check` that is not `true`, 503 where
  * only the provider could tell; hand it to `refuseUpgrade`
- * @throws {ConfigurationError} where `auth` is something else
+ * @throws {ConfigurationError} where `auth` is something else, and for unknown or undefined options
  * @see https://datatracker.ietf.org/doc/html/rfc6455#section-10.2
  */
 export async function authenticateUpgrade(
@@ -53,7 +54,10 @@ export async function authenticateUpgrade(
       'the first argument must be what b2bAuth() or backendAuth() returned',
     ]);
   }
+  readRequirements('authenticateUpgrade', ['credentials', 'check', 'clients'], options);
   const { credentials = ['cookie'], check, clients = [] } = options;
+  // Node has taken its own listener off, and an error without one ends the process.
+  if (!req.socket.listeners('error').includes(ignoreError)) req.socket.on('error', ignoreError);
   // The response of an upgrade is written by hand, so this one only fills its place.
   const request = new AuthRequest(definition, req, new ServerResponse(req), '');
   const from = originOf(request);
@@ -66,6 +70,11 @@ export async function authenticateUpgrade(
   const isAllowed: unknown = check === undefined || (await check(session, req));
   if (isAllowed !== true) throw new AuthError('forbidden');
   return { session, ended: await endOf(definition, session, isBearer ? undefined : req.headers.cookie, req.socket) };
+}
+
+/** The socket is closed by then. */
+function ignoreError(): void {
+  // Its `close` stops the watch.
 }
 
 /** @throws {AuthError} `cross_site_request` for the origin of another site, `invalid_host` */
