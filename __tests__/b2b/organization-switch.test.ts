@@ -531,6 +531,22 @@ describe('onSignIn', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 
+  it('that refuses someone without an organization holds while the way back is out of reach', async () => {
+    let isDown = false;
+    const app = await start({
+      ...intercepting(() => (isDown ? Response.json({ message: 'down' }, { status: 503 }) : undefined)),
+      onSignIn: () => {
+        isDown = true;
+        throw suspended;
+      },
+    });
+    const visitor = await holding(app, { ...personal, id: 'user_01OUTAGE', organizations: [south] });
+    await jsonPost(visitor, south.id);
+    isDown = false;
+    app.clock.advance(400_000);
+    expect(await organizationOf(visitor)).toBeUndefined();
+  });
+
   itAtRoot('may lead elsewhere on this site', async () => {
     const app = await start({
       onSignIn: ({ isOrganizationSwitch }) => ({

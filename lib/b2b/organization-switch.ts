@@ -53,9 +53,9 @@ export function createOrganizationSwitch(
     try {
       const outcome = await source.refresh(kept, signal, client);
       if (outcome.kind === 'renewed') return inOrganizationOf(former, outcome);
-      return outcome.kind === 'ended' ? outcome : { kind: 'renewed', content: kept };
+      return outcome.kind === 'ended' ? outcome : keptOutcome(kept);
     } catch {
-      return { kind: 'renewed', content: kept };
+      return keptOutcome(kept);
     }
   }
 
@@ -93,6 +93,13 @@ export function createOrganizationSwitch(
       }
     },
   };
+}
+
+/** The next refresh asks for the organization by name. Without one it would lead to the organization that was refused. */
+function keptOutcome(kept: SealedSession): Outcome {
+  return kept.organizationId === undefined
+    ? { kind: 'ended', reason: 'organization_refused' }
+    : { kind: 'renewed', content: kept };
 }
 
 /** WorkOS refreshes a token for its last organization. Where there is no way back from a refused one, the session ends. */
