@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { unsealData } from 'iron-session';
+import { endSession, getSession, requireSession } from '../../lib/b2b/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { sendJson } from '../support/hosts.ts';
 import { protocolAttributes } from '../support/variant.ts';
 import { itAtRoot } from '../support/only.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
@@ -274,4 +276,28 @@ it('starts a new sign-in for a user who is signed in already, and replaces the s
   expect(now.user.email).toBe(demoUsers.oneOrganization.email);
   expect(now.sessionId).not.toBe(sessionId);
   expect((await app.visitor().get('/auth/session', { headers: { cookie: former } })).status).toBe(401);
+});
+
+it('gives a bearer token that an endSession of the same second does not concern', async () => {
+  const api = await startB2bApp({
+    provider,
+    after: (host) => {
+      host.all('/api/token', requireSession({ credentials: ['cookie', 'bearer'] }), (req, res, next) => {
+        getSession(req).then((session) => sendJson(res, { ...session }), next);
+      });
+    },
+  });
+  try {
+    api.clock.advance(1_500 - (api.clock.now() % 1_000));
+    await endSession(api.auth, { userId: demoUsers.personal.id });
+    api.clock.advance(100);
+    const { accessToken } = (await (await api.signedIn()).getJson('/api/token')).json;
+    const headers = { authorization: `Bearer ${accessToken}` };
+    expect((await api.visitor().get('/api/token', { headers })).json.credential).toBe('bearer');
+    api.clock.advance(100);
+    await endSession(api.auth, { userId: demoUsers.personal.id });
+    expect((await api.visitor().get('/api/token', { headers })).status).toBe(401);
+  } finally {
+    await api.close();
+  }
 });

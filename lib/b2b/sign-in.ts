@@ -5,6 +5,7 @@ import type { AuthRequest } from '../http/auth-request.ts';
 import { clientFacts } from '../http/request.ts';
 import { verdictReason } from '../session/source.ts';
 import type { B2bSession } from '../types.ts';
+import { factsOf } from './bearer.ts';
 import type { B2bContext } from './context.ts';
 import type { Flow } from './flow-cookie.ts';
 import type { B2bSignIn } from './options.ts';
@@ -53,7 +54,9 @@ export async function completeSignIn(
   );
   const { sessionId, organizationId } = session;
   const userId = session.user.id;
-  const signedInAt = (await context.resolver.beginSession({ sessionId, userId })) / 1000;
+  // A bearer token of this session says so in whole seconds of the provider's clock.
+  const { beganAt } = factsOf(session.claims);
+  const signedInAt = (await context.resolver.beginSession({ sessionId, userId }, beganAt)) / 1000;
   emit({
     type: 'signed_in',
     userId,
