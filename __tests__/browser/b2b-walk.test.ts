@@ -128,7 +128,7 @@ it('signs out here and at the provider, and the back button shows nothing privat
   await signIn(page);
   const id = await page.locator('.facts code', { hasText: /^session_/ }).innerText();
   expect(workos().isSessionActive(id)).toBe(true);
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   await page.waitForURL(`${example.origin}/`);
   expect(workos().isSessionActive(id)).toBe(false);
   expect(await context.cookies(example.origin)).toEqual([]);

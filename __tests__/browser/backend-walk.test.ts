@@ -114,7 +114,7 @@ it('signs up without a confirmation where the project wants none', async () => {
 it('says that a password is wrong, at the field, keeping the address and not the password', async () => {
   await page.goto('/auth/login?returnTo=/account');
   await fillForm(page, supabase().demo.email, 'not the password');
-  expect(await page.getByRole('alert').innerText()).toContain('not correct');
+  expect(await page.getByRole('alert').innerText()).toContain('Incorrect email or password');
   expect(await page.getByLabel('Email').inputValue()).toBe(supabase().demo.email);
   expect(await page.getByLabel('Password').inputValue()).toBe('');
   expect(await page.evaluate('document.activeElement?.getAttribute("name")')).toBe('password');
@@ -196,7 +196,7 @@ describe('sign-out', () => {
       expect(await isSignedIn()).toBe(true);
     }
     // The page that the link led to can do it, because it is the application's own.
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.waitForURL((url) => url.pathname !== '/auth/logout');
     expect(await isSignedIn()).toBe(false);
   });
@@ -204,7 +204,7 @@ describe('sign-out', () => {
   it('happens from the page itself, and the back button shows nothing private', async () => {
     await signIn(page);
     const id = await page.locator('.facts code').first().innerText();
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.waitForURL((url) => url.pathname !== '/account');
     expect(await sessionCookies()).toEqual([]);
     await page.goBack();
@@ -217,7 +217,7 @@ describe('sign-out', () => {
     await signIn(page);
     const other = await context.newPage();
     await other.goto('/account');
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.waitForURL((url) => url.pathname !== '/account');
     await other.reload();
     expect(await heading(other)).toBe('Sign in to Example app');
@@ -228,7 +228,7 @@ describe('sign-out', () => {
     await page.getByRole('button', { name: 'Ada Lovelace' }).click();
     await page.waitForURL('**/dashboard');
     await signIn(page);
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.waitForURL((url) => url.pathname !== '/account');
     await page.goto('/dashboard');
     expect(await heading(page)).toBe('Dashboard');
