@@ -301,3 +301,30 @@ it('gives a bearer token that an endSession of the same second does not concern'
     await api.close();
   }
 });
+
+it('sets no cookie on a bearer request whose cookie was renewed before, but on the next request', async () => {
+  const api = await startB2bApp({
+    provider,
+    after: (host) => {
+      host.use('/api', (req, _res, next) => {
+        getSession(req).then(() => next(), next);
+      });
+      host.all('/api/token', requireSession({ credentials: ['cookie', 'bearer'] }), (req, res, next) => {
+        getSession(req).then((session) => sendJson(res, { ...session }), next);
+      });
+    },
+  });
+  try {
+    const visitor = await api.signedIn();
+    api.clock.advance(400_000);
+    const { accessToken } = (await (await api.signedIn()).getJson('/api/token')).json;
+    for (const token of [accessToken, 'made.up.token']) {
+      const mixed = await visitor.get('/api/token', { headers: { authorization: `Bearer ${token}` } });
+      expect([mixed.status, mixed.setCookies]).toEqual([token === accessToken ? 200 : 401, []]);
+    }
+    const own = await visitor.getJson('/api/token');
+    expect([own.json.credential, own.setCookies.length]).toEqual(['cookie', 1]);
+  } finally {
+    await api.close();
+  }
+});

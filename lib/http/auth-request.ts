@@ -31,6 +31,8 @@ export class AuthRequest {
   following: AuthRequest | undefined;
   /** Whether a guard of this adapter has let the request pass. */
   isGuarded = false;
+  /** Whether a guard decides by a bearer token: then a session of the cookies sets none, and its new tokens wait for the next request. */
+  isBearer = false;
   /** Whether the answer depends on `Accept`, because `wantsJson` was read. */
   isNegotiated = false;
   /** Where the sign-in link of an error page leads back to; set by a route that knows where the visitor was going. */
@@ -173,7 +175,10 @@ export class AuthRequest {
   }
 
   #deliver({ cookies, isCurrent, onDelivered }: Resolution): void {
-    this.writeCookies(cookies, { isCurrent, onDelivered });
+    this.writeCookies(cookies, {
+      isCurrent: () => !this.isBearer && (isCurrent?.() ?? true),
+      onDelivered: () => (this.isBearer ? undefined : onDelivered?.()),
+    });
   }
 
   /** A refresh ahead of time rides along if it is back before the head is sent; else the next request gets it. */

@@ -33,6 +33,7 @@ export async function guardByBearer(
   demand: Demand,
   next: Next,
 ): Promise<void> {
+  request.isBearer = true;
   try {
     const session = await bearerSession(request, rules);
     await demand?.(request, session);
