@@ -289,6 +289,26 @@ describe('the options', () => {
     expect(text).not.toMatch(/type="password"|auth\/signup|auth\/forgot/);
   });
 
+  it('take a link for a new password for a sign-in with codes alone', async () => {
+    const passwords = await start();
+    const visitor = passwords.visitor();
+    await visitor.postJson('/auth/forgot', { email: ada.email, returnTo: '/account' });
+    const link = await fetch(lastMail().confirmationUrl, { redirect: 'manual' });
+    const { search } = new URL(link.headers.get('location') ?? '');
+    const codes = await startBackendApp({
+      options: { signInMethods: ['code'], url: passwords.supabase.url, anonKey: passwords.supabase.publishableKey },
+    });
+    try {
+      const other = codes.visitor();
+      for (const [name, value] of visitor.cookies) other.cookies.set(name, value);
+      const answer = await other.get(`/auth/callback${search}`);
+      expect([answer.status, new URL(answer.location).pathname]).toEqual([303, '/account']);
+      expect(await isSignedIn(other)).toBe(true);
+    } finally {
+      await codes.close();
+    }
+  });
+
   it('close sign-up, and remove the links to it', async () => {
     await start({ options: { signUp: false } });
     const visitor = app.visitor();

@@ -453,3 +453,53 @@ describe('someone who is signed in', () => {
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 });
+
+describe('a browser that two people use', () => {
+  const bob = { email: 'bob@example.com', password: 'bobs long password' };
+
+  it('forgets the link of one when the other signs in', async () => {
+    await start();
+    app.supabase.addUser(bob);
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    await visitor.postJson('/auth/login', bob);
+    const answer = await visitor.postJson('/auth/password', { password: fresh });
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'current_password_wrong']);
+    expect(app.supabase.sessionsOf(ada.email)).toEqual([]);
+    expect((await signIn(ada.password)).status).toBe(200);
+  });
+
+  it('keeps the link of one who signs in before using it', async () => {
+    await start();
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    await visitor.postJson('/auth/login', ada);
+    expect((await visitor.postJson('/auth/password', { password: fresh })).status).toBe(200);
+  });
+});
+
+describe('a change of the password', () => {
+  it('takes no current password of another user to whom the address has gone', async () => {
+    await start();
+    const bob = { email: 'bob@example.com', password: 'bobs long password' };
+    app.supabase.addUser(bob);
+    app.supabase.addFactor(bob.email);
+    app.supabase.addFactor(ada.email);
+    const visitor = await app.signedIn({ claims: { aal: 'aal2', email: bob.email } });
+    const answer = await visitor.postJson('/auth/password', { currentPassword: bob.password, password: fresh });
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'current_password_wrong']);
+    expect([app.supabase.calls('update-user'), app.supabase.sessionsOf(bob.email)]).toEqual([0, []]);
+  });
+
+  it('can be tried again after an outage by a session with a second factor', async () => {
+    await start();
+    app.supabase.addFactor(ada.email);
+    const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
+    const change = () => visitor.postJson('/auth/password', { currentPassword: ada.password, password: fresh });
+    app.supabase.fail('update-user', 503);
+    expect((await change()).status).toBe(503);
+    app.supabase.heal();
+    expect((await change()).json).toEqual({ redirectTo: '/' });
+    expect((await signIn(fresh)).status).toBe(200);
+  });
+});

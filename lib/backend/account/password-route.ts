@@ -155,6 +155,11 @@ async function changePassword(
   if (email === null || !hasPassword(session)) return forgotUrl(backend.settings, request, returnTo);
   const currentPassword = fields.get('currentPassword') ?? '';
   const issued = await checkPassword(backend, request, { email, password: currentPassword, ...readCaptcha(fields) });
+  // A token may name an address that has become another user's since.
+  if (issued.user.id !== session.user.id) {
+    await signIn.discard(issued);
+    throw new AuthError('current_password_wrong', { reason: 'other_user' });
+  }
   const content = source.contentOf(session);
   try {
     if (!needsFactor(issued)) {
@@ -171,7 +176,7 @@ async function changePassword(
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
     // The next try needs no current password: it may have been replaced already.
-    if (error.code === 'provider_unavailable') {
+    if (error.code === 'provider_unavailable' && !needsFactor(issued)) {
       await pending.begin(request, { kind: 'recovery', issued, returnTo, isUnanswered: true });
     } else await signIn.discard(issued);
     throw error;

@@ -50,6 +50,8 @@ const isForeignVerifier = (code: string | undefined): boolean => code === 'bad_c
 export function callbackRoute(backend: BackendContext): AuthRoute {
   const { settings, supabase, flows, signIn, attempts, emit } = backend;
   const { now } = settings;
+  // Where passwords are off there is no page for a new one, and the link signs in like any other.
+  const hasPasswords = settings.signInMethods.includes('password');
   const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now });
   const tries = createBoundedMap<{ readonly count: number }>({ max: 10_000, ttlMs: codeMemoryMs, now });
 
@@ -130,7 +132,7 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
   ): Promise<Outcome> {
     const { issued, flow, writes } = await exchangeCode(request, code, pending);
     const returnTo = request.returnTo(flow?.returnTo);
-    if (isRecovery(issued)) return { kind: 'recovery', issued, returnTo, writes };
+    if (hasPasswords && isRecovery(issued)) return { kind: 'recovery', issued, returnTo, writes };
     if (needsFactor(issued)) return { kind: 'factor', issued, returnTo, writes };
     return { kind: 'session', signedIn: await signIn.verifySignIn(request, issued, returnTo), writes };
   }

@@ -64,6 +64,8 @@ export interface PendingSignIns {
   clear(request: AuthRequest): void;
   /** Deletes the cookie and ends what it held at the backend. It never throws. */
   end(request: AuthRequest): Promise<void>;
+  /** The same for what another user left in this browser. It never throws. */
+  endOfOthers(request: AuthRequest, userId: string | undefined): Promise<void>;
 }
 
 export interface PendingParts {
@@ -134,6 +136,15 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
     return undefined;
   }
 
+  async function end(request: AuthRequest): Promise<void> {
+    clear(request);
+    const waiting = await read(request).catch(() => undefined);
+    if (waiting === undefined) return;
+    const { sessionId } = source.toStored(waiting.content);
+    if (sessionId !== undefined) await resolver.endSession({ sessionId }).catch(() => undefined);
+    await endAtBackend(waiting.content);
+  }
+
   return {
     read,
     clear,
@@ -157,13 +168,11 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
       await resolver.beginSession(facts, facts.beganAt);
       write(request, writes);
     },
-    async end(request) {
-      clear(request);
+    end,
+    async endOfOthers(request, userId) {
+      if (chunkNames(request.cookies, name).length === 0) return;
       const waiting = await read(request).catch(() => undefined);
-      if (waiting === undefined) return;
-      const { sessionId } = source.toStored(waiting.content);
-      if (sessionId !== undefined) await resolver.endSession({ sessionId }).catch(() => undefined);
-      await endAtBackend(waiting.content);
+      if (waiting?.session.user.id !== userId) await end(request);
     },
   };
 }

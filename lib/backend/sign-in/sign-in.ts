@@ -117,12 +117,13 @@ export function createSignIn(parts: SignInParts): SignIn {
       }
     },
     async storeSession(request, { content }, further = []) {
-      const { sessionId } = source.toStored(content);
+      const { sessionId, userId } = source.toStored(content);
       // A sign-out that ran at the same time wins.
       if ((await resolver.revocationOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
       const writes = await writer.write(content, request.cookies);
       const replaced = await resolver.replace(request.req.headers.cookie, sessionId, request.peer);
       for (const left of replaced.sessions) void endReplaced(parts, left, replaced.allowance);
+      await parts.pending.endOfOthers(request, userId);
       request.writeCookies([...further, ...writes]);
     },
   };
