@@ -76,24 +76,22 @@ it('resets a forgotten password, from the sign-in page to the page that was aske
 });
 
 it('signs in with a code from an email, by its digits and by its link', async () => {
-  const email = newAccount();
   for (const way of ['digits', 'link'] as const) {
+    const email = newAccount();
     await context.clearCookies();
     await page.goto('/auth/code?returnTo=/account');
     await page.getByLabel('Email').fill(email);
     await press('Email me a code');
     expect(await heading()).toBe('Check your email');
     if (way === 'digits') {
-      await page.getByLabel('Code').fill(supabase().standIn.mails.at(-1)!.token);
+      await page.getByLabel('Code', { exact: true }).fill(supabase().standIn.mails.at(-1)?.token ?? '');
       await press('Sign in');
     } else {
       await (await openOutbox(email)).getByRole('link').click();
-      await page.getByRole('button').click();
-      await page.goto('/account');
+      await press('Sign in');
     }
+    await page.waitForURL('**/account');
     expect(await page.locator('.person').innerText()).toContain(email);
-    // The project sends one email a second to the same address.
-    supabase().standIn.switches.mailFrequency = 0;
   }
 });
 
@@ -110,7 +108,7 @@ it('adds an authenticator app where a page needs one, and asks for its code at t
     await other.close();
     return shown;
   };
-  await page.getByLabel('Code').fill(await code());
+  await page.getByLabel('Code', { exact: true }).fill(await code());
   await page.locator('form:has(input[name="code"]) button').first().click();
   await page.goto('/account/vault');
   expect(await heading()).toBe('Vault');
@@ -118,10 +116,10 @@ it('adds an authenticator app where a page needs one, and asks for its code at t
   await context.clearCookies();
   await signIn(email, password, '/account/vault');
   expect(new URL(page.url()).pathname).toBe('/auth/verify');
-  await page.getByLabel('Code').fill('000000');
+  await page.getByLabel('Code', { exact: true }).fill('000000');
   await page.locator('form:has(input[name="code"]) button').first().click();
   expect(await page.getByText('code').first().isVisible()).toBe(true);
-  await page.getByLabel('Code').fill(await code());
+  await page.getByLabel('Code', { exact: true }).fill(await code());
   await page.locator('form:has(input[name="code"]) button').first().click();
   await page.waitForURL('**/account/vault');
   expect(await heading()).toBe('Vault');

@@ -45,10 +45,9 @@ export function createOutbox(sent: SentMail[], siteUrl: string): Outbox {
   };
 }
 
-function shown({ kind, to, token, tokenHash, redirectTo, sentAt }: SentMail, siteUrl: string): Mail {
+function shown({ kind, to, token, tokenHash, sentAt }: SentMail, siteUrl: string): Mail {
   const [subject, text, code] = letters[kind];
-  // In this order, as the template ends with {{ .RedirectTo }}.
-  const query = new URLSearchParams({ token_hash: tokenHash, type: typeOf(kind), returnTo: redirectTo });
+  const query = new URLSearchParams({ token_hash: tokenHash, type: kind, returnTo: '/account' });
   return {
     to,
     subject,
@@ -56,9 +55,4 @@ function shown({ kind, to, token, tokenHash, redirectTo, sentAt }: SentMail, sit
     link: `${siteUrl}/auth/confirm?${query.toString()}`,
     sentAt: new Date(sentAt),
   };
-}
-
-/** A link that signs in with a one-time code has the type `email`; the others are named after their mail. */
-function typeOf(kind: SentMail['kind']): string {
-  return kind === 'magiclink' ? 'email' : kind;
 }
