@@ -38,13 +38,26 @@ const foreignImports = ({ code }: CodeBlock): string[] =>
         !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)?|@workos-inc\/node|socket\.io|ws)$/.test(specifier),
     );
 
-const examples: readonly Example[] = blocks
+const documented: readonly Example[] = blocks
   .filter((block) => foreignImports(block).length === 0)
   .map((block, index) => ({
     ...block,
     file: join(directory, `${block.path.replaceAll(/[^a-z0-9]+/gi, '-')}-${index}.ts`),
     name: `${block.path}:${block.line}`,
   }));
+
+/** A mistake that is easily made: a parser in front takes the raw body that a signature is about. */
+const mistaken: readonly Example[] = documented
+  .filter(({ code }) => code.includes('workos.webhooks'))
+  .map((example) => ({
+    ...example,
+    path: `${example.path}, parsed`,
+    code: example.code.replace('const app = express();', 'const app = express();\napp.use(express.json());'),
+    file: example.file.replace(/\.ts$/, '-parsed.ts'),
+    name: `${example.name}, behind a parser`,
+  }));
+
+const examples = [...documented, ...mistaken];
 
 const hasApp = ({ code }: CodeBlock): boolean => /^const app = express\(\);$/m.test(code);
 const served = examples.filter(hasApp);
@@ -239,6 +252,12 @@ describe('a reader who follows the examples', () => {
       expect((await send(origin, 'user.deleted', { id: user.id })).status).toBe(200);
       expect((await two.getJson('/auth/session')).status).toBe(401);
       expect((await (await signedInToWorkos(origin)).getJson('/auth/session')).status).toBe(200);
+    });
+
+    it('WorkOS’ webhook says what is wrong where the body was parsed before it', async () => {
+      const origin = originOf(exampleWith('docs/ending-sessions.md, parsed', 'workos.webhooks'));
+      const answer = await send(origin, 'user.deleted', { id: 'user_1' });
+      expect([answer.status, answer.text.includes('before express.json()')]).toEqual([500, true]);
     });
 
     it('WorkOS’ webhook has a session refreshed whose membership has changed', async () => {
