@@ -48,7 +48,7 @@ ${switcher(organizations, organizationId)}
 <h2>Live</h2>
 <p>A WebSocket that ends with your session: <strong id="live" role="status">needs JavaScript</strong></p>
 </section>
-<section class="card" aria-labelledby="session">
+<section class="card wide" aria-labelledby="session">
 <h2 id="session">Your session as JSON</h2>
 <p>What <a href="/auth/session"><code>GET /auth/session</code></a> answers to this browser. The tokens stay in the sealed cookie.</p>
 ${jsonBlock(sessionBody(session))}

@@ -54,6 +54,7 @@ strong { font-weight: 600; }
 a { color: inherit; font-weight: 500; text-underline-offset: 0.2em; text-decoration-thickness: 1px; }
 a:hover { text-decoration-thickness: 2px; }
 form { margin: 0 0 1.25rem; }
+button + button { margin-top: 0.625rem; }
 .field { display: grid; grid-template-columns: minmax(0, 1fr) fit-content(60%); column-gap: 1rem; margin: 0 0 1.125rem; }
 .field > * { grid-column: 1 / -1; }
 .field > label, .field > .aside { grid-row: 1; margin: 0 0 0.375rem; font-size: 0.875rem; align-self: end; }
