@@ -1,4 +1,3 @@
-import { AxeBuilder } from '@axe-core/playwright';
 import { jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -7,6 +6,7 @@ import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playw
 import { stylesheet } from '../../lib/http/stylesheet.ts';
 import { sendReply } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
+import { axeReports } from '../support/axe.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
@@ -65,6 +65,11 @@ interface PageGlobals {
   getComputedStyle(element: unknown): { getPropertyValue(name: string): string };
 }
 
+interface MeasuredElement {
+  readonly outerHTML: string;
+  getBoundingClientRect(): { readonly height: number };
+}
+
 function computedStyle(control: Locator, property: string): Promise<string> {
   return control.evaluate(
     (element: unknown, name) => (globalThis as unknown as PageGlobals).getComputedStyle(element).getPropertyValue(name),
@@ -74,47 +79,44 @@ function computedStyle(control: Locator, property: string): Promise<string> {
 
 const phone = { width: 320, height: 640 };
 const desk = { width: 1280, height: 800 };
-const looks = [phone, desk].flatMap((viewport) =>
-  (['light', 'dark'] as const).map((colorScheme) => ({ viewport, colorScheme })),
-);
-
 describe('every built-in page in every state', () => {
-  it.each(looks)('passes axe at $viewport.width px, $colorScheme', async (look) => {
-    await withPage(look, async (page) => {
+  it('passes axe at 320 and 1280 px, light and dark', async () => {
+    await withPage({ viewport: phone }, async (page) => {
       for (const name of names) {
         await open(page, name);
-        const { violations, passes } = await new AxeBuilder({ page }).analyze();
-        expect({ name, violations: violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]) }).toEqual({
+        const reports = await axeReports(page);
+        expect({ name, violations: reports.map(({ violations }) => violations) }).toEqual({
           name,
-          violations: [],
+          violations: [[], [], [], []],
         });
         // The stylesheet was there: on an unstyled page contrast says nothing.
-        expect(passes.map(({ id }) => id)).toContain('color-contrast');
+        for (const { passes } of reports) expect(passes).toContain('color-contrast');
         expect(await computedStyle(page.locator('body'), 'display')).toBe('flex');
       }
     });
   });
 
-  it.each(looks)(
-    'fits without sideways scrolling at $viewport.width px, $colorScheme, and with large text',
-    async (look) => {
-      await withPage(look, async (page) => {
-        for (const name of names) {
-          await open(page, name);
-          const overflow = () => page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-          expect({ name, overflow: await overflow() }).toEqual({ name, overflow: 0 });
-          await page.evaluate("document.documentElement.style.setProperty('font-size', '200%')");
-          expect({ name, large: true, overflow: await overflow() }).toEqual({ name, large: true, overflow: 0 });
-        }
-      });
-    },
-  );
+  it.each([phone, desk])('fits without sideways scrolling at $width px, and with large text', async (viewport) => {
+    await withPage({ viewport }, async (page) => {
+      for (const name of names) {
+        await open(page, name);
+        const overflow = () => page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+        expect({ name, overflow: await overflow() }).toEqual({ name, overflow: 0 });
+        await page.evaluate("document.documentElement.style.setProperty('font-size', '200%')");
+        expect({ name, large: true, overflow: await overflow() }).toEqual({ name, large: true, overflow: 0 });
+      }
+    });
+  });
 
   it('keeps to its own policy, and works with scripts switched off', async () => {
     await withPage({ viewport: desk, javaScriptEnabled: false }, async (page) => {
       const complaints: string[] = [];
       page.on('console', (message) => complaints.push(message.text()));
-      page.on('requestfailed', (request) => complaints.push(request.url()));
+      page.on('requestfailed', (request) => {
+        const reason = request.failure()?.errorText;
+        // The next page cancels a picture of the last one that is still on its way.
+        if (reason !== 'net::ERR_ABORTED') complaints.push(`${request.url()}: ${reason}`);
+      });
       for (const name of names) {
         await open(page, name);
         expect(await page.locator('h1').isVisible()).toBe(true);
@@ -128,12 +130,13 @@ describe('every built-in page in every state', () => {
     await withPage({ viewport: phone }, async (page) => {
       for (const name of names) {
         await open(page, name);
-        for (const control of await page
-          .locator('button:not(.link):visible, .button:visible, input:visible, .choices a:visible')
-          .all()) {
-          const box = await control.boundingBox();
-          expect({ name, tall: (box?.height ?? 0) >= 44 }).toEqual({ name, tall: true });
-        }
+        const controls = page.locator('button:not(.link):visible, .button:visible, input:visible, .choices a:visible');
+        const short = await controls.evaluateAll((elements) =>
+          (elements as unknown as MeasuredElement[])
+            .filter((element) => element.getBoundingClientRect().height < 44)
+            .map(({ outerHTML }) => outerHTML),
+        );
+        expect({ name, short }).toEqual({ name, short: [] });
       }
     });
   });
@@ -142,13 +145,17 @@ describe('every built-in page in every state', () => {
     await withPage({ viewport: phone, forcedColors: 'active', reducedMotion: 'reduce' }, async (page) => {
       for (const name of names) {
         await open(page, name);
-        for (const control of await page
-          .locator('button:not(.link):visible, .button:visible, input:visible, .message')
-          .all()) {
-          const width = parseFloat(await computedStyle(control, 'border-top-width'));
-          const transition = await computedStyle(control, 'transition-property');
-          expect({ name, hasEdge: width >= 1, transition }).toEqual({ name, hasEdge: true, transition: 'none' });
-        }
+        const controls = page.locator('button:not(.link):visible, .button:visible, input:visible, .message');
+        const looksWrong = await controls.evaluateAll((elements) =>
+          (elements as unknown as MeasuredElement[])
+            .filter((element) => {
+              const style = (globalThis as unknown as PageGlobals).getComputedStyle(element);
+              const width = parseFloat(style.getPropertyValue('border-top-width'));
+              return !(width >= 1) || style.getPropertyValue('transition-property') !== 'none';
+            })
+            .map(({ outerHTML }) => outerHTML),
+        );
+        expect({ name, looksWrong }).toEqual({ name, looksWrong: [] });
       }
     });
   });

@@ -104,6 +104,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .or::before, .or::after { content: ""; flex: 1; border-top: 1px solid var(--line); }
 .providers { display: grid; gap: 0.625rem; margin: 0 0 1.25rem; padding: 0; list-style: none; }
 .providers.row { grid-template-columns: repeat(auto-fill, minmax(4.25rem, 1fr)); }
+.initials::before { content: attr(data-initials) / ""; }
 .providers svg { flex: none; width: 1.25rem; height: 1.25rem; }
 .choices { margin: 0 0 1.25rem; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: 0.625rem; overflow: hidden; }
 .choices > li + li { border-top: 1px solid var(--line); }
@@ -119,7 +120,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .choices svg { flex: none; width: 1rem; height: 1rem; fill: none; stroke: var(--soft); stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
 [dir="rtl"] .choices svg { transform: scaleX(-1); }
 [dir="rtl"] :is(.lead, [role="alert"]) > span[dir="ltr"] { display: block; }
-.qr { display: block; width: 12.5rem; height: 12.5rem; margin: 0 auto 1.25rem; padding: 0.75rem; background: #ffffff; border: 1px solid var(--line); border-radius: 0.625rem; }
+.qr { display: block; width: 12.5rem; max-width: 100%; height: auto; aspect-ratio: 1; margin: 0 auto 1.25rem; padding: 0.75rem; background: #ffffff; border: 1px solid var(--line); border-radius: 0.625rem; }
 .secret { padding: 0.625rem 0.75rem; background: var(--hover); border-radius: 0.5rem; font: 0.9375rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; letter-spacing: 0.05em; text-align: center; overflow-wrap: anywhere; }
 .actions { margin: 1.5rem 0 0; color: var(--soft); font-size: 0.9375rem; text-align: center; }
 .actions a, .actions button.link { color: var(--ink); }
@@ -127,7 +128,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .actions .button { margin-bottom: 1rem; color: var(--accent-ink); }
 .actions .button.quiet { color: var(--ink); }
 .reference { margin: 1.5rem 0 0; color: var(--soft); font: 0.8125rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; text-align: center; overflow-wrap: anywhere; }
-.reference time { white-space: nowrap; }
+.reference time { display: inline-block; }
 footer { display: flex; flex-wrap: wrap; justify-content: center; gap: 0.25rem 1.25rem; max-width: 25.5rem; color: var(--soft); font-size: 0.8125rem; }
 footer a { font-weight: 400; line-height: 1.5rem; }
 @media (max-width: 26rem) {

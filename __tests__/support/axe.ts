@@ -1,0 +1,48 @@
+import axe from 'axe-core';
+import type { AxeResults } from 'axe-core';
+import type { Page } from 'playwright-core';
+
+interface Look {
+  readonly viewport: { readonly width: number; readonly height: number };
+  readonly colorScheme: 'light' | 'dark';
+}
+
+/** The widest and the narrowest screen in both color schemes. */
+export const looks: readonly Look[] = [320, 1280].flatMap((width) =>
+  (['light', 'dark'] as const).map((colorScheme) => ({ viewport: { width, height: 800 }, colorScheme })),
+);
+
+export interface AxeReport {
+  /** The broken rules, each with the markup that breaks it. */
+  readonly violations: readonly (readonly [rule: string, markup: readonly string[]])[];
+  /** The rules that the page keeps. */
+  readonly passes: readonly string[];
+  /** How many pixels the page is wider than the screen. */
+  readonly overflow: number;
+}
+
+/** Loads axe once into the page that is open and runs it in each look, which is much quicker than loading it each time. */
+export async function axeReports(page: Page, wanted = looks): Promise<AxeReport[]> {
+  await page.evaluate(axe.source);
+  const reports: AxeReport[] = [];
+  for (const { viewport, colorScheme } of wanted) {
+    await page.setViewportSize(viewport);
+    // Without motion the colors of the new scheme are there at once.
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    const { violations, passes } = await page.evaluate<AxeResults>('axe.run()');
+    reports.push({
+      violations: violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]),
+      passes: passes.map(({ id }) => id),
+      overflow: await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth'),
+    });
+  }
+  return reports;
+}
+
+/** What is wrong with the page that is open, on a small light screen and on a large dark one. */
+export async function axeFaults(page: Page): Promise<unknown[]> {
+  const reports = await axeReports(page, looks.slice(0, 1).concat(looks.slice(-1)));
+  return reports.flatMap(({ violations, overflow }): unknown[] =>
+    overflow > 0 ? [...violations, { overflow }] : [...violations],
+  );
+}
