@@ -1,7 +1,8 @@
 import { requireSession } from '../../lib/backend/index.ts';
-import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
+import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { sendText } from '../support/hosts.ts';
+import { flowPrefix } from '../support/variant.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -307,4 +308,75 @@ describe('a session that has not given its second factor', () => {
     expect([answer.status, answer.headers.location]).toEqual([302, '/auth/login?returnTo=%2Fvault']);
     expect(await isSignedIn(visitor)).toBe(false);
   });
+});
+
+describe('a browser in which another user has left a sign-in unfinished', () => {
+  const bob = { email: 'bob@example.com', password: 'bobs long password' };
+
+  it('asks for the factor of the session, where a guard wants it', async () => {
+    await start();
+    app.supabase.addUser(bob);
+    const visitor = await app.signedIn();
+    await app.visitor().postJson('/auth/forgot', { email: bob.email });
+    const { tokenHash } = app.supabase.mails.at(-1)!;
+    await postForm(visitor, '/auth/confirm', { token_hash: tokenHash, type: 'recovery' });
+    const factor = app.supabase.addFactor(ada.email);
+    const guarded = await visitor.get('/vault');
+    expect(guarded.headers.location).toBe('/auth/verify?returnTo=%2Fvault');
+    expect((await visitor.get(guarded.location)).text).toContain(factor.id);
+    const given = await postForm(visitor, '/auth/verify', { code: code(factor), returnTo: '/vault' });
+    expect([given.status, given.headers.location]).toEqual([303, '/vault']);
+    expect((await visitor.get('/vault')).text).toBe('vault');
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(ada.email);
+  });
+
+  it.each(['recovery', 'magiclink'] as const)('asks for the factor of a link (%s) where that leads', async (type) => {
+    await start({ options: { signInMethods: ['password', 'code'] } });
+    app.supabase.addUser(bob);
+    const [own, other] = [app.supabase.addFactor(bob.email), app.supabase.addFactor(ada.email)];
+    const visitor = app.visitor();
+    // Of a time before the factor was added.
+    setSession(visitor, await app.supabase.issueSession(ada.email));
+    await app.visitor().postJson(type === 'recovery' ? '/auth/forgot' : '/auth/code', { email: bob.email });
+    const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type, returnTo: '/account' };
+    let answer = await postForm(visitor, '/auth/confirm', fields);
+    if (type === 'recovery') answer = await visitor.get(answer.location);
+    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/verify?then=sign-in&returnTo=%2Faccount']);
+    const page = await visitor.get(answer.location);
+    expect([page.text.includes(own.id), page.text.includes(other.id)]).toEqual([true, false]);
+    expect(page.text).toContain('action="/auth/verify?then=sign-in"');
+    answer = await postForm(visitor, '/auth/verify?then=sign-in', { code: code(own), returnTo: '/account' });
+    if (type === 'recovery') {
+      expect(answer.headers.location).toBe('/auth/password?returnTo=%2Faccount');
+      answer = await postForm(visitor, '/auth/password', { password: 'a brand new password', returnTo: '/account' });
+    }
+    expect([answer.status, answer.headers.location]).toEqual([303, '/account']);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(bob.email);
+  });
+
+  it('asks for what waits once the session has given its own', async () => {
+    await start();
+    app.supabase.addUser(bob);
+    const factor = app.supabase.addFactor(bob.email);
+    const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
+    await app.visitor().postJson('/auth/forgot', { email: bob.email });
+    const { tokenHash } = app.supabase.mails.at(-1)!;
+    await postForm(visitor, '/auth/confirm', { token_hash: tokenHash, type: 'recovery' });
+    expect((await visitor.get('/auth/verify')).text).toContain(factor.id);
+  });
+});
+
+it('takes no cookie for a sign-in that waits, whose token has both factors', async () => {
+  await start();
+  const factor = app.supabase.addFactor(ada.email);
+  const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { claims: { aal: 'aal2' } });
+  const value = JSON.stringify({ kind: 'factor', returnTo: '/vault', access_token, refresh_token });
+  const visitor = app.visitor();
+  setSession(visitor, await app.supabase.issueSession(ada.email));
+  visitor.cookies.set(`${flowPrefix}${app.cookieName}-pending`, Buffer.from(value).toString('base64url'));
+  const guarded = await visitor.get('/vault');
+  const page = await visitor.get(guarded.location);
+  expect([page.status, page.text.includes('one-time-code')]).toEqual([200, true]);
+  await postForm(visitor, '/auth/verify', { code: code(factor) });
+  expect((await visitor.get('/vault')).text).toBe('vault');
 });

@@ -12,7 +12,7 @@ let signedInCookie: () => Promise<string>;
 beforeAll(async () => {
   app = await startBothApp({
     b2b: { trustedOrigins: [sister] },
-    options: { trustedOrigins: [sister], throttle: false },
+    options: { trustedOrigins: [sister], throttle: false, signInMethods: ['password', 'code'], sso: true },
   });
   const seal = createSeal([String(app.b2bOptions.cookiePassword)]);
   signedInCookie = async () => {
@@ -47,6 +47,10 @@ describe('a POST', () => {
     '/auth/confirm',
     '/auth/forgot',
     '/auth/password',
+    '/auth/code',
+    '/auth/sso',
+    '/auth/verify',
+    '/auth/enroll',
   ];
 
   /** The rule: a trusted origin passes; else Sec-Fetch-Site decides; else Origin; else its origin is unknown. */

@@ -51,6 +51,8 @@ const backendRoutes = [
   '/auth/password',
   '/auth/code',
   '/auth/sso',
+  '/auth/verify',
+  '/auth/enroll',
   '/auth/pages.css',
   '/account/x',
 ];
@@ -64,7 +66,10 @@ const readers = [
   '/auth/password',
   '/auth/code',
   '/auth/sso',
+  '/auth/verify',
+  '/auth/enroll',
 ];
+const backendCookies = ['sb-127-auth-token', 'sb-127-auth-token-pending', 'sb-127-auth-token-challenge'];
 const asking = ['/api/me', '/whoami'];
 // Whatever is sent shall reach the backend, and not end at the throttle.
 const options: BackendAuthOptions = { throttle: false, signInMethods: ['password', 'code'], sso: true };
@@ -85,7 +90,7 @@ const apps: readonly (readonly [string, Start])[] = [
       ...(await startBackendApp({ ...setup, options })),
       routes: [...backendRoutes, ...asking, '/notes'],
       readers,
-      cookieNames: ['sb-127-auth-token'],
+      cookieNames: backendCookies,
     }),
   ],
   [
@@ -94,7 +99,7 @@ const apps: readonly (readonly [string, Start])[] = [
       ...(await startBothApp({ ...setup, options })),
       routes: [...new Set([...b2bRoutes, ...backendRoutes, '/b2b/session', '/guard/b2b', '/guard/backend', '/whoami'])],
       readers,
-      cookieNames: ['b2b-session', 'sb-127-auth-token'],
+      cookieNames: ['b2b-session', ...backendCookies],
     }),
   ],
 ];

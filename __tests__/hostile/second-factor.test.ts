@@ -57,6 +57,23 @@ describe('guessing codes', () => {
     expect((await visitor.postJson('/auth/enroll', { factorId, code })).status).toBe(429);
   });
 
+  it('counts a factor once, however its id is spelled', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const { factorId, secret } = (await visitor.postJson('/auth/enroll', {})).json;
+    const code = wrong(app.supabase.codeOf({ secret }));
+    const statuses: number[] = [];
+    for (const spelling of [factorId, factorId.toUpperCase()]) {
+      for (let count = 0; count < 3; count += 1) {
+        statuses.push((await visitor.postJson('/auth/enroll', { factorId: spelling, code })).status);
+      }
+    }
+    expect(statuses).toEqual([422, 422, 422, 422, 422, 429]);
+    const enrolled = app.supabase.addFactor(ada.email);
+    const given = { factorId: enrolled.id.toUpperCase(), code: app.supabase.codeOf(enrolled) };
+    expect((await visitor.postJson('/auth/verify', given)).status).toBe(200);
+  });
+
   it('does not count what can be no code, and never asks for it', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);

@@ -132,12 +132,11 @@ async function drawnPage(
   return enrollPage(backend, request, { ...state, picture });
 }
 
-/** @throws {AuthError} `invalid_request` for what is no id of the backend's */
+/** In lower case, as the backend writes it, so that every spelling counts as one. @throws {AuthError} `invalid_request` for what is no id */
 function readFactorId(value: string | undefined): string {
-  if (value === undefined || !/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value)) {
-    throw new AuthError('invalid_request');
-  }
-  return value;
+  const id = value?.toLowerCase();
+  if (id !== undefined && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(id)) return id;
+  throw new AuthError('invalid_request');
 }
 
 /** What the form of a wrong code sends along, so that the picture can be drawn again: the visitor's own, and shown to no one else. */

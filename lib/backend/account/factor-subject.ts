@@ -49,7 +49,8 @@ export function createFactorSubjects(backend: BackendContext): FactorSubjects {
     async find(request) {
       const waiting = await pending.read(request);
       if (waiting === undefined) return findLive(backend, request);
-      return { content: waiting.content, session: waiting.session, waiting };
+      const { content, session } = waiting;
+      return (await findOtherLive(backend, request, waiting)) ?? { content, session, waiting };
     },
     async endOver(request, { waiting }, returnTo) {
       if (waiting !== undefined) pending.clear(request);
@@ -81,6 +82,22 @@ async function findLive({ source }: BackendContext, request: AuthRequest): Promi
   if (session?.adapter !== 'backend') return undefined;
   const content = source.contentOf(session);
   return content && { content, session, waiting: undefined };
+}
+
+/**
+ * The session of another user than the one whose sign-in waits, where it is the one that is asked: a link that was opened beside it must not
+ * keep it from its second factor. The URLs of a sign-in that waits say so; clients that want JSON name no URL after a sign-in.
+ */
+async function findOtherLive(
+  backend: BackendContext,
+  request: AuthRequest,
+  { kind, session }: PendingSignIn,
+): Promise<FactorSubject | undefined> {
+  const isAsked = request.query.get('then') === 'sign-in' || (kind === 'factor' && request.wantsJson);
+  // What waits needs no answer about the session.
+  const live = isAsked ? undefined : await findLive(backend, request).catch(() => undefined);
+  const isOther = live !== undefined && live.session.user.id !== session.user.id;
+  return isOther && live.session.claims['aal'] !== 'aal2' ? live : undefined;
 }
 
 function signInFirst(request: AuthRequest, returnTo: string): Reply {

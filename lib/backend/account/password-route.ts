@@ -39,7 +39,7 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
     if (grant.kind === 'session')
       return changePassword(backend, request, grant.session, { fields, password, returnTo });
     const { waiting } = grant;
-    if (waiting.needsFactor) return verifyUrl(backend.settings, request, returnTo);
+    if (waiting.needsFactor) return verifyUrl(backend.settings, request, returnTo, waiting.session.user.id);
     const signedIn = await once([waiting.content.access_token, password], async () => {
       const issued = await setAfterLink(backend, request, waiting, password);
       return signIn.verifySignIn(request, issued, returnTo);
@@ -70,7 +70,8 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
         return redirectOrJson(request, await save(request, grant, fields, returnTo));
       } catch (error) {
         if (error instanceof AuthError && error.code === 'second_factor_required') {
-          return redirectOrJson(request, verifyUrl(backend.settings, request, returnTo));
+          const userId = grant?.kind === 'recovery' ? grant.waiting.session.user.id : grant?.session.user.id;
+          return redirectOrJson(request, await verifyUrl(backend.settings, request, returnTo, userId));
         }
         return showForm(backend, request, grant, { returnTo, error: errorForForm(backend, request, error) });
       }
@@ -103,15 +104,20 @@ interface Shown {
   readonly error?: AuthError;
 }
 
-function showForm(backend: BackendContext, request: AuthRequest, grant: Grant | undefined, shown: Shown): Reply {
+async function showForm(
+  backend: BackendContext,
+  request: AuthRequest,
+  grant: Grant | undefined,
+  shown: Shown,
+): Promise<Reply> {
   const { returnTo, error = new AuthError('link_expired') } = shown;
   if (grant === undefined || shown.error?.code === 'link_expired') {
     return linkExpiredPage(backend, request, { returnTo, error });
   }
   if (grant.kind === 'recovery') {
-    if (grant.waiting.needsFactor) return redirect(303, verifyUrl(backend.settings, request, returnTo));
-    const email = grant.waiting.session.user.email ?? undefined;
-    return passwordPage(backend, request, { ...shown, email, asksCurrent: false });
+    const { needsFactor: isIncomplete, session } = grant.waiting;
+    if (isIncomplete) return redirect(303, await verifyUrl(backend.settings, request, returnTo, session.user.id));
+    return passwordPage(backend, request, { ...shown, email: session.user.email ?? undefined, asksCurrent: false });
   }
   if (isOfOrganization(grant.session)) throw organizationSignIn();
   if (!hasPassword(grant.session)) return redirect(303, forgotUrl(backend.settings, request, returnTo));
@@ -182,7 +188,7 @@ async function changePassword(
     throw error;
   }
   await pending.begin(request, { kind: 'recovery', issued, returnTo });
-  return verifyUrl(backend.settings, request, returnTo);
+  return verifyUrl(backend.settings, request, returnTo, session.user.id);
 }
 
 /** @throws {AuthError} `current_password_wrong`, counted like a wrong password of a sign-in */

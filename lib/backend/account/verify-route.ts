@@ -97,7 +97,7 @@ async function takeAnswer(context: Context, request: AuthRequest): Promise<Reply
 
 async function sendCode({ backend, challenges, ...rest }: Context, asked: Asked, factorId: string): Promise<Reply> {
   const { request, subject, factors } = asked;
-  const factor = factors.find(({ id, type }) => id === factorId && type === 'phone');
+  const factor = factors.find(({ id, type }) => id === factorId.toLowerCase() && type === 'phone');
   if (factor === undefined) throw new AuthError('invalid_request');
   const send = () => backend.factors.sendCode(request, subject.content, factor.id);
   const challengeId = await backend.attempts.run(request.req, `factor:${factor.id}`, send, 'counts');
@@ -125,14 +125,20 @@ async function verify(context: Context, asked: Asked, fields: Fields): Promise<R
   return redirectOrJson(request, await subjects.raise(request, subject, issued, nextUrl(context, asked)));
 }
 
+/** What the code is for, where the URL says so. */
+function thenOf({ query }: AuthRequest): 'enroll' | 'sign-in' | undefined {
+  const then = query.get('then');
+  return then === 'enroll' || then === 'sign-in' ? then : undefined;
+}
+
 /** The page of the factors, or the one page that led here. */
 function nextUrl({ subjects }: Context, { request, returnTo }: Asked): string {
-  return request.query.get('then') === 'enroll' ? subjects.enrollUrl(request, returnTo) : returnTo;
+  return thenOf(request) === 'enroll' ? subjects.enrollUrl(request, returnTo) : returnTo;
 }
 
 /** The one that was named, else that to which a code was sent, else the first. */
 function chosenFactor({ challenges }: Context, { request, factors }: Asked, named: string | undefined) {
-  const wanted = named ?? challenges.read(request)?.factorId;
+  const wanted = named?.toLowerCase() ?? challenges.read(request)?.factorId;
   return factors.find(({ id }) => id === wanted) ?? (named === undefined ? factors[0] : undefined);
 }
 
@@ -147,7 +153,7 @@ function formPage(
     ...state,
     factors,
     returnTo,
-    then: request.query.get('then') === 'enroll' ? 'enroll' : undefined,
+    then: thenOf(request),
     isPending: subject.waiting !== undefined,
   });
 }

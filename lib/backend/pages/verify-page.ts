@@ -16,7 +16,8 @@ export interface VerifyState extends FormState {
   readonly isSent: boolean;
   /** Whether a sign-in waits, which can be given up. */
   readonly isPending: boolean;
-  readonly then?: 'enroll' | undefined;
+  /** What the code is for: the page of the factors, or the sign-in that waits beside another user's session. */
+  readonly then?: 'enroll' | 'sign-in' | undefined;
 }
 
 /** One field for six digits; for a phone first a button that sends them. */

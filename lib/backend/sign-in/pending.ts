@@ -131,7 +131,10 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
   async function read(request: AuthRequest): Promise<PendingSignIn | undefined> {
     for (const stored of storedIn(request)) {
       const session = await liveSession(stored.content, request.peer);
-      if (session !== undefined) return { ...stored, session, returnTo: request.returnTo(stored.returnTo) };
+      // A token with both factors waits for no second one: such a cookie was made by hand.
+      const isComplete = stored.kind === 'factor' && session?.claims['aal'] === 'aal2';
+      if (session === undefined || isComplete) continue;
+      return { ...stored, session, returnTo: request.returnTo(stored.returnTo) };
     }
     return undefined;
   }

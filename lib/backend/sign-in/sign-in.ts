@@ -1,7 +1,6 @@
 import type { Request } from 'express';
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { withDeadline } from '../../core/deadline.ts';
-import { withQuery } from '../../core/url.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { Allowance } from '../../session/allowance.ts';
@@ -21,6 +20,7 @@ import type { BackendSource } from '../session-source.ts';
 import type { Supabase } from '../supabase.ts';
 import { needsFactor } from './pending.ts';
 import type { PendingSignIns } from './pending.ts';
+import { verifyUrl } from './start-flow.ts';
 
 export interface SignInParts {
   readonly pending: PendingSignIns;
@@ -82,8 +82,7 @@ export function createSignIn(parts: SignInParts): SignIn {
     discard,
     async awaitFactor(request, issued, returnTo) {
       await parts.pending.begin(request, { kind: 'factor', issued, returnTo });
-      const query = returnTo === request.home ? {} : { returnTo };
-      return withQuery(request.localPath(parts.verifyPath), query);
+      return verifyUrl(parts, request, returnTo, issued.user.id);
     },
     async renew(request, issued) {
       const content = parseContent(issued);

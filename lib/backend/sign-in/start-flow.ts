@@ -44,15 +44,28 @@ export function forgotUrl(
   return localUrl(forgotPath, request, returnTo);
 }
 
-/** Where the second factor is asked for. */
-export function verifyUrl(
+/**
+ * Where the second factor of a sign-in that waits is asked for. Beside another user's session the URL says so: without a word, the page is
+ * that session's.
+ *
+ * @param userId whose sign-in it is; left out where none waits
+ */
+export async function verifyUrl(
   { verifyPath }: Pick<BackendOptions, 'verifyPath'>,
   request: AuthRequest,
   returnTo: string,
-): string {
-  return localUrl(verifyPath, request, returnTo);
+  userId: string | undefined,
+): Promise<string> {
+  const live = await request.resolveSession().catch(() => null);
+  const isBesideOther = live !== null && userId !== undefined && live.user.id !== userId;
+  return localUrl(verifyPath, request, returnTo, isBesideOther ? { then: 'sign-in' } : {});
 }
 
-function localUrl(path: string, request: AuthRequest, returnTo: string): string {
-  return withQuery(request.localPath(path), returnTo === request.home ? {} : { returnTo });
+function localUrl(
+  path: string,
+  request: AuthRequest,
+  returnTo: string,
+  further: { readonly then?: 'sign-in' } = {},
+): string {
+  return withQuery(request.localPath(path), { ...further, ...(returnTo === request.home ? {} : { returnTo }) });
 }
