@@ -11,31 +11,46 @@ import type { SessionCutoffs, SharedCoordinator } from '../../lib/session/shared
 
 interface SharedMemory extends SharedCoordinator {
   isDown: boolean;
+  /** How often it was asked for a mark or a time. */
+  lookUps: number;
 }
 
 /** What several processes share, without Redis. */
-function createShared(): SharedMemory {
+function createShared(now: () => number = () => 0): SharedMemory {
   const marks = new Set<string>();
-  const cutoffs = new Map<string, SessionCutoffs>();
+  const cutoffs = new Map<string, SessionCutoffs & { readonly heldUntil: number }>();
   const reach = <Result>(work: () => Result): Promise<Result> =>
     shared.isDown ? Promise.reject(new Error('down')) : Promise.resolve(work());
+  const lookUp = <Result>(work: () => Result): Promise<Result> => {
+    shared.lookUps += 1;
+    return reach(work);
+  };
   const shared: SharedMemory = {
     isDown: false,
+    lookUps: 0,
     coordinate: (_key, refresh) => refresh(),
     endSession: (name) => reach(() => void marks.add(name)),
-    isEnded: (name) => reach(() => marks.has(name)),
-    setCutoffs: (subject, { endedUntil, staleUntil }) =>
+    isEnded: (name) => lookUp(() => marks.has(name)),
+    setCutoffs: (subject, { endedUntil, staleUntil }, ttlMs) =>
       reach(() => {
-        const known = cutoffs.get(subject) ?? { endedUntil: -1, staleUntil: -1 };
+        const known = cutoffs.get(subject) ?? { endedUntil: -1, staleUntil: -1, heldUntil: 0 };
         cutoffs.set(subject, {
           endedUntil: Math.max(known.endedUntil, endedUntil),
           staleUntil: Math.max(known.staleUntil, staleUntil),
+          heldUntil: Math.max(known.heldUntil, now() + ttlMs),
         });
       }),
-    cutoffsOf: (subject) => reach(() => cutoffs.get(subject)),
+    cutoffsOf: (subject) =>
+      lookUp(() => {
+        const known = cutoffs.get(subject);
+        return known !== undefined && known.heldUntil > now() ? known : undefined;
+      }),
   };
   return shared;
 }
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+const bearerToken = (claims: object): string => `e30.${encode(claims)}.AA`;
 
 const seesWhom = async (app: MemoryApp, browser: MemoryBrowser): Promise<string | undefined> => {
   const resolution = await visit(app, browser.header());
@@ -239,17 +254,19 @@ describe('renewSession', () => {
         },
       },
     });
-    const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
     const seesBearer = async (token: string) => (await resolver.resolveBearer(token, {}))?.user.id;
     const issue = (sub: string): string => {
       const iat = Math.floor(clock.now() / 1000);
-      return `e30.${encode({ sub, sid: 'session', iat, exp: iat + 300 })}.AA`;
+      return bearerToken({ sub, sid: 'session', iat, exp: iat + 300 });
     };
     const [before, other] = [issue('ada'), issue('grace')];
     expect([await seesBearer(before), await seesBearer(other)]).toEqual(['ada', 'grace']);
     await resolver.renewSession({ userId: 'ada' });
     expect([await seesBearer(before), await seesBearer(other)]).toEqual([undefined, 'grace']);
-    clock.advance(1_000);
+    // Whole seconds do not tell whether a token of this second still has the old claims.
+    clock.advance(999 - (clock.now() % 1_000));
+    expect(await seesBearer(issue('ada'))).toBeUndefined();
+    clock.advance(1);
     expect([await seesBearer(before), await seesBearer(issue('ada'))]).toEqual([undefined, 'ada']);
   });
 });
@@ -277,6 +294,63 @@ describe('in several processes', () => {
       expect(await seesWhom(one, await signIn(two, 'ada'))).toBe('ada');
     },
   );
+
+  it.each([{ userId: 'ada' }, { sessionId: 'session-ada-0' }])(
+    'endSession by %j holds for as long as browsers keep the cookie, also in a process that starts then',
+    async (target) => {
+      const clock = createClock();
+      const provider = createMemoryProvider(clock);
+      const shared = createShared(clock.now);
+      const create = () => createMemoryApp({ clock, provider, shared });
+      const one = create();
+      const { cookie } = await signIn(one, 'ada');
+      await one.resolver.endSession(target);
+      clock.advance(399 * 24 * 60 * 60_000);
+      const browser = createMemoryBrowser();
+      browser.cookie = cookie;
+      expect(await seesWhom(create(), browser)).toBeUndefined();
+      expect(provider.calls).toEqual([]);
+    },
+  );
+
+  it('a bearer token that is not verified costs the coordinator nothing', async () => {
+    const shared = createShared();
+    const { resolver } = createMemoryApp({ shared });
+    const token = bearerToken({ sub: 'ada', sid: 'session', iat: 1, exp: 9_999_999_999 });
+    expect(await resolver.resolveBearer(token, {})).toBeUndefined();
+    expect(shared.lookUps).toBe(0);
+  });
+
+  it.each(['invalid', 'unverifiable'] as const)(
+    'a cookie that anyone can make costs the coordinator at most what it may cost the provider (%s)',
+    async (kind) => {
+      const clock = createClock();
+      const provider = createMemoryProvider(clock);
+      const shared = createShared();
+      const verify = () => Promise.resolve({ kind, reason: 'signature' });
+      const app = createMemoryApp({ clock, provider, shared, source: { isSealed: false, verify } });
+      for (let request = 0; request < 30; request += 1) {
+        const made = createMemoryBrowser({ ...provider.issue('eve'), refreshToken: `made-up-${request}` });
+        await visit(app, made.header()).catch(() => undefined);
+      }
+      const calls = kind === 'invalid' ? 0 : 10;
+      expect(provider.calls).toHaveLength(calls);
+      expect(shared.lookUps).toBe(calls * 3);
+    },
+  );
+
+  it('a session of an unsealed cookie that ended elsewhere costs the provider nothing', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const shared = createShared();
+    const verify = () => Promise.resolve({ kind: 'unverifiable' } as const);
+    const one = createMemoryApp({ clock, provider, shared });
+    const two = createMemoryApp({ clock, provider, shared, source: { isSealed: false, verify } });
+    const browser = await signIn(one, 'ada');
+    await one.resolver.endSession({ userId: 'ada' });
+    expect(await seesWhom(two, browser)).toBeUndefined();
+    expect([provider.calls, browser.cookie]).toEqual([[], undefined]);
+  });
 
   it('a sign-in in another process works within the same second', async () => {
     const [one, two] = createTwo(createShared());

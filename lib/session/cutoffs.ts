@@ -62,7 +62,7 @@ export interface Cutoffs {
 const dayMs = 24 * 60 * 60_000;
 /** Longer than any access token lives. */
 const tokenMs = 8 * dayMs;
-/** As long as a session cookie lives. */
+/** As long as browsers keep a session cookie: its refresh token may work that long where the provider was not told. */
 const cookieMs = 400 * dayMs;
 /** About 200 bytes each. */
 const maxCutoffs = 100_000;
@@ -101,7 +101,7 @@ export function createCutoffs(
 
   return {
     subjectsOf,
-    end: (target) => call(target, { ...never, endedUntil: Math.ceil(now()) }, 'userId' in target ? cookieMs : tokenMs),
+    end: (target) => call(target, { ...never, endedUntil: Math.ceil(now()) }, cookieMs),
     renew: (target) => call(target, { ...never, staleUntil: Math.ceil(now()) }, tokenMs),
     async begin(facts, beganAt) {
       const { endedUntil } = await times.find(subjectsOf(facts));
