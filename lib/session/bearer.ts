@@ -22,17 +22,20 @@ export function createResolveBearer<Content>(
   async function verify(text: string, client: ClientFacts, takesStale: boolean): Promise<Session | undefined> {
     const token = readToken(text);
     const facts = source.factsOf(token.claims);
-    const { revocation, isStale } = await revocations.check(facts, undefined);
-    if (revocation !== undefined || (isStale && !takesStale)) return undefined;
+    const keys = revocations.keysOf(facts, undefined);
+    if (revocations.known(keys) !== undefined) return undefined;
     const verdict = await source.verifyBearer(token, allowanceOf(client.ipAddress));
     if (verdict.kind !== 'live') return undefined;
     const { session, validUntil = session.expiresAt } = verdict;
     // The allowance for differing clocks is for tokens that a renewal replaces.
     if (session.expiresAt <= now()) return undefined;
+    // Only about a verified token: a made-up one must not cost the coordinator a call.
+    const { revocation, isStale } = await revocations.check(facts, undefined);
+    if (revocation !== undefined || (isStale && !takesStale)) return undefined;
     deepFreeze(session);
     cache.add(cacheKey(text), {
       session,
-      keys: revocations.keysOf(facts, undefined),
+      keys,
       validUntil: Math.min(validUntil, session.expiresAt),
       checkedAt: now(),
     });

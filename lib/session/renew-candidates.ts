@@ -123,7 +123,7 @@ function fallbackOf<Content>(
 
 /** What only we can have sealed is renewed as often as it takes, everything else within the request's allowance. */
 function renewWithin<Content>(
-  { source, coordinator }: SessionContext<Content>,
+  { source, coordinator, revocations }: SessionContext<Content>,
   renew: Renew<Content>,
   candidate: Candidate<Content>,
   request: Pick<Attempt, 'isHeadSent' | 'client' | 'allowance'> & Pick<Renewable<Content>, 'isVerified'>,
@@ -131,7 +131,13 @@ function renewWithin<Content>(
   const { isHeadSent, allowance, isVerified } = request;
   // The session and the user that an unverified token names may be anyone's, so they end nothing and no event repeats them.
   const stored = isVerified ? candidate : { ...candidate, sessionId: undefined, userId: undefined };
-  const renewal = (): Promise<Renewal<Content>> => renew(stored, request);
+  const renewal = async (): Promise<Renewal<Content>> => {
+    if (!isVerified && !isHeadSent()) {
+      const { revocation } = await revocations.check(candidate, undefined);
+      if (revocation !== undefined) return { kind: 'ended', reason: revocation };
+    }
+    return renew(stored, request);
+  };
   const isFree = source.isSealed || isHeadSent() || coordinator.knows(refreshKey(source.adapter, candidate));
   return isFree ? renewal() : allowance.refresh(candidate, isVerified, renewal);
 }

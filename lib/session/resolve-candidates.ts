@@ -5,6 +5,7 @@ import { refreshKey } from './refresh-coordinator.ts';
 import { createCandidateRenewal, signedOut } from './renew-candidates.ts';
 import type { Attempt, Renewable, Resolution } from './renew-candidates.ts';
 import type { Renew } from './renewal.ts';
+import type { RevocationCheck } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
 import type { Candidate, ReadOutcome, Verdict } from './source.ts';
@@ -22,13 +23,27 @@ export function createResolveCandidates<Content>(
   const renewal = createCandidateRenewal(context, renew);
   const reportOnce = createRejectionReport(context);
 
+  /** Anyone can put an unsealed cookie together: until it is verified, only this process is asked about it. */
+  function checkUnverified(candidate: Candidate<Content>): Promise<RevocationCheck> | RevocationCheck {
+    const tokenKey = refreshKey(source.adapter, candidate);
+    if (source.isSealed) return revocations.check(candidate, tokenKey);
+    return { revocation: revocations.known(revocations.keysOf(candidate, tokenKey)), isStale: false };
+  }
+
   async function verifyOne(
     candidate: Candidate<Content>,
     attempt: Attempt,
-    isStale: boolean,
+    checked: RevocationCheck,
   ): Promise<Resolution | Renewable<Content> | undefined> {
     const tokenKey = refreshKey(source.adapter, candidate);
     const verdict = await verifyStored(source, candidate, attempt.allowance);
+    const isProven = verdict.kind === 'live' || verdict.kind === 'expired';
+    const isCheckDue = isProven && !source.isSealed;
+    const { revocation, isStale } = isCheckDue ? await revocations.check(candidate, tokenKey) : checked;
+    if (revocation !== undefined) {
+      attempt.reason = revocation;
+      return undefined;
+    }
     if (verdict.kind === 'live') {
       const { session } = verdict;
       // Without a fallback: claims that have changed are not trusted during an outage either.
@@ -43,7 +58,7 @@ export function createResolveCandidates<Content>(
       return undefined;
     }
     // What only we can have sealed is ours, even if its key is no longer published: the provider will tell.
-    return { candidate, alive: undefined, isVerified: verdict.kind === 'expired' || source.isSealed };
+    return { candidate, alive: undefined, isVerified: isProven || source.isSealed };
   }
 
   /** The first live session, or else what a renewal may bring back to life, verified tokens first. */
@@ -53,13 +68,13 @@ export function createResolveCandidates<Content>(
   ): Promise<Resolution | readonly Renewable<Content>[]> {
     const renewable: Renewable<Content>[] = [];
     for (const candidate of candidates) {
-      const { revocation, isStale } = await revocations.check(candidate, refreshKey(source.adapter, candidate));
-      if (revocation !== undefined) {
-        attempt.reason = revocation;
+      const checked = await checkUnverified(candidate);
+      if (checked.revocation !== undefined) {
+        attempt.reason = checked.revocation;
         continue;
       }
       try {
-        const found = await verifyOne(candidate, attempt, isStale);
+        const found = await verifyOne(candidate, attempt, checked);
         if (found !== undefined && 'session' in found) return found;
         if (found !== undefined) renewable.push(found);
       } catch (error) {
