@@ -124,7 +124,7 @@ export function sessionOf(visitor: Visitor): any {
 /** Resolves when the access token in a visitor's cookies has been expired for so many milliseconds. */
 export async function expiry(visitor: Visitor, afterMs = 300): Promise<void> {
   const { expires_at: expiresAt } = sessionOf(visitor);
-  await new Promise((resolve) => setTimeout(resolve, expiresAt * 1000 + afterMs - Date.now()));
+  await new Promise((resolve) => setTimeout(resolve, Math.max(0, expiresAt * 1000 + afterMs - Date.now())));
 }
 
 /** A link's path and query, to be opened in the application under test. */
