@@ -229,6 +229,21 @@ describeOnExpress('mounting', () => {
     }
   });
 
+  it('a factory that was not called is an error that says so', async () => {
+    for (const [factory, name] of [
+      [b2bAuth, 'b2bAuth'],
+      [backendAuth, 'backendAuth'],
+    ] as const) {
+      const { status, text } = await firstAnswer((host) => host.use(factory as unknown as express.Router));
+      expect([status, text]).toEqual([
+        500,
+        expect.stringContaining(
+          `ConfigurationError: ${name}: it is mounted without having been called; write app.use(${name}())`,
+        ),
+      ]);
+    }
+  });
+
   it('two adapters whose paths differ is fine, and under different prefixes they do', async () => {
     const named = await firstAnswer(
       (host) => host.use(b2b({ sessionPath: '/b2b/session' }), backend()),

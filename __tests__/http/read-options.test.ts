@@ -1,3 +1,5 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import * as v from 'valibot';
 import { readOptions } from '../../lib/http/read-options.ts';
 import type { OptionRules } from '../../lib/http/read-options.ts';
@@ -76,9 +78,32 @@ describe('a problem', () => {
 
   it('of an unknown option is its spelling', () => {
     expect(problemsOf({ apiKey: 'k', apikey: 'k', plain: { size: 1, sise: 2 } })).toEqual([
-      'plain.sise is not an option; check its spelling',
-      'apikey is not an option; check its spelling',
+      'plain.sise is not an option; did you mean size?',
+      'apikey is not an option; did you mean apiKey?',
     ]);
+    expect(problemsOf({ apiKey: 'k', color: 'red' })).toEqual(['color is not an option; check its spelling']);
+  });
+
+  it('of an unknown option in a list is its spelling as well', () => {
+    const entry = v.strictObject({ label: v.optional(v.string()) });
+    const schema = v.strictObject({
+      list: v.optional(v.array(entry)),
+    });
+    const problems = (input: object): unknown => {
+      try {
+        return readOptions(input, { name: 'someAuth', schema, env: {}, paths: {} }, {});
+      } catch (error) {
+        return (error as { problems: unknown }).problems;
+      }
+    };
+    expect(problems({ list: [{ lable: 'x' }] })).toEqual(['list.0.lable is not an option; did you mean label?']);
+  });
+
+  it('of a factory that was mounted and not called says so', () => {
+    for (const input of [new IncomingMessage(new Socket()), { method: 'GET', headers: {} }])
+      expect(problemsOf(input)).toEqual([
+        'it is mounted without having been called; write app.use(someAuth()) with parentheses',
+      ]);
   });
 
   it('of two routes on one path names both, whatever the letters, defaults included', () => {

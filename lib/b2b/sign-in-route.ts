@@ -42,10 +42,11 @@ interface FlowStart {
 
 /** Remembers a new flow in its cookie and returns the provider's URL for it. */
 export async function startFlow(context: B2bContext, request: AuthRequest, start: FlowStart): Promise<string> {
-  const { provider, flows } = context;
+  const { provider, flows, explain } = context;
   const { callbackPath, now } = context.settings;
   // First, as a request without a usable host starts nothing.
   const redirectUri = request.publicUrl(callbackPath);
+  explain('sign-in starts, with the redirect URI %s', redirectUri);
   const { codeVerifier, codeChallenge } = await provider.createVerifier();
   const state = createState();
   const passedOn = passedOnParameters(start.query, start.screen);

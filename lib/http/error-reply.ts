@@ -11,8 +11,7 @@ import { otherAccountUrl } from './page.ts';
 import { accountName } from './page-text.ts';
 import { json, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
-import { pathOf } from '../core/url.ts';
-import { requestTarget } from './request.ts';
+import { explainDecision, refusalReason } from './explain.ts';
 
 export type Next = (error?: unknown) => void;
 
@@ -39,7 +38,7 @@ export function refuse(
     goOn(next, isError(error) ? error : new Error('A value that is no Error was thrown', { cause: error }));
     return;
   }
-  definition.explain('%s %s: %s', req.method, pathOf(requestTarget(req)), error.code);
+  explainDecision(request, () => refusalReason(request, error));
   const fail = failOnce(error, next);
   try {
     if (definition.onError === undefined) {

@@ -3,10 +3,13 @@ import type { Adapter, OwnPath } from './adapter.ts';
 import { comparablePath } from './request.ts';
 import type { HostRequest } from './request.ts';
 
+/** What is read of a request here. */
+type InApplication = Pick<HostRequest, 'app'>;
+
 /** An adapter that the request has passed. */
 interface Passed {
   readonly definition: Adapter;
-  readonly req: HostRequest;
+  readonly req: InApplication;
   /** Its mount path, `''` at the root. */
   readonly prefix: string;
 }
@@ -19,7 +22,7 @@ const surveys = new WeakMap<object, readonly StackedAdapter[]>();
  *
  * @param path below no mount path
  */
-export function isAuthRoute(req: HostRequest, passed: readonly Passed[], path: string): boolean {
+export function isAuthRoute(req: InApplication, passed: readonly Passed[], path: string): boolean {
   return ownersOf(req, passed, path).length > 0;
 }
 
@@ -48,11 +51,28 @@ export function mountProblems(mounted: Passed, passed: readonly Passed[]): strin
       (pattern) =>
         `protectedRoutes: '${pattern}' can never match, because the adapter is mounted under '${prefix}'; patterns are root-relative, so write '${prefix}${pattern}' or mount the adapter at the root`,
     ),
-    ...(isMountedTwice(mounted, passed)
-      ? [`${definition.name}() is mounted twice in one application; mount it once`]
-      : []),
+    ...(isMountedTwice(mounted, passed) ? [mountedTwice(definition)] : []),
     ...new Set(clashes(mounted, passed)),
   ];
+}
+
+/**
+ * What is wrong in an application that no request has reached yet. What lies below a mount path is left to the first request, as Express
+ * does not say which path it is.
+ *
+ * @returns `undefined` where the application does not hold the adapter
+ */
+export function problemsBeforeRequests(app: object, definition: Adapter): readonly string[] | undefined {
+  const req = { app };
+  const own = survey(req).find((stacked) => stacked.definition === definition);
+  if (own === undefined) return undefined;
+  const isAtRoot = [...definition.ownPaths.values()].every(({ path }) => own.restOf(path) === path);
+  if (isAtRoot) return mountProblems({ definition, req, prefix: '' }, []);
+  return isMountedTwice({ definition, req, prefix: '' }, []) ? [mountedTwice(definition)] : [];
+}
+
+function mountedTwice({ name }: Adapter): string {
+  return `${name}() is mounted twice in one application; mount it once`;
 }
 
 function isMountedTwice(mounted: Passed, passed: readonly Passed[]): boolean {
@@ -89,7 +109,7 @@ interface Owner {
   readonly own: OwnPath;
 }
 
-function ownersOf(req: HostRequest, passed: readonly Passed[], path: string): Owner[] {
+function ownersOf(req: InApplication, passed: readonly Passed[], path: string): Owner[] {
   return [
     ...passed.map((mounted) => ownerOf(mounted.definition, restBelowMount(mounted, path))),
     ...surveyOf(req).map(({ definition, restOf }) => ownerOf(definition, restOf(path))),
@@ -105,12 +125,12 @@ function restBelowMount({ prefix }: Passed, path: string): string | undefined {
   return path.toLowerCase().startsWith(prefix.toLowerCase()) ? path.slice(prefix.length) : undefined;
 }
 
-function surveyOf(req: HostRequest): readonly StackedAdapter[] {
+function surveyOf(req: InApplication): readonly StackedAdapter[] {
   return (typeof req.app === 'function' ? surveys.get(req.app) : undefined) ?? survey(req);
 }
 
 /** Reads the application's stack; to be called at an adapter's first request, when everything is mounted. */
-export function survey(req: HostRequest): readonly StackedAdapter[] {
+export function survey(req: InApplication): readonly StackedAdapter[] {
   const found = adaptersInStack(req);
   if (typeof req.app === 'function') surveys.set(req.app, found);
   return found;
@@ -147,12 +167,17 @@ export function adapterOf(router: object): Adapter | undefined {
 }
 
 /** Reads the stack of the application that handles the request, routers inside of routers included. */
-export function adaptersInStack(req: HostRequest): readonly StackedAdapter[] {
+export function adaptersInStack(req: InApplication): readonly StackedAdapter[] {
   const { app } = req;
   if (typeof app !== 'function') return [];
-  // Express 4 calls it `_router`, and its `router` throws when asked.
-  const router: unknown = '_router' in app ? app._router : 'router' in app ? app.router : undefined;
+  const router = routerIn(app);
   return typeof router === 'function' ? adaptersBelow(router, restBelowApplication(app)) : [];
+}
+
+function routerIn(app: object): unknown {
+  // Express 4 calls it `_router`, once there is one; its `router` throws when asked.
+  if ('_router' in app) return app._router;
+  return 'router' in app && !('lazyrouter' in app) ? app.router : undefined;
 }
 
 function adaptersBelow(router: object, restOfRouter: StackedAdapter['restOf']): StackedAdapter[] {

@@ -3,10 +3,12 @@ import { AuthError } from '../errors.ts';
 import { guardByBearer, isBearerRequest, refuseBearer } from './bearer.ts';
 import type { BearerRules } from './bearer.ts';
 import { errorBody, goOn, refuse } from './error-reply.ts';
+import { explainDecision, signedOutReason } from './explain.ts';
 import type { Next } from './error-reply.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { json, redirect, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
+import { pathOf } from '../core/url.ts';
 
 export interface GuardRules {
   /**
@@ -29,6 +31,7 @@ export function guard(request: AuthRequest, rules: GuardRules, next: Next): void
   const known = request.cachedSession();
   // Fast path: cached session, no further requirement.
   if (known?.credential === 'cookie' && rules.demand === undefined) {
+    explainDecision(request, () => 'let in, with a session from the cache');
     request.admit();
     next();
     return;
@@ -53,14 +56,23 @@ async function decide(
     if (session === null) request.refuseUnsafeMountPath();
     const reply = session === null ? challenge(request) : await demand?.(request, session);
     if (reply !== undefined) {
+      explainDecision(request, () => describe(request, session, reply));
       sendReply(request, reply);
       return;
     }
+    explainDecision(request, () => 'let in');
     request.admit();
     goOn(next);
   } catch (error) {
     refuse(request, error, next);
   }
+}
+
+function describe(request: AuthRequest, session: Session | null, { status, headers }: Reply): string {
+  const reason =
+    session === null ? `signed out, as ${signedOutReason(request)}` : 'the guard asks for more than the session has';
+  const to = headers?.['Location'];
+  return `${reason}: ${status}${typeof to === 'string' ? ` to ${pathOf(to)}` : ''}`;
 }
 
 /** The redirect of a guard to the sign-in page, with the way back. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { didYouMean } from '../core/nearest.ts';
 import { ConfigurationError } from '../errors.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -34,6 +35,11 @@ export function readOptions<Schema extends OptionsSchema>(
   rules: OptionRules<Schema>,
   environment: Environment = process.env,
 ): v.InferOutput<Schema> {
+  if (isRequest(input)) {
+    throw new ConfigurationError(rules.name, [
+      `it is mounted without having been called; write app.use(${rules.name}()) with parentheses`,
+    ]);
+  }
   if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input))) {
     throw new ConfigurationError(rules.name, ['options must be an object']);
   }
@@ -64,13 +70,32 @@ function describe(
 ): string {
   const path = v.getDotPath(issue) ?? '';
   const option = path.split('.')[0] ?? '';
-  if (issue.type === 'strict_object' && issue.expected === 'never')
-    return `${path} is not an option; check its spelling`;
+  if (issue.type === 'strict_object' && issue.expected === 'never') {
+    const steps = path.split('.');
+    const known = namesAt(schema, steps.slice(0, -1));
+    return `${path} is not an option; ${didYouMean(steps.at(-1) ?? '', known, 'check its spelling')}`;
+  }
   const name = nameOf(path, env[option]);
   if (issue.type !== 'strict_object' || issue.received !== 'undefined') return `${name} ${issue.message}`;
   const entry = schema.entries[path];
   const what = entry === undefined ? undefined : v.getDescription(entry);
   return what === undefined ? `${name} is missing` : `${name} is missing: ${what}`;
+}
+
+/** What a host calls a middleware with; options have no `headers`. */
+function isRequest(input: unknown): boolean {
+  return typeof input === 'object' && input !== null && 'method' in input && 'headers' in input;
+}
+
+/** The names that an object of options may have, below the steps that lead to it. */
+function namesAt(schema: object, steps: readonly string[]): string[] {
+  if ('wrapped' in schema) return namesAt(schema.wrapped as object, steps);
+  if ('item' in schema) return namesAt(schema.item as object, steps.slice(1));
+  if (!('entries' in schema)) return [];
+  const [step, ...rest] = steps;
+  const entries = schema.entries as Readonly<Record<string, object>>;
+  const next = step === undefined ? undefined : entries[step];
+  return step === undefined ? Object.keys(entries) : next === undefined ? [] : namesAt(next, rest);
 }
 
 function missingSdks(sdks: readonly string[]): string[] {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Request, RequestHandler } from 'express';
+import { didYouMean } from '../core/nearest.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { AdapterName, B2bSession, BackendSession, Session } from '../types.ts';
 import { authRequestOf, firstAuthRequest } from './auth-request.ts';
@@ -102,7 +103,8 @@ export function readRequirements(caller: string, names: readonly string[], optio
     throw new ConfigurationError(caller, ['options must be an object, such as { check: () => true }']);
   }
   const problems = Object.entries(options).flatMap(([name, value]: [string, unknown]) => {
-    if (!names.includes(name)) return [`${name} is not an option; there are ${names.join(', ')}`];
+    if (!names.includes(name))
+      return [`${name} is not an option; ${didYouMean(name, names, `there are ${names.join(', ')}`)}`];
     // Such as a variable that is not set: what was meant to narrow would let every session pass.
     if (value === undefined && name !== 'adapter') {
       return [`${name} is undefined; leave it out where every session may pass`];

@@ -11,6 +11,7 @@ import { jsonErrorReply, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
 import { challengeRedirect, guard } from './guard.ts';
 import { isAnsweredLater, mountProblems, registerRouter, survey } from './express-stack.ts';
+import { watchStartUp } from './start-up-check.ts';
 import { stylesheetFor } from './stylesheet.ts';
 import { sendReply } from './reply.ts';
 import { rememberFactors } from './step-up.ts';
@@ -65,7 +66,7 @@ export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: re
     const fullPath = request.prefix + path;
     if (route !== undefined) void serve(request, route, next);
     else if (isProtected(request, fullPath) && !isLeftToOther(request, fullPath))
-      guard(request, { challenge: challengePage }, next);
+      guard(request, { challenge: (protectedRequest) => challengeRedirect(protectedRequest) }, next);
     else next();
   });
 }
@@ -102,12 +103,14 @@ const maxCheckedLength = 100;
 function createMountCheck(definition: Adapter): (request: AuthRequest) => ConfigurationError | undefined {
   const checked = new Set<string>();
   let lastGood: string | undefined;
+  const endStartUp = watchStartUp(definition);
   let isSurveyed = false;
   let hasWarned = false;
 
   function check(request: AuthRequest): ConfigurationError | undefined {
     if (!isSurveyed) survey(request.req);
     isSurveyed = true;
+    endStartUp();
     const problems = mountProblems(request, authRequestsOf(request.req));
     if (problems.length > 0) return new ConfigurationError(definition.name, problems);
     const { prefix } = request;
@@ -176,13 +179,6 @@ function isLeftToOther(request: AuthRequest, path: string): boolean {
 /** Express writes `/` for what is left of `/app` below `/app`. */
 function isRewritten(path: string, original: string): boolean {
   return path !== original && path !== `${original}/`;
-}
-
-/** `protectedRoutes` are pages: without a session the visitor is sent to sign in, whatever the client. */
-function challengePage(request: AuthRequest): Reply {
-  const { req, definition } = request;
-  definition.explain('%s is protected, signed out: to sign-in', pathOf(requestTarget(req)));
-  return challengeRedirect(request);
 }
 
 function stylesheetRoute(path: string): AuthRoute {

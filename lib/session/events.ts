@@ -8,10 +8,11 @@ export type EventBody = AuthEvent extends infer E ? (E extends AuthEvent ? Omit<
 export type Emit = (event: EventBody) => void;
 
 /** Explains a decision to those who run with `DEBUG=express-auth-adapters*`. Never pass secrets. */
-export type Explain = (
-  format: string,
-  ...values: (string | number | boolean | undefined | Readonly<Record<string, unknown>>)[]
-) => void;
+export interface Explain {
+  (format: string, ...values: (string | number | boolean | undefined | Readonly<Record<string, unknown>>)[]): void;
+  /** Whether anything is printed. */
+  readonly enabled?: boolean;
+}
 
 export function createExplain(adapter: AdapterName): Explain {
   return createDebug(`express-auth-adapters:${adapter}`);

@@ -10,7 +10,9 @@ export function redirectUrl(
   request: AuthRequest,
   { callbackUrl, callbackPath }: Pick<BackendOptions, 'callbackUrl' | 'callbackPath'>,
 ): string {
-  return callbackUrl ?? request.publicUrl(callbackPath);
+  const url = callbackUrl ?? request.publicUrl(callbackPath);
+  request.definition.explain('the redirect URL is %s', url);
+  return url;
 }
 
 /** The cookies that a flow which was just started needs until its callback. */

@@ -1,0 +1,93 @@
+import { format } from 'node:util';
+import createDebug from 'debug';
+import { AuthError } from '../../lib/errors.ts';
+import type { AuthRequest } from '../../lib/http/auth-request.ts';
+import { explainDecision, refusalReason } from '../../lib/http/explain.ts';
+import { startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+
+let provider: SharedProvider;
+let app: B2bApp;
+const lines: string[] = [];
+const { log } = createDebug;
+
+beforeAll(async () => {
+  createDebug.log = (...given: unknown[]) => void lines.push(format(...given));
+  createDebug.enable('express-auth-adapters:*');
+  provider = await startProvider();
+  app = await startB2bApp({ provider });
+});
+beforeEach(() => void lines.splice(0));
+afterAll(async () => {
+  createDebug.disable();
+  createDebug.log = log;
+  await app.close();
+  await provider.close();
+});
+
+const explained = (): string => lines.join('\n');
+
+it('a guard that lets a request in says so, and whether it had to ask', async () => {
+  const visitor = await app.signedIn();
+  lines.length = 0;
+  await visitor.get('/dashboard?secret=1');
+  expect(explained()).toMatch(/GET \S*\/dashboard: let in/);
+  await visitor.get('/dashboard');
+  expect(explained()).toMatch(/GET \S*\/dashboard: let in, with a session from the cache/);
+  expect(explained()).not.toContain('secret');
+});
+
+it('a guard that sends a visitor to sign in says why, and where', async () => {
+  await app.visitor().get('/dashboard');
+  expect(explained()).toMatch(
+    /GET \S*\/dashboard: signed out, as the browser sent no cookie b2b-session: 307 to \S*\/login/,
+  );
+  const visitor = app.visitor();
+  visitor.cookies.set('b2b-session', 'not-ours');
+  await visitor.get('/dashboard');
+  expect(explained()).toMatch(/signed out, as the cookie b2b-session holds no live session: 307 to/);
+});
+
+it('a sign-in says which redirect URI it sends', async () => {
+  await app.visitor().get('/login');
+  expect(explained()).toMatch(/sign-in starts, with the redirect URI http\S+\/callback/);
+});
+
+it('a refused request says its code, and which origin belongs in trustedOrigins', async () => {
+  const visitor = await app.signedIn();
+  await visitor.post('/logout', { headers: { origin: 'https://front.example', 'sec-fetch-site': 'cross-site' } });
+  expect(explained()).toMatch(
+    /POST \S*\/logout: refused with 403 cross_site_request \(it came from https:\/\/front\.example; if that is your own site, add it to trustedOrigins\)/,
+  );
+});
+
+describe('the reason of a refusal', () => {
+  const request = (origin?: string): AuthRequest => ({ req: { headers: { origin } } }) as unknown as AuthRequest;
+
+  it('holds our verdict, and of the cause the provider’s status and code', () => {
+    const cause = Object.assign(new Error('the key sk_secret is wrong'), { status: 401, code: 'invalid_client' });
+    expect(refusalReason(request(), new AuthError('provider_refused', { reason: 'unauthorized', cause }))).toBe(
+      'refused with 502 provider_refused (unauthorized; the provider answered 401; its code is invalid_client)',
+    );
+    expect(refusalReason(request(), new AuthError('forbidden', { cause: { code: 'a b', status: '1' } }))).toBe(
+      'refused with 403 forbidden',
+    );
+  });
+
+  it.each(['null', 'https://x.example/path', `https://${'x'.repeat(300)}.example`, 'no origin'])(
+    'does not repeat the origin %.30s',
+    (origin) => {
+      expect(refusalReason(request(origin), new AuthError('cross_site_request'))).toBe(
+        'refused with 403 cross_site_request (it came from another site; an origin of your own belongs in trustedOrigins)',
+      );
+    },
+  );
+});
+
+it('nothing is put together where nothing is printed', () => {
+  const explain = Object.assign(() => undefined, { enabled: false });
+  const never = (): string => {
+    throw new Error('called');
+  };
+  explainDecision({ req: {}, definition: { explain } } as unknown as AuthRequest, never);
+});
