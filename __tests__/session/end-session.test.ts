@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import {
   createMemoryApp,
   createMemoryBrowser,
@@ -404,5 +405,66 @@ describe('in several processes', () => {
     expect(await seesWhom(one, browser)).toBeUndefined();
     expect(await seesWhom(two, elsewhere)).toBe('ada');
     expect(await seesWhom(one, await signIn(one, 'ada'))).toBe('ada');
+  });
+});
+
+describe('with a coordinator that never answers', () => {
+  const silence = () => new Promise<never>(() => undefined);
+
+  /** Silent until `shared.isSilent` is false. */
+  function createSilent() {
+    const inner = createShared();
+    const hear =
+      <Call extends readonly unknown[], Result>(call: (...args: Call) => Promise<Result>) =>
+      (...args: Call): Promise<Result> =>
+        shared.isSilent ? silence() : call(...args);
+    const shared = {
+      isSilent: true,
+      coordinate: inner.coordinate.bind(inner),
+      endSession: hear(inner.endSession.bind(inner)),
+      isEnded: hear(inner.isEnded.bind(inner)),
+      setCutoffs: hear(inner.setCutoffs!.bind(inner)),
+      cutoffsOf: hear(inner.cutoffsOf!.bind(inner)),
+    };
+    return shared;
+  }
+
+  beforeEach(() => jest.useFakeTimers({ doNotFake: ['performance', 'Date', 'nextTick', 'queueMicrotask'] }));
+  afterEach(() => jest.useRealTimers());
+
+  it('a watched session is still asked about, and ends once the coordinator answers', async () => {
+    const shared = createSilent();
+    const [one, two] = [createMemoryApp({ shared }), createMemoryApp({ shared })];
+    const content = one.provider.issue('ada');
+    const browser = createMemoryBrowser(content);
+    const visiting = visit(one, browser.header());
+    await jest.advanceTimersByTimeAsync(4_000);
+    const { session } = await visiting;
+    const ends: string[] = [];
+    await one.resolver.watchSession(session!, browser.header(), (end) => ends.push(end));
+    await jest.advanceTimersByTimeAsync(20_000);
+    expect(ends).toEqual([]);
+    shared.isSilent = false;
+    await two.resolver.endSession({ userId: 'ada' });
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(ends).toEqual(['ended']);
+    expect(one.events).toContainEqual({ type: 'coordinator_unavailable', operation: 'tombstone' });
+  });
+
+  it('a request, a sign-in and a sign-out go on alone, and endSession rejects', async () => {
+    const app = createMemoryApp({ shared: createSilent() });
+    const within = async <Result>(work: Promise<Result>): Promise<Result> => {
+      work.catch(() => undefined);
+      await jest.advanceTimersByTimeAsync(4_000);
+      return Promise.race([work, Promise.reject(new Error('still waiting'))]);
+    };
+    const browser = await within(signIn(app, 'ada'));
+    expect(await within(seesWhom(app, browser))).toBe('ada');
+    await expect(within(app.resolver.endSession({ userId: 'grace' }))).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      reason: 'coordinator',
+    });
+    const { cookies } = await within(app.resolver.signOut(browser.header()));
+    expect(cookies).toEqual([{ name: 'memory', value: undefined }]);
   });
 });

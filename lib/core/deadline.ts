@@ -22,3 +22,26 @@ export async function withDeadline<Result>(
     signal.removeEventListener('abort', giveUp);
   }
 }
+
+/**
+ * Settles like `answer`, or rejects with `onTimeout()` when the time is up. After a stall of the event loop the timer comes before an
+ * answer that is waiting in a socket: that is read first.
+ *
+ * @param timeoutMs milliseconds
+ */
+export function answerWithin<Answer>(
+  answer: Promise<Answer>,
+  timeoutMs: number,
+  onTimeout: () => Error,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(onTimeout());
+    const timer = setTimeout(() => void (immediate = setImmediate(giveUp)), timeoutMs);
+    let immediate: NodeJS.Immediate | undefined;
+    const settled = (): void => {
+      clearTimeout(timer);
+      clearImmediate(immediate);
+    };
+    answer.finally(settled).then(resolve, reject);
+  });
+}

@@ -1,3 +1,5 @@
+import { answerWithin } from '../core/deadline.ts';
+
 /** What is used of a client of the package `redis` (a single client, a pool, a sentinel or a cluster). */
 export interface NodeRedisClient {
   readonly isReady?: boolean;
@@ -39,20 +41,9 @@ export function createRedisCommands(client: RedisClient, timeoutMs: number, now:
     // A client without a connection queues its commands, and a request has no time for that.
     if (!isConnected(client)) return Promise.reject(new Error('Redis is not connected'));
     if (now() < pausedUntil) return Promise.reject(new Error('Redis did not answer lately'));
-    return new Promise((resolve, reject) => {
-      const reply = command();
-      const giveUp = (): void => {
-        pausedUntil = now() + pauseMs;
-        reject(new Error(`Redis did not answer within ${timeoutMs} ms`));
-      };
-      // After a stall of the event loop the timer comes before the answer that is waiting in the socket: read that first.
-      const timer = setTimeout(() => void (immediate = setImmediate(giveUp)), timeoutMs);
-      let immediate: NodeJS.Immediate | undefined;
-      const settled = (): void => {
-        clearTimeout(timer);
-        clearImmediate(immediate);
-      };
-      reply.finally(settled).then(resolve, reject);
+    return answerWithin(command(), timeoutMs, () => {
+      pausedUntil = now() + pauseMs;
+      return new Error(`Redis did not answer within ${timeoutMs} ms`);
     });
   }
 

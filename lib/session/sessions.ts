@@ -6,7 +6,8 @@ import { createResolveBearer } from './bearer.ts';
 import type { SessionTarget } from './cutoffs.ts';
 import type { Emit } from './events.ts';
 import { createRefreshCoordinator } from './refresh-coordinator.ts';
-import type { SharedCoordinator } from './refresh-coordinator.ts';
+import { boundCoordinator } from './shared-coordinator.ts';
+import type { SharedCoordinator } from './shared-coordinator.ts';
 import { outOfTime, signedOut } from './renew-candidates.ts';
 import type { Attempt, Resolution } from './renew-candidates.ts';
 import { createRenew } from './renewal.ts';
@@ -83,12 +84,17 @@ export interface SessionSettings {
   readonly now: () => number;
 }
 
+/** Two of its answers fit into the time of a request, with some to spare for the rest. */
+const coordinatorShare = 3;
+
 /** Everything that one adapter's sessions need, put together. */
 export function createSessions<Content>(
   source: SessionSource<Content>,
   settings: SessionSettings,
 ): SessionResolver<Content> {
-  const { timeoutMs, refreshWindow, maxCachedSessions, coordinator: shared, emit, now } = settings;
+  const { timeoutMs, refreshWindow, maxCachedSessions, emit, now } = settings;
+  const shared =
+    settings.coordinator && boundCoordinator(settings.coordinator, Math.ceil(timeoutMs / coordinatorShare));
   const coordinator = createRefreshCoordinator({ now, emit, timeoutMs, shared });
   const context: SessionContext<Content> = {
     source,

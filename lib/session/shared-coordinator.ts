@@ -1,3 +1,5 @@
+import { answerWithin } from '../core/deadline.ts';
+
 /** A provider's definitive answer, in a form that can travel between processes. */
 export type SettledRefresh =
   { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
@@ -39,4 +41,25 @@ export interface SessionCutoffs {
   readonly endedUntil: number;
   /** Access tokens that were issued until then are renewed before they are used. */
   readonly staleUntil: number;
+}
+
+/**
+ * The same coordinator, with an end to every call that a request, a sign-out or a watched session waits for: a store that never answers
+ * counts as out of reach. `coordinate` has its own deadline.
+ *
+ * @param timeoutMs milliseconds
+ */
+export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): SharedCoordinator {
+  const late = (): Error => new Error(`The coordinator did not answer within ${timeoutMs} ms`);
+  // An asynchronous function also turns what a coordinator throws into a rejection.
+  const bound = <Result>(call: () => Promise<Result>): Promise<Result> => answerWithin(call(), timeoutMs, late);
+  return {
+    coordinate: (key, refresh, signal) => shared.coordinate(key, refresh, signal),
+    confirmDelivery: (key) => bound(async () => shared.confirmDelivery?.(key)),
+    forget: (key) => bound(async () => shared.forget?.(key)),
+    endSession: (sessionId, ttlMs) => bound(async () => shared.endSession(sessionId, ttlMs)),
+    isEnded: (sessionId) => bound(async () => shared.isEnded(sessionId)),
+    setCutoffs: (subject, cutoffs, ttlMs) => bound(async () => shared.setCutoffs?.(subject, cutoffs, ttlMs)),
+    cutoffsOf: (subject) => bound(async () => shared.cutoffsOf?.(subject)),
+  };
 }
