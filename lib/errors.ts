@@ -10,6 +10,8 @@ export interface AuthErrorOptions {
   readonly retryAfter?: number;
   /** The methods that a 405 names in `Allow` (RFC 9110 §10.2.1). */
   readonly allow?: readonly string[];
+  /** What a 401 says in `WWW-Authenticate` (RFC 9110 §11.6.1). */
+  readonly challenge?: string;
   /** Why, for operators: our verdict or the provider's error code, never its text. Events carry it, answers do not. */
   readonly reason?: string | undefined;
 }
@@ -26,6 +28,8 @@ export class AuthError extends Error {
   /** Seconds. */
   readonly retryAfter: number | undefined;
   readonly allow: readonly string[] | undefined;
+  /** What a 401 says in `WWW-Authenticate`. */
+  readonly challenge: string | undefined;
   /** For operators; no answer shows it. */
   readonly reason: string | undefined;
 
@@ -36,6 +40,7 @@ export class AuthError extends Error {
     this.status = row.status;
     this.retryAfter = seconds(options.retryAfter);
     this.allow = options.allow;
+    this.challenge = options.challenge;
     this.reason = options.reason;
   }
 }

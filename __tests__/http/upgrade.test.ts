@@ -4,7 +4,15 @@ import { jest } from '@jest/globals';
 import express from 'express';
 import type { Router } from 'express';
 import { WebSocket, WebSocketServer } from 'ws';
-import { authenticateUpgrade, b2bAuth, backendAuth, endSession, refuseUpgrade, renewSession } from '../../lib/index.ts';
+import {
+  AuthError,
+  authenticateUpgrade,
+  b2bAuth,
+  backendAuth,
+  endSession,
+  refuseUpgrade,
+  renewSession,
+} from '../../lib/index.ts';
 import type { UpgradeOptions } from '../../lib/index.ts';
 import { createB2bTestKit, createBackendTestKit } from '../../lib/testing/index.ts';
 import type { AuthEvent } from '../../lib/types.ts';
@@ -140,6 +148,7 @@ describe.each(['b2b', 'backend'] as const)('a WebSocket handshake with %s', (nam
       const refused = await chat.connect(headers);
       expect([refused.status, codeOf(refused)]).toEqual([401, 'unauthenticated']);
       expect(refused.headers).toMatchObject({ connection: 'close', 'cache-control': 'private, no-store' });
+      expect(refused.headers['www-authenticate']).toBe('Bearer');
     }
   });
 
@@ -216,6 +225,7 @@ describe('a guarded upgrade', () => {
     const chat = await startChat('b2b');
     const refused = await chat.connect({ authorization: 'Bearer made.up.token' });
     expect([refused.status, codeOf(refused)]).toEqual([401, 'unauthenticated']);
+    expect(refused.headers).not.toHaveProperty('www-authenticate');
     await chat.close();
   });
 
@@ -223,6 +233,7 @@ describe('a guarded upgrade', () => {
     const chat = await startChat('b2b', { credentials: ['bearer'] });
     const refused = await chat.connect({ cookie: await chat.cookie(), origin: chat.origin });
     expect([refused.status, codeOf(refused)]).toEqual([401, 'unauthenticated']);
+    expect(refused.headers['www-authenticate']).toBe('Bearer');
     await chat.close();
   });
 
@@ -239,6 +250,19 @@ describe('a guarded upgrade', () => {
   it.each([undefined, null, 1, 'true'])('is refused where check answers %p', async (answer) => {
     const chat = await startChat('b2b', { check: () => answer as unknown as boolean });
     expect((await chat.connect({ cookie: await chat.cookie(), origin: chat.origin })).status).toBe(403);
+    await chat.close();
+  });
+
+  it('is refused with the headers of an error that check throws, each in one line', async () => {
+    const error = new AuthError('rate_limited', { retryAfter: 7, challenge: 'Own realm="a"\r\nSet-Cookie: a=b' });
+    const chat = await startChat('b2b', { check: () => Promise.reject(error) });
+    const { status, headers } = await chat.connect({ cookie: await chat.cookie(), origin: chat.origin });
+    expect([status, headers['retry-after'], headers['www-authenticate']]).toEqual([
+      429,
+      '7',
+      'Own realm="a"Set-Cookie: a=b',
+    ]);
+    expect(headers).not.toHaveProperty('set-cookie');
     await chat.close();
   });
 

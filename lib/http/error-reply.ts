@@ -96,10 +96,11 @@ function errorSignInUrl(request: AuthRequest): string {
   return request.signInUrl(request.errorReturnTo ?? request.wayBack);
 }
 
-export function errorHeaders({ retryAfter, allow }: AuthError): Record<string, string> {
+export function errorHeaders({ retryAfter, allow, challenge }: AuthError): Record<string, string> {
   return {
     ...(retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }),
     ...(allow === undefined ? {} : { Allow: allow.join(', ') }),
+    ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
   };
 }
 

@@ -7,7 +7,7 @@ import type { Session } from '../types.ts';
 import type { Adapter } from './adapter.ts';
 import { AuthRequest } from './auth-request.ts';
 import { bearerSession, bearerToken } from './bearer.ts';
-import { errorBody } from './error-reply.ts';
+import { errorBody, errorHeaders } from './error-reply.ts';
 import { adapterOf } from './express-stack.ts';
 import { clientFacts, header } from './request.ts';
 import { readRequirements } from './require-session.ts';
@@ -90,13 +90,15 @@ async function cookieSession(
   { definition, req, peer }: AuthRequest,
   credentials: NonNullable<UpgradeOptions['credentials']>,
 ): Promise<Session> {
-  if (!credentials.includes('cookie')) throw new AuthError('unauthenticated');
+  // A 401 names the scheme that would help; cookies are none (RFC 9110 §11.6.1).
+  const challenge = credentials.includes('bearer') ? { challenge: 'Bearer' } : {};
+  if (!credentials.includes('cookie')) throw new AuthError('unauthenticated', challenge);
   const { cookie } = req.headers;
   const known = definition.resolver.cachedSession(cookie);
   if (known !== undefined) return known;
   // Too late for cookies from the start, so that no token is spent.
   const { session } = await definition.resolver.resolve(cookie, () => true, clientFacts(req, peer));
-  if (session === null) throw new AuthError('unauthenticated');
+  if (session === null) throw new AuthError('unauthenticated', challenge);
   return session;
 }
 
@@ -140,7 +142,12 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     ...(isOurs && error.code === 'invalid_token' ? ['WWW-Authenticate: Bearer error="invalid_token"'] : []),
-    ...(isOurs && error.retryAfter !== undefined ? [`Retry-After: ${error.retryAfter}`] : []),
+    ...Object.entries(isOurs ? errorHeaders(error) : {}).map(([name, value]) => headerLine(name, value)),
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+/** An error of the application may hold anything, and nothing checks a line that is written by hand. */
+function headerLine(name: string, value: string): string {
+  return `${name}: ${value.replaceAll(/[^\t\x20-\x7e]/g, '')}`;
 }
