@@ -42,34 +42,23 @@ async function inDirectory(directory: string, file: string, source: string): Pro
   return stdout.trim();
 }
 
+/** What every server entry exports. */
+const serverFunctions = [
+  'AuthError',
+  'ConfigurationError',
+  'authenticateUpgrade',
+  'currentSession',
+  'endSession',
+  'getSession',
+  'refuseUpgrade',
+  'renewSession',
+  'requireSession',
+];
+
 const entries: Readonly<Record<string, readonly string[]>> = {
-  'express-auth-adapters': [
-    'AuthError',
-    'ConfigurationError',
-    'b2bAuth',
-    'backendAuth',
-    'currentSession',
-    'getSession',
-    'getSupabaseClient',
-    'requireSession',
-  ],
-  'express-auth-adapters/b2b': [
-    'AuthError',
-    'ConfigurationError',
-    'b2bAuth',
-    'currentSession',
-    'getSession',
-    'requireSession',
-  ],
-  'express-auth-adapters/backend': [
-    'AuthError',
-    'ConfigurationError',
-    'backendAuth',
-    'currentSession',
-    'getSession',
-    'getSupabaseClient',
-    'requireSession',
-  ],
+  'express-auth-adapters': [...serverFunctions, 'b2bAuth', 'backendAuth', 'getSupabaseClient'],
+  'express-auth-adapters/b2b': [...serverFunctions, 'b2bAuth'],
+  'express-auth-adapters/backend': [...serverFunctions, 'backendAuth', 'getSupabaseClient'],
   'express-auth-adapters/client': ['createB2bClient', 'createBackendClient'],
   'express-auth-adapters/redis': ['createRedisCoordinator'],
   'express-auth-adapters/testing': ['createB2bTestKit', 'createBackendTestKit'],
