@@ -28,6 +28,43 @@ export function putCookies(agent: CookieAgent, cookieName: string, writes: reado
   }
 }
 
+/** A cookie as Playwright's `storageState` holds it. */
+export interface StoredCookie {
+  readonly name: string;
+  readonly value: string;
+  readonly domain: string;
+  readonly path: string;
+  /** -1: until the browser closes. */
+  readonly expires: number;
+  readonly httpOnly: boolean;
+  readonly secure: boolean;
+  readonly sameSite: 'Strict' | 'Lax' | 'None';
+}
+
+/** What Playwright's `browser.newContext({ storageState })` takes: https://playwright.dev/docs/api/class-browser */
+export interface StorageState {
+  cookies: StoredCookie[];
+  origins: never[];
+}
+
+/**
+ * These cookies, as a browser keeps them for an origin.
+ *
+ * @throws {TypeError} for an origin that is not an http or https URL
+ */
+export function storageState(origin: string, writes: readonly CookieWrite[]): StorageState {
+  const { protocol = '', hostname = '' } = URL.parse(origin) ?? {};
+  if (!/^https?:$/.test(protocol)) throw new TypeError('origin must start with http:// or https://');
+  const shared = { domain: hostname, path: '/', expires: -1, httpOnly: true, sameSite: 'Lax' } as const;
+  const cookies = writes.map(({ name, value = '' }) => ({
+    name,
+    value: encodeCookieValue(value),
+    ...shared,
+    secure: protocol === 'https:',
+  }));
+  return { cookies, origins: [] };
+}
+
 /** The `Cookie` header that brings these cookies back. */
 export function cookieHeader(writes: readonly CookieWrite[]): string {
   return writes.map(({ name, value = '' }) => `${name}=${encodeCookieValue(value)}`).join('; ');

@@ -4,8 +4,8 @@ import { writeChunks } from '../core/cookie-chunks.ts';
 import type { CookieWrite } from '../core/cookies.ts';
 import type { B2bAuthOptions } from '../b2b/index.ts';
 import type { B2bUser, Impersonator, Json } from '../types.ts';
-import { cookieHeader, putCookies } from './agent.ts';
-import type { CookieAgent } from './agent.ts';
+import { cookieHeader, putCookies, storageState } from './agent.ts';
+import type { CookieAgent, StorageState } from './agent.ts';
 import { createInMemoryProvider } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
 import { refuseInProduction } from './refuse-in-production.ts';
@@ -50,6 +50,14 @@ export interface B2bTestKit {
   signIn<Agent extends CookieAgent>(agent: Agent, session?: B2bTestSession): Promise<Agent>;
   /** The `Cookie` header of a signed-in person, for any HTTP client. */
   cookie(session?: B2bTestSession): Promise<string>;
+  /**
+   * The cookies of a signed-in person for Playwright.
+   *
+   * @param origin where the browser finds the application, such as `http://localhost:3000`
+   * @throws {TypeError} for an origin that is not an http or https URL
+   * @example const context = await browser.newContext({ storageState: await kit.storageState(origin, { user }) });
+   */
+  storageState(origin: string, session?: B2bTestSession): Promise<StorageState>;
   /**
    * Plays the hosted page.
    *
@@ -165,6 +173,7 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       return agent;
     },
     cookie: async (session = {}) => cookieHeader(await cookies(session)),
+    storageState: async (origin, session = {}) => storageState(origin, await cookies(session)),
     authorize(authorizationUrl, session = {}) {
       refuseInProduction();
       const { searchParams } = new URL(authorizationUrl);

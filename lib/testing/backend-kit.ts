@@ -6,8 +6,8 @@ import type { BackendAuthOptions } from '../backend/index.ts';
 import type { CookieWrite } from '../core/cookies.ts';
 import { assurance, factorId, toWire, userOf } from './backend-user.ts';
 import type { BackendTestSession } from './backend-user.ts';
-import { cookieHeader, putCookies } from './agent.ts';
-import type { CookieAgent } from './agent.ts';
+import { cookieHeader, putCookies, storageState } from './agent.ts';
+import type { CookieAgent, StorageState } from './agent.ts';
 import { createInMemoryProvider } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
 import { refuseInProduction } from './refuse-in-production.ts';
@@ -38,6 +38,14 @@ export interface BackendTestKit {
   signIn<Agent extends CookieAgent>(agent: Agent, session?: BackendTestSession): Promise<Agent>;
   /** The `Cookie` header of a signed-in person, for any HTTP client. */
   cookie(session?: BackendTestSession): Promise<string>;
+  /**
+   * The cookies of a signed-in person for Playwright.
+   *
+   * @param origin where the browser finds the application, such as `http://localhost:3000`
+   * @throws {TypeError} for an origin that is not an http or https URL
+   * @example const context = await browser.newContext({ storageState: await kit.storageState(origin, { user }) });
+   */
+  storageState(origin: string, session?: BackendTestSession): Promise<StorageState>;
   /** The code that a second factor shows; any other is wrong. */
   readonly code: string;
   simulate(state: ProviderState): void;
@@ -171,6 +179,7 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
     },
     code,
     cookie: async (session = {}) => cookieHeader(await cookies(session)),
+    storageState: async (origin, session = {}) => storageState(origin, await cookies(session)),
     simulate: (state) => provider.simulate(state),
   };
 }
