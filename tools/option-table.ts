@@ -1,6 +1,6 @@
 /**
- * Writes docs/options.md and the table in README.md from the comments of the option interfaces in lib/; with `--check` it
- * only says whether both are up to date.
+ * Writes docs/options.md from the comments of the option interfaces in lib/; with `--check` it only says whether the page is
+ * up to date.
  *
  *     node tools/option-table.ts [--check]
  */
@@ -114,42 +114,13 @@ Options beat environment variables. All are checked at construction, and one err
 
 ${sections.map(sectionText).join('\n')}`;
 
-function readmeTable(): string {
-  const rows = ['B2bAuthOptions', 'BackendAuthOptions'].flatMap((interfaceName) => {
-    const adapter = interfaceName === 'B2bAuthOptions' ? 'b2bAuth' : 'backendAuth';
-    return optionsOf(interfaceName)
-      .filter(({ variables }) => variables.length > 0)
-      .map(({ name, variables, fallback }) => [
-        code([adapter]),
-        code([name]),
-        code(variables.filter((each) => !/^(?:NEXT_PUBLIC|LEGACY)_/.test(each))),
-        fallback,
-      ]);
-  });
-  return table(['Adapter', 'Option', 'Environment', 'Default'], rows);
-}
-
-const [begin, end] = ['<!-- options: made by `npm run docs:options` -->', '<!-- /options -->'];
-
-async function formatted(path: string, text: string): Promise<string> {
-  return format(text, { ...(await resolveConfig(path)), parser: 'markdown' });
-}
-
 async function main(isCheck: boolean): Promise<void> {
-  const readme = readFileSync('README.md', 'utf8');
-  const [before = '', rest = ''] = readme.split(begin);
-  const after = rest.split(end)[1];
-  if (after === undefined) throw new Error(`README.md has no ${begin} … ${end}`);
-  const texts = {
-    'docs/options.md': await formatted('docs/options.md', page),
-    'README.md': await formatted('README.md', `${before}${begin}\n\n${readmeTable()}\n\n${end}${after}`),
-  };
-  for (const [path, text] of Object.entries(texts)) {
-    if (!isCheck) writeFileSync(path, text);
-    else if (readFileSync(path, 'utf8') !== text) {
-      console.error(`${path} is not what the code says. Run: npm run docs:options`);
-      process.exitCode = 1;
-    }
+  const path = 'docs/options.md';
+  const text = await format(page, { ...(await resolveConfig(path)), parser: 'markdown' });
+  if (!isCheck) writeFileSync(path, text);
+  else if (readFileSync(path, 'utf8') !== text) {
+    console.error(`${path} is not what the code says. Run: npm run docs:options`);
+    process.exitCode = 1;
   }
 }
 

@@ -5,10 +5,13 @@ import { codeBlocks, markdownFiles } from '../support/markdown.ts';
 
 const blocks = markdownFiles()
   .flatMap(codeBlocks)
-  .filter(({ language }) => language === 'ts');
+  .filter(({ language }) => language === 'ts' || language === 'tsx');
 
 // Inside the repository, so that imports resolve as they do for a user; never committed.
 const directory = join(process.cwd(), 'reports', 'docs-blocks');
+
+/** What recipes use of libraries that are not installed. */
+const recipeLibraries = join(process.cwd(), '__tests__', 'support', 'recipe-libraries.d.ts');
 
 it('finds the examples', () => {
   expect(blocks.length).toBeGreaterThan(5);
@@ -18,8 +21,8 @@ it('every TypeScript example in README and docs compiles', () => {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
   const origins = new Map(
-    blocks.map(({ path, line, code }, index) => {
-      const file = join(directory, `${path.replaceAll(/[^a-z0-9]+/gi, '-')}-${index}.ts`);
+    blocks.map(({ path, line, language, code }, index) => {
+      const file = join(directory, `${path.replaceAll(/[^a-z0-9]+/gi, '-')}-${index}.${language}`);
       // Each example is a module of its own, whatever it declares.
       writeFileSync(file, `${code}\nexport {};\n`);
       return [file, `${path}:${line}`] as const;
@@ -27,9 +30,10 @@ it('every TypeScript example in README and docs compiles', () => {
   );
   const { config } = ts.readConfigFile('tsconfig.json', (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, process.cwd());
-  const program = ts.createProgram([...origins.keys()], {
+  const program = ts.createProgram([...origins.keys(), recipeLibraries], {
     ...options,
     noEmit: true,
+    jsx: ts.JsxEmit.Preserve,
     noUnusedLocals: false,
     noUnusedParameters: false,
     // Examples say `session.claims.role` as their readers would.
@@ -45,4 +49,4 @@ it('every TypeScript example in README and docs compiles', () => {
     });
   expect(problems).toEqual([]);
   rmSync(directory, { recursive: true, force: true });
-}, 60_000);
+}, 180_000);

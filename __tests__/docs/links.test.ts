@@ -7,12 +7,14 @@ interface Link {
   readonly target: string;
 }
 
-const links: readonly Link[] = markdownFiles().flatMap(({ path, text }) =>
-  [...text.replaceAll(/^( *)```[\s\S]*?^\1```/gm, '').matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => ({
+/** `[text](target)`, `![text](target)` and `<img src="target">`, outside of code. */
+const links: readonly Link[] = markdownFiles().flatMap(({ path, text }) => {
+  const prose = text.replaceAll(/^( *)```[\s\S]*?^\1```/gm, '');
+  return [...prose.matchAll(/(?:\]\(([^)\s]+)\)|<img src="([^"]+)")/g)].map(([, link, image]) => ({
     from: path,
-    target,
-  })),
-);
+    target: link ?? image ?? '',
+  }));
+});
 
 /** GitHub's rule for a heading's anchor. */
 function anchorsOf(path: string): string[] {

@@ -1,6 +1,6 @@
 /**
- * Runs examples as their reader would: each file is imported by its path, `express-auth-adapters` is this package's source, and
- * every `listen` gets a free port of the loopback address in place of the example's own. Started by `run-blocks.test.ts`, to
+ * Runs examples as their reader would: each file is imported by its path, `express-auth-adapters` is this package's source,
+ * `next` a stand-in, and every `listen` gets a free port of the loopback address in place of the example's own. Started by `run-blocks.test.ts`, to
  * which it tells what happened.
  *
  *     node run-examples.ts <file>…
@@ -8,7 +8,7 @@
 import { once } from 'node:events';
 import { registerHooks } from 'node:module';
 import net from 'node:net';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 export interface ExampleReport {
   readonly file: string;
@@ -21,9 +21,12 @@ const root = pathToFileURL(`${process.cwd()}/`);
 
 registerHooks({
   resolve(specifier, context, nextResolve) {
+    if (specifier === 'next') return nextResolve(new URL('__tests__/support/recipe-next.ts', root).href, context);
     const [isOwn, entry] = /^express-auth-adapters(?:\/(\w+))?$/.exec(specifier) ?? [];
     if (isOwn === undefined) return nextResolve(specifier, context);
-    return nextResolve(new URL(entry === undefined ? 'lib/index.ts' : `lib/${entry}/index.ts`, root).href, context);
+    const source = new URL(entry === undefined ? 'lib/index.ts' : `lib/${entry}/index.ts`, root);
+    // `require` resolves paths, `import` URLs.
+    return nextResolve(context.conditions.includes('require') ? fileURLToPath(source) : source.href, context);
   },
 });
 
