@@ -8,7 +8,8 @@ import { itWithoutProxy } from '../support/only.ts';
 import type { Answer } from '../support/visitor.ts';
 
 let app: BackendApp;
-const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+const start = async ({ options, ...setup }: BackendAppSetup = {}): Promise<BackendApp> =>
+  (app = await startBackendApp({ ...setup, options: { signInMethods: ['password', 'code'], sso: true, ...options } }));
 afterEach(() => app.close());
 
 const proxyAddr = createRequire(createRequire(import.meta.url).resolve('express'))('proxy-addr') as {
@@ -30,7 +31,10 @@ function told(answer: Answer, email: string): unknown {
     cookies: answer.setCookies.map((line) =>
       line.replace(/[A-Za-z0-9_-]{8,}(?=[-=;])|base64-[\w-]+/g, (text) => `<${text.length}>`),
     ),
-    text: answer.text.replaceAll(email, '<email>').replaceAll(encodeURIComponent(email), '<email>'),
+    text: answer.text
+      .replaceAll(email, '<email>')
+      .replaceAll(encodeURIComponent(email), '<email>')
+      .replaceAll(/\d+ seconds?/g, '<seconds>'),
   };
 }
 
@@ -171,6 +175,75 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     // Not even whether the password was right.
     expect(await observed((email) => post('/auth/login', { ...ada, email }), ada.email)).toEqual(closed);
   });
+});
+
+describe.each(clients)('one answer about codes by email, for %s', (_title, post) => {
+  const send: Send = (email) => post('/auth/code', { email });
+  const enter: Send = (email) => post('/auth/code', { email, code: '000000' });
+  /** Of an account, of none, and of one that is not confirmed. */
+  const addresses = [ada.email, unknown, 'new@example.com'];
+  const startWith = async (setup?: BackendAppSetup): Promise<void> => {
+    await start(setup);
+    app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
+  };
+  const all = async (sending: Send): Promise<unknown[]> => {
+    const answers: unknown[] = [];
+    for (const email of addresses) answers.push(await observed(sending, email));
+    return answers;
+  };
+
+  it.each([undefined, 'smtp', 'quota', 'not_authorized'] as const)(
+    'to a wish for one (mails: %s)',
+    async (mailFailure) => {
+      await startWith({ standIn: { autoconfirm: false } });
+      const another = await observed(send, 'mia@example.com');
+      expect(another).toMatchObject({ answer: { status: 200 }, asked: ['POST otp'] });
+      app.supabase.switches.mailFailure = mailFailure;
+      expect(await all(send)).toEqual([another, another, another]);
+      expect(app.eventTypes()).toEqual(mailFailure === undefined ? [] : ['mail_failed', 'mail_failed', 'mail_failed']);
+    },
+  );
+
+  it('to a second wish within the minute, and to wishes while sign-up is closed', async () => {
+    await startWith({ standIn: { autoconfirm: false, signupDisabled: true } });
+    const [first, ...others] = await all(send);
+    expect(first).toMatchObject({ answer: { status: 200 } });
+    expect(others).toEqual([first, first]);
+    const [second, ...further] = await all(send);
+    expect(second).toMatchObject({ answer: { status: 429 }, asked: [] });
+    expect(further).toEqual([second, second]);
+  });
+
+  it('to a wish whose mail takes longer than the answer', async () => {
+    await startWith({ options: { mailAnswerMs: 150 }, standIn: { autoconfirm: false } });
+    app.supabase.switches.extraMs = (email) => (email === ada.email ? 0 : 600);
+    const [first, ...others] = await all(send);
+    expect(others).toEqual([first, first]);
+  });
+
+  it('to wrong codes, sent or not, up to the limit and beyond', async () => {
+    await startWith({ standIn: { autoconfirm: false } });
+    await send(ada.email);
+    for (let count = 0; count < 5; count += 1) {
+      const [first, ...others] = await all(enter);
+      expect(first).toMatchObject({ answer: { status: 422 }, asked: ['POST verify'] });
+      expect(others).toEqual([first, first]);
+    }
+    const [closed, ...others] = await all(enter);
+    expect(closed).toMatchObject({ answer: { status: 429 }, asked: [] });
+    expect(others).toEqual([closed, closed]);
+  });
+});
+
+it.each(clients)('single sign-on asks about the domain alone, for %s', async (_title, post) => {
+  await start();
+  const send: Send = (email) => post('/auth/sso', { email });
+  const known = await observed(send, ada.email);
+  expect(known).toMatchObject({ answer: { status: 422 }, asked: ['POST sso'] });
+  expect(await observed(send, unknown)).toEqual(known);
+  for (const { body } of app.supabase.requests.filter(({ endpoint }) => endpoint === 'sso')) {
+    expect(JSON.stringify(body)).not.toMatch(/ada|ida/);
+  }
 });
 
 describe('the throttle', () => {

@@ -1,9 +1,12 @@
 import { inspect } from 'node:util';
 import { jest } from '@jest/globals';
 import createDebug from 'debug';
+import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
+import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import type { AuthError } from '../../lib/errors.ts';
 import { demoUsers } from '../support/b2b-app.ts';
 import { ada, postForm } from '../support/backend-app.ts';
+import type { BackendAppSetup } from '../support/backend-app.ts';
 import { startBothApp } from '../support/both-app.ts';
 import type { BothApp } from '../support/both-app.ts';
 import { privateCookie } from '../support/variant.ts';
@@ -162,10 +165,56 @@ async function backendSignIn(visitor: Visitor): Promise<Answer> {
   return visitor.get(String(await app.supabase.authorize(start.location, { approve: true, user: ada.email })));
 }
 
+const enrolled = { email: 'grace@example.com', password: ada.password };
+
+/** Through the second factor, a new password and a code by email, well and badly; `fault` breaks one step of each. */
+async function accountWays(fault?: Parameters<typeof app.supabase.fail>[1]): Promise<void> {
+  const during = async (
+    endpoint: 'challenge' | 'enroll' | 'update-user' | 'verify' | 'user',
+    work: () => Promise<unknown>,
+  ) => {
+    if (fault !== undefined) app.supabase.fail(endpoint, fault);
+    await work();
+    app.supabase.heal();
+  };
+  const visitor = newVisitor();
+  await visitor.postJson('/auth/login', enrolled);
+  await during('user', () => visitor.get('/auth/verify'));
+  const [factor] = app.supabase.factorsOf(enrolled.email);
+  await postForm(visitor, '/auth/verify', { code: '000000' });
+  await during('challenge', () => postForm(visitor, '/auth/verify', { code: app.supabase.codeOf(factor!) }));
+  await postForm(visitor, '/auth/verify', { code: app.supabase.codeOf(factor!) });
+  await during('enroll', () => visitor.postJson('/auth/enroll', {}));
+  const { text } = await postForm(visitor, '/auth/enroll', {});
+  const [, factorId = '', uri = ''] = /"factorId" value="([^"]+)"[^]*?"uri" value="([^"]+)"/.exec(text) ?? [];
+  await postForm(visitor, '/auth/enroll', { factorId, uri: uri.replaceAll('&amp;', '&'), code: '000000' });
+  await visitor.getJson('/auth/enroll');
+
+  const other = newVisitor();
+  await other.postJson('/auth/forgot', { email: ada.email });
+  const tokenHash = app.supabase.mails.at(-1)?.tokenHash ?? 'made-up-hash';
+  learn({ token_hash: tokenHash });
+  await during('verify', () => postForm(other, '/auth/confirm', { token_hash: tokenHash, type: 'recovery' }));
+  await postForm(other, '/auth/confirm', { token_hash: tokenHash, type: 'recovery' });
+  await other.get('/auth/password');
+  await postForm(other, '/auth/password', { password: tooLong });
+  await during('update-user', () => postForm(other, '/auth/password', { password: ada.password }));
+  await postForm(visitor, '/auth/password', { currentPassword: typedPassword, password: typedPassword });
+
+  const third = newVisitor();
+  await postForm(third, '/auth/code', { email: ada.email });
+  await postForm(third, '/auth/code', { email: ada.email, code: '000000' });
+  const code = app.supabase.mails.at(-1)?.token ?? '000000';
+  await during('verify', () => postForm(third, '/auth/code', { email: ada.email, code }));
+  await third.postJson('/auth/code', { email: ada.email, code });
+  for (const email of ['ada@elsewhere.example', 'octavia@example.com']) await postForm(third, '/auth/sso', { email });
+}
+
 async function backendWays(): Promise<void> {
   const visitor = newVisitor();
   const wrong = { email: ada.email, password: typedPassword };
-  const forms = ['/auth/login', '/auth/signup', '/auth/resend', '/auth/forgot', '/auth/password'];
+  const sendsMail = ['/auth/signup', '/auth/resend', '/auth/forgot', '/auth/code'];
+  const forms = ['/auth/login', ...sendsMail, '/auth/password', '/auth/sso', '/auth/verify', '/auth/enroll'];
   for (const path of [...forms, '/auth/logout', '/account/x', '/auth/confirm?token_hash=made-up-hash&type=email']) {
     await visitor.get(path);
   }
@@ -195,6 +244,7 @@ async function backendWays(): Promise<void> {
     app.supabase.heal();
     await other.get(callback);
   }
+  for (const fault of [undefined, 'html502', 'refuse', 429, 500] as const) await accountWays(fault);
   await backendSignIn(newVisitor());
   app.supabase.switches.autoconfirm = false;
   await newVisitor().postJson('/auth/signup', { email: `new${app.clock.now()}@example.com`, password: typedPassword });
@@ -214,6 +264,22 @@ async function backendWays(): Promise<void> {
   }
   await visitor.post('/auth/logout');
   await visitor.get('/auth/session');
+}
+
+/** Both adapters with everything switched on, and a user who has a second factor. */
+async function startWatched(
+  watched: B2bAuthOptions & BackendAuthOptions,
+  after?: BackendAppSetup['after'],
+): Promise<BothApp> {
+  const started = await startBothApp({
+    b2b: watched,
+    options: { ...watched, throttle: false, providers: ['github'], signInMethods: ['password', 'code'], sso: true },
+    standIn: { mailFrequency: 0, ssoDomains: new Set(['example.com']) },
+    ...(after && { after }),
+  });
+  started.supabase.addUser(enrolled);
+  started.supabase.addFactor(enrolled.email);
+  return started;
 }
 
 /** What a secret looks like wherever code might have put it. */
@@ -253,11 +319,7 @@ beforeAll(async () => {
   createDebug.enable('express-auth-adapters*');
 
   const watched = { fetch: watchedFetch, timeoutMs: 2_000 };
-  app = await startBothApp({
-    b2b: watched,
-    options: { ...watched, throttle: false, providers: ['github'] },
-    standIn: { mailFrequency: 0 },
-  });
+  app = await startWatched(watched);
   for (const secret of [typedPassword, tooLong, ada.password]) secrets.set(secret, 'password typed');
   secrets.set(String(app.b2bOptions.cookiePassword), 'cookie password');
   secrets.set(app.workos.apiKey, 'WorkOS API key');
@@ -292,6 +354,7 @@ it('has seen what it looks for: every kind of secret, some hundred answers, expl
     'cookie password',
     'password',
     'token_hash',
+    'secret',
     'apikey',
   ]) {
     expect(kinds).toContain(kind);
@@ -306,10 +369,10 @@ it('has seen what it looks for: every kind of secret, some hundred answers, expl
 it('no secret is in the body of any answer', () => {
   // The application's own page shows what PostgREST answers it.
   for (const { ask, answer } of answers.filter(({ ask }) => ask !== 'GET /notes')) {
-    // Behind the button of a confirmation page stands what the mail's link brought along.
-    const own = ask.includes('/auth/confirm')
-      ? leaksIn(answer.text).filter((kind) => kind !== 'token_hash')
-      : leaksIn(answer.text);
+    // Behind the button of a confirmation page stands what the mail's link brought along; a new app needs its secret.
+    const isOwn = (kind: string): boolean =>
+      (kind === 'token_hash' && ask.includes('/auth/confirm')) || (kind === 'secret' && ask === 'POST /auth/enroll');
+    const own = leaksIn(answer.text).filter((kind) => !isOwn(kind));
     expect([ask, answer.status, own]).toEqual([ask, answer.status, []]);
   }
 });
@@ -391,16 +454,12 @@ describe('errors that an application logs', () => {
   beforeAll(async () => {
     const quiet = app;
     const watched = { fetch: watchedFetch, timeoutMs: 2_000, onError };
-    logging = await startBothApp({
-      b2b: watched,
-      options: { ...watched, throttle: false, providers: ['github'] },
-      standIn: { mailFrequency: 0 },
-      after: (host) =>
-        host.onError((error, _req, _res, next) => {
-          errors.push({ message: String(error), shown: inspect(error, { depth: 12, maxStringLength: null }) });
-          next(error);
-        }),
-    });
+    logging = await startWatched(watched, (host) =>
+      host.onError((error, _req, _res, next) => {
+        errors.push({ message: String(error), shown: inspect(error, { depth: 12, maxStringLength: null }) });
+        next(error);
+      }),
+    );
     secrets.set(String(logging.b2bOptions.cookiePassword), 'cookie password');
     app = logging;
     await everything();
