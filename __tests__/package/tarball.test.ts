@@ -198,6 +198,52 @@ describe.each([
     expect(said).toContain(missing);
   });
 
+  it.each([
+    ['bundler', {}],
+    // What TypeScript 5 takes for CommonJS; it reads `typesVersions` in place of `exports`.
+    ['node10', { ignoreDeprecations: '6.0' }],
+  ])(
+    'compiles with module commonjs and resolution %s',
+    async (moduleResolution, others) => {
+      const source = `
+      import { requireSession } from 'express-auth-adapters';
+      import { ${factory} } from 'express-auth-adapters/${entry}';
+      import { createB2bTestKit } from 'express-auth-adapters/testing';
+      ${factory}({ sessionPath: '/auth/me' }) satisfies object;
+      export const guards = [requireSession(), createB2bTestKit];`;
+      const settings = { module: 'commonjs', moduleResolution, skipLibCheck: true, ...others };
+      expect(await typeErrors(directory, source, settings)).toEqual([]);
+    },
+    60_000,
+  );
+
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const loads = [
+    ['mjs', `import { ${factory} } from 'express-auth-adapters/${entry}';`],
+    // jest takes `require` of an ES module from here on.
+    ...(major > 24 || (major === 24 && minor >= 9)
+      ? [['cjs', `const { ${factory} } = require('express-auth-adapters/${entry}');`] as const]
+      : []),
+  ] as const;
+
+  it.each(loads)(
+    'runs under jest with --experimental-vm-modules, in a test that is %s',
+    async (ending, load) => {
+      await writeFile(
+        join(directory, `loads.test.${ending}`),
+        `${load} test('loads', () => expect(typeof ${factory}).toBe('function'));`,
+      );
+      const config = { rootDir: directory, testMatch: [`**/loads.test.${ending}`], transform: {} };
+      const jest = [join(root, 'node_modules/jest/bin/jest.js'), '--config', JSON.stringify(config)];
+      const { stderr } = await run(process.execPath, ['--experimental-vm-modules', ...jest], {
+        cwd: directory,
+        env: { PATH: process.env['PATH'] },
+      });
+      expect(stderr).toContain('1 passed');
+    },
+    60_000,
+  );
+
   it('compiles with the declarations of all libraries checked, and with exact optional properties', async () => {
     const source = `
       import { ${factory}, getSession, requireSession } from 'express-auth-adapters/${entry}';
