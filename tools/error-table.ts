@@ -42,14 +42,14 @@ const events: EventRows = {
     fields: { reason: '`headers_sent`' },
   },
   sign_in_failed: {
-    when: 'A sign-in or sign-up came to nothing.',
+    when: 'A sign-in or sign-up failed.',
     fields: {
       code: 'an error code of the table above, or `internal_error` where `onSignIn` threw something else',
       reason: "our verdict (`role`) or the provider's error code (`unexpected_failure`)",
     },
   },
   mail_failed: {
-    when: 'Supabase did not send the email of a sign-up or resend. The visitor is told the same as everybody: "check your mail".',
+    when: 'Supabase did not send the email of a sign-up or resend. The user sees the same page as everyone: "Check your email".',
     fields: {
       code: 'an error code of the table above',
       reason:
@@ -85,7 +85,7 @@ const events: EventRows = {
     fields: { scope: '`account`, `network` or `code`' },
   },
   configuration_warning: {
-    when: 'Something about the set-up that works, and should not stay so.',
+    when: 'Something in the set-up works, but should be changed.',
     fields: { message: 'a sentence for the operators' },
   },
 };
@@ -96,18 +96,14 @@ const table = (head: readonly string[], rows: readonly string[]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows].join('\n');
 
 const errorRows = Object.entries(errorTable).map(([code, { status, message, when }]) =>
-  row(`\`${code}\``, String(status), when, message),
+  row(`\`${code}\``, String(status), `${when}<br>“${message}”`),
 );
 
-const eventRows = Object.entries(events).map(([type, { when, fields }]) =>
-  row(
-    `\`${type}\``,
-    when,
-    Object.entries(fields)
-      .map(([name, meaning]) => (meaning === '' ? `\`${name}\`` : `\`${name}\`: ${meaning}`))
-      .join('; '),
-  ),
-);
+/** A list: in a table the fields would be too wide to read. */
+const eventItems = Object.entries(events).map(([type, { when, fields }]) => {
+  const items = Object.entries(fields).map(([name, meaning]) => `\`${name}\`${meaning === '' ? '' : ` (${meaning})`}`);
+  return `- **\`${type}\`**: ${when}${items.length === 0 ? '' : `<br>Fields: ${items.join(', ')}.`}`;
+});
 
 const page = `# Errors and events
 
@@ -115,28 +111,30 @@ const page = `# Errors and events
 
 ## Errors
 
-Every failure that a visitor can meet is an \`AuthError\` with one of these codes. A document gets a small page, a JSON request
+Every failure that a user can meet is an \`AuthError\` with one of these codes. A document gets a small page. A JSON request gets
 
 \`\`\`json
 { "error": { "status": 401, "code": "unauthenticated", "message": "You’re not signed in. Sign in to continue." } }
 \`\`\`
 
 Branch on \`code\`: codes stay, texts may improve. Where waiting helps, \`Retry-After\` says how many seconds. A message never holds a secret, a token or the
-provider's own words; those are in \`error.cause\`, for your logs. \`onError(error, req, res, next)\` takes the answer over;
-its \`next\` always hands on an error, the refusal itself where it is given none: a refused request never goes on.
+provider's own words. Those are in \`error.cause\`, for your logs.
 
-${table(['Code', 'Status', 'When', 'Message'], errorRows)}
+[\`onError(error, req, res, next)\`](faq.md#how-do-i-show-errors-in-my-own-layout) answers in place of the adapter. A refused request never goes on: \`next()\`
+without an error passes on the refusal itself.
 
-A mistake in the set-up is a \`ConfigurationError\` instead: thrown at construction, or passed to \`next\` on the first request for what only a mounted router can
-know. Its \`problems\` lists everything that is wrong, one sentence each, naming the option and its environment variable. [The doctor](doctor.md) finds most of
-them before you start.
+${table(['Code', 'Status', 'When, and what the user reads'], errorRows)}
+
+A mistake in the set-up is a \`ConfigurationError\` instead. It is thrown at construction. What only a mounted router can know is passed to \`next\` on the first
+request. Its \`problems\` list everything that is wrong, one sentence each, with the option and its environment variable. [The doctor](doctor.md) finds most
+of them before you start.
 
 ## Events
 
-\`onEvent(event)\` is told what happens, without secrets: no token, cookie, code, password or email address. Every event has \`type\` and \`adapter\`; fields of
-which nothing is known are absent. A listener that throws harms nothing.
+The adapter calls \`onEvent(event)\` with what happens, without secrets: no token, cookie, code, password or email address. Every event has \`type\` and
+\`adapter\`. Fields that are not known are absent. A listener that throws does no harm.
 
-${table(['Type', 'When', 'Fields'], eventRows)}
+${eventItems.join('\n')}
 `;
 
 const path = new URL('../docs/errors.md', import.meta.url);
