@@ -1,4 +1,7 @@
 // A visitor without an account (an anonymous session) who signs up.
+import { AuthError } from '../../lib/index.ts';
+import type { BackendAuthOptions, SharedCoordinator } from '../../lib/index.ts';
+import type { SettledRefresh } from '../../lib/redis/index.ts';
 import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import type { Visitor } from '../support/visitor.ts';
@@ -7,8 +10,8 @@ const account = { email: 'gus@example.com', password: 'long enough' };
 let app: BackendApp;
 afterEach(() => app.close());
 
-async function startWithGuest(autoconfirm = false): Promise<Visitor> {
-  app = await startBackendApp({ standIn: { autoconfirm, anonymousUsers: true } });
+async function startWithGuest(autoconfirm = false, options: BackendAuthOptions = {}): Promise<Visitor> {
+  app = await startBackendApp({ options, standIn: { autoconfirm, anonymousUsers: true } });
   const answer = await fetch(`${app.supabase.url}/auth/v1/signup`, {
     method: 'POST',
     headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
@@ -57,6 +60,47 @@ it('is complete at once where the project confirms no addresses', async () => {
   const answer = await visitor.postJson('/auth/signup', { ...account, returnTo: '/account' });
   expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/account' }]);
   expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
+});
+
+it('shares the refresh of the complete session with other requests, and repeats one that was under way', async () => {
+  const answers = new Map<string, SettledRefresh>();
+  const keys: string[] = [];
+  let early = Promise.resolve('');
+  const coordinator: SharedCoordinator = {
+    async coordinate(key, refresh) {
+      keys.push(key);
+      const text = answers.size === 0 ? await early : '';
+      const answer = text === '' ? await refresh() : ({ kind: 'renewed', text } as const);
+      answers.set(key, answer);
+      return answer;
+    },
+    endSession: () => Promise.resolve(),
+    isEnded: () => Promise.resolve(false),
+  };
+  const visitor = await startWithGuest(true, { coordinator });
+  const guest = await userOf(visitor);
+  const cookie = visitor.cookies.get(app.cookieName) ?? '';
+  const { refresh_token } = JSON.parse(Buffer.from(cookie.slice('base64-'.length), 'base64url').toString());
+  // Another process has refreshed the guest's token before the address was added.
+  const refreshed = await fetch(`${app.supabase.url}/auth/v1/token?grant_type=refresh_token`, {
+    method: 'POST',
+    headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
+    body: JSON.stringify({ refresh_token }),
+  });
+  early = refreshed.text();
+  expect((await visitor.postJson('/auth/signup', account)).status).toBe(200);
+  expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
+  expect([keys.length, new Set(keys).size]).toEqual([2, 2]);
+});
+
+it('has no session where onSignIn refuses the complete account', async () => {
+  const visitor = await startWithGuest(true, {
+    onSignIn() {
+      throw new AuthError('forbidden');
+    },
+  });
+  expect((await visitor.postJson('/auth/signup', account)).status).toBe(403);
+  expect((await visitor.getJson('/auth/session')).status).toBe(401);
 });
 
 it('gets the same answer for an address in use', async () => {

@@ -24,7 +24,7 @@ import { createSignOut } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
 import type { ClientFacts, SessionFacts, SessionSource } from './source.ts';
 import { createSupersededTokens } from './superseded-tokens.ts';
-import { createSwitchSession } from './switch-session.ts';
+import { createRenewChanged, createSwitchSession } from './switch-session.ts';
 import type { SessionSwitch } from './switch-session.ts';
 
 export type { Resolution } from './renew-candidates.ts';
@@ -115,6 +115,7 @@ export function createSessions<Content>(
     ...createSignOut(context),
     resolve: createResolve(context, renew),
     switchSession: createSwitchSession(context, renew),
+    renewChanged: createRenewChanged(context, renew),
     resolveBearer: createResolveBearer(context),
     cachedSession: (cookieHeader) => cachedSession(context, cookieHeader),
     revocationOf: (sessionId) => context.revocations.find(sessionId),

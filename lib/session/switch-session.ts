@@ -1,9 +1,10 @@
+import type { Session } from '../types.ts';
 import { parseCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import { outOfTime, resolutionOf, signedOut } from './renew-candidates.ts';
 import type { Resolution } from './renew-candidates.ts';
-import type { Renew } from './renewal.ts';
+import type { Renew, Renewal } from './renewal.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
 import type { Candidate, ClientFacts, RefreshVariant, Verdict } from './source.ts';
@@ -22,6 +23,18 @@ export interface SessionSwitch<Content> {
     variant: RefreshVariant<Content>,
     client: ClientFacts,
   ): Promise<Resolution>;
+  /**
+   * Refreshes a session whose claims have just changed at the provider. A refresh that was under way then may have brought the old ones:
+   * its tokens are refreshed once more.
+   *
+   * @param isChanged whether the session shows the change
+   * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
+   */
+  renewChanged(
+    content: Content,
+    isChanged: (session: Session) => boolean,
+    client: ClientFacts,
+  ): Promise<Renewal<Content>>;
 }
 
 export function createSwitchSession<Content>(
@@ -64,4 +77,18 @@ export function createSwitchSession<Content>(
 interface Current<Content> {
   readonly candidate: Candidate<Content>;
   readonly verdict?: Extract<Verdict, { kind: 'live' }>;
+}
+
+export function createRenewChanged<Content>(
+  { source, timeoutMs }: SessionContext<Content>,
+  renew: Renew<Content>,
+): SessionSwitch<Content>['renewChanged'] {
+  return (content, isChanged, client) => {
+    const request = { isHeadSent: () => false, client };
+    const renewTwice = async (): Promise<Renewal<Content>> => {
+      const first = await renew(source.toStored(content), request);
+      return first.kind !== 'renewed' || isChanged(first.session) ? first : renew(first.stored, request);
+    };
+    return withDeadline(renewTwice, timeoutMs, outOfTime);
+  };
 }

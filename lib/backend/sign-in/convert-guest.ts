@@ -1,5 +1,8 @@
+import type { Session as SdkSession } from '@supabase/supabase-js';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
+import { clientFacts } from '../../http/request.ts';
+import type { Session } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { SupabaseCall } from '../supabase.ts';
@@ -46,4 +49,30 @@ const gone: ReadonlySet<string> = new Set(['session_not_found', 'user_not_found'
 /** Whether the anonymous session has ended at the backend, so that there is no user to convert. */
 export function isGone(error: unknown): boolean {
   return error instanceof AuthError && gone.has(error.reason ?? '');
+}
+
+/**
+ * Signs in a user who is complete at once: a refresh brings the claims that say so, and other requests of the guest share it.
+ *
+ * @returns where to go next
+ * @throws {AuthError} `unauthenticated` where the session has ended meanwhile, or as `signIn.complete`: the guest's session ends then, as it
+ * does at the backend
+ */
+export async function completeGuest(
+  { resolver, signIn, source }: Pick<BackendContext, 'resolver' | 'signIn' | 'source'>,
+  request: AuthRequest,
+  guest: StoredContent,
+  returnTo: string,
+): Promise<string> {
+  const isComplete = (session: Session): boolean => session.adapter === 'backend' && !session.user.isAnonymous;
+  const renewal = await resolver.renewChanged(guest, isComplete, clientFacts(request.req, request.peer));
+  if (renewal.kind !== 'renewed') throw new AuthError('unauthenticated');
+  try {
+    return await signIn.complete(request, renewal.stored.content as unknown as SdkSession, returnTo);
+  } catch (error) {
+    const { sessionId } = source.toStored(guest);
+    // Out of reach, the coordinator does not hear of it; this process knows.
+    if (sessionId !== undefined) await resolver.endSession({ sessionId }).catch(() => undefined);
+    throw error;
+  }
 }

@@ -182,7 +182,8 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
 
 /** Whether the user has a verified factor that this sign-in has not given; the token itself does not say. */
 export function needsFactor({ user, access_token: accessToken }: SdkSession): boolean {
-  const factors: unknown = user.factors;
+  // Nothing checks what a coordinator hands on beside the tokens.
+  const factors: unknown = (user as SdkSession['user'] | undefined)?.factors;
   const isEnrolled =
     Array.isArray(factors) && factors.some((factor) => isRecord(factor) && factor['status'] === 'verified');
   return isEnrolled && readToken(accessToken).claims['aal'] !== 'aal2';

@@ -8,9 +8,8 @@ import type { BackendContext } from '../context.ts';
 import { errorForForm, failureElsewhere, formElsewhere, mailAnswer } from '../form-answers.ts';
 import { readCaptcha, readEmail, readNewPassword, readReturnTo } from '../form-fields.ts';
 import { signUpPage } from '../pages/sign-up-page.ts';
-import type { StoredContent } from '../session-cookie.ts';
 import type { SupabaseCall } from '../supabase.ts';
-import { convertGuest, guestSession, isGone } from './convert-guest.ts';
+import { completeGuest, convertGuest, guestSession, isGone } from './convert-guest.ts';
 import type { NewAccount } from './convert-guest.ts';
 import { redirectUrl } from './start-flow.ts';
 
@@ -24,7 +23,8 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
   /** Whether new addresses have to be confirmed: only the project's answers say so. */
   let sendsMail = false;
 
-  async function signUp(request: AuthRequest, account: NewAccount, returnTo: string): Promise<SdkSession | null> {
+  /** @returns where to go next; `null` where an email has to be confirmed first */
+  async function signUp(request: AuthRequest, account: NewAccount, returnTo: string): Promise<string | null> {
     const guest = await guestSession(backend, request);
     let isConverted = false as boolean;
     const create = async ({ auth, unwrap }: SupabaseCall): Promise<SdkSession | null> => {
@@ -47,8 +47,8 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
     const ask = guest === undefined ? create : convert;
     const telling = guest === undefined ? [] : addressInUse;
     const session = await sendMail(request, { ...mail, ask, telling }).catch(refuseByHook);
-    if (guest === undefined || !isConverted) return session;
-    return renewed(backend, request, guest);
+    if (guest !== undefined && isConverted) return completeGuest(backend, request, guest, returnTo);
+    return session === null ? null : signIn.complete(request, session, returnTo);
   }
 
   return {
@@ -66,9 +66,9 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
         const email = readEmail(fields);
         const password = readNewPassword(fields);
         const options = { emailRedirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
-        const session = await signUp(request, { email, password, options }, returnTo);
-        if (session === null) return mailAnswer(backend, request, { kind: 'confirmation_sent', email, returnTo });
-        return redirectOrJson(request, await signIn.complete(request, session, returnTo));
+        const redirectTo = await signUp(request, { email, password, options }, returnTo);
+        if (redirectTo === null) return mailAnswer(backend, request, { kind: 'confirmation_sent', email, returnTo });
+        return redirectOrJson(request, redirectTo);
       } catch (error) {
         const shown = errorForForm(backend, request, error);
         if (pages.signUp !== undefined) return failureElsewhere(request, pages.signUp, shown, returnTo);
@@ -82,13 +82,4 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
 function refuseByHook(error: unknown): never {
   if (!(error instanceof AuthError) || error.reason !== 'unknown') throw error;
   throw new AuthError('signup_refused', { cause: error.cause, reason: error.reason });
-}
-
-/** The user is complete at once; a refresh brings the claims that say so. */
-function renewed({ supabase }: BackendContext, request: AuthRequest, guest: StoredContent): Promise<SdkSession | null> {
-  const { refresh_token } = guest;
-  return supabase.call(
-    request,
-    async ({ auth, unwrap }) => unwrap(await auth.refreshSession({ refresh_token })).session,
-  );
 }
