@@ -190,8 +190,10 @@ export type AuthEvent = EventBase &
     | ({ readonly type: 'session_too_large'; readonly bytes: number } & EventSubject)
     /** Signing keys could not be fetched; cached ones serve meanwhile. */
     | { readonly type: 'keys_unavailable'; readonly stale: boolean }
-    /** The shared coordinator is out of reach; this process coordinates for itself. */
+    /** The shared coordinator, or a part of it, is out of reach; this process goes on by itself. Once for each outage. */
     | { readonly type: 'coordinator_unavailable'; readonly operation: string }
+    /** All of the shared coordinator is in reach again. */
+    | { readonly type: 'coordinator_recovered' }
     | { readonly type: 'throttled'; readonly scope: 'account' | 'network' | 'code' }
     | { readonly type: 'configuration_warning'; readonly message: string }
   );

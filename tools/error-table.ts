@@ -77,8 +77,12 @@ const events: EventRows = {
     fields: { stale: 'whether cached keys serve meanwhile' },
   },
   coordinator_unavailable: {
-    when: 'The shared coordinator is out of reach. This process coordinates for itself.',
-    fields: { operation: 'what it was asked for' },
+    when: 'The shared coordinator, or a part of it, is out of reach. This process goes on by itself. Once for each outage.',
+    fields: { operation: 'what it was asked for: `refresh`, `tombstone`, `switch` or `throttle`' },
+  },
+  coordinator_recovered: {
+    when: 'All of the shared coordinator is in reach again. Comes with the first call that succeeds.',
+    fields: {},
   },
   throttled: {
     when: 'Too many failed attempts or unverifiable tokens: the backend was not asked.',

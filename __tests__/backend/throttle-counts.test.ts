@@ -344,6 +344,22 @@ describe('a store that is away', () => {
     ]);
   });
 
+  it('is told of once more when it is back', async () => {
+    let isDown = true;
+    const { store } = brokenStore(() =>
+      isDown ? Promise.reject(new Error('ECONNREFUSED')) : Promise.resolve([1, 900_000]),
+    );
+    throttle = create({ store });
+    await fail(3);
+    isDown = false;
+    jest.advanceTimersByTime(1_000);
+    await fail(3);
+    expect(events).toEqual([
+      { type: 'coordinator_unavailable', operation: 'throttle' },
+      { type: 'coordinator_recovered' },
+    ]);
+  });
+
   it('holds no request up for longer than half a second where it does not answer at all', async () => {
     const { store, calls } = brokenStore(() => new Promise(() => undefined));
     throttle = create({ store });

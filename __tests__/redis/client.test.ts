@@ -3,7 +3,7 @@ import net from 'node:net';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { createRedisCommands } from '../../lib/redis/client.ts';
-import type { NodeRedisClient } from '../../lib/redis/client.ts';
+import type { NodeRedisClient, RedisClient, RedisCommands } from '../../lib/redis/client.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import { createRefreshCoordinator } from '../../lib/session/refresh-coordinator.ts';
 
@@ -19,28 +19,31 @@ function createSilentClient(): NodeRedisClient & { readonly asked: string[] } {
   return { asked, isReady: true, get: (key) => silence(key), eval: (script) => silence(script) };
 }
 
+const commandsTo = (client: RedisClient, timeoutMs = 60_000, now = () => 0): RedisCommands =>
+  createRedisCommands(client, { timeoutMs, firstTimeoutMs: timeoutMs, now });
+
 describe('commands to Redis', () => {
   it('are refused at once by a redis client without a connection, instead of being queued', async () => {
     const client = createClient();
-    await expect(createRedisCommands(client, 60_000, () => 0).get('key')).rejects.toThrow('not connected');
+    await expect(commandsTo(client).get('key')).rejects.toThrow('not connected');
   });
 
   it('are refused at once by an ioredis client whose connection ended', async () => {
     const client = new Redis({ lazyConnect: true });
     client.disconnect();
-    await expect(createRedisCommands(client, 60_000, () => 0).eval('', [], [])).rejects.toThrow('not connected');
+    await expect(commandsTo(client).eval('', ['key'], [])).rejects.toThrow('not connected');
   });
 
   it('make a lazy ioredis client connect', async () => {
     const client = new Redis({ port: 1, host: '127.0.0.1', lazyConnect: true, retryStrategy: () => null });
     client.on('error', () => undefined);
-    await expect(createRedisCommands(client, 60_000, () => 0).get('key')).rejects.toThrow('Connection is closed');
+    await expect(commandsTo(client).get('key')).rejects.toThrow('Connection is closed');
   });
 
   it('reject after their time limit, and for a second no other command waits for it', async () => {
     let now = 0;
     const client = createSilentClient();
-    const commands = createRedisCommands(client, 5, () => now);
+    const commands = commandsTo(client, 5, () => now);
     await expect(commands.get('first')).rejects.toThrow('within 5 ms');
     now = 999;
     await expect(commands.get('second')).rejects.toThrow('lately');
@@ -57,7 +60,7 @@ describe('commands to Redis', () => {
     const answer = once(near, 'data').then(([data]) => String(data));
     const client = { ...createSilentClient(), get: () => answer };
 
-    const pending = createRedisCommands(client, 5, () => 0).get('key');
+    const pending = commandsTo(client, 5).get('key');
     far!.write('here');
     const started = performance.now();
     while (performance.now() - started < 20);
@@ -72,7 +75,114 @@ describe('commands to Redis', () => {
 
   it('pass a client’s own failure on', async () => {
     const client = { ...createSilentClient(), get: () => Promise.reject(new Error('NOPERM')) };
-    await expect(createRedisCommands(client, 5, () => 0).get('key')).rejects.toThrow('NOPERM');
+    await expect(commandsTo(client, 5).get('key')).rejects.toThrow('NOPERM');
+  });
+});
+
+/** Keys whose slots are 12182, 5061 and 866: one for each master of an even cluster. */
+const [onDead, onLive] = ['foo', 'bar'];
+
+/** A cluster as the clients of both libraries show it, with the master of `foo` away until `revive`. */
+function createClusterClient(shape: 'ioredis' | 'redis') {
+  const entry = (address: string): unknown => (shape === 'ioredis' ? [address] : { master: { address } });
+  const slots = Array.from({ length: 16_384 }, (_, slot) => entry(slot < 8_192 ? 'live:1' : 'dead:2'));
+  const asked: string[] = [];
+  let isDead = true;
+  const get = (key: string): Promise<unknown> => {
+    asked.push(key);
+    return isDead && key === onDead ? new Promise<never>(() => undefined) : Promise.resolve('here');
+  };
+  return {
+    asked,
+    client: { isReady: true, slots, get, eval: () => get(onLive) } satisfies NodeRedisClient & { slots: unknown[] },
+    failOver: () => {
+      isDead = false;
+      slots.fill(entry('heir:3'), 8_192);
+    },
+    revive: () => void (isDead = false),
+  };
+}
+
+describe.each(['ioredis', 'redis'] as const)('a cluster of %s with a dead master', (shape) => {
+  it('serves the keys of the other masters, and leaves the dead one alone', async () => {
+    const { client, asked } = createClusterClient(shape);
+    const commands = commandsTo(client, 5);
+    expect(await commands.get(onLive)).toBe('here');
+    await expect(commands.get(onDead)).rejects.toThrow('within 5 ms');
+    expect(commands.isAvailable()).toBe(false);
+    await expect(commands.get(onDead)).rejects.toThrow('lately');
+    expect(await commands.get(onLive)).toBe('here');
+    expect(commands.isAvailable()).toBe(false);
+    expect(asked).toEqual([onLive, onDead, onLive]);
+  });
+
+  it('tries it with one command at a time, and is whole when that one is answered', async () => {
+    let now = 0;
+    const { client, asked, revive } = createClusterClient(shape);
+    const commands = commandsTo(client, 5, () => now);
+    await expect(commands.get(onDead)).rejects.toThrow('within 5 ms');
+    now = 1_000;
+    const probe = commands.get(onDead);
+    const failing = expect(probe).rejects.toThrow('within 5 ms');
+    await expect(commands.get(onDead)).rejects.toThrow('lately');
+    await failing;
+    expect(asked).toEqual([onDead, onDead]);
+    now = 2_000;
+    revive();
+    expect(await commands.get(onDead)).toBe('here');
+    expect(commands.isAvailable()).toBe(true);
+  });
+
+  it('is whole at once when its keys have moved to another master', async () => {
+    const { client, failOver } = createClusterClient(shape);
+    const commands = commandsTo(client, 5);
+    await expect(commands.get(onDead)).rejects.toThrow('within 5 ms');
+    failOver();
+    expect(await commands.get(onDead)).toBe('here');
+    expect(commands.isAvailable()).toBe(true);
+  });
+});
+
+describe('a client that has just been started', () => {
+  /** Answers when told to. */
+  function createSlowClient(isReady: boolean) {
+    const answers: (() => void)[] = [];
+    const client = {
+      isReady,
+      isOpen: true,
+      get: () => new Promise<unknown>((resolve) => void answers.push(() => resolve('here'))),
+      eval: () => Promise.reject(new Error('not asked for')),
+    };
+    return { client, answers };
+  }
+
+  it('is waited for while its first connection opens', async () => {
+    const { client, answers } = createSlowClient(false);
+    const commands = createRedisCommands(client, { timeoutMs: 5, firstTimeoutMs: 60_000, now: () => 0 });
+    const reply = commands.get('key');
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(answers).toEqual([]);
+    client.isReady = true;
+    while (answers.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    answers[0]!();
+    expect(await reply).toBe('here');
+  });
+
+  it('may take longer over its first answer, and not over the next one', async () => {
+    const { client, answers } = createSlowClient(true);
+    const commands = createRedisCommands(client, { timeoutMs: 5, firstTimeoutMs: 60_000, now: () => 0 });
+    const first = commands.get('key');
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    answers[0]!();
+    expect(await first).toBe('here');
+    await expect(commands.get('key')).rejects.toThrow('within 5 ms');
+  });
+
+  it('is waited for only so long', async () => {
+    const { client } = createSlowClient(false);
+    const commands = createRedisCommands(client, { timeoutMs: 5, firstTimeoutMs: 50, now: () => 0 });
+    await expect(commands.get('key')).rejects.toThrow('not connected');
+    await expect(commands.get('key')).rejects.toThrow('not connected');
   });
 });
 

@@ -277,6 +277,25 @@ describe('several processes', () => {
     expect(told).toEqual([{ type: 'coordinator_unavailable', operation: 'refresh' }]);
   });
 
+  it('tells of an outage once when it begins and once when it ends, however many refreshes meet it', async () => {
+    let isDown = true;
+    const shared: SharedCoordinator = {
+      ...passing,
+      coordinate: (key, refresh) => (isDown && key !== 'live' ? Promise.reject(new Error('no Redis')) : refresh()),
+      isAvailable: () => !isDown,
+    };
+    const { coordinator, answering, events } = setUp({ shared });
+    // One part of the coordinator is away, and the other one goes on.
+    for (const key of ['one', 'live', 'two', 'live']) await coordinator.run(key, answering(renewed));
+    expect(events).toEqual(['coordinator_unavailable']);
+    isDown = false;
+    for (const key of ['three', 'four']) await coordinator.run(key, answering(renewed));
+    expect(events).toEqual(['coordinator_unavailable', 'coordinator_recovered']);
+    isDown = true;
+    await coordinator.run('five', answering(renewed));
+    expect(events).toEqual(['coordinator_unavailable', 'coordinator_recovered', 'coordinator_unavailable']);
+  });
+
   it("does not ask a provider again that another process found out of reach, nor call that the coordinator's failure", async () => {
     const failure = new AuthError('provider_unavailable', { retryAfter: 7 });
     const shared = { ...passing, coordinate: () => Promise.reject(failure) };
@@ -333,6 +352,6 @@ describe('several processes', () => {
     coordinator.confirmDelivery('key');
     coordinator.forget('key');
     await new Promise((done) => setImmediate(done));
-    expect(events).toEqual(['coordinator_unavailable', 'coordinator_unavailable']);
+    expect(events).toEqual(['coordinator_unavailable']);
   });
 });

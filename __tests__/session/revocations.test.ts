@@ -1,7 +1,14 @@
+import { createOutageReport } from '../../lib/session/outage-report.ts';
 import { createRevocations, sessionKey, revocationMs } from '../../lib/session/revocations.ts';
 import { createClock } from '../support/clock.ts';
 
-const createLocal = (now = createClock().now) => createRevocations('b2b', undefined, () => undefined, now);
+const createLocal = (now = createClock().now) =>
+  createRevocations(
+    'b2b',
+    undefined,
+    createOutageReport(undefined, () => undefined),
+    now,
+  );
 
 const keysOf = (sessionId: string | undefined) =>
   createLocal().keysOf({ sessionId, userId: undefined, beganAt: 0, issuedAt: 0 }, undefined);

@@ -47,6 +47,7 @@ const meaningOf: Readonly<Record<AuthEvent['type'], string>> = {
   session_too_large: 'The session takes more than 12 KB of cookies, so it was not stored.',
   keys_unavailable: 'The provider’s signing keys could not be fetched.',
   coordinator_unavailable: 'The shared coordinator is out of reach; this process coordinates for itself.',
+  coordinator_recovered: 'The shared coordinator is in reach again.',
   throttled: 'Too many failed attempts: further ones have to wait.',
   configuration_warning: 'Something in the configuration deserves a look.',
 };

@@ -74,11 +74,16 @@ export interface ThrottleRedisClient {
   del(...args: never[]): Promise<unknown>;
 }
 
-export function createRedisLimiter(limit: Limit, client: ThrottleRedisClient): Limiter {
+export interface RedisLimiter extends Limiter {
+  /** What a key is called in Redis. */
+  keyOf(key: string): string;
+}
+
+export function createRedisLimiter(limit: Limit, client: ThrottleRedisClient): RedisLimiter {
   // `ioredis` alone takes new commands; the library wants to be told which of the two it has.
   const useRedisPackage = !('defineCommand' in client && typeof client.defineCommand === 'function');
   const shared = new RateLimiterRedis({ ...optionsOf(limit), storeClient: client, useRedisPackage });
-  return limiterOf(shared, limit.windowSeconds);
+  return { ...limiterOf(shared, limit.windowSeconds), keyOf: (key) => shared.getKey(key) };
 }
 
 function optionsOf({ keyPrefix, points, windowSeconds }: Limit) {

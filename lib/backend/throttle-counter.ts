@@ -1,6 +1,7 @@
-import { withDeadline } from '../core/deadline.ts';
+import { createBreaker } from '../core/breaker.ts';
+import { createMasterOf } from '../core/redis-slot.ts';
 import type { Emit } from '../session/events.ts';
-import type { Count, Limiter } from './limiters.ts';
+import type { Count, Limiter, RedisLimiter } from './limiters.ts';
 
 /** Whether an attempt that succeeds stays counted. */
 export type OnSuccess = 'forgives' | 'counts';
@@ -23,7 +24,7 @@ export type Counter = (key: string, success: OnSuccess) => Promise<Reservation>;
 
 interface Limiters {
   readonly memory: Limiter;
-  readonly shared: Limiter | undefined;
+  readonly shared: RedisLimiter | undefined;
   /** Whether the last attempt that is allowed, once it stays counted, begins a new window in which none is. */
   readonly isClosedByLast: boolean;
 }
@@ -49,8 +50,8 @@ export function createCounter(
     key: string,
   ): Promise<Count & { readonly run: (work: (limiter: Limiter) => Promise<void>) => Promise<void> }> {
     if (shared !== undefined) {
-      const counted = await guard(() => shared.count(key));
-      if (counted !== undefined) return { ...counted, run: (work) => guard(() => work(shared)) };
+      const counted = await guard(shared.keyOf(key), () => shared.count(key));
+      if (counted !== undefined) return { ...counted, run: (work) => guard(shared.keyOf(key), () => work(shared)) };
     }
     return { ...(await memory.count(key)), run: (work) => work(memory) };
   }
@@ -89,19 +90,27 @@ export function createCounter(
 }
 
 /** Resolves to `undefined` where the store fails or does not answer in time. */
-type StoreGuard = <R>(work: () => Promise<R>) => Promise<R | undefined>;
+type StoreGuard = <R>(storeKey: string, work: () => Promise<R>) => Promise<R | undefined>;
 
-export function createStoreGuard(emit: Emit, now: () => number): StoreGuard {
-  let pausedUntil = -Infinity;
+/** @param client the store's; each master of a cluster is judged by itself */
+export function createStoreGuard(client: object, emit: Emit, now: () => number): StoreGuard {
+  const breaker = createBreaker({
+    partOf: createMasterOf(client),
+    timeoutMs: redisTimeoutMs,
+    pauseMs: redisPauseMs,
+    errorPauseMs: redisPauseMs,
+    now,
+  });
   let isAway = false;
-  return async (work) => {
-    if (now() < pausedUntil) return undefined;
+  return async (storeKey, work) => {
     try {
-      const result = await withDeadline(work, redisTimeoutMs, () => new Error('Redis did not answer in time'));
-      isAway = false;
+      const result = await breaker.run(storeKey, work);
+      if (isAway && breaker.isClosed()) {
+        isAway = false;
+        emit({ type: 'coordinator_recovered' });
+      }
       return result;
     } catch {
-      pausedUntil = now() + redisPauseMs;
       // Once for each outage: a listener that pages an operator must not be called for every sign-in.
       if (!isAway) emit({ type: 'coordinator_unavailable', operation: 'throttle' });
       isAway = true;

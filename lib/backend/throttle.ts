@@ -80,7 +80,7 @@ export function createThrottle(parts: ThrottleParts): Throttle {
     // The library takes longer to load than all of this package, and only a sign-in needs it.
     const { createMemoryLimiter, createRedisLimiter } = await import('./limiters.ts');
     const { store, keyPrefix, maxKeys = 50_000 } = parts;
-    const guard = createStoreGuard(emit, now);
+    const guard = createStoreGuard(store ?? {}, emit, now);
     const counterOf = (scope: Scope): Counter => {
       const limit = { keyPrefix: `${keyPrefix}:${scope}`, ...limits[scope] };
       const limiters = {

@@ -1,8 +1,11 @@
-import { answerWithin } from '../core/deadline.ts';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createBreaker } from '../core/breaker.ts';
+import { createMasterOf } from '../core/redis-slot.ts';
 
 /** What is used of a client of the package `redis` (a single client, a pool, a sentinel or a cluster). */
 export interface NodeRedisClient {
   readonly isReady?: boolean;
+  readonly isOpen?: boolean;
   get(key: string): Promise<unknown>;
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
@@ -19,43 +22,67 @@ export type RedisClient = NodeRedisClient | IoRedisClient;
 /** The two commands that are needed, in one spelling for both libraries and with an end. */
 export interface RedisCommands {
   get(key: string): Promise<unknown>;
-  eval(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
+  /** @param keys all of one slot */
+  eval(script: string, keys: readonly [string, ...string[]], args: readonly string[]): Promise<unknown>;
+  /** Whether the last command to each master succeeded. */
+  isAvailable(): boolean;
 }
 
-/** How long a Redis that did not answer is left alone, so that not every request waits for it. */
+export interface RedisCommandSettings {
+  /** How long a command may take, in milliseconds; then other commands to this master reject at once, for a second. */
+  readonly timeoutMs: number;
+  /** The same until the client has connected and a master has answered once: new connections take their time on a busy machine. */
+  readonly firstTimeoutMs: number;
+  /** Milliseconds from any fixed point. */
+  readonly now: () => number;
+}
+
+/** How long a master that did not answer is left alone, so that not every request waits for it. */
 const pauseMs = 1_000;
+const connectPollMs = 25;
 
 export function isRedisClient(value: unknown): value is RedisClient {
   if (typeof value !== 'object' || value === null) return false;
   return 'eval' in value && typeof value.eval === 'function' && 'get' in value && typeof value.get === 'function';
 }
 
-/**
- * @param timeoutMs how long a command may take; after that it rejects, and so does every other one for a second
- * @param now milliseconds from any fixed point
- */
-export function createRedisCommands(client: RedisClient, timeoutMs: number, now: () => number): RedisCommands {
-  let pausedUntil = -Infinity;
+export function createRedisCommands(client: RedisClient, settings: RedisCommandSettings): RedisCommands {
+  const breaker = createBreaker({ ...settings, partOf: createMasterOf(client), pauseMs });
+  const connected = createFirstConnection(client, settings.firstTimeoutMs);
 
-  function run(command: () => Promise<unknown>): Promise<unknown> {
+  async function run(key: string, command: () => Promise<unknown>): Promise<unknown> {
+    await connected();
     // A client without a connection queues its commands, and a request has no time for that.
-    if (!isConnected(client)) return Promise.reject(new Error('Redis is not connected'));
-    if (now() < pausedUntil) return Promise.reject(new Error('Redis did not answer lately'));
-    return answerWithin(command(), timeoutMs, () => {
-      pausedUntil = now() + pauseMs;
-      return new Error(`Redis did not answer within ${timeoutMs} ms`);
-    });
+    if (!isConnected(client)) {
+      breaker.fail(key);
+      throw new Error('Redis is not connected');
+    }
+    return breaker.run(key, command);
   }
 
   return {
-    get: (key) => run(() => client.get(key)),
+    isAvailable: () => breaker.isClosed(),
+    get: (key) => run(key, () => client.get(key)),
     eval: (script, keys, args) =>
-      run(() =>
+      run(keys[0], () =>
         isIoRedis(client)
           ? client.eval(script, keys.length, ...keys, ...args)
           : client.eval(script, { keys: [...keys], arguments: [...args] }),
       ),
   };
+}
+
+/** Waits once, for all commands together, while the client connects for the first time. */
+function createFirstConnection(client: RedisClient, limitMs: number): () => Promise<void> | undefined {
+  let isOver = false;
+  let waiting: Promise<void> | undefined;
+  const waitForIt = async (): Promise<void> => {
+    for (let waitedMs = 0; waitedMs < limitMs && isConnecting(client); waitedMs += connectPollMs) {
+      await wait(connectPollMs);
+    }
+    isOver = true;
+  };
+  return () => (isOver ? undefined : (waiting ??= waitForIt()));
 }
 
 function isIoRedis(client: RedisClient): client is IoRedisClient {
@@ -67,4 +94,9 @@ function isConnected(client: RedisClient): boolean {
   if (isIoRedis(client)) return client.status === 'ready' || client.status === 'wait';
   // A pool of node-redis clients cannot tell; the time limit holds for it.
   return client.isReady ?? true;
+}
+
+function isConnecting(client: RedisClient): boolean {
+  if (isIoRedis(client)) return client.status === 'connecting' || client.status === 'connect';
+  return client.isReady === false && client.isOpen === true;
 }

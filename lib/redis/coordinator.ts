@@ -116,6 +116,7 @@ export function createCoordinator(parts: CoordinatorParts): SharedCoordinator {
   }
 
   return {
+    isAvailable: () => commands.isAvailable(),
     async coordinate(key, refresh, signal) {
       const keys = keysOf(key);
       const attempt = createToken();

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
+import type { AskShared } from './outage-report.ts';
 import type { SessionCutoffs, SharedCoordinator } from './shared-coordinator.ts';
 
 /** What of a session tells whether it was revoked; read from the token without trust: good for revocations, never for access. */
@@ -69,9 +70,6 @@ const maxCutoffs = 100_000;
 
 const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
 const unconcerned: Concern = { isEnded: false, isStale: false };
-
-/** Resolves to the fallback where the coordinator is out of reach. */
-export type AskShared = <Result>(call: Promise<Result> | undefined, fallback: Result) => Promise<Result>;
 
 /** The times of `endSession` and `renewSession`, by session and by user. */
 export function createCutoffs(
@@ -152,8 +150,8 @@ function createTimes(shared: SharedCoordinator | undefined, askShared: AskShared
     isEmpty: () => local.size === 0,
     /** Asks the other processes, too. */
     async find(subjects: readonly string[]): Promise<SessionCutoffs> {
-      const asked = subjects.map(async (subject) => shared?.cutoffsOf?.(subject));
-      const found = await askShared(Promise.all(asked), []);
+      const asked = shared?.cutoffsOf && Promise.all(subjects.map(async (subject) => shared.cutoffsOf?.(subject)));
+      const found = await askShared<readonly (SessionCutoffs | undefined)[]>(asked, []);
       subjects.forEach((subject, index) => {
         const cutoffs = found[index];
         if (cutoffs !== undefined) raise(subject, cutoffs);

@@ -3,6 +3,8 @@ import { createBoundedMap } from '../core/bounded-map.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
 import { causeOf } from './events.ts';
+import { createOutageReport } from './outage-report.ts';
+import type { OutageReport } from './outage-report.ts';
 import type { Emit } from './events.ts';
 import type { SettledRefresh, SharedCoordinator } from './shared-coordinator.ts';
 import { VariantRefused, variantRefused } from './source.ts';
@@ -74,8 +76,10 @@ export function createRefreshCoordinator(parts: {
   readonly timeoutMs: number;
   readonly callLifeMs?: number;
   readonly shared: SharedCoordinator | undefined;
+  readonly outages?: OutageReport;
 }): RefreshCoordinator {
   const { now, emit, timeoutMs, shared } = parts;
+  const { outages = createOutageReport(shared, emit) } = parts;
   const callLifeMs = Math.max(parts.callLifeMs ?? defaultCallLifeMs, timeoutMs);
   const running = new Map<string, Promise<CoordinatedRefresh>>();
   const answers = (most: number, ttlMs: number) =>
@@ -122,6 +126,7 @@ export function createRefreshCoordinator(parts: {
     if (shared !== undefined) {
       try {
         const settled = await shared.coordinate(key, once, signal);
+        outages.succeeded();
         return { settled, isNew: own !== undefined };
       } catch (error) {
         // What the provider said elsewhere is said; asking again from every process would not help it recover.
@@ -130,7 +135,7 @@ export function createRefreshCoordinator(parts: {
           if (error.reason === variantRefused) return overAllProcesses(key, refresh, signal);
           throw error;
         }
-        if (own === undefined) emit({ type: 'coordinator_unavailable', operation: 'refresh' });
+        if (own === undefined) outages.failed('refresh');
       }
     }
     return { settled: await once(), isNew: true };
@@ -167,7 +172,10 @@ export function createRefreshCoordinator(parts: {
 
   /** Tells the other processes, if the coordinator can; nothing here depends on it. */
   function tell(what: 'confirmDelivery' | 'forget', key: string): void {
-    shared?.[what]?.(key).catch(() => emit({ type: 'coordinator_unavailable', operation: 'refresh' }));
+    shared?.[what]?.(key).then(
+      () => outages.succeeded(),
+      () => outages.failed('refresh'),
+    );
   }
 
   async function join(

@@ -1,7 +1,8 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { createCutoffs, hash } from './cutoffs.ts';
-import type { AskShared, Cutoffs, SessionFacts, SessionKeys } from './cutoffs.ts';
-import type { Emit } from './events.ts';
+import type { Cutoffs, SessionFacts, SessionKeys } from './cutoffs.ts';
+import { createAskShared } from './outage-report.ts';
+import type { OutageReport } from './outage-report.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 
 /**
@@ -65,18 +66,6 @@ export function revocationMs(tokenLifetimeMs: number): number {
   return Math.min(Math.max(tokenLifetimeMs, 0) + minRevocationMs, maxRevocationMs);
 }
 
-/** What the processes tell each other; out of reach, each decides for itself. */
-function createAskShared(emit: Emit): AskShared {
-  return async (call, fallback) => {
-    try {
-      return (await call) ?? fallback;
-    } catch {
-      emit({ type: 'coordinator_unavailable', operation: 'tombstone' });
-      return fallback;
-    }
-  };
-}
-
 /**
  * @param adapter whose sessions these are: two adapters may share a coordinator
  * @param now milliseconds since the epoch
@@ -84,11 +73,11 @@ function createAskShared(emit: Emit): AskShared {
 export function createRevocations(
   adapter: string,
   shared: SharedCoordinator | undefined,
-  emit: Emit,
+  outages: OutageReport,
   now: () => number,
 ): Revocations {
   const local = createBoundedMap<Revocation>({ max: maxRevocations, ttlMs: minRevocationMs, now });
-  const askShared = createAskShared(emit);
+  const askShared = createAskShared(outages, 'tombstone');
   const listeners: ((subject: string) => void)[] = [];
   const { subjectsOf, ...cutoffs } = createCutoffs(adapter, shared, askShared, now);
   const notify = (subject: string): void => listeners.forEach((listener) => listener(subject));

@@ -5,6 +5,7 @@ import { createAllowances } from './allowance.ts';
 import { createResolveBearer } from './bearer.ts';
 import type { SessionTarget } from './cutoffs.ts';
 import type { Emit } from './events.ts';
+import { createOutageReport } from './outage-report.ts';
 import { createRefreshCoordinator } from './refresh-coordinator.ts';
 import { boundCoordinator } from './shared-coordinator.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
@@ -95,12 +96,13 @@ export function createSessions<Content>(
   const { timeoutMs, refreshWindow, maxCachedSessions, emit, now } = settings;
   const shared =
     settings.coordinator && boundCoordinator(settings.coordinator, Math.ceil(timeoutMs / coordinatorShare));
-  const coordinator = createRefreshCoordinator({ now, emit, timeoutMs, shared });
+  const outages = createOutageReport(shared, emit);
+  const coordinator = createRefreshCoordinator({ now, emit, timeoutMs, shared, outages });
   const context: SessionContext<Content> = {
     source,
     coordinator,
-    revocations: createRevocations(source.adapter, shared, emit, now),
-    superseded: createSupersededTokens(coordinator, source.hasVariants === true ? shared : undefined, emit, now),
+    revocations: createRevocations(source.adapter, shared, outages, now),
+    superseded: createSupersededTokens(coordinator, source.hasVariants === true ? shared : undefined, outages, now),
     cache: createSessionCache(maxCachedSessions, now),
     writer: createSessionWriter(source, emit),
     allowanceOf: createAllowances(now, emit),

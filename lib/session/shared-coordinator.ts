@@ -33,6 +33,11 @@ export interface SharedCoordinator {
    */
   setCutoffs?(subject: string, cutoffs: SessionCutoffs, ttlMs: number): Promise<void>;
   cutoffsOf?(subject: string): Promise<SessionCutoffs | undefined>;
+  /**
+   * Whether no part of the coordinator is known to be out of reach. Where a coordinator has this, an outage ends with the first call
+   * that succeeds while this is true; otherwise with the first call that succeeds.
+   */
+  isAvailable?(): boolean;
 }
 
 /** Times in milliseconds since the epoch, -1 for never. */
@@ -55,11 +60,15 @@ export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): 
   const bound = <Result>(call: () => Promise<Result>): Promise<Result> => answerWithin(call(), timeoutMs, late);
   return {
     coordinate: (key, refresh, signal) => shared.coordinate(key, refresh, signal),
-    confirmDelivery: (key) => bound(async () => shared.confirmDelivery?.(key)),
-    forget: (key) => bound(async () => shared.forget?.(key)),
     endSession: (sessionId, ttlMs) => bound(async () => shared.endSession(sessionId, ttlMs)),
     isEnded: (sessionId) => bound(async () => shared.isEnded(sessionId)),
-    setCutoffs: (subject, cutoffs, ttlMs) => bound(async () => shared.setCutoffs?.(subject, cutoffs, ttlMs)),
-    cutoffsOf: (subject) => bound(async () => shared.cutoffsOf?.(subject)),
+    // What a coordinator lacks is not called, so that it does not seem to answer.
+    ...(shared.confirmDelivery && { confirmDelivery: (key) => bound(async () => shared.confirmDelivery?.(key)) }),
+    ...(shared.forget && { forget: (key) => bound(async () => shared.forget?.(key)) }),
+    ...(shared.setCutoffs && {
+      setCutoffs: (subject, cutoffs, ttlMs) => bound(async () => shared.setCutoffs?.(subject, cutoffs, ttlMs)),
+    }),
+    ...(shared.cutoffsOf && { cutoffsOf: (subject) => bound(async () => shared.cutoffsOf?.(subject)) }),
+    ...(shared.isAvailable && { isAvailable: () => shared.isAvailable?.() ?? true }),
   };
 }

@@ -1,5 +1,6 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
-import type { Emit } from './events.ts';
+import { createAskShared } from './outage-report.ts';
+import type { OutageReport } from './outage-report.ts';
 import type { RefreshCoordinator, SharedCoordinator } from './refresh-coordinator.ts';
 
 /**
@@ -25,29 +26,22 @@ const sharedMarkMs = 25_000;
 export function createSupersededTokens(
   coordinator: Pick<RefreshCoordinator, 'isSettled'>,
   shared: SharedCoordinator | undefined,
-  emit: Emit,
+  outages: OutageReport,
   now: () => number,
 ): SupersededTokens {
   const superseded = createBoundedMap<true>({ max: maxTokens, ttlMs: sharedMarkMs, now });
   const isSuperseded = (key: string): boolean => superseded.size > 0 && superseded.has(key);
 
-  async function orElse<Result>(call: Promise<Result> | undefined, fallback: Result): Promise<Result> {
-    try {
-      return (await call) ?? fallback;
-    } catch {
-      emit({ type: 'coordinator_unavailable', operation: 'switch' });
-      return fallback;
-    }
-  }
+  const askShared = createAskShared(outages, 'switch');
 
   return {
     async add(keys, ttlMs) {
       for (const key of keys) superseded.set(key, true, { ttl: Math.max(ttlMs, sharedMarkMs) });
-      await Promise.all(keys.map((key) => orElse(shared?.endSession(markOf(key), sharedMarkMs), undefined)));
+      await Promise.all(keys.map((key) => askShared(shared?.endSession(markOf(key), sharedMarkMs), undefined)));
     },
     isSuperseded,
     hasSuccessor: async (key) =>
-      isSuperseded(key) ? coordinator.isSettled(key) : orElse(shared?.isEnded(markOf(key)), false),
+      isSuperseded(key) ? coordinator.isSettled(key) : askShared(shared?.isEnded(markOf(key)), false),
   };
 }
 

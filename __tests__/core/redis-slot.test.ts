@@ -1,0 +1,31 @@
+import { createMasterOf, slotOf } from '../../lib/core/redis-slot.ts';
+
+describe('the slot of a key', () => {
+  // `CLUSTER KEYSLOT` of Redis 7.0.15.
+  it.each([
+    ['123456789', 12739],
+    ['foo', 12182],
+    ['bar', 5061],
+    ['', 0],
+    ['{user1000}.following', 3443],
+    ['{user1000}.followers', 3443],
+    ['foo{}{bar}', 8363],
+    ['foo{{bar}}zap', 4015],
+    ['foo{bar}{zap}', 5061],
+    ['é', 10180],
+  ])('%p is %i', (key, slot) => {
+    expect(slotOf(key)).toBe(slot);
+  });
+});
+
+describe('the master of a key', () => {
+  it('is one for all keys where the client is not one of a cluster', () => {
+    expect(createMasterOf({})('foo')).toBe('');
+  });
+
+  it('is as good as its slot where the client does not know it', () => {
+    expect(createMasterOf({ slots: [] })('foo')).toBe('slot 12182');
+    expect(createMasterOf({ slots: Array.from({ length: 16_384 }, () => ({})) })('foo')).toBe('slot 12182');
+    expect(createMasterOf({ slots: Array.from({ length: 16_384 }, () => [1]) })('foo')).toBe('slot 12182');
+  });
+});
