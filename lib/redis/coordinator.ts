@@ -35,8 +35,8 @@ const deliveredTtlMs = 25_000;
 const endedTtlMs = 10 * 60_000;
 /** Long enough for every waiting process to look once more. */
 const failureTtlMs = 1_000;
-const firstPollMs = 20;
-const steadyPollMs = 100;
+const firstPollMs = 60;
+const steadyPollMs = 200;
 const maxPollMs = 1_000;
 
 interface RefreshKeys {
@@ -174,9 +174,12 @@ function parseCutoffs(text: string): SessionCutoffs {
   return { endedUntil: Number(endedUntil), staleUntil: Number(staleUntil) };
 }
 
-/** From 100 ms on about a twentieth of the time waited so far: a slow refresh costs few commands, and little extra time. */
+/**
+ * Four commands in 200 ms, nine in a second. A notification takes five, a second connection for each process, and a command for each
+ * refresh, whether or not anything waits for it.
+ */
 function nextPollMs(pollMs: number): number {
-  return Math.min(pollMs * (pollMs < steadyPollMs ? 1.5 : 1.05), maxPollMs);
+  return Math.min(pollMs * (pollMs < steadyPollMs ? 1.25 : 1.05), maxPollMs);
 }
 
 function hash(text: string): string {

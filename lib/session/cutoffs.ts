@@ -110,7 +110,8 @@ export function createCutoffs(
       return Math.max(now(), endedUntil + 1);
     },
     async acceptRenewed({ subjects, token, issuedAt }, startedAt, ttlMs) {
-      const { staleUntil } = await times.find(subjects);
+      // Calls before the refresh began are known: the session was checked then. A later one asks for another refresh.
+      const { staleUntil } = times.known(subjects);
       if (token === undefined || issuedAt > staleUntil || startedAt < staleUntil) return;
       await exceptions.add(renewedAfter(token, staleUntil), ttlMs);
     },

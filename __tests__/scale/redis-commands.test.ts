@@ -1,0 +1,104 @@
+import { Redis } from 'ioredis';
+import { createRedisCoordinator } from '../../lib/redis/index.ts';
+import type { IoRedisClient } from '../../lib/redis/index.ts';
+import { createMemoryApp, createMemoryBrowser, tokenLifetimeMs, visit } from '../support/memory-sessions.ts';
+import type { MemoryApp, MemoryBrowser } from '../support/memory-sessions.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import type { RedisServer } from '../support/redis-server.ts';
+
+interface Sent {
+  readonly command: 'GET' | 'EVAL';
+  /** How many answers had arrived when it was sent. */
+  readonly after: number;
+}
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedisServer();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+/** A client that counts what it is asked for. */
+function createCountingClient() {
+  let sent: Sent[] = [];
+  let answered = 0;
+  async function count<Reply>(command: Sent['command'], reply: Promise<Reply>): Promise<Reply> {
+    sent.push({ command, after: answered });
+    try {
+      return await reply;
+    } finally {
+      answered += 1;
+    }
+  }
+  const client: IoRedisClient = {
+    status: 'ready',
+    get: (key) => count('GET', redis.get(key)),
+    eval: (script, numberOfKeys, ...rest) => count('EVAL', redis.eval(script, numberOfKeys, ...rest)),
+  };
+  return {
+    client,
+    /** What was sent since the last call, and in how many round trips. */
+    take() {
+      const taken = sent;
+      sent = [];
+      const commands = (name: string): number => taken.filter(({ command }) => command === name).length;
+      return {
+        GET: commands('GET'),
+        EVAL: commands('EVAL'),
+        roundTrips: new Set(taken.map(({ after }) => after)).size,
+      };
+    },
+  };
+}
+
+function setUp(hasVariants: boolean) {
+  const { client, take } = createCountingClient();
+  const app = createMemoryApp({
+    shared: createRedisCoordinator({ client, password: 'p'.repeat(32), keyPrefix: crypto.randomUUID() }),
+    source: { hasVariants },
+  });
+  return { app, take, browser: createMemoryBrowser(app.provider.issue('ada')) };
+}
+
+async function request(app: MemoryApp, browser: MemoryBrowser): Promise<void> {
+  const resolution = await visit(app, browser.header());
+  expect(resolution.session?.user.id).toBe('ada');
+  browser.receive(resolution);
+}
+
+describe.each([
+  ['sessions that cannot be switched (backendAuth)', false, 0],
+  ['sessions that can be switched (b2bAuth)', true, 1],
+] as const)('%s', (_name, hasVariants, forSwitches) => {
+  const check = { GET: 3 + forSwitches, EVAL: 0, roundTrips: 1 + forSwitches };
+
+  it('cost no command while they are in the cache, and one look every five seconds', async () => {
+    const { app, take, browser } = setUp(hasVariants);
+    await request(app, browser);
+    expect(take()).toEqual(check);
+    for (let count = 0; count < 50; count += 1) await request(app, browser);
+    app.clock.advance(5_000);
+    await request(app, browser);
+    expect(take()).toEqual({ GET: 0, EVAL: 0, roundTrips: 0 });
+    app.clock.advance(1);
+    for (let count = 0; count < 50; count += 1) await request(app, browser);
+    expect(take()).toEqual(check);
+  });
+
+  it('cost three round trips more for a refresh: the claim, the answer, and a look at what ended meanwhile', async () => {
+    const { app, take, browser } = setUp(hasVariants);
+    app.clock.advance(tokenLifetimeMs);
+    const resolution = await visit(app, browser.header());
+    expect(app.provider.calls).toHaveLength(1);
+    expect(take()).toEqual({ GET: 3 + 4, EVAL: 2, roundTrips: 1 + 3 });
+    // No request waits for this one.
+    browser.receive(resolution);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(take()).toEqual({ GET: 0, EVAL: 1, roundTrips: 1 });
+  });
+});
