@@ -66,3 +66,10 @@ export class ConfigurationError extends Error {
     this.problems = problems;
   }
 }
+
+/** What an event says of a failure; `internal_error` is one of the application's own, such as an `onSignIn` that throws. */
+export function causeOf(error: unknown): { readonly code: string; readonly reason?: string } {
+  if (!(error instanceof AuthError)) return { code: 'internal_error' };
+  const { code, reason } = error;
+  return reason === undefined ? { code } : { code, reason };
+}

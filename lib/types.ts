@@ -198,4 +198,42 @@ export type AuthEvent = EventBase &
     | { readonly type: 'configuration_warning'; readonly message: string }
   );
 
+/** What every message on a channel of `node:diagnostics_channel` says; never a token, a cookie, an id or an email address. */
+interface Measured {
+  readonly adapter: AdapterName;
+  /** Milliseconds, with fractions. */
+  readonly durationMs: number;
+}
+
+/** Why a call failed: the same codes and reasons as in events. */
+interface Failed {
+  readonly outcome: 'failed';
+  readonly code: string;
+  readonly reason?: string;
+}
+
+/**
+ * Channel `express-auth-adapters:refresh`: this process asked the provider for new tokens. `ended`: the provider ended the session,
+ * `reason` is its code. `failed`: it did not say; the session is kept.
+ */
+export type RefreshMessage = Measured &
+  (Failed | { readonly outcome: 'renewed' } | { readonly outcome: 'ended'; readonly reason: string });
+
+/**
+ * Channel `express-auth-adapters:verify`: an access token was verified, because its session was not in the cache. `unverifiable`: the
+ * issuer publishes no such key. `failed`: keys were needed and out of reach.
+ */
+export type VerifyMessage = Measured &
+  (
+    | Failed
+    | { readonly outcome: 'live' | 'expired' | 'unverifiable' }
+    | { readonly outcome: 'invalid'; readonly reason: string }
+  );
+
+/**
+ * Channel `express-auth-adapters:sign-in`: a sign-in was completed or failed, from the arrival of its last request until `onSignIn`
+ * had accepted it.
+ */
+export type SignInMessage = Measured & (Failed | { readonly outcome: 'signed_in' });
+
 export type OnEvent = (event: AuthEvent) => void;

@@ -35,7 +35,7 @@ const foreignImports = ({ code }: CodeBlock): string[] =>
     .map(([, specifier = '']) => specifier)
     .filter(
       (specifier) =>
-        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)?|@workos-inc\/node|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next)$/.test(
+        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)?|@opentelemetry\/api|@workos-inc\/node|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next)$/.test(
           specifier,
         ),
     );

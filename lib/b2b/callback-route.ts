@@ -50,7 +50,7 @@ async function answerCallback(context: CallbackContext, request: AuthRequest): P
     if (canStartOver) request.writeCookies(await flows.start({ ...flow, isSpent: true }, request.cookies));
     // Otherwise this flow is over; the flows of other tabs are not.
     else if (!canComeAgain(error, flow)) request.writeCookies(flows.finish(flow.state));
-    emit(signInFailed(error));
+    emit(signInFailed(error), request.startedAt);
     throw error;
   }
 }
@@ -74,7 +74,7 @@ async function answerWithoutFlow(
     error === null
       ? new AuthError(state === null && !isBareCode ? 'invalid_request' : 'invalid_state')
       : callbackError(error);
-  context.emit(signInFailed(failure));
+  context.emit(signInFailed(failure), request.startedAt);
   throw failure;
 }
 

@@ -9,6 +9,7 @@ import {
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { AuthError } from '../errors.ts';
 import { cookieAttributes } from '../http/options.ts';
+import { measureVerify } from '../session/diagnostics.ts';
 import type { Candidate, ReadOutcome, SessionSource, Verdict } from '../session/source.ts';
 import { verifyAccessToken } from '../tokens/access-token.ts';
 import type { KeySet } from '../tokens/key-set.ts';
@@ -46,13 +47,13 @@ export function createB2bSource(
     read: (cookies) => readSealed(cookies, cookieName, seal),
     async verify(content, origin, token) {
       const keys = origin === 'provider' ? keySet.ofIssued : keySet;
-      const verdict = await verifySession(settings, content, keys, token);
+      const verdict = await measureVerify('b2b', () => verifySession(settings, content, keys, token));
       if (verdict.kind === 'live' && content.signedInAt !== undefined)
         signInTimes.set(verdict.session, content.signedInAt);
       return verdict;
     },
     signedInAt: (session) => signInTimes.get(session),
-    verifyBearer: (token) => verifyBearer(settings, token, keySet),
+    verifyBearer: (token) => measureVerify('b2b', () => verifyBearer(settings, token, keySet)),
     async refresh(content, signal, client) {
       try {
         return { kind: 'renewed', content: renewedSession(await provider.refresh(content, client, signal), content) };

@@ -57,12 +57,11 @@ export async function completeSignIn(
   // A bearer token of this session says so in whole seconds of the provider's clock.
   const { beganAt } = factsOf(session.claims);
   const signedInAt = (await context.resolver.beginSession({ sessionId, userId }, beganAt)) / 1000;
-  emit({
-    type: 'signed_in',
-    userId,
+  const of = {
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(organizationId === undefined ? {} : { organizationId }),
-  });
+  };
+  emit({ type: 'signed_in', userId, ...of }, request.startedAt);
   return {
     kind: 'signed_in',
     content: { ...content, signedInAt },

@@ -44,7 +44,7 @@ import type { MailNotice } from './pages/notice-page.ts';
  * @throws what no form shows: any failure where the client wants JSON, and errors of the application's own
  */
 export function errorForForm({ emit }: Pick<BackendContext, 'emit'>, request: AuthRequest, error: unknown): AuthError {
-  emit(signInFailed(error));
+  emit(signInFailed(error), request.startedAt);
   if (!(error instanceof AuthError) || request.wantsJson) throw error;
   return error;
 }

@@ -1,6 +1,8 @@
 import { cookieBytes } from '../core/cookie-chunks.ts';
 import { isRecord } from '../core/json.ts';
 import { readToken } from '../tokens/token.ts';
+import type { Token } from '../tokens/token.ts';
+import { measureVerify } from '../session/diagnostics.ts';
 import type { ClientFacts, RefreshOutcome, SessionSource, TokenOrigin, Verdict } from '../session/source.ts';
 import type { FreshSignIn } from '../http/adapter.ts';
 import type { AccessTokenClaims, BackendSession, BackendUser, Session } from '../types.ts';
@@ -40,6 +42,14 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
     return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
   }
 
+  async function verifyBearer(token: Token, origin: TokenOrigin): Promise<Verdict> {
+    const verdict = await tokens.verify(token, origin, 'any client');
+    if (verdict.kind !== 'valid') return verdict;
+    const { claims, validUntil } = verdict;
+    const session = sessionOf(token.text, claims, 'bearer');
+    return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
+  }
+
   return {
     adapter: 'backend',
     isSealed: false,
@@ -51,14 +61,8 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
       const isKept = !isComplete;
       return candidates.length === 0 ? { kind: 'unreadable', reason, isKept } : { kind: 'stored', candidates, isKept };
     },
-    verify,
-    async verifyBearer(token, origin) {
-      const verdict = await tokens.verify(token, origin, 'any client');
-      if (verdict.kind !== 'valid') return verdict;
-      const { claims, validUntil } = verdict;
-      const session = sessionOf(token.text, claims, 'bearer');
-      return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
-    },
+    verify: (content, origin, token) => measureVerify('backend', () => verify(content, origin, token)),
+    verifyBearer: (token, origin) => measureVerify('backend', () => verifyBearer(token, origin)),
     refresh: (content, signal, client) => refresh(content.refresh_token, signal, client),
     factsOf,
     toStored: storedOf,

@@ -13,8 +13,7 @@ import type { Delivery } from './cookie-jar.ts';
 import { isAuthRoute } from './express-stack.ts';
 import { isHeadOpen, keepPrivate } from './reply.ts';
 import { clientFacts, isSafeMountPath, peerAddress, prefersJson } from './request.ts';
-import { protocolOf, requestOrigin, requestTarget } from './request.ts';
-import type { HostRequest } from './request.ts';
+import { protocolOf, requestOrigin, requestTarget, type HostRequest } from './request.ts';
 import { stylesheetQuery } from './stylesheet.ts';
 
 /**
@@ -37,6 +36,8 @@ export class AuthRequest {
   isNegotiated = false;
   /** Where the sign-in link of an error page leads back to; set by a route that knows where the visitor was going. */
   errorReturnTo: string | undefined;
+  /** When the request came to one of the adapter's own routes, as `performance.now()` says it. */
+  startedAt: number | undefined;
   #cookies: RequestCookies | undefined;
   #session: Session | undefined;
   #resolution: Promise<Session | null> | undefined;
@@ -107,9 +108,8 @@ export class AuthRequest {
   /** Where to go after signing in or out, made safe; the start page for whatever is not a path of this origin. */
   returnTo(value: unknown, fallback = this.home): string {
     const base = this.#basePath;
-    const passed = authRequestsOf(this.req);
     const isOwnRoute = (path: string): boolean =>
-      isAuthRoute(this.req, passed, path.startsWith(`${base}/`) ? path.slice(base.length) : path);
+      isAuthRoute(this.req, authRequestsOf(this.req), path.startsWith(`${base}/`) ? path.slice(base.length) : path);
     return sanitizeReturnTo(value, { fallback, isOwnRoute });
   }
 
@@ -130,8 +130,8 @@ export class AuthRequest {
     const { cookieOptions, emit } = this.definition;
     const secure = this.#isSecure;
     const named = writes.map((write) => toHostCookie(write, this.definition, secure));
-    const onLost = (names: readonly string[]): void => emit({ type: 'cookie_lost', names });
-    jarOf(this.res).write(named, { secure, ...cookieOptions }, { ...delivery, onLost });
+    const told: Delivery = { ...delivery, onLost: (names) => emit({ type: 'cookie_lost', names }) };
+    jarOf(this.res).write(named, { secure, ...cookieOptions }, told);
   }
 
   /** The session, if it is known or costs no more than a look-up. */

@@ -142,6 +142,7 @@ function warnOfPrefix({ name, emit }: Adapter): void {
 }
 
 async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promise<void> {
+  request.startedAt = performance.now();
   try {
     sendReply(request, await answer(request, route));
   } catch (error) {

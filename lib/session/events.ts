@@ -1,11 +1,16 @@
 import createDebug from 'debug';
-import { AuthError } from '../errors.ts';
+import { causeOf } from '../errors.ts';
 import type { AdapterName, AuthEvent, OnEvent } from '../types.ts';
+import { tellSignIn } from './diagnostics.ts';
 
 export type EventBody = AuthEvent extends infer E ? (E extends AuthEvent ? Omit<E, 'adapter'> : never) : never;
 
-/** Tells the application what happened; a listener that throws or rejects harms nothing. */
-export type Emit = (event: EventBody) => void;
+/**
+ * Tells the application what happened; a listener that throws or rejects harms nothing.
+ *
+ * @param startedAt of a sign-in: when its request arrived, as `performance.now()` says it
+ */
+export type Emit = (event: EventBody, startedAt?: number) => void;
 
 /** Explains a decision to those who run with `DEBUG=express-auth-adapters*`. Never pass secrets. */
 export interface Explain {
@@ -40,8 +45,9 @@ export function createEmit(
     return false;
   }
 
-  return (body) => {
+  return (body, startedAt) => {
     if (isRepeated(body)) return;
+    if (startedAt !== undefined) measured(adapter, body, startedAt);
     const { type, ...fields } = body;
     explain('%s %j', type, fields);
     warnOperator(adapter, body);
@@ -55,6 +61,14 @@ export function createEmit(
       quietly(error);
     }
   };
+}
+
+/** A sign-in is measured where it is reported. */
+function measured(adapter: AdapterName, body: EventBody, startedAt: number): void {
+  if (body.type === 'signed_in') tellSignIn(adapter, { outcome: 'signed_in' }, startedAt);
+  if (body.type !== 'sign_in_failed') return;
+  const { code, reason } = body;
+  tellSignIn(adapter, { outcome: 'failed', code, ...(reason === undefined ? {} : { reason }) }, startedAt);
 }
 
 type OperatorCause = 'provider_refused' | 'token_rejected' | 'keys_unavailable';
@@ -94,13 +108,6 @@ function operatorCauseOf(body: EventBody): OperatorCause | undefined {
   if (body.type === 'keys_unavailable') return body.type;
   const said = [Reflect.get(body, 'code'), Reflect.get(body, 'reason')];
   return (['provider_refused', 'token_rejected'] as const).find((cause) => said.includes(cause));
-}
-
-/** What an event says of a failure; `internal_error` is one of the application's own, such as an `onSignIn` that throws. */
-export function causeOf(error: unknown): { readonly code: string; readonly reason?: string } {
-  if (!(error instanceof AuthError)) return { code: 'internal_error' };
-  const { code, reason } = error;
-  return reason === undefined ? { code } : { code, reason };
 }
 
 export function signInFailed(error: unknown): EventBody {

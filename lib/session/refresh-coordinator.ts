@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { withDeadline } from '../core/deadline.ts';
-import { AuthError } from '../errors.ts';
-import { causeOf } from './events.ts';
+import { AuthError, causeOf } from '../errors.ts';
 import { createOutageReport } from './outage-report.ts';
 import type { OutageReport } from './outage-report.ts';
 import type { Emit } from './events.ts';

@@ -1,5 +1,6 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
+import { measureRefresh } from './diagnostics.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import { revocationMs } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
@@ -40,7 +41,11 @@ export function createRefresh<Content>({
     await revocations.acceptRenewed(keys, startedAt, revocationMs(next.tokenLifetimeMs));
   }
 
-  return async (key, call, signal) => {
+  async function ask(
+    key: string,
+    call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
+    signal: AbortSignal,
+  ): Promise<SettledRefresh> {
     const startedAt = now();
     let outcome = await call(signal);
     // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
@@ -60,7 +65,9 @@ export function createRefresh<Content>({
       case 'unanswered':
         throw new AuthError('provider_unavailable', { cause: outcome.cause, reason: 'unanswered', retryAfter: 5 });
     }
-  };
+  }
+
+  return (...asked) => measureRefresh(source.adapter, () => ask(...asked));
 }
 
 interface Refusal {

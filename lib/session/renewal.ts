@@ -1,10 +1,9 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { isRenewalUrgent } from '../tokens/access-token.ts';
-import { AuthError } from '../errors.ts';
+import { AuthError, causeOf } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { revocationMs, sessionKey } from './revocations.ts';
 import type { RevocationCheck } from './revocations.ts';
-import { causeOf } from './events.ts';
 import { createRefresh } from './refresh.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { SessionContext } from './session-context.ts';

@@ -54,7 +54,7 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
   }
 
   async function refused(request: AuthRequest, link: Link, error: AuthError): Promise<Reply> {
-    emit(signInFailed(error));
+    emit(signInFailed(error), request.startedAt);
     const { returnTo } = link;
     // Pressed again: the first time has done it.
     if (error.code === 'link_expired' && isForPassword(settings, link.type)) {

@@ -66,7 +66,7 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
       if (query.has('message')) return otherLinkAnswer(backend, request, request.home);
       throw new AuthError('invalid_request', { message: nothingCame });
     } catch (error) {
-      emit(signInFailed(error));
+      emit(signInFailed(error), request.startedAt);
       throw error;
     }
   }
@@ -184,7 +184,7 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
         : pending.every(({ kind }) => kind !== 'oauth') && !isForeignVerifier(code);
     request.errorReturnTo = returnTo;
     if (!mayBeMail || request.wantsJson) throw error;
-    emit(signInFailed(error));
+    emit(signInFailed(error), request.startedAt);
     return pleaseSignInPage(backend, request, returnTo);
   }
 
@@ -197,7 +197,7 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
     request.errorReturnTo = returnTo;
     const isForPassword = pending.some(({ kind }) => kind === 'recovery');
     if (error.code !== 'link_expired' || !isForPassword || request.wantsJson) throw error;
-    emit(signInFailed(error));
+    emit(signInFailed(error), request.startedAt);
     return linkExpiredPage(backend, request, { returnTo, error });
   }
 

@@ -108,7 +108,7 @@ export function createSignIn(parts: SignInParts): SignIn {
         const redirectTo = request.returnTo(answer?.redirectTo ?? returnTo, returnTo);
         const facts = source.toStored(content);
         await resolver.beginSession(facts, facts.beganAt);
-        emit({ type: 'signed_in', userId: session.user.id, ...sessionIdOf(source, content) });
+        emit({ type: 'signed_in', userId: session.user.id, ...sessionIdOf(source, content) }, request.startedAt);
         return { content, session, redirectTo };
       } catch (error) {
         await discard(content);
