@@ -42,4 +42,33 @@ describe('work that runs once per key', () => {
     await once(['b'], succeed);
     expect(await once(['a'], succeed)).toBe(3);
   });
+
+  it.each([
+    ['results', async () => 'x'.repeat(100_000)],
+    ['failures', async () => Promise.reject(new Error('refused'))],
+  ])('remembers 8 MB of %s at most, the newest', async (_, work: () => Promise<string>) => {
+    const once = createOnce<string>({ ttlMs: 60_000, max: 10_000, now });
+    const count = async (): Promise<string> => {
+      runs += 1;
+      return work();
+    };
+    const keys = Array.from({ length: 3_000 }, (__, index) => `key ${index}`);
+    for (const key of keys) await once([key], count).catch(() => undefined);
+    runs = 0;
+    for (const key of keys.slice(-30)) await once([key], count).catch(() => undefined);
+    expect(runs).toBe(0);
+    await once([keys[0]!], count).catch(() => undefined);
+    expect(runs).toBe(1);
+  });
+
+  it('counts its time from the start of the work, whatever the result weighs', async () => {
+    const once = createOnce<string>({ ttlMs: 60_000, max: 10, now });
+    await once(['a'], async () => {
+      await Promise.resolve();
+      time += 30_000;
+      return 'x'.repeat(1_000);
+    });
+    time += 30_001;
+    expect(await once(['a'], async () => 'again')).toBe('again');
+  });
 });

@@ -27,3 +27,8 @@ export function createBoundedMap<Value extends object | string | boolean>(parts:
     perf: { now },
   });
 }
+
+/** Bytes that V8 takes for the characters of a string: one each, or two where one of them is beyond Latin-1. */
+export function stringBytes(text: string): number {
+  return /^[\0-\xff]*$/.test(text) ? text.length : text.length * 2;
+}

@@ -1,10 +1,18 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { createBoundedMap, stringBytes } from './bounded-map.ts';
+
+/** Bytes of memory that remembered outcomes take; those of sign-ins hold tokens. */
+const maxBytes = 8 * 1024 * 1024;
+/** Objects take about as much again as their JSON. */
+const bytesPerByte = 2;
+/** An error with its stack and the provider's answer. */
+const failureBytes = 4096;
 
 /**
  * Runs a piece of work at most once per key, which is made of the secrets it takes; all who ask within its memory share the one outcome, failures included.
  *
  * @param ttlMs how long an outcome is remembered, in milliseconds
+ * @param max the most outcomes remembered; all of them take 8 MB at most
  * @param keeps which outcomes are remembered; those that are not are shared by all who wait at the same time
  */
 export function createOnce<Result>(parts: {
@@ -14,7 +22,17 @@ export function createOnce<Result>(parts: {
   readonly keeps?: 'all' | 'successes' | 'none';
 }): (secrets: readonly string[], work: () => Promise<Result>) => Promise<Result> {
   const { ttlMs, max, now, keeps = 'all' } = parts;
-  const outcomes = new LRUCache<string, Promise<Result>>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now } });
+  const share = Math.floor(maxBytes / max);
+  const outcomes = createBoundedMap<Promise<Result>>({ max: share * max, sizeOf: () => share, ttlMs, now });
+
+  /** What an outcome takes is known once it is there. */
+  function weigh(key: string, outcome: Promise<Result>, bytes: number): void {
+    if (outcomes.get(key) !== outcome) return;
+    const ttl = outcomes.getRemainingTTL(key);
+    outcomes.delete(key);
+    outcomes.set(key, outcome, { ttl, size: Math.max(share, bytes) });
+  }
+
   return (secrets, work) => {
     // A hash, so that a key takes as many bytes whatever was sent. The outcome beside it is kept as it is, a session's tokens included.
     const key = createHash('sha256').update(JSON.stringify(secrets)).digest('base64url');
@@ -23,7 +41,15 @@ export function createOnce<Result>(parts: {
     const outcome = work();
     outcomes.set(key, outcome);
     const forget = (): unknown => outcomes.delete(key);
-    if (keeps !== 'all') outcome.then(keeps === 'none' ? forget : undefined, forget);
+    outcome.then(
+      (result) => (keeps === 'none' ? forget() : weigh(key, outcome, bytesOf(result))),
+      () => (keeps === 'all' ? weigh(key, outcome, failureBytes) : forget()),
+    );
     return outcome;
   };
+}
+
+function bytesOf(result: unknown): number {
+  const text = JSON.stringify(result) as string | undefined;
+  return bytesPerByte * stringBytes(text ?? '');
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createBoundedMap } from '../core/bounded-map.ts';
+import { createBoundedMap, stringBytes } from '../core/bounded-map.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError, causeOf } from '../errors.ts';
 import { createOutageReport } from './outage-report.ts';
@@ -61,10 +61,14 @@ const endedMemoMs = 10 * 60_000;
 const undeliveredMs = 24 * 60 * 60_000;
 const defaultCoolDownSeconds = 5;
 const maxCoolDownSeconds = 60;
+/** About 250 bytes each. */
 const maxMemo = 20_000;
-const maxUndelivered = 10_000;
-/** Bytes of all answers in a memory. */
-const maxAnswersBytes = 80 * 1024 * 1024;
+/** Bytes of memory: about 5,000 answers of 2 KB, which is 200 refreshes a second for 25 seconds. */
+const maxMemoBytes = 12 * 1024 * 1024;
+/** Bytes of memory. An answer that a browser still comes for is worth more than one that it has. */
+const maxUndeliveredBytes = 16 * 1024 * 1024;
+/** Bytes that an answer takes beside its text: its key, its entry and the object, measured. */
+const entryBytes = 600;
 /** Bytes of one answer: several times what cookies can hold. A larger one serves those who wait for it. */
 const maxAnswerBytes = 64 * 1024;
 
@@ -81,21 +85,20 @@ export function createRefreshCoordinator(parts: {
   const { outages = createOutageReport(shared, emit) } = parts;
   const callLifeMs = Math.max(parts.callLifeMs ?? defaultCallLifeMs, timeoutMs);
   const running = new Map<string, Promise<CoordinatedRefresh>>();
-  const answers = (most: number, ttlMs: number) =>
+  const answers = (maxBytes: number, ttlMs: number) =>
     createBoundedMap<RenewedRefresh>({
-      max: maxAnswersBytes,
+      max: maxBytes,
       maxSizeOfOne: maxAnswerBytes,
-      // Each takes its share at least, so that the bytes bound the number, too.
-      sizeOf: ({ text }) => Math.max(Math.floor(maxAnswersBytes / most), text.length),
+      sizeOf: ({ text }) => entryBytes + stringBytes(text),
       ttlMs,
       now,
     });
-  const memo = answers(maxMemo, renewedMemoMs);
+  const memo = answers(maxMemoBytes, renewedMemoMs);
   // Apart from the memo: anyone can make up a token that ends, and must not push out an answer that a browser still comes for.
   const refused = createBoundedMap<EndedRefresh>({ max: maxMemo, ttlMs: endedMemoMs, now });
   // Until a response has carried the new tokens out, the browser holds nothing but a spent one and will come back with it. Apart
   // from the memo, so that the traffic of others cannot push it out.
-  const undelivered = answers(maxUndelivered, undeliveredMs);
+  const undelivered = answers(maxUndeliveredBytes, undeliveredMs);
   const coolingDown = createBoundedMap<true>({ max: maxMemo, ttlMs: defaultCoolDownSeconds * 1000, now });
 
   function settledOf(key: string): SettledRefresh | undefined {
