@@ -1,8 +1,10 @@
 /** The application that `memory.ts` weighs: one adapter with its defaults. What it asks of its provider goes to its parent. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import express from 'express';
-import { serve } from '../__tests__/support/servers.ts';
 import { b2bAuth } from '../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../lib/b2b/index.ts';
 import { backendAuth } from '../lib/backend/index.ts';
@@ -33,7 +35,10 @@ const auth =
 const app = express();
 app.use(auth);
 app.get('/me', requireSession(), (_req, res) => void res.send('Hello'));
-const { origin } = await serve(app);
+const server = createServer(app);
+// The parent makes cookies between requests, which takes longer than Node keeps an idle connection.
+server.keepAliveTimeout = 60_000;
+await once(server.listen(0, '127.0.0.1'), 'listening');
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -42,4 +47,4 @@ process.on('message', () => {
   process.send?.(process.memoryUsage().heapUsed);
 });
 process.on('disconnect', () => process.exit());
-process.send?.(origin);
+process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
