@@ -115,28 +115,5 @@ function announceFallback(emit: Emit): void {
   emit({ type: 'configuration_warning', message });
 }
 
-export { currentSession, getSession } from '../http/get-session.ts';
-export { endSession, renewSession } from '../http/end-session.ts';
-export type { SessionTarget } from '../http/end-session.ts';
-export { authenticateUpgrade, refuseUpgrade } from '../http/upgrade.ts';
-export type { AuthenticatedUpgrade, UpgradeOptions } from '../http/upgrade.ts';
-export { requireSession } from '../http/require-session.ts';
-export { AuthError, ConfigurationError } from '../errors.ts';
-export type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
-export type {
-  RequireAnySessionOptions,
-  RequireB2bSessionOptions,
-  RequireBackendSessionOptions,
-  RequireSessionOptions,
-} from '../http/require-session.ts';
-export type { CookieOptions } from '../http/options.ts';
-export type {
-  B2bAuthOptions,
-  B2bSignIn,
-  OAuthTokens,
-  OnB2bSignIn,
-  OnError,
-  SharedCoordinator,
-  SignInHookResult,
-} from './options.ts';
-export type * from '../types.ts';
+export type { B2bAuthOptions, B2bSignIn, OAuthTokens, OnB2bSignIn, SignInHookResult } from './options.ts';
+export * from '../http/index.ts';

@@ -163,29 +163,8 @@ function sessionRoute(path: string): AuthRoute {
   };
 }
 
-export { currentSession, getSession } from '../http/get-session.ts';
-export { endSession, renewSession } from '../http/end-session.ts';
-export type { SessionTarget } from '../http/end-session.ts';
-export { authenticateUpgrade, refuseUpgrade } from '../http/upgrade.ts';
-export type { AuthenticatedUpgrade, UpgradeOptions } from '../http/upgrade.ts';
-export { requireSession } from '../http/require-session.ts';
-export { AuthError, ConfigurationError } from '../errors.ts';
 export { getSupabaseClient } from './user-client.ts';
-export type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
-export type {
-  RequireAnySessionOptions,
-  RequireB2bSessionOptions,
-  RequireBackendSessionOptions,
-  RequireSessionOptions,
-} from '../http/require-session.ts';
-export type { CookieOptions } from '../http/options.ts';
 export type { BackendAuthOptions, BackendPagesOptions, OAuthProviderOptions } from './options.ts';
 export type { ThrottleOptions } from './throttle-options.ts';
-export type {
-  BackendSignIn,
-  OnBackendSignIn,
-  OnError,
-  SharedCoordinator,
-  ThrottleRedisClient,
-} from './option-schema.ts';
-export type * from '../types.ts';
+export type { BackendSignIn, OnBackendSignIn, ThrottleRedisClient } from './option-schema.ts';
+export * from '../http/index.ts';

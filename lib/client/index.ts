@@ -5,7 +5,11 @@ export type {
   BackendClient,
   BackendLogoutCall,
   BackendPaths,
+  CodeSentBody,
+  EnrollCall,
+  EnrollmentBody,
   EnterCodeCall,
+  FactorsBody,
   ForgotCall,
   NewPasswordCall,
   OAuthCall,
@@ -13,6 +17,7 @@ export type {
   ResendCall,
   SendCodeCall,
   SsoCall,
+  VerifyCall,
 } from './backend-client.ts';
 export type { CallOptions, ClientError, ClientErrorCode, ClientOptions, ClientResult } from './send.ts';
 export type {

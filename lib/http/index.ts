@@ -1,0 +1,21 @@
+// What every server entry of the package exports, whichever provider it is for.
+export { AuthError, ConfigurationError } from '../errors.ts';
+export type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
+export type { SessionCutoffs, SharedCoordinator } from '../session/shared-coordinator.ts';
+export type * from '../types.ts';
+export type { OnError } from './adapter.ts';
+export { endSession, renewSession } from './end-session.ts';
+export type { SessionTarget } from './end-session.ts';
+export { currentSession, getSession } from './get-session.ts';
+export type { CookieOptions } from './options.ts';
+export type { PageLinks } from './page.ts';
+export type { PagesOptions } from './page-options.ts';
+export { requireSession } from './require-session.ts';
+export type {
+  RequireAnySessionOptions,
+  RequireB2bSessionOptions,
+  RequireBackendSessionOptions,
+  RequireSessionOptions,
+} from './require-session.ts';
+export { authenticateUpgrade, refuseUpgrade } from './upgrade.ts';
+export type { AuthenticatedUpgrade, UpgradeOptions } from './upgrade.ts';
