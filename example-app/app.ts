@@ -6,6 +6,7 @@ import type { AdapterName, OnEvent, SessionOf } from 'express-auth-adapters/b2b'
 import { backendAuth } from 'express-auth-adapters/backend';
 import type { IncomingMessage } from 'node:http';
 import { createEventLog } from './event-log.ts';
+import { createLab } from './lab.ts';
 import { clientPage } from './pages/client.ts';
 import { cookiesPage } from './pages/cookies.ts';
 import { eventsPage } from './pages/events.ts';
@@ -15,6 +16,7 @@ import { problemPage } from './pages/problem.ts';
 import type { Providers } from './providers.ts';
 import { requestTrail } from './request-trail.ts';
 import { companyRoutes } from './routes/company.ts';
+import { labRoutes } from './routes/lab.ts';
 import { personalRoutes } from './routes/personal.ts';
 import { securityHeaders } from './security-headers.ts';
 
@@ -53,12 +55,18 @@ export function createApp({ providers, clientModules }: AppParts): { readonly ap
   app.use(b2b);
   app.use(backend);
 
+  // Buttons that make the local stand-ins fail; there are none with a real provider.
+  const lab = createLab(providers, log);
+  if (lab !== undefined) app.use(labRoutes(lab));
+
   app.get('/', async (req, res) => {
     const [b2b, backend] = await Promise.all([sideOf(req, 'b2b'), sideOf(req, 'backend')]);
-    res.send(homePage({ b2b, isB2bStandIn: providers.workos !== undefined, backend, demo: providers.supabase?.demo }));
+    const { workos, supabase } = providers;
+    const sides = { b2b, isB2bStandIn: workos !== undefined, backend, demo: supabase?.demo };
+    res.send(homePage({ ...sides, entries: log.list(), lab }));
   });
-  app.use(companyRoutes(b2b, (userId) => providers.workos?.users.get(userId)?.organizations ?? []));
-  app.use(personalRoutes(backend, providers.supabase));
+  app.use(companyRoutes(b2b, (userId) => providers.workos?.users.get(userId)?.organizations ?? [], log));
+  app.use(personalRoutes(backend, providers.supabase, log));
 
   app.get('/cookies', cookieParser(), (req, res) => {
     const cookies = Object.entries(req.cookies as Readonly<Record<string, unknown>>);

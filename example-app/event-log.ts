@@ -1,4 +1,5 @@
 import type { AuthEvent } from 'express-auth-adapters/b2b';
+import type { Experiment } from './lab.ts';
 
 /** One request as far as sign-in is concerned: names of parameters and cookies, never their values. */
 export interface RequestStep {
@@ -11,7 +12,9 @@ export interface RequestStep {
 }
 
 export type LogEntry = { readonly id: number; readonly at: Date } & (
-  { readonly kind: 'event'; readonly event: AuthEvent } | { readonly kind: 'request'; readonly step: RequestStep }
+  | { readonly kind: 'event'; readonly event: AuthEvent }
+  | { readonly kind: 'request'; readonly step: RequestStep }
+  | { readonly kind: 'experiment'; readonly experiment: Experiment }
 );
 
 export interface EventLog {
@@ -19,6 +22,7 @@ export interface EventLog {
   list(): readonly LogEntry[];
   addEvent(event: AuthEvent): void;
   addRequest(step: RequestStep): void;
+  addExperiment(experiment: Experiment): void;
   /** Calls back after each new entry, until the function that it returns is called. */
   subscribe(listener: (entry: LogEntry) => void): () => void;
 }
@@ -39,6 +43,7 @@ export function createEventLog(limit = 50, now = Date.now): EventLog {
     list: () => entries,
     addEvent: (event) => add({ ...stamp(), kind: 'event', event }),
     addRequest: (step) => add({ ...stamp(), kind: 'request', step }),
+    addExperiment: (experiment) => add({ ...stamp(), kind: 'experiment', experiment }),
     subscribe(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -1,15 +1,50 @@
 /**
- * `npm run providers [port]`: the stand-ins without the example app, for an application of one's own on that port (default 3000).
- * Prints the settings with which it signs in against them.
+ * `npx express-auth-adapters providers`, and `npm run providers [port]` here: the stand-ins without the example app, for an
+ * application of one's own on that port (default 3000). Prints the settings with which it signs in against them.
  */
+import { parseArgs } from 'node:util';
+import { writeEnvFile } from './env-file.ts';
 import { startProviders } from './providers.ts';
 import type { Providers } from './providers.ts';
 import { readSettings, SettingsError } from './settings.ts';
 
+const usage = `Usage: express-auth-adapters providers [port] [options]
+
+Starts local stand-ins for WorkOS and Supabase, so that an app on http://localhost:<port> (default 3000) signs people in without an
+account or a key. Prints the settings of the app. Nothing else has to be installed; Ctrl+C stops them.
+
+  --env        write the settings to .env as well; the lines that are there are kept
+  -h, --help   this text
+`;
+
 try {
+  const { port, isEnvWritten, isHelp } = readArguments(process.argv.slice(2));
+  if (isHelp) console.log(usage);
+  else await run(port, isEnvWritten);
+} catch (error) {
+  if (!(error instanceof SettingsError)) throw error;
+  console.error(error.problems.join('\n'));
+  process.exit(1);
+}
+
+/** @throws {SettingsError} */
+function readArguments(args: readonly string[]) {
+  try {
+    const { values, positionals } = parseArgs({
+      args: args[0] === 'providers' ? args.slice(1) : [...args],
+      allowPositionals: true,
+      options: { env: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+    });
+    return { port: positionals[0], isEnvWritten: values.env, isHelp: values.help };
+  } catch (error) {
+    throw new SettingsError([error instanceof Error ? error.message : String(error), '', usage]);
+  }
+}
+
+async function run(port: string | undefined, isEnvWritten: boolean): Promise<void> {
   const settings = readSettings({
     NODE_ENV: process.env['NODE_ENV'],
-    PORT: process.argv[2],
+    PORT: port,
     // This server has no page that shows the emails.
     EXAMPLE_CONFIRM_EMAIL: 'false',
   });
@@ -19,16 +54,17 @@ try {
     process.once(signal, () => void providers.close().then(() => process.exit(0)));
   const origin = `http://localhost:${settings.port}`;
   const variables = { ...workosVariables(workos), ...supabaseVariables(supabase) };
-  console.log(`# Stand-ins for an app on ${origin}. Paste this where it is started; Ctrl+C here stops them.`);
-  for (const [name, value] of Object.entries(variables)) console.log(`export ${name}=${value}`);
+  if (isEnvWritten) {
+    for (const sentence of writeEnvFile('.env', variables)) console.log(`# ${sentence}`);
+    console.log(`# Start an app on ${origin} with: node --env-file=.env app.mjs`);
+  } else {
+    console.log(`# Stand-ins for an app on ${origin}. Paste this where it is started; Ctrl+C here stops them.`);
+    for (const [name, value] of Object.entries(variables)) console.log(`export ${name}=${value}`);
+  }
   if (workos !== undefined)
     console.log(`# WorkOS: sign in as ${[...workos.users.values()].map(({ email }) => email).join(', ')}`);
   if (supabase !== undefined)
     console.log(`# Supabase: sign in as ${supabase.demo.email} with ${supabase.demo.password}`);
-} catch (error) {
-  if (!(error instanceof SettingsError)) throw error;
-  console.error(error.problems.join('\n'));
-  process.exit(1);
 }
 
 function workosVariables(workos: Providers['workos']): Record<string, string> {

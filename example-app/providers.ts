@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { B2bAuthOptions } from 'express-auth-adapters/b2b';
 import type { BackendAuthOptions } from 'express-auth-adapters/backend';
+import { createDemoClock } from './clock.ts';
+import type { DemoClock } from './clock.ts';
 import { startSupabaseLocal } from './providers/supabase/index.ts';
 import type { SupabaseLocal } from './providers/supabase/index.ts';
 import { startWorkosStandIn } from './providers/workos/index.ts';
@@ -13,6 +15,8 @@ export interface Providers {
   readonly workos: WorkosStandIn | undefined;
   /** Undefined where a real Supabase project is used. */
   readonly supabase: SupabaseLocal | undefined;
+  /** The time of the stand-ins and of the adapters that use them. */
+  readonly clock: DemoClock;
   /** Empty where the adapter finds everything in the environment. */
   readonly b2bOptions: B2bAuthOptions;
   /** Empty where the adapter finds everything in the environment. */
@@ -24,13 +28,19 @@ export interface Providers {
 
 /** Starts a stand-in for each provider that the environment does not name. */
 export async function startProviders(settings: Settings, port: number): Promise<Providers> {
-  const workos = settings.isRealWorkos ? undefined : await startWorkos(port);
-  const supabase = settings.isRealSupabase ? undefined : await startSupabase(port, settings.confirmsEmail);
+  const clock = createDemoClock();
+  const { now } = clock;
+  const siteUrl = `http://localhost:${port}`;
+  const workos = settings.isRealWorkos ? undefined : await startWorkos(port, now);
+  const supabase = settings.isRealSupabase
+    ? undefined
+    : await startSupabaseLocal({ siteUrl, confirmEmail: settings.confirmsEmail, now });
   return {
     workos,
     supabase,
-    b2bOptions: workos === undefined ? {} : standInOptions(workos),
-    backendOptions: supabase === undefined ? {} : { url: supabase.url, anonKey: supabase.publishableKey },
+    clock,
+    b2bOptions: workos === undefined ? {} : { ...standInOptions(workos), now },
+    backendOptions: supabase === undefined ? {} : { url: supabase.url, anonKey: supabase.publishableKey, now },
     b2bOrigin: workos?.url ?? realWorkosOrigin(process.env),
     close: async () => {
       await Promise.all([workos?.close(), supabase?.close()]);
@@ -39,18 +49,15 @@ export async function startProviders(settings: Settings, port: number): Promise<
 }
 
 /** The app may be called by either name of this machine, so both are registered. */
-function startWorkos(port: number): Promise<WorkosStandIn> {
+function startWorkos(port: number, now: () => number): Promise<WorkosStandIn> {
   const origins = [`http://localhost:${port}`, `http://127.0.0.1:${port}`];
   return startWorkosStandIn({
     clientId: 'client_example',
     apiKey: `sk_test_${randomBytes(16).toString('hex')}`,
     redirectUris: origins.map((origin) => `${origin}/callback`),
     logoutReturnTos: origins.map((origin) => `${origin}/`),
+    now,
   });
-}
-
-function startSupabase(port: number, confirmEmail: boolean): Promise<SupabaseLocal> {
-  return startSupabaseLocal({ siteUrl: `http://localhost:${port}`, confirmEmail });
 }
 
 function standInOptions({ clientId, apiKey, hostname, port }: WorkosStandIn): B2bAuthOptions {

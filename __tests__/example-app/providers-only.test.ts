@@ -1,3 +1,7 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
 import express from 'express';
 import { b2bAuth } from '../../lib/b2b/index.ts';
 import { backendAuth } from '../../lib/backend/index.ts';
@@ -44,6 +48,29 @@ it('prints settings with which an application of one’s own signs in against th
     process.env = before;
     await server.close();
   }
+});
+
+it('writes the settings to .env in the current folder, and says so', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'providers-'));
+  try {
+    providers = startExampleProcess({}, [`${process.cwd()}/bin/cli.ts`, 'providers', '3999', '--env'], folder);
+    await providers.printed('# Supabase');
+    expect(providers.output()).toContain('# .env is new: it sets B2B_CLIENT_ID, B2B_API_KEY');
+    const variables = parseEnv(readFileSync(join(folder, '.env'), 'utf8'));
+    expect(variables).toMatchObject({ B2B_CLIENT_ID: 'client_example', B2B_API_HTTPS: 'false' });
+    // The key is in the file; a terminal need not show it.
+    expect(providers.output()).not.toContain(variables['B2B_API_KEY']);
+    expect((await fetch(`${variables['BAAS_URL']}/auth/v1/.well-known/jwks.json`)).status).toBe(200);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+it('says how it is used, also where an option is misspelled', async () => {
+  expect(await start('--help').ended).toBe(0);
+  expect(providers.output()).toMatch(/^Usage: express-auth-adapters providers/);
+  expect(await start('--evn').ended).toBe(1);
+  expect(providers.output()).toMatch(/^Unknown option '--evn'[^]*Usage:/);
 });
 
 it('ends cleanly, and says what is wrong with a port in one line', async () => {

@@ -1,8 +1,8 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, normalize } from 'node:path';
-import { promisify } from 'node:util';
+import { parseEnv, promisify } from 'node:util';
 
 const run = promisify(execFile);
 const root = process.cwd();
@@ -129,6 +129,26 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
       env: { PATH: process.env['PATH'] },
     });
     await expect(doctor).rejects.toMatchObject({ code: 1 });
+  }, 30_000);
+
+  it('brings the stand-ins of both providers, which need nothing else', async () => {
+    const providers = spawn('npx', ['--no-install', 'express-auth-adapters', 'providers', '--env'], {
+      cwd: directory,
+      env: { PATH: process.env['PATH'] },
+      detached: true,
+    });
+    try {
+      let output = '';
+      for await (const chunk of providers.stdout) {
+        output += String(chunk);
+        if (output.includes('# Supabase')) break;
+      }
+      expect(output).toContain('# .env is new');
+      const { BAAS_URL: url = '' } = parseEnv(await readFile(join(directory, '.env'), 'utf8'));
+      expect((await fetch(`${url}/auth/v1/.well-known/jwks.json`)).status).toBe(200);
+    } finally {
+      process.kill(-Number(providers.pid), 'SIGTERM');
+    }
   }, 30_000);
 
   it.each([

@@ -39,9 +39,10 @@ registerHooks({
 export function startExampleProcess(
   environment: Readonly<Record<string, string>>,
   command: readonly string[] = ['example-app/server.ts'],
+  cwd: string | URL = root,
 ): ExampleProcess {
   const child = spawn(process.execPath, ['--import', resolveToSources, ...command], {
-    cwd: root,
+    cwd,
     env: { PATH: process.env['PATH'], ...environment },
   });
   let output = '';

@@ -1,4 +1,6 @@
 import type { BackendSession, BackendSessionBody } from 'express-auth-adapters/backend';
+import type { LogEntry } from '../event-log.ts';
+import { whatHappened } from './events.ts';
 import { html } from './html.ts';
 import type { Markup } from './html.ts';
 import { facts, jsonBlock, page, signOutForm } from './layout.ts';
@@ -11,11 +13,13 @@ export type NotesAnswer =
 export interface AccountParts {
   readonly session: BackendSession;
   readonly notes: NotesAnswer;
+  /** Newest first. */
+  readonly entries: readonly LogEntry[];
   /** What the API answered to the bearer token. */
   readonly api?: string;
 }
 
-export function accountPage({ session, notes, api }: AccountParts): string {
+export function accountPage({ session, notes, entries, api }: AccountParts): string {
   const { user } = session;
   const provider = text(user.appMetadata['provider']);
   const body: BackendSessionBody = { authenticated: true, user };
@@ -55,7 +59,8 @@ ${notesList(notes)}
 <p>What <a href="/auth/me"><code>GET /auth/me</code></a> answers to this browser, from the verified claims of your access token.</p>
 ${jsonBlock(body)}
 </section>
-</div>`,
+</div>
+${whatHappened(entries)}`,
   });
 }
 

@@ -1,4 +1,6 @@
 import type { B2bSession, B2bSessionBody } from 'express-auth-adapters/b2b';
+import type { LogEntry } from '../event-log.ts';
+import { whatHappened } from './events.ts';
 import { html } from './html.ts';
 import type { Markup } from './html.ts';
 import { facts, jsonBlock, page, signOutForm } from './layout.ts';
@@ -13,11 +15,13 @@ export interface Organization {
 export interface DashboardParts {
   readonly session: B2bSession;
   readonly organizations: readonly Organization[];
+  /** Newest first. */
+  readonly entries: readonly LogEntry[];
   /** The address as the visitor asked for it. */
   readonly requested: string;
 }
 
-export function dashboardPage({ session, organizations, requested }: DashboardParts): string {
+export function dashboardPage({ session, organizations, entries, requested }: DashboardParts): string {
   const { user, sessionId, organizationId, impersonator, expiresAt } = session;
   return page({
     title: 'Dashboard',
@@ -53,7 +57,8 @@ ${switcher(organizations, organizationId)}
 <p>What <a href="/auth/session"><code>GET /auth/session</code></a> answers to this browser. The tokens stay in the sealed cookie.</p>
 ${jsonBlock(sessionBody(session))}
 </section>
-</div>`,
+</div>
+${whatHappened(entries)}`,
   });
 }
 

@@ -2,6 +2,7 @@ import type { AuthEvent } from 'express-auth-adapters/b2b';
 import type { LogEntry } from '../event-log.ts';
 import { html } from './html.ts';
 import type { Markup } from './html.ts';
+import { outcome } from './lab.ts';
 import { page } from './layout.ts';
 
 export function eventsPage(entries: readonly LogEntry[]): string {
@@ -11,17 +12,33 @@ export function eventsPage(entries: readonly LogEntry[]): string {
     lead: 'Each step of every sign-in on this server, newest first: what the adapters report through onEvent, and the requests around it. No token, code or cookie value ever comes here.',
     script: 'events.js',
     content: html`<p class="hint">Leave this page open and sign in in another tab. A real application keeps such a page to its operators.</p>
-<div role="log" aria-label="Events"><ol id="log" class="log" reversed>${entries.map(row)}</ol></div>
+<div role="log" aria-label="Events"><ol id="log" class="log" reversed>${entries.map((entry) => logRow(entry))}</ol></div>
 ${entries.length === 0 && html`<p class="empty">Nothing yet. <a href="/login?returnTo=/events">Sign in</a> and come back.</p>`}`,
   });
 }
 
-function row(entry: LogEntry): Markup {
+/** How many steps the strip shows: a sign-in has four. */
+const steps = 4;
+
+/** What other pages show of the log: the last steps, without ids. */
+export function whatHappened(entries: readonly LogEntry[]): Markup | false {
+  const latest = entries.filter(({ kind }) => kind !== 'experiment').slice(0, steps);
+  if (latest.length === 0) return false;
+  return html`<section aria-labelledby="happened">
+<div class="heading"><h2 id="happened">What just happened</h2><a href="/events">All events</a></div>
+<ol class="log" reversed>${latest.map((entry) => logRow(entry, false))}</ol>
+</section>`;
+}
+
+function logRow(entry: LogEntry, hasDetails = true): Markup {
   const time = html`<time datetime="${entry.at.toISOString()}">${entry.at.toLocaleTimeString('en-GB')}</time>`;
   if (entry.kind === 'event') {
     const { type, adapter, ...details } = entry.event;
     return html`<li id="entry-${entry.id}" class="event">${time}<div><strong>${type}</strong> <span class="kind">${adapter}</span>
-<p>${meaningOf[type]}</p>${Object.entries(details).map(([name, value]) => html`<code>${name}: ${valueText(value)}</code> `)}</div></li>`;
+<p>${meaningOf[type]}</p>${hasDetails && Object.entries(details).map(([name, value]) => html`<code>${name}: ${valueText(value)}</code> `)}</div></li>`;
+  }
+  if (entry.kind === 'experiment') {
+    return html`<li id="entry-${entry.id}" class="event">${time}${outcome(entry.experiment)}</li>`;
   }
   const { method, path, status, location, cookies } = entry.step;
   return html`<li id="entry-${entry.id}">${time}<div><code>${method} ${path}</code> → ${status}${location !== undefined && html` to <code>${location}</code>`}

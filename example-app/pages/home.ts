@@ -1,7 +1,12 @@
 import type { B2bSession, BackendSession, Session } from 'express-auth-adapters/b2b';
+import type { LogEntry } from '../event-log.ts';
+import type { Lab } from '../lab.ts';
 import type { Credentials } from '../providers/supabase/index.ts';
+import { codeBlock, sourceOf } from './code.ts';
+import { whatHappened } from './events.ts';
 import { html } from './html.ts';
 import type { Markup } from './html.ts';
+import { labSection } from './lab.ts';
 import { page, signOutForm } from './layout.ts';
 import { fullName } from './person.ts';
 
@@ -14,57 +19,65 @@ export interface HomeParts {
   readonly backend: Side<BackendSession>;
   /** The local project's account to try; undefined where a real project is used. */
   readonly demo: Credentials | undefined;
+  /** Newest first. */
+  readonly entries: readonly LogEntry[];
+  /** Undefined where a real provider is used. */
+  readonly lab: Lab | undefined;
 }
 
-export function homePage({ b2b, isB2bStandIn, backend, demo }: HomeParts): string {
+export function homePage({ b2b, isB2bStandIn, backend, demo, entries, lab }: HomeParts): string {
   return page({
     title: 'Two ways in, one Express app',
     at: '/',
-    lead: html`This app mounts both adapters of <code>express-auth-adapters</code>. Sign in through either, or through both at once: each keeps a session of its own.`,
+    lead: html`Eight lines sign people in through <strong>WorkOS</strong>, eight more through <strong>Supabase</strong>. Sessions outlive expired tokens, outages and new keys: try it below.`,
+    script: 'home.js',
     content: html`<div class="columns">
 ${b2bCard(b2b, isB2bStandIn)}
 ${backendCard(backend, demo)}
 </div>
+${lab !== undefined && labSection(lab, entries, b2b !== null || backend !== null)}
+${whatHappened(entries)}
 ${protection}
 ${inside}`,
   });
 }
 
+const b2bSource = sourceOf('minimal-b2b.mjs');
+const backendSource = sourceOf('minimal-backend.mjs');
+
 function b2bCard(session: Side<B2bSession>, isStandIn: boolean): Markup {
   const isSignedIn = session !== null && session !== 'unknown';
   return html`<section class="card" aria-labelledby="b2b">
-<p class="kind">${isStandIn ? 'Local stand-in' : 'Live'}</p>
-<h2 id="b2b">B2B · WorkOS AuthKit</h2>
-<p>You sign in on the provider’s own pages and come back with a sealed session cookie, personal or for one of your organizations.</p>
+<h2 id="b2b">B2B <span class="by">WorkOS AuthKit</span></h2>
+${codeBlock(b2bSource, 'The B2B adapter in eight lines')}
 ${status(session, isSignedIn ? (fullName(session.user) ?? session.user.email) : '')}
-${isStandIn && !isSignedIn && html`<p class="hint">The stand-in asks for no password: pick <strong>Ada</strong> (no organization), <strong>Grace</strong> (one) or <strong>Katherine</strong> (two).</p>`}
 <div class="actions">${
     isSignedIn
       ? html`<a class="button" href="/dashboard">Open the dashboard</a>${signOutForm('/logout')}`
-      : html`<a class="button" href="/login?returnTo=/dashboard">Sign in</a><a class="button quiet" href="/signup?returnTo=/dashboard">Create an account</a>`
+      : html`<a class="button" href="/login?returnTo=/dashboard">Sign in with WorkOS</a><a class="aside" href="/signup?returnTo=/dashboard">Create an account</a>`
   }</div>
+${isStandIn && !isSignedIn && html`<p class="note">A local stand-in for WorkOS, without passwords: pick Ada (no organization), Grace (one) or Katherine (two).</p>`}
 </section>`;
 }
 
 function backendCard(session: Side<BackendSession>, demo: Credentials | undefined): Markup {
   const isSignedIn = session !== null && session !== 'unknown';
   return html`<section class="card" aria-labelledby="backend">
-<p class="kind">${demo === undefined ? 'Live' : 'Local project'}</p>
-<h2 id="backend">Backend · Supabase Auth</h2>
-<p>You sign in right here, with email and password or through GitHub, and the database answers to you as yourself.</p>
+<h2 id="backend">Backend <span class="by">Supabase Auth</span></h2>
+${codeBlock(backendSource, 'The backend adapter in eight lines')}
 ${status(session, isSignedIn ? (session.user.email ?? session.user.id) : '')}
-${demo !== undefined && !isSignedIn && html`<p class="hint">Try <strong>${demo.email}</strong> with the password <strong>${demo.password}</strong>, or a new account: its email goes to the <a href="/outbox">outbox</a>.</p>`}
 <div class="actions">${
     isSignedIn
       ? html`<a class="button" href="/account">Open the account</a>${signOutForm('/auth/logout')}`
-      : html`<a class="button" href="/auth/login?returnTo=/account">Sign in</a><a class="button quiet" href="/auth/signup?returnTo=/account">Create an account</a><a class="button quiet" href="/auth/login?provider=github&amp;returnTo=/account">Continue with GitHub</a>`
+      : html`<a class="button" href="/auth/login?returnTo=/account">Sign in with Supabase</a><a class="aside" href="/auth/signup?returnTo=/account">Create an account</a>`
   }</div>
+${demo !== undefined && !isSignedIn && html`<p class="note">A local project: <strong>${demo.email}</strong>, password <strong>${demo.password}</strong>. Emails for a new account are in the <a href="/outbox">outbox</a>.</p>`}
 </section>`;
 }
 
 function status(session: Side<Session>, name: string): Markup {
   if (session === 'unknown')
-    return html`<p class="status">The provider is out of reach; signed-in users stay signed in.</p>`;
+    return html`<p class="status warn">The provider is out of reach. Your session is kept.</p>`;
   return session === null
     ? html`<p class="status">Signed out</p>`
     : html`<p class="status good">Signed in as <strong>${name}</strong></p>`;
@@ -72,7 +85,7 @@ function status(session: Side<Session>, name: string): Markup {
 
 const protection = html`<section aria-labelledby="protected">
 <h2 id="protected">What is protected</h2>
-<p>Follow any of these signed out: you are asked to sign in, and then you are where you wanted to be, query included.</p>
+<p>Open one of these signed out: you are asked to sign in, and then you are where you wanted to be, query included.</p>
 <ul class="tiles">
 <li><a href="/dashboard/reports?range=week">/dashboard/reports?range=week</a><span>B2B · <code>protectedRoutes: '/dashboard(.*)'</code></span></li>
 <li><a href="/account?from=home">/account?from=home</a><span>Backend · <code>protectedRoutes: '/account(.*)'</code></span></li>

@@ -37,14 +37,14 @@ ${script !== undefined && html`<script type="module" src="/assets/${script}"></s
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header class="top">
+<header class="top"><div class="bar">
 <a class="brand" href="/"><img src="/assets/favicon.svg" alt="" width="28" height="28">Example app</a>
 <nav aria-label="Pages">
 <ul>${navigation.map(
     ({ href, name }) => html`<li><a href="${href}"${href === at && html` aria-current="page"`}>${name}</a></li>`,
   )}</ul>
 </nav>
-</header>
+</div></header>
 <main id="content">
 <h1>${title}</h1>
 <p class="lead">${lead}</p>

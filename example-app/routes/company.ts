@@ -1,5 +1,6 @@
 import { Router } from 'express';
 import { currentSession, endSession, requireSession } from 'express-auth-adapters/b2b';
+import type { EventLog } from '../event-log.ts';
 import { dashboardPage, teamPage } from '../pages/dashboard.ts';
 import type { Organization } from '../pages/dashboard.ts';
 
@@ -8,8 +9,13 @@ import type { Organization } from '../pages/dashboard.ts';
  *
  * @param b2b what `b2bAuth()` returned
  * @param organizationsOf the organizations that a user may switch to
+ * @param log what just happened
  */
-export function companyRoutes(b2b: Router, organizationsOf: (userId: string) => readonly Organization[]): Router {
+export function companyRoutes(
+  b2b: Router,
+  organizationsOf: (userId: string) => readonly Organization[],
+  log: EventLog,
+): Router {
   const routes = Router();
   const guard = requireSession({ adapter: 'b2b' });
 
@@ -17,7 +23,7 @@ export function companyRoutes(b2b: Router, organizationsOf: (userId: string) => 
   routes.get(['/dashboard', '/dashboard/*rest'], (req, res) => {
     const session = currentSession(req, 'b2b');
     const organizations = organizationsOf(session.user.id);
-    res.send(dashboardPage({ session, organizations, requested: req.originalUrl }));
+    res.send(dashboardPage({ session, organizations, entries: log.list(), requested: req.originalUrl }));
   });
 
   routes.get('/team', requireSession({ adapter: 'b2b', organization: true }), (req, res) => {

@@ -1,6 +1,7 @@
 import { Router } from 'express';
 import type { Request } from 'express';
 import { currentSession, endSession, getSupabaseClient, requireSession } from 'express-auth-adapters/backend';
+import type { EventLog } from '../event-log.ts';
 import type { NotesDatabase } from '../notes-database.ts';
 import { accountPage, billingPage, vaultPage } from '../pages/account.ts';
 import type { NotesAnswer } from '../pages/account.ts';
@@ -13,8 +14,9 @@ import type { SupabaseLocal } from '../providers/supabase/index.ts';
  *
  * @param backend what `backendAuth()` returned
  * @param project the local project; undefined where a real one is used
+ * @param log what just happened
  */
-export function personalRoutes(backend: Router, project: SupabaseLocal | undefined): Router {
+export function personalRoutes(backend: Router, project: SupabaseLocal | undefined, log: EventLog): Router {
   const routes = Router();
   const guard = requireSession({ adapter: 'backend' });
 
@@ -40,7 +42,12 @@ export function personalRoutes(backend: Router, project: SupabaseLocal | undefin
     const api = new URL('/api/notes', `${req.protocol}://${req.get('host') ?? ''}`);
     const answer = await fetch(api, { headers: { authorization: `Bearer ${accessToken}` } });
     res.send(
-      accountPage({ session: currentSession(req, 'backend'), notes: await readNotes(req), api: await answer.text() }),
+      accountPage({
+        session: currentSession(req, 'backend'),
+        notes: await readNotes(req),
+        entries: log.list(),
+        api: await answer.text(),
+      }),
     );
   });
 
@@ -50,7 +57,8 @@ export function personalRoutes(backend: Router, project: SupabaseLocal | undefin
   });
 
   routes.get(['/account', '/account/*rest'], async (req, res) => {
-    res.send(accountPage({ session: currentSession(req, 'backend'), notes: await readNotes(req) }));
+    const session = currentSession(req, 'backend');
+    res.send(accountPage({ session, notes: await readNotes(req), entries: log.list() }));
   });
 
   routes.get('/outbox', (_req, res) => {

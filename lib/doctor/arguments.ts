@@ -3,6 +3,7 @@ import { isHttpUrl } from '../http/options.ts';
 import type { AdapterName } from '../types.ts';
 
 export const usage = `Usage: express-auth-adapters doctor [options]
+       express-auth-adapters providers [port] [--env]   local stand-ins for both providers; see providers --help
 
 Reads the environment as the adapters do, asks the providers, and says what is wrong and what to do.
 Changes nothing. Keys and passwords are never printed.

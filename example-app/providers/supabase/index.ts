@@ -12,6 +12,8 @@ export interface SupabaseLocalOptions {
   readonly siteUrl: string;
   /** Whether a new account needs a click in a mail first; default true. */
   readonly confirmEmail?: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
 }
 
 export interface Credentials {
@@ -49,13 +51,14 @@ const demo: Credentials = { email: 'demo@example.com', password: 'try-me-locally
  * @throws {Error} in production
  */
 export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise<SupabaseLocal> {
-  const { port = 0, siteUrl, confirmEmail = true } = options;
+  const { port = 0, siteUrl, confirmEmail = true, now = Date.now } = options;
   if (process.env['NODE_ENV'] === 'production') {
     throw new Error('The local Supabase project checks too little to run in production.');
   }
   const standIn = await startSupabaseStandIn({
     port,
     siteUrl,
+    now,
     redirectAllowList: [`${siteUrl}/**`],
     autoconfirm: !confirmEmail,
     minimumPasswordLength: 8,
@@ -82,7 +85,7 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
         factors
           .filter(({ type }) => type === 'totp')
           .map((factor) => {
-            const secondsLeft = 30 - (Math.floor(Date.now() / 1000) % 30);
+            const secondsLeft = 30 - (Math.floor(now() / 1000) % 30);
             return { email, name: factor.name, code: standIn.codeOf(factor), secondsLeft };
           }),
       ),

@@ -1,0 +1,106 @@
+import { startExample } from '../../example-app/start.ts';
+import type { RunningExample } from '../../example-app/start.ts';
+import { createApp } from '../../example-app/app.ts';
+import { createLab } from '../../example-app/lab.ts';
+import { createEventLog } from '../../example-app/event-log.ts';
+import { demoUsers } from '../../example-app/providers/workos/index.ts';
+import { visitor as hostedPage } from '../../example-app/providers/workos/visitor.ts';
+import { createVisitor } from '../support/visitor.ts';
+import type { Visitor } from '../support/visitor.ts';
+
+let example: RunningExample;
+let visitor: Visitor;
+beforeEach(async () => {
+  const settings = { port: 0, isRealWorkos: false, isRealSupabase: false, confirmsEmail: false };
+  example = await startExample({ settings, clientModules: '.' });
+  visitor = createVisitor(example.origin);
+  const start = await visitor.get('/login');
+  await visitor.get((await hostedPage.authorize(start.location, { user: demoUsers.personal })).href);
+});
+afterEach(() => example.close());
+
+/** Presses a button of the start page, and returns the page that follows. */
+async function press(name: string): Promise<string> {
+  const answer = await visitor.post(`/lab/${name}`, { headers: { 'sec-fetch-site': 'same-origin' } });
+  expect([answer.status, answer.location]).toEqual([303, `${example.origin}/#lab`]);
+  return (await visitor.get('/')).text;
+}
+
+const signedIn = 'Signed in as <strong>Ada Lovelace</strong>';
+
+it('an expired token is renewed, and the page says so', async () => {
+  const before = example.providers.workos!.tokenCalls;
+  const page = await press('expire');
+  expect(page).toContain('Your access token has expired');
+  expect(page).toContain('<strong>session_refreshed</strong>');
+  expect(page).toContain(signedIn);
+  expect(example.providers.workos!.tokenCalls).toBe(before + 1);
+});
+
+it('an outage keeps the session, with a token that has expired as well', async () => {
+  expect(await press('outage')).toContain(signedIn);
+  expect((await visitor.get('/dashboard')).status).toBe(200);
+  expect(await press('expire')).toContain('The provider is out of reach. Your session is kept.');
+  expect((await visitor.get('/dashboard')).status).toBe(503);
+  example.providers.workos!.heal();
+  example.providers.clock.advance(60_000);
+  expect((await visitor.get('/dashboard')).status).toBe(200);
+});
+
+it('a new key is fetched', async () => {
+  const before = example.providers.workos!.kid;
+  const page = await press('rotate');
+  expect(page).toContain(signedIn);
+  expect(page).toContain(before.slice(-6));
+  expect(page).toContain(example.providers.workos!.kid.slice(-6));
+});
+
+it('fifty requests at once cost one refresh, and the browser gets the new session', async () => {
+  const before = [example.providers.workos!.tokenCalls, visitor.cookies.get('b2b-session')];
+  const page = await press('fifty');
+  expect(page).toMatch(/<dt>answered with 200<\/dt><dd>50<\/dd>/);
+  expect(page).toMatch(/<dt>refresh at the provider<\/dt><dd>1<\/dd>/);
+  expect(page).toContain(signedIn);
+  expect(example.providers.workos!.tokenCalls).toBe(Number(before[0]) + 1);
+  expect(visitor.cookies.get('b2b-session')).not.toBe(before[1]);
+});
+
+it('fifty requests of a stranger are not sent', async () => {
+  visitor = createVisitor(example.origin);
+  expect(await press('fifty')).toContain('Sign in first');
+});
+
+it('a sign-in shows what just happened, without ids of users', async () => {
+  const page = (await visitor.get('/dashboard')).text;
+  const strip = page.slice(page.indexOf('What just happened'));
+  expect(strip).toContain('<strong>signed_in</strong>');
+  expect(strip).toContain('sets the cookie <code>b2b-session</code>');
+  expect(strip).not.toContain(demoUsers.personal.id);
+});
+
+it('another site cannot press the buttons, and other names are none', async () => {
+  const answer = await visitor.post('/lab/outage', { headers: { 'sec-fetch-site': 'cross-site' } });
+  expect(answer.status).toBe(403);
+  expect((await visitor.post('/lab/constructor', { headers: { 'sec-fetch-site': 'same-origin' } })).status).toBe(404);
+  expect((await visitor.get('/lab/outage')).status).toBe(404);
+});
+
+it.each(['workos', 'supabase'] as const)(
+  'there is nothing to break with a real provider in place of %s',
+  async (name) => {
+    const providers = { ...example.providers, [name]: undefined };
+    expect(createLab(providers, createEventLog())).toBeUndefined();
+    const { app } = createApp({ providers, clientModules: '.' });
+    const server = app.listen(0, '127.0.0.1');
+    try {
+      await new Promise((resolve) => server.once('listening', resolve));
+      const { port } = server.address() as { port: number };
+      const other = createVisitor(`http://127.0.0.1:${port}`);
+      expect((await other.post('/lab/outage')).status).toBe(404);
+      expect((await other.get('/')).text).not.toContain('/lab/');
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  },
+);

@@ -1,0 +1,47 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+
+const first = '# express-auth-adapters providers: local stand-ins, written anew with each start';
+const last = '# express-auth-adapters providers: end';
+
+export type Variables = Readonly<Record<string, string>>;
+
+export interface EnvChange {
+  readonly text: string;
+  /** Variables that the rest of the file sets as well; the last line counts. */
+  readonly overridden: readonly string[];
+}
+
+/** The text of a `.env` file with the variables in a block at its end, in place of the block of an earlier start. All other lines stay. */
+export function withVariables(text: string, variables: Variables): EnvChange {
+  const lines = text.split('\n');
+  const from = lines.indexOf(first);
+  const to = lines.indexOf(last, from);
+  if (from !== -1 && to !== -1) lines.splice(from, to - from + 1);
+  const kept = lines.join('\n').trimEnd();
+  const block = [first, ...Object.entries(variables).map(([name, value]) => `${name}=${value}`), last].join('\n');
+  const others = parseEnv(kept);
+  return {
+    text: `${kept === '' ? '' : `${kept}\n\n`}${block}\n`,
+    overridden: Object.keys(variables).filter((name) => name in others),
+  };
+}
+
+/** Writes the variables to the file, and returns what to tell about it, one sentence each. */
+export function writeEnvFile(path: string, variables: Variables): string[] {
+  const isThere = existsSync(path);
+  const { text, overridden } = withVariables(isThere ? readFileSync(path, 'utf8') : '', variables);
+  // It may come to hold real keys one day.
+  writeFileSync(path, text, { mode: 0o600 });
+  const names = Object.keys(variables).join(', ');
+  return [
+    isThere
+      ? `${path} was there: its own lines are kept, and ${names} are set at its end.`
+      : `${path} is new: it sets ${names}.`,
+    ...(overridden.length === 0
+      ? []
+      : [
+          `${overridden.join(', ')} ${overridden.length === 1 ? 'was' : 'were'} set before; delete the block at the end of the file to use those values again.`,
+        ]),
+  ];
+}

@@ -1,0 +1,141 @@
+import type { EventLog } from './event-log.ts';
+import type { Providers } from './providers.ts';
+
+/** What an experiment came to, in numbers and a sentence. */
+export interface Experiment {
+  readonly title: string;
+  readonly outcome: string;
+  readonly figures: readonly { readonly value: string; readonly label: string }[];
+}
+
+/** What can go wrong with a provider, at the press of a button. */
+export interface Lab {
+  /** When the stand-ins answer again, by the computer's clock; `undefined` while they do. */
+  readonly downUntil: number | undefined;
+  expire(): void;
+  takeDown(): void;
+  rotateKeys(): Promise<void>;
+  /** @returns the `Set-Cookie` lines that the visitor's browser needs */
+  askAtOnce(visitor: Visitor): Promise<readonly string[]>;
+}
+
+export interface Visitor {
+  /** The example app's own port. */
+  readonly port: number;
+  /** The visitor's `Cookie` header. */
+  readonly cookie: string;
+}
+
+/** Longer than any access token of the stand-ins lives, and a multiple of the 30 seconds of an authenticator's code. */
+const laterMs = 61 * 60_000;
+const outageMs = 20_000;
+const requests = 50;
+/** By it the log knows the requests of an experiment, which would push out everything else. */
+export const experimentAgent = 'express-auth-adapters experiment';
+
+/** Experiments with the local stand-ins; `undefined` where a real provider is used, as nothing here may touch one. */
+export function createLab({ workos, supabase, clock }: Providers, log: EventLog): Lab | undefined {
+  if (workos === undefined || supabase === undefined) return undefined;
+  let recovery: NodeJS.Timeout | undefined;
+  let downUntil: number | undefined;
+
+  function heal(): void {
+    downUntil = undefined;
+    workos?.heal();
+    supabase?.standIn.heal();
+  }
+
+  const refreshes = (): number => workos.tokenCalls + supabase.standIn.calls('refresh');
+
+  return {
+    get downUntil() {
+      return downUntil;
+    },
+    expire() {
+      clock.advance(laterMs);
+      log.addExperiment({
+        title: 'Your access token has expired',
+        outcome:
+          'The clock of this app and of its providers is an hour ahead. This page asked for your session, so that it was renewed; you noticed nothing.',
+        figures: [],
+      });
+    },
+    takeDown() {
+      clearTimeout(recovery);
+      heal();
+      downUntil = Date.now() + outageMs;
+      workos.switches.outage = { all: 'html502' };
+      supabase.standIn.fail('all', 'html502');
+      recovery = setTimeout(heal, outageMs).unref();
+      log.addExperiment({
+        title: 'Both providers are down for 20 seconds',
+        outcome:
+          'Each of their answers is a 502. You are still signed in: a session that was verified needs no provider. Expire your token now, and pages answer 503 until the providers are back; no one is signed out.',
+        figures: [],
+      });
+    },
+    async rotateKeys() {
+      const before = workos.kid;
+      await Promise.all([workos.rotateKeys(), supabase.standIn.rotateKeys()]);
+      clock.advance(laterMs);
+      log.addExperiment({
+        title: 'The providers sign with new keys',
+        outcome:
+          'Your token has expired as well, so the next one carries a key that this app had never seen. It was fetched, and you are still signed in.',
+        figures: [
+          { value: before.slice(-6), label: 'old key of WorkOS' },
+          { value: workos.kid.slice(-6), label: 'new key of WorkOS' },
+        ],
+      });
+    },
+    async askAtOnce({ port, cookie }) {
+      const paths = [
+        ...(/(?:^|; )b2b-session(?:\.0)?=/.test(cookie) ? ['/api/me'] : []),
+        ...(/(?:^|; )sb-[^=]+-auth-token(?:\.0)?=/.test(cookie) ? ['/api/notes'] : []),
+      ];
+      if (paths.length === 0) {
+        const outcome = 'Sign in first: without a session there is nothing to renew.';
+        log.addExperiment({ title: 'Nothing to ask for', outcome, figures: [] });
+        return [];
+      }
+      clock.advance(laterMs);
+      const before = refreshes();
+      const startedAt = performance.now();
+      const asked = Array.from({ length: requests }, (_, index) => paths[index % paths.length] ?? '/');
+      const answers = await Promise.all(asked.map((path) => ask(`http://127.0.0.1:${port}${path}`, cookie)));
+      const ms = Math.round(performance.now() - startedAt);
+      const good = answers.filter(({ status }) => status === 200).length;
+      const calls = refreshes() - before;
+      log.addExperiment({
+        title: 'Fifty requests met an expired token at once',
+        outcome:
+          good === requests
+            ? 'One request renewed the session for all of them. A refresh token works once: without this, a busy page signs its users out.'
+            : 'The providers did not answer, so neither could these; the session is kept.',
+        figures: [
+          { value: String(requests), label: 'requests at once' },
+          { value: String(good), label: 'answered with 200' },
+          {
+            value: String(calls),
+            label: paths.length === 1 ? 'refresh at the provider' : 'refreshes, one for each session',
+          },
+          { value: `${ms} ms`, label: 'for all of them' },
+        ],
+      });
+      // One answer per session; the others repeat it.
+      return paths.flatMap(
+        (path) => answers.find((answer, index) => asked[index] === path && answer.cookies.length > 0)?.cookies ?? [],
+      );
+    },
+  };
+}
+
+async function ask(
+  url: string,
+  cookie: string,
+): Promise<{ readonly status: number; readonly cookies: readonly string[] }> {
+  const headers = { accept: 'application/json', cookie, 'user-agent': experimentAgent };
+  const response = await fetch(url, { headers, redirect: 'manual' });
+  await response.arrayBuffer();
+  return { status: response.status, cookies: response.headers.getSetCookie() };
+}

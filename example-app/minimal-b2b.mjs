@@ -1,0 +1,10 @@
+// A whole app with sign-in through WorkOS. README.md beside it says how to run it.
+import express from 'express';
+import { b2bAuth, currentSession } from 'express-auth-adapters/b2b';
+
+const app = express();
+app.use(b2bAuth({ protectedRoutes: '/dashboard(.*)' }));
+app.get('/dashboard', (req, res) => {
+  res.json(currentSession(req, 'b2b').user);
+});
+app.listen(process.env.PORT ?? 3000);
