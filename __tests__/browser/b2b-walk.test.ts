@@ -206,7 +206,7 @@ it('fits and passes axe with every page', async () => {
   await signIn(page, 'Grace Hopper');
   for (const path of ['/', '/dashboard', '/team', '/events', '/cookies']) await check(path);
   expect(Object.entries(faults).filter(([, found]) => found.length > 0)).toEqual([]);
-});
+}, 240_000);
 
 async function expectSoon<T>(read: () => Promise<T>, isGood: (value: T) => boolean): Promise<void> {
   for (let tries = 0; tries < 50; tries += 1) {

@@ -295,4 +295,4 @@ it('fits and passes axe with every page', async () => {
     faults[path] = await axeFaults(page);
   }
   expect(Object.entries(faults).filter(([, found]) => found.length > 0)).toEqual([]);
-});
+}, 240_000);
