@@ -161,7 +161,7 @@ export interface BackendClient {
   logout(call?: BackendLogoutCall): Promise<ClientResult<RedirectBody>>;
   /** Who is signed in; without a session the error with status 401 and code `unauthenticated`. */
   session(call?: CallOptions): Promise<ClientResult<BackendSessionBody>>;
-  /** Has the confirmation mail sent again; the answer is the same for every address. */
+  /** Resends the confirmation email; the answer is the same for every address. */
   resend(call: ResendCall): Promise<ClientResult<EmailConfirmationBody>>;
   /** Has a link for a new password sent; the answer is the same for every address. */
   forgot(call: ForgotCall): Promise<ClientResult<MailSentBody>>;

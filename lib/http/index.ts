@@ -10,6 +10,7 @@ export { currentSession, getSession } from './get-session.ts';
 export type { CookieOptions } from './options.ts';
 export type { PageLinks } from './page.ts';
 export type { PagesOptions } from './page-options.ts';
+export type { SharedTextKey } from './page-text.ts';
 export { requireSession } from './require-session.ts';
 export type {
   RequireAnySessionOptions,
