@@ -376,6 +376,34 @@ describe('in several processes', () => {
     expect(one.provider.calls).toEqual(['refresh-1']);
   });
 
+  it('endSession by session id holds where the clock of the process that is called is 30 seconds behind', async () => {
+    const shared = createShared();
+    const clock = createClock();
+    const behind = createMemoryApp({ clock: createClock(clock.now() - 30_000), shared });
+    const app = createMemoryApp({ clock, shared });
+    const content = app.provider.issue('ada');
+    const browser = createMemoryBrowser({ ...content, beganAt: await app.resolver.beginSession(content) });
+    await behind.resolver.endSession({ sessionId: content.sessionId });
+    expect(await seesWhom(app, browser)).toBeUndefined();
+    const again = { ...app.provider.issue('ada'), sessionId: content.sessionId };
+    const beganAt = await app.resolver.beginSession(again);
+    expect(await seesWhom(app, createMemoryBrowser({ ...again, beganAt }))).toBe('ada');
+  });
+
+  it('renewSession costs one refresh where the clock of the process that is called is 30 seconds ahead', async () => {
+    const shared = createShared();
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const ahead = createMemoryApp({ clock: createClock(clock.now() + 30_000), provider, shared });
+    const app = createMemoryApp({ clock, provider, shared });
+    const browser = await signIn(app, 'ada');
+    await seesWhom(app, browser);
+    await ahead.resolver.renewSession({ userId: 'ada' });
+    clock.advance(5_001);
+    for (let request = 0; request < 5; request += 1) expect(await seesWhom(app, browser)).toBe('ada');
+    expect(provider.calls).toEqual(['refresh-1']);
+  });
+
   it('a call that the coordinator does not take holds here and rejects, so that the caller can repeat it', async () => {
     const shared = createShared();
     const [one] = createTwo(shared);

@@ -35,6 +35,13 @@ export interface Concern {
   readonly isStale: boolean;
 }
 
+/** In milliseconds since the epoch. */
+export interface RefreshStart {
+  readonly at: number;
+  /** The latest `renewSession` that this process knew of then; -1 for none. */
+  readonly staleUntil: number;
+}
+
 export interface Cutoffs {
   /** @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only */
   end(target: SessionTarget): Promise<void>;
@@ -48,11 +55,14 @@ export interface Cutoffs {
    */
   begin(facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number): Promise<number>;
   /**
-   * A token came from a refresh. Whole seconds, and the provider's clock, may not tell that it was issued after a `renewSession`.
+   * A token came from a refresh. Whole seconds, and the clocks of the provider and of other processes, may not tell that it was issued
+   * after a `renewSession`.
    *
-   * @param startedAt when the refresh was started, in milliseconds since the epoch
+   * @param start of the refresh
    */
-  acceptRenewed(keys: SessionKeys, startedAt: number, ttlMs: number): Promise<void>;
+  acceptRenewed(keys: SessionKeys, start: RefreshStart, ttlMs: number): Promise<void>;
+  /** What a refresh that starts now knows. */
+  refreshStart(keys: Pick<SessionKeys, 'subjects'>): RefreshStart;
   /** What this process knows. */
   known(keys: SessionKeys): Concern;
   /** Asks the other processes, too. */
@@ -65,6 +75,8 @@ const dayMs = 24 * 60 * 60_000;
 const tokenMs = 8 * dayMs;
 /** As long as browsers keep a session cookie: its refresh token may work that long where the provider was not told. */
 const cookieMs = 400 * dayMs;
+/** A session that is named has begun, whatever the clock says that was read then. */
+const skewMs = 60_000;
 /** About 200 bytes each. */
 const maxCutoffs = 100_000;
 
@@ -99,7 +111,10 @@ export function createCutoffs(
 
   return {
     subjectsOf,
-    end: (target) => call(target, { ...never, endedUntil: Math.ceil(now()) }, cookieMs),
+    end: (target) => {
+      const endedUntil = Math.ceil(now()) + ('sessionId' in target ? skewMs : 0);
+      return call(target, { ...never, endedUntil }, cookieMs);
+    },
     renew: (target) => call(target, { ...never, staleUntil: Math.ceil(now()) }, tokenMs),
     async begin(facts, beganAt) {
       const { endedUntil } = await times.find(subjectsOf(facts));
@@ -109,10 +124,13 @@ export function createCutoffs(
       }
       return Math.max(now(), endedUntil + 1);
     },
-    async acceptRenewed({ subjects, token, issuedAt }, startedAt, ttlMs) {
-      // Calls before the refresh began are known: the session was checked then. A later one asks for another refresh.
+    refreshStart: ({ subjects }) => ({ at: now(), staleUntil: times.known(subjects).staleUntil }),
+    async acceptRenewed({ subjects, token, issuedAt }, start, ttlMs) {
+      // A call that this process does not know yet asks for another refresh.
       const { staleUntil } = times.known(subjects);
-      if (token === undefined || issuedAt > staleUntil || startedAt < staleUntil) return;
+      // What knew of the call came after it, even where the clock of the process that was called is ahead.
+      const isAfter = start.at >= staleUntil || start.staleUntil >= staleUntil;
+      if (token === undefined || issuedAt > staleUntil || !isAfter) return;
       await exceptions.add(renewedAfter(token, staleUntil), ttlMs);
     },
     known({ session = '', subjects, token = '', beganAt, issuedAt }) {

@@ -1,11 +1,12 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
+import type { RefreshStart } from './cutoffs.ts';
 import { measureRefresh } from './diagnostics.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import { revocationMs } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import type { SettledRefresh } from './shared-coordinator.ts';
-import type { RefreshOutcome } from './source.ts';
+import type { RefreshOutcome, StoredSession } from './source.ts';
 
 /** A refusal that no code of ours explains is an outage at first, and a verdict when it lasts. */
 const finalAfterMs = 10 * 60_000;
@@ -19,7 +20,7 @@ export function createRefresh<Content>({
   revocations,
   now,
 }: SessionContext<Content>): (
-  key: string,
+  stored: StoredSession<Content>,
   call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
   signal: AbortSignal,
 ) => Promise<SettledRefresh> {
@@ -35,24 +36,25 @@ export function createRefresh<Content>({
   }
 
   /** Before anyone gets the answer, so that a `renewSession` costs one refresh and not one for each who waits. */
-  async function acceptRenewed(content: Content, startedAt: number): Promise<void> {
+  async function acceptRenewed(content: Content, start: RefreshStart): Promise<void> {
     const next = source.toStored(content);
     const keys = revocations.keysOf(next, refreshKey(source.adapter, next));
-    await revocations.acceptRenewed(keys, startedAt, revocationMs(next.tokenLifetimeMs));
+    await revocations.acceptRenewed(keys, start, revocationMs(next.tokenLifetimeMs));
   }
 
   async function ask(
-    key: string,
+    stored: StoredSession<Content>,
     call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
     signal: AbortSignal,
   ): Promise<SettledRefresh> {
-    const startedAt = now();
+    const key = refreshKey(source.adapter, stored);
+    const start = revocations.refreshStart(revocations.keysOf(stored, key));
     let outcome = await call(signal);
     // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
     if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await call(signal);
     switch (outcome.kind) {
       case 'renewed':
-        await acceptRenewed(outcome.content, startedAt);
+        await acceptRenewed(outcome.content, start);
         return { kind: 'renewed', text: source.serialize(outcome.content) };
       case 'ended':
         return outcome;

@@ -123,7 +123,7 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
     const key = refreshKey(source.adapter, current);
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> =>
       variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
-    const { settled, isNew } = await coordinator.run(key, (signal) => refresh(key, call, signal), variant?.name);
+    const { settled, isNew } = await coordinator.run(key, (signal) => refresh(current, call, signal), variant?.name);
     if (isNew && variant !== undefined) await superseded.add(keys, revocationMs(current.tokenLifetimeMs));
     if (settled.kind === 'ended') {
       if (isSuperseded(current, key)) return { kind: 'ended', reason: 'superseded' };

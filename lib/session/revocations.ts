@@ -18,7 +18,7 @@ export interface RevocationCheck {
 }
 
 /** Which sessions ended here, or in a process that shares the coordinator, kept until nothing of them can still be accepted. */
-export interface Revocations extends Pick<Cutoffs, 'end' | 'renew' | 'begin' | 'acceptRenewed'> {
+export interface Revocations extends Pick<Cutoffs, 'end' | 'renew' | 'begin' | 'refreshStart' | 'acceptRenewed'> {
   /** @param tokenLifetimeMs how long the provider makes the session's access tokens live */
   revoke(sessionId: string, revocation: Revocation, tokenLifetimeMs: number): Promise<void>;
   /** @param token names the refresh token; `undefined` for a bearer token */
