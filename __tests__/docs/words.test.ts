@@ -5,6 +5,8 @@ import ts from 'typescript';
 const words = {
   nobody: { pattern: /\bnobody\b/gi, instead: 'no one, nothing, or the subject that acts' },
   somebody: { pattern: /\bsomebody\b/gi, instead: 'a user, another user, someone' },
+  everybody: { pattern: /\b(?:every|any)body\b/gi, instead: 'everyone, all users, anyone who' },
+  'belongs into': { pattern: /\bbelongs? into\b/gi, instead: 'belongs in, add it to' },
   whoever: { pattern: /\bwhoever\b/gi, instead: 'anyone who, users who' },
   rooms: { pattern: /\brooms\b/gi, instead: 'folders' },
   visits: { pattern: /\bvisits\b/gi, instead: 'requests, sign-ins, runs' },
@@ -25,11 +27,12 @@ type Area = 'lib' | 'docs' | 'example app' | 'tools' | 'test titles';
 /** How often each word may occur in an area; 0 where it is not listed. A limit may fall, and never rises. */
 const limits: Readonly<Record<Area, Partial<Record<Word, number>>>> = {
   lib: { 'e-mail': 16, 'British spelling': 8 },
-  docs: { 'e-mail': 12, 'British spelling': 2 },
-  'example app': {},
+  // The title of a test.
+  docs: { 'e-mail': 12, 'British spelling': 2, everybody: 1 },
+  'example app': { everybody: 4 },
   // The word of Stryker's reports.
-  tools: { mutants: 2 },
-  'test titles': {},
+  tools: { mutants: 2, everybody: 3 },
+  'test titles': { everybody: 19 },
 };
 
 interface Text {

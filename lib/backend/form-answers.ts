@@ -1,5 +1,5 @@
 /**
- * How to add a form route, with its page, JSON, throttle and the same answer for everybody:
+ * How to add a form route, with its page, JSON, throttle and the same answer for everyone:
  *
  *     export function forgotRoute(backend: BackendContext): AuthRoute {
  *       const { settings, sendMail } = backend;
