@@ -24,6 +24,8 @@ it('finds variables that only look like those that are read', async () => {
     B2B_API_KEY: 'sk_test_1',
     BAAS_URI: 'https://project.example',
   });
+  const fixes = report.findings.filter(({ id }) => id === 'b2b.variables').map(({ fix }) => fix);
+  expect(fixes).toEqual(['Did you mean B2B_CLIENT_ID?']);
   expect(lines(report, 'b2b.variables')).toEqual(['warning: B2B_CLIENTID is set, but nothing reads it']);
   expect(lines(report, 'backend.variables')).toEqual(['warning: BAAS_URI is set, but nothing reads it']);
 });
@@ -90,7 +92,7 @@ it.each<[string, NodeJS.ProcessEnv, string]>([
 });
 
 it('leaves examples of keys and the names of variables readable', async () => {
-  const report = JSON.stringify(await examine({ BAAS_URI: 'x', LEGACY_B2B_COOKIE_PASSWORDS: 'x' }));
+  const report = JSON.stringify(await examine({ BAAS_URI: 'x', LEGACY_B2B_WHATEVER: 'x' }));
   expect(report).toContain('sb_publishable_…');
   expect(report).toContain('LEGACY_B2B_COOKIE_PASSWORD,');
 });

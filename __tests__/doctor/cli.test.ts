@@ -56,10 +56,21 @@ it('reads a file of variables, which yields to what is set already', async () =>
   rmSync(folder, { recursive: true });
 });
 
+it('sees a file .env that it was not told to read', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'doctor-'));
+  writeFileSync(join(folder, '.env'), `BAAS_URL=${supabase.url}\nBAAS_PUBLISHABLE_KEY=${supabase.publishableKey}\n`);
+  const { code, stdout } = await runCli(['doctor'], {}, folder);
+  expect(code).toBe(1);
+  expect(stdout).toContain('There is a file .env here; read it with --env-file .env');
+  expect((await runCli(['doctor', '--env-file', '.env'], {}, folder)).code).toBe(0);
+  rmSync(folder, { recursive: true });
+});
+
 it.each([
   [[], 'A command is missing'],
   [['docter'], 'Unknown command: docter'],
-  [['doctor', '--jsno'], "Unknown option '--jsno'"],
+  [['doctor', '--jsno'], "Unknown option '--jsno'; did you mean --json?"],
+  [['doctor', '--color'], "Unknown option '--color'"],
   [['doctor', '--adapter', 'both'], '--adapter is b2b or backend'],
   [['doctor', '--app-url', 'app.example.com'], '--app-url must be an absolute http(s) URL'],
   [['doctor', '--callback-path', 'callback'], '--callback-path must start with /'],

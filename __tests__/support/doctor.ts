@@ -36,10 +36,13 @@ export interface CliRun {
 }
 
 /** The command line in a process of its own, with nothing but the given environment. */
-export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CliRun> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'lib/doctor/cli.ts', ...args], {
-    env,
-  });
+export async function runCli(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  cwd = process.cwd(),
+): Promise<CliRun> {
+  const cli = `${process.cwd()}/lib/doctor/cli.ts`;
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', cli, ...args], { env, cwd });
   const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
   const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
   return { code, stdout, stderr };

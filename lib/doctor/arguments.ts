@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { nearestName } from '../core/nearest.ts';
 import { isHttpUrl } from '../http/options.ts';
 import type { AdapterName } from '../types.ts';
 
@@ -52,7 +53,7 @@ const options = {
  * @throws {TypeError} with a reason for the user
  */
 export function parseCommand(args: readonly string[]): Command {
-  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
+  const { values, positionals } = parse(args);
   if (values.help) return { kind: 'help' };
   if (values.version) return { kind: 'version' };
   const { adapter, 'app-url': appUrl, 'callback-path': callbackPath, 'env-file': envFile } = values;
@@ -67,4 +68,16 @@ export function parseCommand(args: readonly string[]): Command {
     throw new TypeError('--timeout must be between 100 and 30000 milliseconds');
   const { json: isJson, quiet: isQuiet } = values;
   return { kind: 'doctor', isJson, isQuiet, adapter, appUrl, callbackPath, envFile, timeoutMs };
+}
+
+/** @throws {TypeError} which names the option that a misspelled one most likely means */
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const [, unknown = ''] = /^Unknown option '--([\w-]+)'/.exec(error.message) ?? [];
+    const nearest = nearestName(unknown, Object.keys(options));
+    throw nearest === undefined ? error : new TypeError(`Unknown option '--${unknown}'; did you mean --${nearest}?`);
+  }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { parseCommand, usage } from './arguments.ts';
 import { configuredAdapters } from './environment.ts';
@@ -17,7 +17,12 @@ async function main(args: readonly string[]): Promise<0 | 1> {
   const env = { ...(envFile === undefined ? {} : readEnvFile(envFile)), ...process.env };
   if (options.callbackPath !== undefined && options.adapter === undefined && configuredAdapters(env).length > 1)
     throw new TypeError('Both adapters are configured: say with --adapter which one --callback-path belongs to');
-  const report = await runDoctor({ ...options, env, nodeVersion: process.versions.node });
+  const report = await runDoctor({
+    ...options,
+    env,
+    nodeVersion: process.versions.node,
+    isEnvFileUnread: envFile === undefined && existsSync('.env'),
+  });
   // Only a terminal's stream has `hasColors`; it knows NO_COLOR and FORCE_COLOR.
   const hasColor = 'hasColors' in process.stdout && process.stdout.hasColors();
   process.stdout.write(isJson ? `${JSON.stringify(report, null, 2)}\n` : print(report, { hasColor, isQuiet }));

@@ -1,3 +1,4 @@
+import { nearestName } from '../core/nearest.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName } from '../types.ts';
 import type { Add } from './finding.ts';
@@ -37,9 +38,14 @@ export function checkSpelling(
   for (const name of Object.keys(env)) {
     if (!prefixes[adapter].test(name) || env[name] === '' || known.includes(name)) continue;
     add('warning', 'variables', `${name} is set, but nothing reads it`, {
-      fix: `Check its spelling; these are read: ${known.join(', ')}`,
+      fix: spellingFix(name, known),
     });
   }
+}
+
+function spellingFix(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name, known);
+  return nearest === undefined ? `Check its spelling; these are read: ${known.join(', ')}` : `Did you mean ${nearest}?`;
 }
 
 /** The names that the vendors' own pages tell people to set, and the variable that this package reads instead. */

@@ -9,6 +9,8 @@ import type { Add, DoctorContext, Finding, Subject } from './finding.ts';
 export interface DoctorOptions extends ApplicationFacts, Partial<Omit<DoctorContext, 'env' | 'appUrl'>> {
   /** Default: those whose variables are set. */
   readonly adapter?: AdapterName | undefined;
+  /** Whether there is a file `.env` that was not read. */
+  readonly isEnvFileUnread?: boolean;
 }
 
 /** What `--json` prints. Members may be added; those that are here stay as long as `format` does. */
@@ -39,7 +41,10 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorReport> {
   checkVendorNames(env, add);
   if (adapters.length === 0) {
     add('problem', 'adapter', 'Neither adapter is configured: no B2B_… and no BAAS_… variable is set', {
-      fix: 'Set B2B_CLIENT_ID and B2B_API_KEY for b2bAuth, or BAAS_URL and BAAS_PUBLISHABLE_KEY for backendAuth; --env-file .env reads them from a file.',
+      fix:
+        options.isEnvFileUnread === true
+          ? 'There is a file .env here; read it with --env-file .env'
+          : 'Set B2B_CLIENT_ID and B2B_API_KEY for b2bAuth, or BAAS_URL and BAAS_PUBLISHABLE_KEY for backendAuth; --env-file .env reads them from a file.',
     });
   }
   if (adapters.length === 2) {
