@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { RefreshMessage, SignInMessage, VerifyMessage } from '../../lib/types.ts';
 import { requireSession } from '../../lib/index.ts';
@@ -13,13 +14,20 @@ type Message = RefreshMessage | SignInMessage | VerifyMessage;
 
 const channels = ['refresh', 'verify', 'sign-in'] as const;
 const messages: [channel: string, message: Message][] = [];
+/** What a tracer keeps of each request, and what it was when each message came. */
+const requests = new AsyncLocalStorage<string>();
+const paths: (string | undefined)[] = [];
 const listeners = channels.map((channel) => {
-  const listener = (message: unknown): void => void messages.push([channel, message as Message]);
+  const listener = (message: unknown): void => {
+    messages.push([channel, message as Message]);
+    paths.push(requests.getStore());
+  };
   return [`express-auth-adapters:${channel}`, listener] as const;
 });
 
 beforeEach(() => {
   messages.length = 0;
+  paths.length = 0;
   for (const [name, listener] of listeners) subscribe(name, listener);
 });
 afterEach(() => {
@@ -119,4 +127,19 @@ it.each([
   const app = await closing<{ visitor(): Visitor; close(): Promise<void> }>(start({ after }));
   await app.visitor().get('/bearer', { headers: { authorization: 'Bearer made.up.token' } });
   expect(told()).toEqual([{ channel: 'verify', adapter, outcome: 'invalid', reason: expect.any(String) }]);
+});
+
+it('tells in the async context of the request, which is where a tracer looks for its parent', async () => {
+  const before = (host: Host) => host.use((req, _res, next) => requests.run(req.url ?? '', next));
+  const app = await closing(startBackendApp({ before }));
+  const visitor = await app.signedIn();
+  app.clock.advance(3_700_000);
+  await visitor.getJson('/api/me');
+  expect(messages.map(([channel], index) => [channel, paths[index]?.replace(/^.*(?=\/(?:auth|api)\/)/, '')])).toEqual([
+    ['verify', '/auth/login'],
+    ['sign-in', '/auth/login'],
+    ['verify', '/api/me'],
+    ['refresh', '/api/me'],
+    ['verify', '/api/me'],
+  ]);
 });
