@@ -43,7 +43,7 @@ function createCountingClient() {
   return {
     client,
     /** What was sent since the last call, and in how many round trips. */
-    take() {
+    take: () => {
       const taken = sent;
       sent = [];
       const commands = (name: string): number => taken.filter(({ command }) => command === name).length;

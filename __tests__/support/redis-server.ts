@@ -21,8 +21,14 @@ export interface RedisServer {
   resume(): void;
 }
 
-/** A real Redis on a free port of 127.0.0.1, which keeps nothing on disk. Stop it in `afterAll`. `REDIS_SERVER` names another binary. */
-export async function startRedisServer(): Promise<RedisServer> {
+/**
+ * A real Redis on a free port of 127.0.0.1, which keeps nothing on disk. Stop it in `afterAll`. `REDIS_SERVER` names another binary,
+ * such as Valkey's.
+ *
+ * @param settings further ones, as on the command line
+ * @param file a configuration file that the server may write to
+ */
+export async function startRedisServer(settings: readonly string[] = [], file?: string): Promise<RedisServer> {
   const port = await freePort();
   let child: ChildProcess | undefined;
   let directory: string | undefined;
@@ -45,6 +51,7 @@ export async function startRedisServer(): Promise<RedisServer> {
       if (child !== undefined) return;
       directory ??= await mkdtemp(join(tmpdir(), 'redis-'));
       const options = [
+        ...(file === undefined ? [] : [file]),
         '--port',
         String(port),
         '--bind',
@@ -55,6 +62,7 @@ export async function startRedisServer(): Promise<RedisServer> {
         'no',
         '--dir',
         directory,
+        ...settings,
       ];
       child = spawn(process.env['REDIS_SERVER'] ?? 'redis-server', options, { stdio: 'ignore' });
       await answering(port, child);

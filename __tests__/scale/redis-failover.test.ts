@@ -1,0 +1,247 @@
+import { setTimeout as pass } from 'node:timers/promises';
+import { jest } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { createClient, createCluster, createSentinel } from 'redis';
+import type { ThrottleRedisClient } from '../../lib/backend/limiters.ts';
+import { createThrottle } from '../../lib/backend/throttle.ts';
+import type { RedisClient } from '../../lib/redis/index.ts';
+import { startRedisCluster, startRedisSentinels } from '../support/redis-cluster.ts';
+import type { RedisCluster, RedisSentinels } from '../support/redis-cluster.ts';
+import { startRefreshLoad } from '../support/refresh-load.ts';
+import type { LoadedSession, RefreshLoad } from '../support/refresh-load.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import type { RedisServer } from '../support/redis-server.ts';
+
+jest.setTimeout(60_000);
+
+interface Connection {
+  readonly client: RedisClient & ThrottleRedisClient;
+  readonly close: () => void;
+}
+
+const host = '127.0.0.1';
+const quietly = () => undefined;
+
+/** Two processes with each library. */
+async function connect(ioredis: () => Redis | Cluster, redis: () => Promise<Connection>): Promise<Connection[]> {
+  const ours = [ioredis(), ioredis()].map((client) => {
+    client.on('error', quietly);
+    return { client, close: () => client.disconnect() };
+  });
+  return [ours[0]!, await redis(), ours[1]!, await redis()];
+}
+
+/** Each outage is told of once when it begins and once when it ends; a busy machine may see a short one more. */
+function expectOutages({ apps }: RefreshLoad): void {
+  for (const { eventTypes } of apps) {
+    const types = eventTypes().filter((type) => type.startsWith('coordinator'));
+    expect(types.join(' ')).toMatch(/^(?:coordinator_unavailable coordinator_recovered ?){1,3}$/);
+  }
+}
+
+const isCoordinated = ({ calls }: LoadedSession): boolean => calls === 1;
+const isWhole = ({ signedIn }: LoadedSession): boolean => signedIn === 2;
+
+/** What the load met, in the numbers that docs/scaling.md gives. */
+function summaryOf(sessions: readonly LoadedSession[], from: number, to = Infinity) {
+  const part = sessions.filter(({ startedAt }) => startedAt >= from && startedAt < to);
+  return {
+    sessions: part.length,
+    lost: part.filter((session) => !isWhole(session)).length,
+    uncoordinated: part.filter((session) => !isCoordinated(session)).length,
+    slowestMs: Math.round(Math.max(0, ...part.map(({ tookMs }) => tookMs))),
+  };
+}
+
+/** When the last session began that met two calls, in milliseconds. */
+const lastUncoordinated = (sessions: readonly LoadedSession[]): number =>
+  Math.max(...sessions.filter((session) => !isCoordinated(session)).map(({ startedAt }) => startedAt));
+
+function report(what: string, values: object): void {
+  if (process.env['SCALE_REPORT'] !== undefined) process.stdout.write(`${what} ${JSON.stringify(values)}\n`);
+}
+
+/** Two processes that count sign-ins together. */
+function createThrottles(connections: readonly Connection[]) {
+  const create = ({ client }: Connection) =>
+    createThrottle({ store: client, keyPrefix: 'load:throttle', emit: () => undefined });
+  const [one, two] = connections.slice(0, 2).map(create);
+  let accounts = 0;
+  return {
+    /** Until ten of twelve attempts at one account, in turn by both processes, are let through: alone, each lets ten through. */
+    async untilCountedTogether(): Promise<void> {
+      for (let passed = 0; passed !== 10;) {
+        passed = 0;
+        accounts += 1;
+        for (let attempt = 0; attempt < 12; attempt += 1) {
+          const throttle = attempt % 2 === 0 ? one! : two!;
+          await throttle.attempt(`user${accounts}@example.com`, undefined).then(
+            () => (passed += 1),
+            () => undefined,
+          );
+        }
+        if (passed !== 10) await pass(200);
+      }
+    },
+    /** Attempts at many accounts, spread over the masters. */
+    async tryMany(): Promise<void> {
+      accounts += 30;
+      const all = Array.from({ length: 30 }, (_, index) =>
+        one!.attempt(`user${accounts - index}@example.com`, undefined),
+      );
+      await Promise.all(all);
+    },
+  };
+}
+
+describe('three masters with three replicas', () => {
+  let cluster: RedisCluster;
+  let connections: Connection[] = [];
+  beforeAll(async () => {
+    cluster = await startRedisCluster();
+    connections = await connect(
+      () =>
+        new Cluster(
+          cluster.ports.map((port) => ({ host, port })),
+          { slotsRefreshInterval: 1_000 },
+        ),
+      async () => {
+        const client = createCluster({
+          rootNodes: cluster.ports.map((port) => ({ url: `redis://${host}:${port}` })),
+          defaults: { socket: { reconnectStrategy: 100 } },
+          topologyRefreshOnReconnectionAttemptStrategy: 500,
+        });
+        client.on('error', quietly);
+        await client.connect();
+        return { client, close: () => client.destroy() };
+      },
+    );
+  });
+  afterAll(async () => {
+    for (const { close } of connections) close();
+    await cluster.stop();
+  });
+
+  it('lose no session when a master is killed: its share goes on uncoordinated until its replica has taken over', async () => {
+    const throttles = createThrottles(connections);
+    await throttles.untilCountedTogether();
+    const load = startRefreshLoad(connections.map(({ client }) => client));
+    await load.untilCoordinated();
+    const killedAt = load.now();
+    const failOver = cluster.killMaster();
+    await throttles.tryMany();
+    await failOver;
+    const tookOverAt = load.now();
+    await load.untilCoordinated();
+    const backAt = load.now();
+    await pass(Math.max(6_000 - (backAt - killedAt), 0));
+    const sessions = await load.stop();
+
+    const after = summaryOf(sessions, killedAt, killedAt + 6_000);
+    report('cluster', {
+      failOverMs: tookOverAt - killedAt,
+      before: summaryOf(sessions, 0, killedAt),
+      after,
+      back: summaryOf(sessions, tookOverAt + 2_000),
+      lastUncoordinatedMs: lastUncoordinated(sessions) - tookOverAt,
+    });
+    expect(sessions.filter((session) => !isWhole(session))).toEqual([]);
+    // With the third of the dead master, at most 40 % in all.
+    const others = sessions.filter(({ third, startedAt }) => third !== 0 && startedAt >= killedAt);
+    expect(others.length).toBeGreaterThan(10);
+    expect(others.filter((session) => !isCoordinated(session)).length / others.length).toBeLessThanOrEqual(0.1);
+    expectOutages(load);
+    await throttles.untilCountedTogether();
+  });
+});
+
+describe('a master that sentinels watch', () => {
+  let sentinels: RedisSentinels;
+  let connections: Connection[] = [];
+  beforeAll(async () => {
+    sentinels = await startRedisSentinels();
+    const nodes = sentinels.ports.map((port) => ({ host, port }));
+    connections = await connect(
+      () => new Redis({ sentinels: nodes, name: sentinels.name, retryStrategy: () => 100 }),
+      async () => {
+        const client = createSentinel({
+          name: sentinels.name,
+          sentinelRootNodes: nodes,
+          nodeClientOptions: { socket: { reconnectStrategy: 100 } },
+          scanInterval: 500,
+        });
+        client.on('error', quietly);
+        await client.connect();
+        return { client, close: () => void client.destroy() };
+      },
+    );
+  });
+  afterAll(async () => {
+    for (const { close } of connections) close();
+    await sentinels.stop();
+  });
+
+  it('loses no session when it is killed, and coordination is back with its replica', async () => {
+    const throttles = createThrottles(connections);
+    const load = startRefreshLoad(connections.map(({ client }) => client));
+    await load.untilCoordinated();
+    const killedAt = load.now();
+    await sentinels.killMaster();
+    const tookOverAt = load.now();
+    await load.untilCoordinated();
+    const sessions = await load.stop();
+
+    report('sentinel', {
+      failOverMs: tookOverAt - killedAt,
+      before: summaryOf(sessions, 0, killedAt),
+      after: summaryOf(sessions, killedAt, tookOverAt),
+      back: summaryOf(sessions, tookOverAt + 2_000),
+      lastUncoordinatedMs: lastUncoordinated(sessions) - tookOverAt,
+    });
+    expect(sessions.filter((session) => !isWhole(session))).toEqual([]);
+    expectOutages(load);
+    await throttles.untilCountedTogether();
+  });
+});
+
+describe('a single Redis', () => {
+  let server: RedisServer;
+  let connections: Connection[] = [];
+  beforeAll(async () => {
+    server = await startRedisServer();
+    connections = await connect(
+      () => new Redis(server.url),
+      async () => {
+        const client = createClient({ url: server.url });
+        client.on('error', quietly);
+        await client.connect();
+        return { client, close: () => client.destroy() };
+      },
+    );
+  });
+  afterAll(async () => {
+    for (const { close } of connections) close();
+    await server.stop();
+  });
+
+  it('that stops for three seconds costs no session, and coordination is back with it', async () => {
+    const load = startRefreshLoad(connections.map(({ client }) => client));
+    await load.untilCoordinated();
+    const stoppedAt = load.now();
+    server.pause();
+    await pass(3_000);
+    server.resume();
+    const resumedAt = load.now();
+    await load.untilCoordinated();
+    const sessions = await load.stop();
+
+    report('single', {
+      before: summaryOf(sessions, 0, stoppedAt),
+      after: summaryOf(sessions, stoppedAt, resumedAt),
+      back: summaryOf(sessions, resumedAt + 2_000),
+      lastUncoordinatedMs: lastUncoordinated(sessions) - resumedAt,
+    });
+    expect(sessions.filter((session) => !isWhole(session))).toEqual([]);
+    expectOutages(load);
+  });
+});
