@@ -56,7 +56,9 @@ export function createLab({ workos, supabase, clock }: Providers, log: EventLog)
       log.addExperiment({
         title: 'Your access token has expired',
         outcome:
-          'The clock of this app and of its providers is an hour ahead. This page asked for your session, so that it was renewed; you noticed nothing.',
+          downUntil === undefined
+            ? 'The clock of this app and of its providers is an hour ahead. The next page that needs your session renews it first, as this one did.'
+            : 'The providers are down, so it cannot be renewed now. Your session is kept: pages that need it answer 503, and it goes on when they are back.',
         figures: [],
       });
     },
@@ -81,7 +83,9 @@ export function createLab({ workos, supabase, clock }: Providers, log: EventLog)
       log.addExperiment({
         title: 'The providers sign with new keys',
         outcome:
-          'Your token has expired as well, so the next one carries a key that this app had never seen. It was fetched, and you are still signed in.',
+          downUntil === undefined
+            ? 'Your token has expired as well, so the next one carries a key that this app had never seen. It is fetched, and you stay signed in.'
+            : 'Your token has expired as well. When the providers are back, it is renewed and the new key is fetched.',
         figures: [
           { value: before.slice(-6), label: 'old key of WorkOS' },
           { value: workos.kid.slice(-6), label: 'new key of WorkOS' },

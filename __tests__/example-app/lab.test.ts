@@ -40,7 +40,10 @@ it('an expired token is renewed, and the page says so', async () => {
 it('an outage keeps the session, with a token that has expired as well', async () => {
   expect(await press('outage')).toContain(signedIn);
   expect((await visitor.get('/dashboard')).status).toBe(200);
-  expect(await press('expire')).toContain('The provider is out of reach. Your session is kept.');
+  const page = await press('expire');
+  expect(page).toContain('The provider is out of reach. Your session is kept.');
+  expect(page).toContain('it cannot be renewed now');
+  expect(page).not.toContain('Sign in with WorkOS');
   expect((await visitor.get('/dashboard')).status).toBe(503);
   example.providers.workos!.heal();
   example.providers.clock.advance(60_000);

@@ -45,6 +45,8 @@ ${inside}`,
 const b2bSource = sourceOf('minimal-b2b.mjs');
 const backendSource = sourceOf('minimal-backend.mjs');
 
+const retry = html`<a class="button quiet" href="/">Try again</a>`;
+
 function b2bCard(session: Side<B2bSession>, isStandIn: boolean): Markup {
   const isSignedIn = session !== null && session !== 'unknown';
   return html`<section class="card" aria-labelledby="b2b">
@@ -52,11 +54,13 @@ function b2bCard(session: Side<B2bSession>, isStandIn: boolean): Markup {
 ${codeBlock(b2bSource, 'The B2B adapter in eight lines')}
 ${status(session, isSignedIn ? (fullName(session.user) ?? session.user.email) : '')}
 <div class="actions">${
-    isSignedIn
-      ? html`<a class="button" href="/dashboard">Open the dashboard</a>${signOutForm('/logout')}`
-      : html`<a class="button" href="/login?returnTo=/dashboard">Sign in with WorkOS</a><a class="aside" href="/signup?returnTo=/dashboard">Create an account</a>`
+    session === 'unknown'
+      ? retry
+      : isSignedIn
+        ? html`<a class="button" href="/dashboard">Open the dashboard</a>${signOutForm('/logout')}`
+        : html`<a class="button" href="/login?returnTo=/dashboard">Sign in with WorkOS</a><a class="aside" href="/signup?returnTo=/dashboard">Create an account</a>`
   }</div>
-${isStandIn && !isSignedIn && html`<p class="note">A local stand-in for WorkOS, without passwords: pick Ada (no organization), Grace (one) or Katherine (two).</p>`}
+${isStandIn && session === null && html`<p class="note">A local stand-in for WorkOS, without passwords: pick Ada (no organization), Grace (one) or Katherine (two).</p>`}
 </section>`;
 }
 
@@ -67,11 +71,13 @@ function backendCard(session: Side<BackendSession>, demo: Credentials | undefine
 ${codeBlock(backendSource, 'The backend adapter in eight lines')}
 ${status(session, isSignedIn ? (session.user.email ?? session.user.id) : '')}
 <div class="actions">${
-    isSignedIn
-      ? html`<a class="button" href="/account">Open the account</a>${signOutForm('/auth/logout')}`
-      : html`<a class="button" href="/auth/login?returnTo=/account">Sign in with Supabase</a><a class="aside" href="/auth/signup?returnTo=/account">Create an account</a>`
+    session === 'unknown'
+      ? retry
+      : isSignedIn
+        ? html`<a class="button" href="/account">Open the account</a>${signOutForm('/auth/logout')}`
+        : html`<a class="button" href="/auth/login?returnTo=/account">Sign in with Supabase</a><a class="aside" href="/auth/signup?returnTo=/account">Create an account</a>`
   }</div>
-${demo !== undefined && !isSignedIn && html`<p class="note">A local project: <strong>${demo.email}</strong>, password <strong>${demo.password}</strong>. Emails for a new account are in the <a href="/outbox">outbox</a>.</p>`}
+${demo !== undefined && session === null && html`<p class="note">A local project: <strong>${demo.email}</strong>, password <strong>${demo.password}</strong>. Emails for a new account are in the <a href="/outbox">outbox</a>.</p>`}
 </section>`;
 }
 
