@@ -171,6 +171,22 @@ describe('a user who has a second factor', () => {
     expect((await visitor.get('/auth/enroll')).text).not.toContain('Remove');
   });
 
+  it('sees each with its name or its kind, the day on which it was added, and a button', async () => {
+    await start({ standIn: { phoneFactors: true } });
+    const visitor = await app.signedIn();
+    const factor = app.supabase.addFactor(ada.email);
+    app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
+    await stepUp(visitor, factor);
+    const { text } = await visitor.get('/auth/enroll');
+    const rows = [...text.matchAll(/<bdi>(.*?)<\/bdi>(.*?)<\/span> Remove/g)].map(([, name, date]) => [name, date]);
+    const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' }).format(app.clock.now());
+    const date = ` <small>${day}</small>`;
+    expect(rows).toEqual([
+      ['Authenticator app', date],
+      ['Phone ending in 123', date],
+    ]);
+  });
+
   it('removes no factor of another user', async () => {
     await start();
     app.supabase.addUser({ email: 'bob@example.com' });

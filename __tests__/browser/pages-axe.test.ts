@@ -6,16 +6,25 @@ import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playw
 import { stylesheet } from '../../lib/http/stylesheet.ts';
 import { sendReply } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
-import { axeReports } from '../support/axe.ts';
+import { axeReports, looks } from '../support/axe.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
+import { arabic, german } from '../support/translations.ts';
 
 // Chromium takes its time on a busy machine.
 jest.setTimeout(120_000);
 
-const states = everyPageState();
-const names = Object.keys(states);
+const inEnglish = everyPageState();
+const names = Object.keys(inEnglish);
+/** The same in a language of long words, and in one that is written from right to left. */
+const translated: Readonly<Record<string, Reply>> = Object.fromEntries(
+  Object.entries({
+    de: everyPageState({ title: 'Nordwind Logistik und Handelsgesellschaft', lang: 'de', text: german }),
+    ar: everyPageState({ title: 'نورثويند', lang: 'ar', text: arabic }),
+  }).flatMap(([lang, pages]) => Object.entries(pages).map(([name, page]) => [`${lang}/${name}`, page])),
+);
+const states: Readonly<Record<string, Reply>> = { ...inEnglish, ...translated };
 const logo = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="16"/></svg>';
 
 const assets: Readonly<Record<string, Reply>> = {
@@ -91,9 +100,19 @@ describe('every built-in page in every state', () => {
     });
   });
 
+  it('passes axe on a small screen from right to left', async () => {
+    await withPage({ viewport: phone }, async (page) => {
+      for (const name of Object.keys(translated).filter((each) => each.startsWith('ar/'))) {
+        await open(page, name);
+        const violations = (await axeReports(page, looks.slice(0, 1))).flatMap((report) => report.violations);
+        expect({ name, violations }).toEqual({ name, violations: [] });
+      }
+    });
+  });
+
   it.each([phone, desk])('fits without sideways scrolling at $width px, and with large text', async (viewport) => {
     await withPage({ viewport }, async (page) => {
-      for (const name of names) {
+      for (const name of Object.keys(states)) {
         await open(page, name);
         const overflow = () => page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
         expect({ name, overflow: await overflow() }).toEqual({ name, overflow: 0 });

@@ -117,12 +117,14 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .choices :focus-visible { outline-offset: -2px; }
 .choices .mark { flex: none; width: 2rem; height: 2rem; border-radius: 0.5rem; font-size: 0.8125rem; color: var(--ink); background: var(--hover); border: 1px solid var(--line); }
 .choices .name { flex: 1; min-width: 0; overflow-wrap: anywhere; }
+.choices small { display: block; color: var(--soft); font-size: 0.8125rem; font-weight: 400; }
 .choices svg { flex: none; width: 1rem; height: 1rem; fill: none; stroke: var(--soft); stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
 [dir="rtl"] .choices svg { transform: scaleX(-1); }
 [dir="rtl"] :is(.lead, [role="alert"]) > span[dir="ltr"] { display: block; }
 .qr { display: block; width: 12.5rem; max-width: 100%; height: auto; aspect-ratio: 1; margin: 0 auto 1.25rem; padding: 0.75rem; background: #ffffff; border: 1px solid var(--line); border-radius: 0.625rem; }
-.secret { padding: 0.625rem 0.75rem; background: var(--hover); border-radius: 0.5rem; font: 0.9375rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; letter-spacing: 0.05em; text-align: center; overflow-wrap: anywhere; }
+.secret { padding: 0.625rem 0.75rem; background: var(--hover); border-radius: 0.5rem; font: 0.9375rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; letter-spacing: 0.05em; text-align: center; text-wrap: balance; overflow-wrap: anywhere; }
 .actions { margin: 1.5rem 0 0; color: var(--soft); font-size: 0.9375rem; text-align: center; }
+.actions + .actions { margin-top: 0.75rem; }
 .actions a, .actions button.link { color: var(--ink); }
 .actions form { margin: 0; }
 .actions .button { margin-bottom: 1rem; color: var(--accent-ink); }

@@ -63,7 +63,9 @@ ${postForm(action, hidden, html`<button class="quiet">${text.codeResendButton}</
 
 function links({ text, settings }: Site, request: PageRequest, state: CodeState): Html {
   const other = withReturnTo(request.localPath(settings.codePath), state);
-  return html`<p class="actions">${state.step === 'code' && html`<a href="${safeHref(other)}">${text.codeOtherAddress}</a> `}<a href="${safeHref(request.signInUrl(state.returnTo))}">${text.backToSignIn}</a></p>`;
+  const toOther = html`<p class="actions"><a href="${safeHref(other)}">${text.codeOtherAddress}</a></p>\n`;
+  const back = safeHref(request.signInUrl(state.returnTo));
+  return html`${state.step === 'code' && toOther}<p class="actions"><a href="${back}">${text.backToSignIn}</a></p>`;
 }
 
 function errorOf({ text }: Site, { error, limited }: CodeState): FormError | undefined {

@@ -1,5 +1,5 @@
 import { html, safeHref } from '../../core/html.ts';
-import type { Html } from '../../core/html.ts';
+import type { Html, HtmlValue } from '../../core/html.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { Enrollment, Factor } from '../account/factors.ts';
 import { field, formAlert, formErrorOf, postForm, returnToOf, showPage } from './parts.ts';
@@ -16,7 +16,8 @@ export function factorsPage(
   const { factors, returnTo } = state;
   const action = request.localPath(settings.enrollPath);
   const row = (factor: Factor): Html => {
-    const button = html`<button><span class="name">${factorName(site, factor)}${dateOf(factor, request)}</span> ${text.removeButton}</button>`;
+    const name = html`<bdi>${factorName(site, factor)}</bdi>${dateOf(factor, request)}`;
+    const button = html`<button><span class="name">${name}</span> ${text.removeButton}</button>`;
     return html`<li>${postForm(action, { remove: factor.id, ...returnToOf(state) }, button)}</li>\n`;
   };
   return showPage(site, request, {
@@ -58,15 +59,16 @@ export function enrollPage(
     content: html`${formAlert(site, request, error)}
 ${state.picture}
 <p class="hint">${text.enrollSecretText}</p>
-<p class="secret"><code>${secret.replace(/(.{4})(?=.)/g, '$1 ')}</code></p>
+<p class="secret"><code dir="ltr">${secret.replace(/(.{4})(?=.)/g, '$1 ')}</code></p>
 ${postForm(action, { factorId, uri, ...returnToOf(state) }, html`${code}\n<button>${text.enrollButton}</button>`)}
 <p class="actions"><a href="${safeHref(action)}">${text.cancelLink}</a></p>`,
   });
 }
 
-function dateOf({ createdAt }: Factor, request: PageRequest): string {
+/** In a line of its own: beside a name of another script it would be torn apart. */
+function dateOf({ createdAt }: Factor, request: PageRequest): HtmlValue {
   const time = Date.parse(createdAt);
-  if (Number.isNaN(time)) return '';
+  if (Number.isNaN(time)) return undefined;
   const { lang } = request.definition.brand;
-  return `, ${new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(time)}`;
+  return html` <small>${new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(time)}</small>`;
 }

@@ -94,7 +94,7 @@ function otherFactors(site: Site, request: PageRequest, state: VerifyState): Htm
   if (others.length === 0) return undefined;
   const links = others.map((factor) => {
     const href = withQuery(action(site, request, state), { factorId: factor.id, ...returnToOf(state) });
-    return html`<li><a href="${safeHref(href)}"><span class="name">${factorName(site, factor)}</span></a></li>\n`;
+    return html`<li><a href="${safeHref(href)}"><bdi class="name">${factorName(site, factor)}</bdi></a></li>\n`;
   });
   return html`<p class="or">${text.or}</p>
 <ul class="choices">
