@@ -9,8 +9,8 @@ const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = awa
 afterEach(() => app.close());
 
 /** Puts a sign-in that waits for its next step into a visitor's cookies. */
-async function setPending(visitor: Visitor, kind: string): Promise<SessionJson> {
-  const session = await app.supabase.issueSession(ada.email);
+async function setPending(visitor: Visitor, kind: string, claims: Record<string, string> = {}): Promise<SessionJson> {
+  const session = await app.supabase.issueSession(ada.email, { claims });
   const { access_token, refresh_token } = session;
   const value = Buffer.from(JSON.stringify({ kind, access_token, refresh_token, returnTo: '/' })).toString('base64url');
   visitor.cookies.set(`${flowPrefix}${app.cookieName}-pending`, value);
@@ -115,6 +115,104 @@ describe('a sign-in that waits for its next step', () => {
     app.clock.advance(11 * 60_000);
     await visitor.post('/auth/logout');
     expect(app.supabase.calls('logout')).toBe(0);
+  });
+});
+
+const pendingName = (): string => `${flowPrefix}${app.cookieName}-pending`;
+
+describe('the cookie of a sign-in that waits', () => {
+  it('is for this site alone, not for scripts, and for ten minutes', async () => {
+    await start();
+    app.supabase.addFactor(ada.email);
+    const answer = await app.visitor().postJson('/auth/login', ada);
+    const line = answer.setCookies.find((each) => each.startsWith(`${pendingName()}=`));
+    for (const attribute of ['HttpOnly', 'SameSite=Lax', 'Max-Age=600']) expect(line).toContain(attribute);
+  });
+
+  it('holds the tokens and the next step, and nothing about the user', async () => {
+    await start();
+    app.supabase.addFactor(ada.email, { verified: false });
+    app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', { ...ada, returnTo: '/account' });
+    const value = JSON.parse(Buffer.from(visitor.cookies.get(pendingName())!, 'base64url').toString());
+    expect(value).toEqual({
+      kind: 'factor',
+      returnTo: '/account',
+      factor: true,
+      isUnanswered: false,
+      access_token: expect.any(String),
+      refresh_token: expect.any(String),
+      expires_at: expect.any(Number),
+      token_type: 'bearer',
+    });
+  });
+
+  it('is found among three that another site has put beside it, and no further', async () => {
+    await start();
+    const visitor = app.visitor();
+    await setPending(visitor, 'recovery');
+    const own = visitor.cookies.get(pendingName());
+    const made = { kind: 'recovery', access_token: 'a.b.c', refresh_token: 'r', returnTo: '/' };
+    const form = async (count: number): Promise<boolean> => {
+      const tossed = Array.from({ length: count }, (_none, index) =>
+        Buffer.from(JSON.stringify({ ...made, refresh_token: `r${index}` })).toString('base64url'),
+      );
+      const cookie = [...tossed, own].map((value) => `${pendingName()}=${value}`).join('; ');
+      const page = await app.visitor().get('/auth/password', { headers: { cookie } });
+      return page.text.includes('name="password"');
+    };
+    expect([await form(3), await form(4)]).toEqual([true, false]);
+  });
+
+  it('lasts ten minutes and what clocks may differ by', async () => {
+    await start();
+    const visitor = app.visitor();
+    await setPending(visitor, 'recovery');
+    const hasForm = async () => (await visitor.get('/auth/password')).text.includes('name="password"');
+    app.clock.advance(603_000);
+    expect(await hasForm()).toBe(true);
+    app.clock.advance(4_000);
+    expect(await hasForm()).toBe(false);
+  });
+
+  it('counts for nothing with a token of another application, of another kind, or without tokens', async () => {
+    await start();
+    const visitor = app.visitor();
+    const status = async () => (await visitor.postJson('/auth/password', { password: 'a whole new password' })).status;
+    await setPending(visitor, 'recovery', { client_id: 'another-application' });
+    expect(await status()).toBe(400);
+    await setPending(visitor, 'other');
+    expect(await status()).toBe(400);
+    visitor.cookies.set(pendingName(), Buffer.from('{"kind":"recovery"}').toString('base64url'));
+    expect(await status()).toBe(400);
+    visitor.cookies.set(pendingName(), Buffer.from('[1]').toString('base64url'));
+    expect(await status()).toBe(400);
+    expect(app.supabase.calls('update-user')).toBe(0);
+  });
+
+  it('leads to the start page where it names no place', async () => {
+    await start();
+    const visitor = app.visitor();
+    const { access_token, refresh_token } = await app.supabase.issueSession(ada.email);
+    const value = { kind: 'recovery', access_token, refresh_token, returnTo: 7 };
+    visitor.cookies.set(pendingName(), Buffer.from(JSON.stringify(value)).toString('base64url'));
+    const answer = await visitor.postJson('/auth/password', { password: 'a whole new password' });
+    expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/' }]);
+  });
+
+  it('is refused where it would be too large, and the sign-in ends at the backend', async () => {
+    await start();
+    app.supabase.addFactor(ada.email);
+    app.supabase.setMetadata(ada.email, { note: 'x'.repeat(3_000) });
+    const crowded = app.visitor();
+    crowded.cookies.set('other', 'y'.repeat(10_000));
+    const large = await crowded.postJson('/auth/login', ada);
+    expect([large.status, large.json.error.code]).toEqual([422, 'session_too_large']);
+    expect((await app.visitor().postJson('/auth/login', ada)).status).toBe(200);
+    app.supabase.setMetadata(ada.email, { note: 'x'.repeat(6_500) });
+    expect((await app.visitor().postJson('/auth/login', ada)).json.error.code).toBe('session_too_large');
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
   });
 });
 

@@ -55,10 +55,67 @@ it.each([
   { domain: 'a b.c' },
   { domain: 'x'.repeat(300) },
   { domain: 'http://example.com' },
+  { domain: 'example.com/x' },
+  { domain: 'ada@example.com' },
+  { domain: `${'x'.repeat(250)}.com` },
 ])('refuses %j without asking the backend', async (body) => {
   const before = app.supabase.requests.length;
   expect((await app.visitor().postJson(path, body)).status).toBe(400);
   expect(app.supabase.requests.length).toBe(before);
+});
+
+it('takes the longest domain that there is, and keeps a typed domain in the form', async () => {
+  const domain = `${'x'.repeat(249)}.com`;
+  const form = await postForm(app.visitor(), path, { domain });
+  expect([form.status, form.text.includes(`value="${domain}"`)]).toEqual([422, true]);
+});
+
+it('says beside the field what is wrong with an address or a domain', async () => {
+  for (const fields of [{ email: 'ada' }, { domain: 'example' }]) {
+    const { status, text } = await postForm(app.visitor(), path, fields);
+    expect([status, text.includes('id="email-error"'), text.includes('such as name@example.com')]).toEqual([
+      400,
+      true,
+      true,
+    ]);
+  }
+  const { json } = await app.visitor().postJson(path, { domain: 'example' });
+  expect(json.error.message).toBe('The domain is not valid.');
+});
+
+it('carries the way back from the page on', async () => {
+  const { text } = await app.visitor().get(`${path}?returnTo=%2Faccount`);
+  expect(text).toContain('name="returnTo" value="/account"');
+  expect((await app.visitor().getJson(`${path}?returnTo=%2Faccount`)).json).toEqual({
+    redirectTo: '/auth/sso?returnTo=%2Faccount',
+  });
+});
+
+it.each([{}, { url: 'javascript:alert(1)' }])('sends no one to what is no URL of the web: %j', async (body) => {
+  const other = await startBackendApp({
+    options: {
+      sso: true,
+      fetch: (input, init) =>
+        String(input).includes('/sso') ? Promise.resolve(Response.json(body)) : fetch(input, init),
+    },
+  });
+  try {
+    const answer = await other.visitor().postJson(path, { domain: 'example.com' });
+    expect([answer.status, answer.json.error.code]).toEqual([502, 'provider_refused']);
+  } finally {
+    await other.close();
+  }
+});
+
+it('tells the operators why there is none', async () => {
+  await app.visitor().postJson(path, { domain: 'elsewhere.example' });
+  expect(app.events).toContainEqual(
+    expect.objectContaining({
+      type: 'sign_in_failed',
+      code: 'sso_unavailable',
+      reason: expect.stringMatching(/^s.*_provider_/) as string,
+    }),
+  );
 });
 
 it('answers an outage with 503 and the form', async () => {
