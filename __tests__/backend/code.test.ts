@@ -252,6 +252,69 @@ it('answers an outage with 503 for every address', async () => {
   expect((await postForm(app.visitor(), path, { email: ada.email })).status).toBe(200);
 });
 
+describe('the form', () => {
+  it('asks for the address, and keeps one that can be none', async () => {
+    await start();
+    const page = await app.visitor().get(`${path}?returnTo=%2Faccount`);
+    expect(page.text).toContain('name="returnTo" value="/account"');
+    expect(page.text).not.toContain('name="code"');
+    for (const fields of [{ email: 'ada@' }, { email: 'ada@', code: '123456' }]) {
+      const { status, text } = await postForm(app.visitor(), path, fields);
+      expect([status, text.includes('value="ada@"'), text.includes('name="code"')]).toEqual([400, true, false]);
+    }
+    app.supabase.fail('otp', 503);
+    expect((await postForm(app.visitor(), path, { email: ada.email })).text).not.toContain('name="code"');
+  });
+
+  it('says when another email can be sent, where there is a limit', async () => {
+    await start();
+    const { text } = await postForm(app.visitor(), path, { email: ada.email });
+    expect(text).toContain('You can send another one in 60 seconds.');
+    const again = await postForm(app.visitor(), path, { email: ada.email });
+    expect([again.status, again.text.includes('We can’t send another email yet.')]).toEqual([429, true]);
+    expect(again.text).toContain('name="code"');
+    await app.close();
+    await start({ options: { throttle: false } });
+    expect((await postForm(app.visitor(), path, { email: ada.email })).text).not.toContain('another one in');
+  });
+
+  it('closes for one address after five wrong codes, and for no other', async () => {
+    await start();
+    const visitor = app.visitor();
+    await send(visitor, ida);
+    await send(visitor);
+    const right = lastMail().token;
+    for (let count = 0; count < 5; count += 1) await enter(visitor, '000000', ida);
+    const closed = await postForm(visitor, path, { email: ida, code: '000000' });
+    expect([closed.status, closed.text.includes('The link in the email still works.')]).toEqual([429, true]);
+    expect((await enter(visitor, right)).status).toBe(200);
+  });
+});
+
+it('names the address in what it tells JSON clients, and the reason of a wrong code to the operators', async () => {
+  await start();
+  const visitor = app.visitor();
+  expect((await send(visitor)).json.message).toContain(ada.email);
+  await enter(visitor, wrongCode());
+  expect(app.events).toContainEqual({
+    adapter: 'backend',
+    type: 'sign_in_failed',
+    code: 'code_wrong',
+    reason: 'otp_expired',
+  });
+});
+
+it('refuses an answer of the backend without a session', async () => {
+  await start({
+    options: {
+      fetch: (input, init) =>
+        String(input).includes('/verify') ? Promise.resolve(Response.json({})) : fetch(input, init),
+    },
+  });
+  const { status, json } = await enter(app.visitor(), '123456');
+  expect([status, json.error.code]).toEqual([502, 'token_rejected']);
+});
+
 it('refuses posts of other sites', async () => {
   await start();
   const headers = { 'sec-fetch-site': 'cross-site' };
