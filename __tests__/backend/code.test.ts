@@ -308,7 +308,7 @@ it('refuses an answer of the backend without a session', async () => {
   await start({
     options: {
       fetch: (input, init) =>
-        String(input).includes('/verify') ? Promise.resolve(Response.json({})) : fetch(input, init),
+        new Request(input).url.includes('/verify') ? Promise.resolve(Response.json({})) : fetch(input, init),
     },
   });
   const { status, json } = await enter(app.visitor(), '123456');

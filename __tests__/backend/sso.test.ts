@@ -96,7 +96,7 @@ it.each([{}, { url: 'javascript:alert(1)' }])('sends no one to what is no URL of
     options: {
       sso: true,
       fetch: (input, init) =>
-        String(input).includes('/sso') ? Promise.resolve(Response.json(body)) : fetch(input, init),
+        new Request(input).url.includes('/sso') ? Promise.resolve(Response.json(body)) : fetch(input, init),
     },
   });
   try {
