@@ -73,7 +73,9 @@ async function showForm(context: Context, request: AuthRequest): Promise<Reply> 
     return redirectOrJson(request, subjects.enrollUrl(request, returnTo), 302);
   }
   if (request.wantsJson) return json(200, { factors: factors.map(({ id, type }) => ({ id, type })) });
-  return formPage(context, asked, { factor: chosenFactor(context, asked, request.query.get('factorId') ?? undefined) });
+  // The one that was named may have been removed meanwhile.
+  const factor = chosenFactor(context, asked, request.query.get('factorId') ?? undefined) ?? factors[0];
+  return formPage(context, asked, { factor });
 }
 
 async function takeAnswer(context: Context, request: AuthRequest): Promise<Reply> {
