@@ -79,6 +79,17 @@ async function kill(child: ChildProcess): Promise<void> {
   await exited;
 }
 
+async function untilRefused({ origin }: Worker): Promise<void> {
+  for (;;) {
+    const answered = await send(new URL('/nothing', origin), {}).then(
+      () => true,
+      () => false,
+    );
+    if (!answered) return;
+    await pass(5);
+  }
+}
+
 /** The cookie of a user who signed in a while ago. */
 async function createCookie(accessTokenTtlSeconds = -60): Promise<string> {
   const issued = await workos.issueSession({ user: demoUsers.personal, accessTokenTtlSeconds });
@@ -208,6 +219,66 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
     } finally {
       await redis.start();
     }
+  });
+});
+
+describe('a process that is shut down', () => {
+  async function shutDown({ child }: Worker): Promise<void> {
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    await exited;
+  }
+
+  it('still shares the token of a refresh that no request waits for any more', async () => {
+    const cookie = await createCookie();
+    const [leaving, other] = workers;
+    let letGo = (): void => undefined;
+    workos.switches.gate.token = () => new Promise<void>((resolve) => (letGo = resolve));
+    const browser = new AbortController();
+    const { signal } = browser;
+    const gone = expect(fetch(new URL('/api/me', leaving!.origin), { headers: { cookie }, signal })).rejects.toThrow();
+    await workos.arrived('token');
+    browser.abort();
+    await gone;
+    const exited = shutDown(leaving!);
+    // It takes no more requests.
+    await expect(untilRefused(leaving!)).resolves.toBeUndefined();
+    letGo();
+    await exited;
+    expect((await ask(other!, '/api/me', cookie)).status).toBe(200);
+    expect(workos.tokenCalls).toBe(1);
+  });
+
+  it('costs no session, when all are restarted in turn under load', async () => {
+    const cookies = await Promise.all(Array.from({ length: 48 }, () => createCookie()));
+    /** As a load balancer and a browser do: a process that takes no connection is passed over, and a 503 is asked again. */
+    async function askAny(cookie: string, first: number): Promise<number> {
+      for (let next = first; ; next += 1) {
+        try {
+          const { status } = await ask(workers[next % processes]!, '/api/me', cookie);
+          if (status !== 503) return status;
+        } catch {
+          // The next one.
+        }
+        await pass(20);
+      }
+    }
+    const load: Promise<number>[] = [];
+    const start = async (part: readonly string[]): Promise<void> => {
+      for (const [index, cookie] of part.entries()) {
+        load.push(askAny(cookie, index), askAny(cookie, index + 1));
+        await pass(10);
+      }
+    };
+    for (let index = 0; index < processes; index += 1) {
+      const part = start(cookies.slice(index * 12, index * 12 + 12));
+      await pass(30);
+      await shutDown(workers[index]!);
+      workers[index] = await startWorker();
+      await part;
+    }
+    const statuses = await Promise.all(load);
+    expect(statuses).toEqual(statuses.map(() => 200));
   });
 });
 

@@ -1,7 +1,10 @@
 /**
  * One process of a B2B application that runs in several: Express, the adapter, the coordinator on Redis, and `/api/me` behind a
- * guard. Its options come as JSON in the first argument; it reports to its parent where it listens and what happens.
+ * guard. Its options come as JSON in the first argument; it reports to its parent where it listens and what happens. SIGTERM shuts it
+ * down as docs/deployment.md says.
  */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { createClient } from 'redis';
 import {
@@ -14,7 +17,6 @@ import {
 } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
-import { serve } from './servers.ts';
 
 export interface WorkerOptions {
   readonly redisUrl: string;
@@ -59,4 +61,13 @@ app.get('/until-ended', async (req, res) => {
   res.flushHeaders();
   ended.addEventListener('abort', () => res.end(String((ended.reason as { readonly reason?: string }).reason)));
 });
-report({ kind: 'listening', origin: (await serve(app)).origin });
+const server = app.listen(0, '127.0.0.1');
+await once(server, 'listening');
+report({ kind: 'listening', origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+process.once('SIGTERM', () => {
+  server.close();
+  server.closeIdleConnections();
+  // The process ends by itself when its last response and its last refresh are through.
+  client.unref();
+  process.channel?.unref();
+});

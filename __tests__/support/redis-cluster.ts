@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { startRedisServer } from './redis-server.ts';
+import { freePortsInARow, startRedisServer } from './redis-server.ts';
 import type { RedisServer } from './redis-server.ts';
 
 const run = promisify(execFile);
@@ -26,17 +24,6 @@ export interface RedisCluster {
   /** Kills a master, as a crash would; resolves when a replica serves its slots. */
   killMaster(): Promise<void>;
   stop(): Promise<void>;
-}
-
-/** The first of free ports in a row, below those that the system gives out by itself (Linux: from 32768 on). */
-async function freePortsInARow(count: number): Promise<number> {
-  for (;;) {
-    const first = 12_000 + Math.floor(Math.random() * 20_000);
-    const probes = Array.from({ length: count }, (_, index) => createServer().listen(first + index, '127.0.0.1'));
-    const bound = await Promise.allSettled(probes.map((probe) => once(probe, 'listening')));
-    for (const probe of probes) probe.close();
-    if (bound.every(({ status }) => status === 'fulfilled')) return first;
-  }
 }
 
 /** Three masters, each with a replica, made by `redis-cli --cluster create`. */

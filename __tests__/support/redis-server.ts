@@ -29,7 +29,7 @@ export interface RedisServer {
  * @param file a configuration file that the server may write to
  */
 export async function startRedisServer(settings: readonly string[] = [], file?: string): Promise<RedisServer> {
-  const port = await freePort();
+  const port = await freePortsInARow(1);
   let child: ChildProcess | undefined;
   let directory: string | undefined;
 
@@ -80,14 +80,15 @@ export async function startRedisServer(settings: readonly string[] = [], file?: 
   return server;
 }
 
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
+/** The first of free ports in a row, below those that the system gives out by itself (Linux: from 32768 on). */
+export async function freePortsInARow(count: number): Promise<number> {
+  for (;;) {
+    const first = 12_000 + Math.floor(Math.random() * 20_000);
+    const probes = Array.from({ length: count }, (_, index) => createServer().listen(first + index, '127.0.0.1'));
+    const bound = await Promise.allSettled(probes.map((probe) => once(probe, 'listening')));
+    for (const probe of probes) probe.close();
+    if (bound.every(({ status }) => status === 'fulfilled')) return first;
+  }
 }
 
 async function answering(port: number, child: ChildProcess): Promise<void> {
