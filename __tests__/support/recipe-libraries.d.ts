@@ -4,9 +4,7 @@
  */
 declare namespace JSX {
   type Element = unknown;
-  interface IntrinsicElements {
-    readonly [name: string]: unknown;
-  }
+  type IntrinsicElements = Readonly<Record<string, unknown>>;
 }
 
 declare module 'react' {
@@ -25,12 +23,11 @@ declare module 'vite' {
 }
 
 declare module 'next' {
+  import type { IncomingMessage, ServerResponse } from 'node:http';
+
   interface NextServer {
     prepare(): Promise<void>;
-    getRequestHandler(): (
-      req: import('node:http').IncomingMessage,
-      res: import('node:http').ServerResponse,
-    ) => Promise<void>;
+    getRequestHandler(): (req: IncomingMessage, res: ServerResponse) => Promise<void>;
   }
   export default function next(options: { readonly dev: boolean }): NextServer;
 }
@@ -40,8 +37,8 @@ declare module 'next/headers' {
 }
 
 declare module '@playwright/test' {
-  type Browser = import('playwright-core').Browser;
-  type Locator = import('playwright-core').Locator;
+  import type { Browser, Locator } from 'playwright-core';
+
   type Use<Value> = (value: Value) => Promise<void>;
   type WorkerFixture<Value> = [
     (fixtures: object, use: Use<Value>) => Promise<void>,
