@@ -6,6 +6,7 @@ import { sendReply } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
+import { startExampleHere } from '../support/example-app.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
 import { markdownFiles } from '../support/markdown.ts';
 import { serve } from '../support/servers.ts';
@@ -31,7 +32,12 @@ const pictures = [
   { file: 'sign-out-320.png', state: 'sign-out', width: 320, height: 420, colorScheme: 'dark' },
   { file: 'chooser.png', state: 'chooser', width: 560, height: 560, colorScheme: 'light' },
   { file: 'no-access.png', state: 'error, no access', width: 560, height: 560, colorScheme: 'light' },
+  { file: 'second-factor.png', state: 'verify', width: 560, height: 650, colorScheme: 'light' },
+  { file: 'authenticator-app.png', state: 'enroll', width: 560, height: 935, colorScheme: 'light' },
 ] as const;
+
+/** The start page of the example app, which is longer than its picture. */
+const example = { file: 'example-app.png', width: 1000, height: 780 };
 
 const logo =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="9" fill="#3646c9"/><path d="M9 23V9l14 14V9" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"/></svg>';
@@ -80,6 +86,21 @@ describe('the pictures of the documentation', () => {
     expect(sizeOf(readFileSync(join(committed, file)))).toEqual({ width, height });
   });
 
+  it(`${example.file} shows the start page of the example app`, async () => {
+    const app = await startExampleHere();
+    const { file, width, height } = example;
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme: 'light' });
+    const page = await context.newPage();
+    await page.goto(app.origin);
+    const png = await page.screenshot({ caret: 'hide', animations: 'disabled' });
+    await context.close();
+    await app.close();
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, file), png);
+
+    expect(sizeOf(readFileSync(join(committed, file)))).toEqual({ width, height });
+  });
+
   it('are these and no others, every one of them on a page, and light enough to ship', () => {
     const files = readdirSync(committed);
     const bytes = files.reduce((sum, file) => sum + readFileSync(join(committed, file)).length, 0);
@@ -87,7 +108,7 @@ describe('the pictures of the documentation', () => {
       .map((page) => page.text)
       .join('\n');
 
-    expect(files.sort()).toEqual(pictures.map(({ file }) => file).sort());
+    expect(files.sort()).toEqual([...pictures, example].map(({ file }) => file).sort());
     expect(files.filter((file) => !text.includes(`/docs/screenshots/${file})`))).toEqual([]);
     expect(bytes).toBeLessThan(maxBytes);
   });

@@ -30,6 +30,11 @@ export async function compiled(): Promise<unknown[]> {
   await backend.login({ body: { email: 'ada@example.com', password: 'p', returnTo: '/account' } });
   await backend.logout({ body: { returnTo: '/bye' }, signal: AbortSignal.timeout(1000) });
 
+  const { error } = await backend.session();
+  if (error?.code === 'invalid_credentials' || error?.code === 'network_error') return [error.message];
+  // @ts-expect-error a misspelled code
+  if (error?.code === 'invalid_credentialz') return [];
+
   // @ts-expect-error email and password are needed
   await backend.login({ body: { email: 'ada@example.com' } });
   // @ts-expect-error an organization is needed

@@ -1,3 +1,5 @@
+import type { AuthErrorCode } from '../errors.ts';
+
 /** What went wrong, in the server's words where it gave any. */
 export interface ClientError {
   /** The HTTP status; 0 when no answer arrived. */
@@ -11,8 +13,8 @@ export interface ClientError {
   readonly message: string;
 }
 
-// `string & {}` keeps the known names in an editor's suggestions; a plain `string` would swallow them.
-export type ClientErrorCode = 'network_error' | 'aborted' | 'unexpected_response' | 'unauthenticated' | (string & {});
+/** The server's codes (docs/errors.md), and the three that only the client can give. A newer server may know further codes. */
+export type ClientErrorCode = AuthErrorCode | 'network_error' | 'aborted' | 'unexpected_response';
 
 /** Either `data` or `error` is there, the other one is null. */
 export type ClientResult<Data> =
@@ -94,11 +96,13 @@ function failure(status: number, reported: unknown): ClientResult<never> {
   if (has(reported, 'code') && has(reported, 'message')) {
     const { code, message } = reported;
     if (typeof code === 'string' && typeof message === 'string')
-      return { data: null, error: { status, code, message } };
+      return { data: null, error: { status, code: code as ClientErrorCode, message } };
   }
-  const error =
-    status === 401
-      ? { status, code: 'unauthenticated', message: 'You’re not signed in.' }
-      : { status, code: 'unexpected_response', message: 'The server gave an unexpected answer. Please try again.' };
-  return { data: null, error };
+  return {
+    data: null,
+    error:
+      status === 401
+        ? { status, code: 'unauthenticated', message: 'You’re not signed in.' }
+        : { status, code: 'unexpected_response', message: 'The server gave an unexpected answer. Please try again.' },
+  };
 }
