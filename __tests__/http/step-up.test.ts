@@ -60,9 +60,9 @@ describe('a recent sign-in at WorkOS', () => {
   it('passes as long as it is recent', async () => {
     const visitor = await app.signedIn();
     expect((await visitor.get('/fresh')).text).toBe('hello');
-    app.clock.advance(299_000);
+    app.clock.advance(300_000);
     const answer = await visitor.get('/fresh');
-    expect([answer.text, marks(visitor)]).toEqual(['hello', []]);
+    expect([answer.text, answer.setCookies.filter((line) => line.includes('-fresh='))]).toEqual(['hello', []]);
   });
 
   it('is asked for with max_age, and leads back', async () => {
@@ -145,6 +145,17 @@ describe('a recent sign-in at WorkOS', () => {
     expect((await (await app.signedIn()).get('/fresh')).status).toBe(307);
   });
 
+  it('may be five seconds ahead of our clock', async () => {
+    const seconds = Math.floor(app.clock.now() / 1000);
+    for (const [ahead, status] of [
+      [5, 200],
+      [6, 307],
+    ] as const) {
+      provider.workos.switches.extraClaims = { auth_time: seconds + ahead };
+      expect([ahead, (await (await app.signedIn()).get('/fresh')).status]).toEqual([ahead, status]);
+    }
+  });
+
   it('is not known of a session that another SDK sealed without the claim', async () => {
     provider.workos.switches.extraClaims = { auth_time: undefined };
     const session = await app.workos.issueSession({ user: demoUsers.personal });
@@ -157,12 +168,13 @@ describe('a recent sign-in at WorkOS', () => {
   });
 
   it('of a bearer token is asked for as RFC 9470 says', async () => {
-    const { accessToken } = await app.workos.issueSession({
-      user: demoUsers.personal,
-      claims: { auth_time: Math.floor(app.clock.now() / 1000) - 301 },
-    });
-    const headers = { authorization: `Bearer ${accessToken}` };
-    const answer = await app.visitor().get('/fresh/api', { headers });
+    const ask = async (age: number): Promise<Answer> => {
+      const claims = { auth_time: Math.floor(app.clock.now() / 1000) - age };
+      const { accessToken } = await app.workos.issueSession({ user: demoUsers.personal, claims });
+      return app.visitor().get('/fresh/api', { headers: { authorization: `Bearer ${accessToken}` } });
+    };
+    expect((await ask(300)).text).toBe('hello');
+    const answer = await ask(301);
     expect([answer.status, answer.json, answer.setCookies]).toEqual([
       401,
       { error: expect.objectContaining({ code: 'fresh_sign_in_required' }) },
@@ -182,6 +194,20 @@ describe('a recent sign-in at WorkOS', () => {
     for (const value of ['', 'x', '9.1.aaaaaaaaaaaaaaaaaaaaaa', '1.99999999999999.a', '0.0.', '%00']) {
       visitor.cookies.set('b2b-session-fresh', value);
       expect((await visitor.get('/fresh')).status).toBe(200);
+    }
+  });
+
+  it('reads no mark of another form', async () => {
+    const visitor = await signedInLongAgo();
+    // A round that began after the sign-in, and was for another one.
+    const mark = `1.999999999999.${'a'.repeat(22)}`;
+    for (const [value, status] of [
+      [mark, 403],
+      [`1${mark}`, 307],
+      [`${mark}a`, 307],
+    ] as const) {
+      visitor.cookies.set('b2b-session-fresh', value);
+      expect([value, (await visitor.get('/fresh')).status]).toEqual([value, status]);
     }
   });
 });
@@ -212,6 +238,18 @@ describe('a recent sign-in at Supabase', () => {
     setSession(visitor, await app.supabase.issueSession(ada.email, old));
     expect((await visitor.get('/fresh')).status).toBe(403);
     expect((await visitor.get('/fresh')).status).toBe(307);
+  });
+
+  it.each([
+    [5, 307],
+    [6, 403],
+  ])('that began %d seconds before its round and has grown old since is a %d', async (seconds, status) => {
+    const visitor = await app.signedIn({ claims: { amr: [] } });
+    expect((await visitor.get('/fresh')).status).toBe(307);
+    const timestamp = Math.floor(app.clock.now() / 1000) - seconds;
+    setSession(visitor, await app.supabase.issueSession(ada.email, { claims: { amr: [{ timestamp }] } }));
+    app.clock.advance(301_000);
+    expect((await visitor.get('/fresh')).status).toBe(status);
   });
 
   it.each([
@@ -304,14 +342,16 @@ describe('a second factor', () => {
 
   async function withGuards(
     use: (ask: (path: string, token: string, headers?: object) => Promise<Answer>) => Promise<void>,
+    changes: Partial<typeof definition> = {},
   ) {
     const { host, listener } = createApplication();
-    host.use('/', createAuthRouter(definition, []));
+    host.use('/', createAuthRouter({ ...definition, ...changes }, []));
     const at = (path: string, options: RequireSessionOptions): void => host.all(path, requireSession(options), hello);
     at('/vault', { aal: 'aal2' });
     at('/settings', { aal: 'enrolled' });
     at('/api', { aal: 'aal2', credentials: ['cookie', 'bearer'] });
     at('/api/enrolled', { aal: 'enrolled', credentials: ['bearer'] });
+    at('/', { aal: 'aal2' });
     const server = await serve(listener);
     const visitor = createVisitor(server.origin);
     try {
@@ -335,8 +375,19 @@ describe('a second factor', () => {
       const enroll = await ask('/vault', 'aal1-b');
       expect([enroll.status, enroll.headers.location]).toEqual([307, '/auth/enroll?returnTo=%2Fvault']);
       expect((await ask('/vault', 'aal2-a')).text).toBe('hello');
+      expect((await ask('/', 'aal1-b')).headers.location).toBe('/auth/enroll');
     });
     expect(asked).toEqual(['aal1-a', 'aal1-b']);
+  });
+
+  it('is a 403 where the adapter knows none', async () => {
+    await withGuards(
+      async (ask) => {
+        expect((await ask('/vault', 'aal1')).status).toBe(403);
+        expect((await ask('/vault', 'aal2')).text).toBe('hello');
+      },
+      { secondFactor: undefined },
+    );
   });
 
   it('is a 403 in JSON, which names the way', async () => {
@@ -402,5 +453,7 @@ describe('a second factor', () => {
       answers = [false];
       expect((await ask('/api/enrolled', '', { authorization: 'Bearer aal1-b' })).status).toBe(200);
     });
+    // The provider is asked where its answer decides, and nowhere else.
+    expect(asked).toEqual(['aal1', 'aal1-b']);
   });
 });

@@ -39,7 +39,7 @@ export interface Supabase {
       /** Milliseconds; default: `timeoutMs`. */
       readonly lifeMs?: number;
       /** Acts as this session's user: `updateUser` and `mfa` need one. It must be verified, and is never refreshed. */
-      readonly session?: StoredContent;
+      readonly session?: StoredContent | undefined;
     },
   ): Promise<Result>;
 }

@@ -61,8 +61,9 @@ export function rememberFactors(secondFactor: SecondFactor, now: () => number): 
 export function askFreshSignIn(request: AuthRequest, session: Session, maxAge: number): Reply | undefined {
   const { freshSignIn, now } = request.definition;
   const seconds = Math.floor(now() / 1000);
-  const at = freshSignIn.authenticatedAt(session);
-  const isUsable = at !== undefined && at <= seconds + clockSkew;
+  // Unknown tells as little as a time to come.
+  const at = freshSignIn.authenticatedAt(session) ?? Infinity;
+  const isUsable = at <= seconds + clockSkew;
   const isFresh = isUsable && seconds - at <= maxAge;
   if (session.credential === 'bearer') {
     if (isFresh) return undefined;
@@ -106,9 +107,10 @@ interface Round {
 /** Neither sealed nor signed: it lets no request pass, and who forges one is refused sooner. */
 function readRound({ cookies, definition }: AuthRequest): Round | undefined {
   const [value = ''] = cookies.get(roundName(definition)) ?? [];
-  const [, count, startedAt, signIn] = /^(\d)\.(\d{1,12})\.([\w-]{22})$/.exec(value) ?? [];
-  if (count === undefined || startedAt === undefined || signIn === undefined) return undefined;
-  return { count: Number(count), startedAt: Number(startedAt), signIn };
+  const match = /^(\d)\.(\d{1,12})\.([\w-]{22})$/.exec(value);
+  if (match === null) return undefined;
+  const [, count, startedAt, signIn] = match;
+  return { count: Number(count), startedAt: Number(startedAt), signIn: String(signIn) };
 }
 
 function writeRound(request: AuthRequest, round: Round | undefined): void {

@@ -22,11 +22,11 @@ export function createChallengeCookie(
   sameSite: CookieAttributes['sameSite'] | undefined,
 ): ChallengeCookie {
   const name = `${cookieName}-challenge`;
-  const attributes = { ...flowAttributes(sameSite ?? 'lax'), httpOnly: true };
+  const attributes = { ...flowAttributes(sameSite), httpOnly: true };
   return {
     read({ cookies }) {
-      const [, factorId, challengeId] = form.exec(cookies.get(name)?.[0] ?? '') ?? [];
-      return factorId === undefined || challengeId === undefined ? undefined : { factorId, challengeId };
+      const match = form.exec(cookies.get(name)?.[0] ?? '');
+      return match === null ? undefined : { factorId: String(match[1]), challengeId: String(match[2]) };
     },
     write(request, { factorId, challengeId }) {
       const value = `${factorId}.${challengeId}`;

@@ -43,7 +43,7 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
     const verify = () =>
       supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
     const attempt = () => attempts.run(request.req, undefined, verify, 'forgives');
-    const session = await once([tokenHash, type, request.peer ?? ''], async () => (await attempt()).session);
+    const session = await once([tokenHash, type, String(request.peer)], async () => (await attempt()).session);
     // A changed address wants both of its links opened; after the first there is no session yet.
     if (session === null) return otherLinkAnswer(backend, request, returnTo);
     if (isForPassword(settings, type)) {

@@ -133,16 +133,16 @@ async function drawnPage(
 }
 
 /** In lower case, as the backend writes it, so that every spelling counts as one. @throws {AuthError} `invalid_request` for what is no id */
-function readFactorId(value: string | undefined): string {
-  const id = value?.toLowerCase();
-  if (id !== undefined && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(id)) return id;
+function readFactorId(value = ''): string {
+  const id = value.toLowerCase();
+  if (/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(id)) return id;
   throw new AuthError('invalid_request');
 }
 
 /** What the form of a wrong code sends along, so that the picture can be drawn again: the visitor's own, and shown to no one else. */
 function readEnrollment(fields: Fields): Enrollment | undefined {
   const [factorId = '', uri = ''] = [fields.get('factorId'), fields.get('uri')];
-  const secret = /^otpauth:\/\/totp\/[\x21-\x7e]+$/.test(uri) ? URL.parse(uri)?.searchParams.get('secret') : undefined;
-  const isSecret = typeof secret === 'string' && /^[A-Z2-7]{16,128}$/.test(secret);
-  return isSecret && uri.length <= 1_024 ? { factorId, secret, uri } : undefined;
+  if (uri.length > 1_024 || !/^otpauth:\/\/totp\/[\x21-\x7e]+$/.test(uri)) return undefined;
+  const secret = new URL(uri).searchParams.get('secret') ?? '';
+  return /^[A-Z2-7]{16,128}$/.test(secret) ? { factorId, secret, uri } : undefined;
 }

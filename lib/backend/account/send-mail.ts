@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import type { Session } from '@supabase/supabase-js';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
@@ -70,7 +70,7 @@ export function createSendMail(parts: {
     emit({ type: 'mail_failed', code, ...(reason === undefined ? {} : { reason }) });
 
   return async (request, { email, returnTo, sendsMail, session, telling = [], kind = 'mail', ask }) => {
-    const answerIsDue = wait(mailAnswerMs, undefined, { ref: false });
+    const answerIsDue = wait(mailAnswerMs);
     let started: SupabaseCall | undefined;
     const send = async (call: SupabaseCall): Promise<Session | null> => {
       started = call;
@@ -85,11 +85,11 @@ export function createSendMail(parts: {
     const outcome = attempts.run(
       request.req,
       email,
-      () => supabase.call(request, send, { lifeMs: callLifeMs, ...(session && { session }) }),
+      () => supabase.call(request, send, { lifeMs: callLifeMs, session }),
       'counts',
     );
     const isAnsweredEarly = sendsMail && mailAnswerMs > 0;
-    const patience = isAnsweredEarly ? answerIsDue : wait(timeoutMs, undefined, { ref: false });
+    const patience = isAnsweredEarly ? answerIsDue : wait(timeoutMs);
     const result = await Promise.race([outcome, patience.then(() => undefined)]);
     if (result === undefined) {
       const end = (late: Session | null): Promise<void> | undefined => (late === null ? undefined : discard(late));
@@ -104,6 +104,11 @@ export function createSendMail(parts: {
     }
     return null;
   };
+}
+
+/** Keeps no process alive. */
+function wait(ms: number): Promise<void> {
+  return setTimeout(ms, undefined, { ref: false });
 }
 
 function tellsWhoExists(error: unknown, telling: readonly string[]): error is AuthError {

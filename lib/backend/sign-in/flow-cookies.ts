@@ -87,7 +87,7 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
 }
 
 /** The callback is a navigation from another site, on which a strict cookie would not be sent. */
-export function flowAttributes(sameSite: CookieAttributes['sameSite']): Partial<CookieAttributes> {
+export function flowAttributes(sameSite: CookieAttributes['sameSite'] | undefined): Partial<CookieAttributes> {
   return { maxAge: flowMaxAge, sameSite: sameSite === 'none' ? 'none' : 'lax' };
 }
 
