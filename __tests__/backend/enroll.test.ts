@@ -83,6 +83,70 @@ describe('adding an authenticator app', () => {
     }
   });
 
+  it('draws what an app can read, in up to 1,024 characters', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const secret = 'A'.repeat(32);
+    const base = `otpauth://totp/x?secret=${secret}&issuer=`;
+    const longest = base + 'x'.repeat(1_024 - base.length);
+    const draws = async (uri: string): Promise<boolean> => {
+      const page = await postForm(visitor, '/auth/enroll', { factorId: 'any', code: 'wrong', uri });
+      return page.text.includes('<svg class="qr"');
+    };
+    for (const uri of [base, longest]) expect([uri, await draws(uri)]).toEqual([uri, true]);
+    for (const uri of [
+      `${longest}x`,
+      `x${base}`,
+      `${base}é`,
+      `otpauth://totp/x?secret=a${secret}`,
+      `otpauth://totp/x?secret=${secret}1`,
+    ]) {
+      expect([uri, await draws(uri)]).toEqual([uri, false]);
+    }
+  });
+
+  it('needs an id with its code', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const answer = await visitor.postJson('/auth/enroll', { code: '123456' });
+    expect([answer.status, answer.json.error.code]).toEqual([400, 'invalid_request']);
+    const page = await postForm(visitor, '/auth/enroll', { code: '123456' });
+    expect([page.status, page.text.includes('<svg class="qr"')]).toEqual([400, false]);
+  });
+
+  it('leaves five tries of each code', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const [first, second] = [
+      (await visitor.postJson('/auth/enroll', {})).json,
+      (await visitor.postJson('/auth/enroll', {})).json,
+    ];
+    const statuses: number[] = [];
+    for (let tries = 0; tries < 6; tries += 1) {
+      const fields = { factorId: first.factorId, code: wrong(code(first)) };
+      statuses.push((await visitor.postJson('/auth/enroll', fields)).status);
+    }
+    expect(statuses).toEqual([422, 422, 422, 422, 422, 429]);
+    const given = { factorId: second.factorId, code: code(second) };
+    expect((await visitor.postJson('/auth/enroll', given)).status).toBe(200);
+  });
+
+  it.each(['before', 'while'])('ends where the backend ended the session %s it was asked', async (when) => {
+    let isOver = false;
+    const ending: typeof fetch = (input, init) =>
+      isOver && new Request(input).url.endsWith('/factors')
+        ? Promise.resolve(Response.json({ code: 'session_not_found', message: 'gone' }, { status: 403 }))
+        : fetch(input, init);
+    await start({ options: { fetch: ending } });
+    const visitor = await app.signedIn();
+    expect((await visitor.get('/auth/enroll')).status).toBe(200);
+    isOver = when === 'while';
+    if (when === 'before') for (const { id } of app.supabase.sessionsOf(ada.email)) app.supabase.revokeSession(id);
+    const answer = await postForm(visitor, '/auth/enroll', { returnTo: '/account' });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/login?returnTo=%2Faccount']);
+    expect([...visitor.cookies.keys()]).toEqual([]);
+  });
+
   it('works for a JSON client', async () => {
     await start();
     const visitor = await app.signedIn();
@@ -150,6 +214,8 @@ describe('a user who has a second factor', () => {
         '/auth/verify?then=enroll',
       ]);
     }
+    const sent = await postForm(visitor, '/auth/enroll', { returnTo: '/account' });
+    expect([sent.status, sent.headers.location]).toEqual([303, '/auth/verify?then=enroll&returnTo=%2Faccount']);
     const page = await visitor.get('/auth/enroll?returnTo=/account');
     expect([page.status, page.headers.location]).toEqual([302, '/auth/verify?then=enroll&returnTo=%2Faccount']);
     const asked = await visitor.get(page.headers.location!);
@@ -158,6 +224,23 @@ describe('a user who has a second factor', () => {
     const given = await postForm(visitor, url, { code: code(factor), returnTo: '/account' });
     expect([given.status, given.headers.location]).toEqual([303, '/auth/enroll?returnTo=%2Faccount']);
     expect((await visitor.get(given.headers.location!)).status).toBe(200);
+  });
+
+  it('is the error handler’s, where the application answers errors itself', async () => {
+    const codes: string[] = [];
+    await start({
+      options: {
+        onError(error, _req, res) {
+          codes.push(error.code);
+          res.statusCode = error.status;
+          res.end('{}');
+        },
+      },
+    });
+    const visitor = await app.signedIn();
+    app.supabase.addFactor(ada.email);
+    expect((await visitor.postJson('/auth/enroll', {})).json).toEqual({});
+    expect(codes).toEqual(['second_factor_required']);
   });
 
   it('removes it afterwards', async () => {
@@ -195,6 +278,8 @@ describe('a user who has a second factor', () => {
     const answer = await visitor.postJson('/auth/enroll', { remove: foreign.id });
     expect(answer.status).toBe(422);
     expect(app.supabase.factorsOf('bob@example.com')).toHaveLength(1);
-    expect((await visitor.postJson('/auth/enroll', { remove: '../user' })).status).toBe(400);
+    for (const remove of ['../user', `../${foreign.id}`, `${foreign.id}/..`]) {
+      expect((await visitor.postJson('/auth/enroll', { remove })).status).toBe(400);
+    }
   });
 });

@@ -118,7 +118,11 @@ describe('/auth/confirm', () => {
     const page = await app.visitor().get(link(mail));
     expect(page.status).toBe(200);
     expect(page.text).toContain(`name="token_hash" value="${mail.tokenHash}"`);
-    expect(page.headers['referrer-policy']).toBe('same-origin');
+    expect(page.text).toContain('name="returnTo" value="/account"');
+    expect([page.headers['referrer-policy'], page.headers['vary']]).toEqual([
+      'same-origin',
+      expect.stringContaining('Accept'),
+    ]);
     expect(app.supabase.calls('verify')).toBe(0);
   });
 
@@ -142,23 +146,51 @@ describe('/auth/confirm', () => {
     const stranger = await postForm(app.visitor(), '/auth/confirm', fields);
     expect(stranger.status).toBe(400);
     expect(stranger.text).toContain('has been used or has expired');
+    expect(stranger.text).not.toContain('name="token_hash"');
+    expect(app.events).toContainEqual(expect.objectContaining({ type: 'sign_in_failed', code: 'link_expired' }));
   });
 
-  it('keeps the button while the backend is out of reach', async () => {
+  it.each([
+    [503, 503, 'provider_unavailable'],
+    [429, 429, 'rate_limited'],
+  ] as const)('keeps the button while the backend answers %d', async (fault, status, code) => {
     await start();
     const { mail } = await signUp();
-    app.supabase.fail('verify', 503, 1);
     const fields = { token_hash: mail.tokenHash, type: 'email' };
-    const failed = await postForm(app.visitor(), '/auth/confirm', fields);
-    expect([failed.status, Number(failed.headers['retry-after']) > 0]).toEqual([503, true]);
-    expect(failed.text).toContain(`value="${mail.tokenHash}"`);
+    const signedIn = app.visitor();
+    app.supabase.addUser({ email: 'bob@example.com', password: 'bobs long password' });
+    await signedIn.postJson('/auth/login', { email: 'bob@example.com', password: 'bobs long password' });
+    app.supabase.fail('verify', fault);
+    for (const visitor of [app.visitor(), signedIn]) {
+      const failed = await postForm(visitor, '/auth/confirm', fields);
+      expect([failed.status, Number(failed.headers['retry-after']) > 0]).toEqual([status, true]);
+      expect(failed.text).toContain(`value="${mail.tokenHash}"`);
+      expect((await visitor.postJson('/auth/confirm', fields)).json.error.code).toBe(code);
+    }
+    app.supabase.heal();
     expect((await postForm(app.visitor(), '/auth/confirm', fields)).status).toBe(303);
+  });
+
+  it('signs each of two people in as themselves who press at the same moment', async () => {
+    await start();
+    const emails = ['eve@example.com', 'eva@example.com'];
+    for (const email of emails) await app.visitor().postJson('/auth/signup', { ...eve, email });
+    const visitors = [app.visitor(), app.visitor()];
+    await Promise.all(
+      app.supabase.mails.map(({ tokenHash }, index) =>
+        postForm(visitors[index]!, '/auth/confirm', { token_hash: tokenHash, type: 'email' }),
+      ),
+    );
+    const sessions = await Promise.all(visitors.map((visitor) => visitor.getJson('/auth/session')));
+    expect(sessions.map(({ json }) => json.user.email)).toEqual(emails);
   });
 
   it.each([
     ['type=phone_change&token_hash=abc', 'invalid_request'],
     ['type=email', 'invalid_request'],
     ['type=email&token_hash=<script>', 'invalid_request'],
+    ['type=email&token_hash=<abc', 'invalid_request'],
+    ['type=email&token_hash=abc>', 'invalid_request'],
     ['token_hash=abc', 'invalid_request'],
   ])('refuses ?%s', async (query, code) => {
     await start();

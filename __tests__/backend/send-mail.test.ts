@@ -23,11 +23,15 @@ describe('a call that may send an email', () => {
   });
 
   it('sends the email that the answer did not wait for, and its link works in this browser', async () => {
-    await start({ options: { mailAnswerMs: 50 }, standIn: { autoconfirm: false, extraMs: () => 300 } });
+    await start({
+      options: { mailAnswerMs: 50, timeoutMs: 200 },
+      standIn: { autoconfirm: false, extraMs: () => 300 },
+    });
     app.supabase.addUser({ ...eve, confirmed: false });
     const visitor = app.visitor();
     await visitor.postJson('/auth/resend', { ...eve, returnTo: '/account' });
     await until(() => app.supabase.mails.length > 0);
+    expect(app.events).toEqual([]);
     const link = await fetch(app.supabase.mails[0]!.confirmationUrl, { redirect: 'manual' });
     const done = await visitor.get(link.headers.get('location') ?? '');
     expect([done.status, done.headers.location]).toEqual([303, '/account']);
@@ -67,5 +71,25 @@ describe('a call that may send an email', () => {
     await start({ options: { mailAnswerMs: 20, timeoutMs: 200 }, standIn: { autoconfirm: false } });
     app.supabase.fail('signup', 'hang');
     expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(503);
+  });
+
+  it('ends the session of a sign-up that comes too late for its visitor', async () => {
+    await start({ options: { mailAnswerMs: 20, timeoutMs: 200 } });
+    const gate = app.supabase.gate('signup');
+    expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(503);
+    gate.open();
+    await until(() => app.supabase.calls('logout') > 0);
+    await until(() => app.supabase.sessionsOf(eve.email).length === 0);
+  });
+
+  it('for a new password is never waited for, and an outage after the answer is an event', async () => {
+    await start({ options: { mailAnswerMs: 20, timeoutMs: 200 } });
+    app.supabase.fail('recover', 'hang');
+    const answer = await app.visitor().postJson('/auth/forgot', { email: ada.email });
+    expect([answer.status, answer.json.email]).toEqual([200, ada.email]);
+    await until(() => app.supabase.calls('recover') > 0);
+    app.supabase.heal();
+    await until(() => app.events.length > 0);
+    expect(app.events).toStrictEqual([{ adapter: 'backend', type: 'mail_failed', code: 'provider_unavailable' }]);
   });
 });

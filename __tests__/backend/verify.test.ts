@@ -193,6 +193,7 @@ describe('a phone as the second factor', () => {
     const answer = await postForm(visitor, '/auth/verify', { code: right, factorId: factor.id, returnTo: '/vault' });
     expect([answer.status, answer.headers.location]).toEqual([303, '/vault']);
     expect((await visitor.get('/vault')).text).toBe('vault');
+    expect([...visitor.cookies.keys()].filter((name) => name.endsWith('-challenge'))).toEqual([]);
   });
 
   it('says how long to wait before another code is sent', async () => {
@@ -221,7 +222,8 @@ describe('a phone as the second factor', () => {
     expect(page.text).toContain('authenticator app');
     expect(page.text).toContain(`factorId=${phone.id}`);
     expect((await visitor.get(`/auth/verify?factorId=${phone.id}`)).text).toContain('ending in 123');
-    expect((await visitor.postJson('/auth/verify', { code: code(totp) })).status).toBe(200);
+    const given = await visitor.postJson('/auth/verify', { code: code(totp) });
+    expect([given.status, given.setCookies.filter((line) => line.includes('-challenge='))]).toEqual([200, []]);
   });
 });
 
