@@ -38,7 +38,7 @@ export interface FactorSubjects {
   ): Promise<string>;
   enrollUrl(request: AuthRequest, returnTo: string): string;
   /** @param then where it leads before `returnTo` */
-  verifyUrl(request: AuthRequest, returnTo: string, then?: 'enroll'): string;
+  verifyUrl(request: AuthRequest, returnTo: string, then: 'enroll'): string;
 }
 
 export function createFactorSubjects(backend: BackendContext): FactorSubjects {
@@ -59,8 +59,6 @@ export function createFactorSubjects(backend: BackendContext): FactorSubjects {
     },
     async raise(request, { waiting, session }, issued, returnTo) {
       const next = await store(backend, request, waiting, { issued, returnTo });
-      // The new password will end every other session.
-      if (waiting?.kind === 'recovery') return next;
       // The backend has ended the user's other sessions without a second factor: their next request renews them, and learns it.
       await resolver.renewSession({ userId: session.user.id }).catch((error: unknown) => {
         explain('other processes were not told of a second factor: %s', String(error));
@@ -72,8 +70,7 @@ export function createFactorSubjects(backend: BackendContext): FactorSubjects {
       return store(backend, request, waiting, { issued: asIssued(content, user), returnTo });
     },
     enrollUrl: (request, returnTo) => localUrl(request, settings.enrollPath, returnTo),
-    verifyUrl: (request, returnTo, then) =>
-      localUrl(request, settings.verifyPath, returnTo, then === undefined ? {} : { then }),
+    verifyUrl: (request, returnTo, then) => localUrl(request, settings.verifyPath, returnTo, { then }),
   };
 }
 
