@@ -141,13 +141,15 @@ function present<Data>(data: Data | null): Data {
 /** Authenticator apps and phones, with what pages show of them. */
 function factorsOf(user: SdkUser): readonly Factor[] {
   const listed: unknown = user.factors;
-  const factors = Array.isArray(listed) ? listed.filter(isRecord).flatMap(readFactor) : [];
-  return [...factors.filter(({ type }) => type === 'totp'), ...factors.filter(({ type }) => type === 'phone')];
+  const factors = Array.isArray(listed) ? listed.filter(isRecord) : [];
+  return (['totp', 'phone'] as const).flatMap((type) =>
+    factors.filter((factor) => factor['factor_type'] === type).flatMap((factor) => readFactor(factor, type)),
+  );
 }
 
-function readFactor(value: Readonly<Record<string, unknown>>): readonly Factor[] {
-  const { id, factor_type: type, status, friendly_name: name, phone, created_at: createdAt } = value;
-  if (typeof id !== 'string' || (type !== 'totp' && type !== 'phone')) return [];
+function readFactor(value: Readonly<Record<string, unknown>>, type: Factor['type']): readonly Factor[] {
+  const { id, status, friendly_name: name, phone, created_at: createdAt } = value;
+  if (typeof id !== 'string') return [];
   const isOurs = typeof name !== 'string' || /^app-[\da-f]{12}$/.test(name);
   return [
     {
@@ -161,9 +163,14 @@ function readFactor(value: Readonly<Record<string, unknown>>): readonly Factor[]
   ];
 }
 
-const endings: ReadonlySet<string> = new Set(['session_not_found', 'session_expired', 'user_not_found', 'user_banned']);
+const endings: ReadonlySet<string | undefined> = new Set([
+  'session_not_found',
+  'session_expired',
+  'user_not_found',
+  'user_banned',
+]);
 
 /** Whether the backend refused because the session that asked is gone there. */
 export function isSessionOver(error: unknown): boolean {
-  return error instanceof AuthError && endings.has(error.reason ?? '');
+  return error instanceof AuthError && endings.has(error.reason);
 }

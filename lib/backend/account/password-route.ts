@@ -21,7 +21,7 @@ import { asIssued, claimedUser, contentOf, endOtherSessions, setPassword } from 
 
 /** Who may set a password: a link's reader, or someone signed in who gives the current one. */
 type Grant =
-  | { readonly kind: 'recovery'; readonly waiting: PendingSignIn }
+  | { readonly kind: 'recovery'; readonly session: BackendSession; readonly waiting: PendingSignIn }
   | { readonly kind: 'session'; readonly session: BackendSession };
 
 /** For how long a form may come twice, in milliseconds: a browser shows the answer to the second press. */
@@ -70,8 +70,7 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
         return redirectOrJson(request, await save(request, grant, fields, returnTo));
       } catch (error) {
         if (error instanceof AuthError && error.code === 'second_factor_required') {
-          const userId = grant?.kind === 'recovery' ? grant.waiting.session.user.id : grant?.session.user.id;
-          return redirectOrJson(request, await verifyUrl(backend.settings, request, returnTo, userId));
+          return redirectOrJson(request, await verifyUrl(backend.settings, request, returnTo, grant?.session.user.id));
         }
         return showForm(backend, request, grant, { returnTo, error: errorForForm(backend, request, error) });
       }
@@ -87,7 +86,7 @@ async function findGrant(
 ): Promise<Grant | undefined> {
   const waiting = await pending.read(request);
   if (waiting?.kind === 'recovery' && (waiting.isUnanswered || fields?.has('currentPassword') !== true)) {
-    return { kind: 'recovery', waiting };
+    return { kind: 'recovery', session: waiting.session, waiting };
   }
   const session = await request.resolveSession();
   return session?.adapter === 'backend' ? { kind: 'session', session } : undefined;
@@ -120,8 +119,9 @@ async function showForm(
     return passwordPage(backend, request, { ...shown, email: session.user.email ?? undefined, asksCurrent: false });
   }
   if (isOfOrganization(grant.session)) throw organizationSignIn();
-  if (!hasPassword(grant.session)) return redirect(303, forgotUrl(backend.settings, request, returnTo));
-  return passwordPage(backend, request, { ...shown, email: grant.session.user.email ?? undefined, asksCurrent: true });
+  const email = emailWithPassword(grant.session);
+  if (email === null) return redirect(303, forgotUrl(backend.settings, request, returnTo));
+  return passwordPage(backend, request, { ...shown, email, asksCurrent: true });
 }
 
 async function setAfterLink(
@@ -156,9 +156,9 @@ async function changePassword(
   { fields, password, returnTo }: Change,
 ): Promise<string> {
   const { source, signIn, pending } = backend;
-  const { email } = session.user;
   if (isOfOrganization(session)) throw organizationSignIn();
-  if (email === null || !hasPassword(session)) return forgotUrl(backend.settings, request, returnTo);
+  const email = emailWithPassword(session);
+  if (email === null) return forgotUrl(backend.settings, request, returnTo);
   const currentPassword = fields.get('currentPassword') ?? '';
   const issued = await checkPassword(backend, request, { email, password: currentPassword, ...readCaptcha(fields) });
   // A token may name an address that has become another user's since.
@@ -220,8 +220,8 @@ function isOfOrganization({ user }: BackendSession): boolean {
   return Array.isArray(providers) && providers.some((name) => typeof name === 'string' && name.startsWith('sso:'));
 }
 
-/** Accounts of OAuth providers have none; a link sent to their address gives them one. */
-function hasPassword({ user }: BackendSession): boolean {
+/** `null` for accounts of OAuth providers, which have no password; a link sent to their address gives them one. */
+function emailWithPassword({ user }: BackendSession): string | null {
   const { providers } = user.appMetadata;
-  return user.email !== null && (!Array.isArray(providers) || providers.includes('email'));
+  return !Array.isArray(providers) || providers.includes('email') ? user.email : null;
 }

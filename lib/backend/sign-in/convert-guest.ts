@@ -44,11 +44,16 @@ export async function convertGuest({ auth, unwrap }: SupabaseCall, account: NewA
   }
 }
 
-const gone: ReadonlySet<string> = new Set(['session_not_found', 'user_not_found', 'session_expired', 'bad_jwt']);
+const gone: ReadonlySet<string | undefined> = new Set([
+  'session_not_found',
+  'user_not_found',
+  'session_expired',
+  'bad_jwt',
+]);
 
 /** Whether the anonymous session has ended at the backend, so that there is no user to convert. */
 export function isGone(error: unknown): boolean {
-  return error instanceof AuthError && gone.has(error.reason ?? '');
+  return error instanceof AuthError && gone.has(error.reason);
 }
 
 /**

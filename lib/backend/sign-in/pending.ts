@@ -4,6 +4,7 @@ import type { CookieAttributes, CookieWrite } from '../../core/cookies.ts';
 import { isRecord } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
+import { clientFacts } from '../../http/request.ts';
 import type { SessionResolver } from '../../session/sessions.ts';
 import { verdictReason } from '../../session/source.ts';
 import { readToken } from '../../tokens/token.ts';
@@ -110,16 +111,13 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
   }
 
   /** Only a token that the backend signed and issued within the last ten minutes counts, and that was not ended here. */
-  async function liveSession(content: StoredContent, peer: string | undefined): Promise<BackendSession | undefined> {
-    const session = await resolver.resolveBearer(
-      content.access_token,
-      peer === undefined ? {} : { ipAddress: peer },
-      true,
-    );
+  async function liveSession(content: StoredContent, request: AuthRequest): Promise<BackendSession | undefined> {
+    const client = clientFacts(request.req, request.peer);
+    const session = await resolver.resolveBearer(content.access_token, client, true);
     // A token of the project's OAuth server speaks for another application.
     if (session?.adapter !== 'backend' || session.claims['client_id'] !== undefined) return undefined;
-    const { iat } = session.claims;
-    const isRecent = iat !== undefined && now() - iat * 1000 < flowMaxAge * 1000 + skewMs;
+    const { iat = 0 } = session.claims;
+    const isRecent = now() - iat * 1000 < flowMaxAge * 1000 + skewMs;
     return isRecent ? session : undefined;
   }
 
@@ -130,7 +128,7 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
 
   async function read(request: AuthRequest): Promise<PendingSignIn | undefined> {
     for (const stored of storedIn(request)) {
-      const session = await liveSession(stored.content, request.peer);
+      const session = await liveSession(stored.content, request);
       // A token with both factors waits for no second one: such a cookie was made by hand.
       const isComplete = stored.kind === 'factor' && session?.claims['aal'] === 'aal2';
       if (session === undefined || isComplete) continue;
@@ -173,7 +171,6 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
     },
     end,
     async endOfOthers(request, userId) {
-      if (chunkNames(request.cookies, name).length === 0) return;
       const waiting = await read(request).catch(() => undefined);
       if (waiting?.session.user.id !== userId) await end(request);
     },

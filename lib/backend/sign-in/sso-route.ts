@@ -13,7 +13,7 @@ import { ssoPage } from '../pages/sso-page.ts';
 import { redirectUrl, rememberFlow } from './start-flow.ts';
 
 /** GoTrue's codes for a domain without a usable identity provider. */
-const unavailable: ReadonlySet<string> = new Set([
+const unavailable: ReadonlySet<string | undefined> = new Set([
   'sso_provider_not_found',
   'sso_provider_disabled',
   'saml_provider_disabled',
@@ -61,13 +61,13 @@ export function ssoRoute(backend: BackendContext): AuthRoute {
 
 /** The field `domain`, else the address' own: in lower case, as GoTrue compares it. @throws {FormProblem} */
 function readDomain(fields: Fields): string {
-  const given = fields.get('domain')?.trim() ?? readEmail(fields).split('@').at(-1) ?? '';
+  const given = fields.get('domain')?.trim() ?? readEmail(fields).replace(/^.*@/, '');
   const domain = given.toLowerCase();
   if (domain.length <= 253 && /^[^\s@/:\\]+\.[^\s@/:\\]+$/.test(domain)) return domain;
   throw new FormProblem('email', 'emailInvalid', 'The domain is not valid.');
 }
 
 function asUnavailable(error: unknown): never {
-  if (!(error instanceof AuthError) || !unavailable.has(error.reason ?? '')) throw error;
+  if (!(error instanceof AuthError) || !unavailable.has(error.reason)) throw error;
   throw new AuthError('sso_unavailable', { cause: error.cause, reason: error.reason });
 }
