@@ -174,11 +174,33 @@ describe('adding an authenticator app', () => {
     }
   });
 
-  it('says so where the project has none', async () => {
+  it('makes room by apps alone that never gave a code', async () => {
+    await start({ standIn: { maximumFactors: 3, phoneFactors: true } });
+    const verified = app.supabase.addFactor(ada.email);
+    const phone = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123', verified: false });
+    const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
+    for (let count = 0; count < 2; count += 1) {
+      expect((await visitor.postJson('/auth/enroll', {})).status).toBe(200);
+    }
+    const kept = app.supabase.factorsOf(ada.email).map(({ id }) => id);
+    expect(kept.slice(0, 2)).toEqual([verified.id, phone.id]);
+  });
+
+  it('asks no second time where there is no room to make', async () => {
+    await start({ standIn: { maximumFactors: 1 } });
+    app.supabase.addFactor(ada.email);
+    const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
+    expect((await visitor.postJson('/auth/enroll', {})).status).toBe(422);
+    expect(app.supabase.calls('enroll')).toBe(1);
+  });
+
+  it('says so where the project has none, and removes nothing', async () => {
     await start({ standIn: { totpFactors: false } });
+    app.supabase.addFactor(ada.email, { verified: false });
     const visitor = await app.signedIn();
     const answer = await visitor.postJson('/auth/enroll', {});
     expect([answer.status, answer.json.error.code]).toEqual([422, 'factor_unavailable']);
+    expect(app.supabase.factorsOf(ada.email)).toHaveLength(1);
     expect((await postForm(visitor, '/auth/enroll', {})).text).toContain('can’t be set up');
   });
 

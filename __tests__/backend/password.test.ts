@@ -108,6 +108,19 @@ describe('a link for a new password', () => {
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 
+  it('gives each of two people who choose the same password a session of their own', async () => {
+    await start();
+    app.supabase.addUser({ email: 'eve@example.com' });
+    const [one, other] = [app.visitor(), app.visitor()];
+    await openHashLink(one);
+    await app.visitor().postJson('/auth/forgot', { email: 'eve@example.com' });
+    const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type: 'recovery' };
+    await postForm(other, '/auth/confirm', fields);
+    for (const visitor of [one, other]) await postForm(visitor, '/auth/password', { password: fresh });
+    const emailOf = async (visitor: Visitor) => (await visitor.getJson('/api/me')).json.user.email;
+    expect([await emailOf(one), await emailOf(other)]).toEqual([ada.email, 'eve@example.com']);
+  });
+
   it('leaves a second tab with the form for someone who is signed in', async () => {
     await start();
     const visitor = app.visitor();
@@ -384,7 +397,7 @@ describe('someone who is signed in', () => {
     expect([(await signIn(fresh)).status, (await signIn(ada.password)).status]).toEqual([200, 401]);
   });
 
-  it.each([{ currentPassword: 'wrong' }, { currentPassword: '' }, {}])(
+  it.each<{ readonly currentPassword?: string }>([{ currentPassword: 'wrong' }, { currentPassword: '' }, {}])(
     'gets a 422 for a wrong or missing current password: %j',
     async (given) => {
       await start();
@@ -396,6 +409,11 @@ describe('someone who is signed in', () => {
       expect([answer.status, answer.json.error.code]).toEqual([422, 'current_password_wrong']);
       expect((await visitor.getJson('/api/me')).status).toBe(200);
       expect(app.supabase.calls('update-user')).toBe(0);
+      const isAsked = given.currentPassword === 'wrong';
+      expect(app.supabase.calls('password')).toBe(isAsked ? 3 : 1);
+      const reason = isAsked ? { reason: 'invalid_credentials' } : {};
+      const event = { adapter: 'backend', type: 'sign_in_failed', code: 'current_password_wrong', ...reason };
+      expect(app.events.filter(({ type }) => type === 'sign_in_failed')).toEqual([event, event]);
     },
   );
 
@@ -410,6 +428,55 @@ describe('someone who is signed in', () => {
     const limited = await visitor.postJson('/auth/password', guess);
     expect([limited.status, limited.json.error.code]).toEqual([429, 'rate_limited']);
     expect(app.supabase.calls('password')).toBe(calls);
+  });
+
+  it('gives the second factor after the current password, and then chooses the new one', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const factor = app.supabase.addFactor(ada.email);
+    const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
+    const asked = await postForm(visitor, '/auth/password', fields);
+    expect(asked.headers.location).toBe('/auth/verify?returnTo=%2Faccount');
+    const given = { code: app.supabase.codeOf(factor), returnTo: '/account' };
+    const verified = await postForm(visitor, '/auth/verify', given);
+    expect(verified.headers.location).toBe('/auth/password?returnTo=%2Faccount');
+    const saved = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+    expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
+    expect((await signIn(ada.password)).status).toBe(401);
+  });
+
+  it('is asked for a second factor that was added while the password was changed', async () => {
+    await start({
+      options: {
+        fetch: (input, init) => {
+          if (init?.method === 'PUT') app.supabase.addFactor(ada.email);
+          return fetch(input, init);
+        },
+      },
+    });
+    const visitor = await app.signedIn();
+    const fields = { currentPassword: ada.password, password: fresh };
+    expect((await visitor.postJson('/auth/password', fields)).json).toEqual({ redirectTo: '/auth/verify' });
+  });
+
+  it('changes the own password where the form gives the current one, though a link of another user waits', async () => {
+    await start();
+    const eve = { email: 'eve@example.com', password: 'battery staple' };
+    app.supabase.addUser(eve);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', eve);
+    await openHashLink(visitor);
+    const fields = { currentPassword: eve.password, password: fresh };
+    expect((await visitor.postJson('/auth/password', fields)).status).toBe(200);
+    expect((await visitor.getJson('/api/me')).json.user.email).toBe(eve.email);
+    expect((await signIn(ada.password)).status).toBe(200);
+  });
+
+  it('as a JSON client hears where the form is', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const { status, json } = await visitor.getJson('/auth/password?returnTo=/account');
+    expect([status, json]).toEqual([200, { redirectTo: '/auth/password?returnTo=%2Faccount' }]);
   });
 
   it('keeps the session when the new password is refused, and leaves no other behind', async () => {
@@ -441,7 +508,7 @@ describe('someone who is signed in', () => {
   it('through an organization hears that it manages the sign-in, and stays signed in', async () => {
     await start();
     const person = { email: 'octavia@example.com', password: 'correct horse' };
-    const appMetadata = { provider: 'sso:5e1f', providers: ['sso:5e1f'] };
+    const appMetadata = { provider: 'sso:5e1f', providers: ['email', 7, 'sso:5e1f'] };
     app.supabase.addUser({ ...person, appMetadata });
     const visitor = app.visitor();
     await visitor.postJson('/auth/login', person);
@@ -489,6 +556,15 @@ describe('a change of the password', () => {
     const answer = await visitor.postJson('/auth/password', { currentPassword: bob.password, password: fresh });
     expect([answer.status, answer.json.error.code]).toEqual([422, 'current_password_wrong']);
     expect([app.supabase.calls('update-user'), app.supabase.sessionsOf(bob.email)]).toEqual([0, []]);
+    expect(app.events).toContainEqual(expect.objectContaining({ type: 'sign_in_failed', reason: 'other_user' }));
+  });
+
+  it('leads a session whose token names no address to a link', async () => {
+    await start();
+    const visitor = await app.signedIn({ claims: { email: '' } });
+    expect((await visitor.get('/auth/password')).headers.location).toBe('/auth/forgot');
+    const answer = await visitor.postJson('/auth/password', { currentPassword: ada.password, password: fresh });
+    expect(answer.json).toEqual({ redirectTo: '/auth/forgot' });
   });
 
   it('can be tried again after an outage by a session with a second factor', async () => {

@@ -163,6 +163,9 @@ describe('the cookie of a sign-in that waits', () => {
       return page.text.includes('name="password"');
     };
     expect([await form(3), await form(4)]).toEqual([true, false]);
+    const junk = Array.from({ length: 20 }, (_none, index) => `${pendingName()}=junk${index}`);
+    const cookie = [...junk, `${pendingName()}=${own}`, ...junk].join('; ');
+    expect((await app.visitor().get('/auth/password', { headers: { cookie } })).text).toContain('name="password"');
   });
 
   it('lasts ten minutes and what clocks may differ by', async () => {
@@ -170,9 +173,10 @@ describe('the cookie of a sign-in that waits', () => {
     const visitor = app.visitor();
     await setPending(visitor, 'recovery');
     const hasForm = async () => (await visitor.get('/auth/password')).text.includes('name="password"');
-    app.clock.advance(603_000);
+    // Tokens tell whole seconds.
+    app.clock.advance(604_999 - (app.clock.now() % 1000));
     expect(await hasForm()).toBe(true);
-    app.clock.advance(4_000);
+    app.clock.advance(1);
     expect(await hasForm()).toBe(false);
   });
 
@@ -184,6 +188,7 @@ describe('the cookie of a sign-in that waits', () => {
     expect(await status()).toBe(400);
     await setPending(visitor, 'other');
     expect(await status()).toBe(400);
+    expect((await visitor.getJson('/auth/verify')).status).toBe(401);
     visitor.cookies.set(pendingName(), Buffer.from('{"kind":"recovery"}').toString('base64url'));
     expect(await status()).toBe(400);
     visitor.cookies.set(pendingName(), Buffer.from('[1]').toString('base64url'));
@@ -213,6 +218,26 @@ describe('the cookie of a sign-in that waits', () => {
     app.supabase.setMetadata(ada.email, { note: 'x'.repeat(6_500) });
     expect((await app.visitor().postJson('/auth/login', ada)).json.error.code).toBe('session_too_large');
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
+  });
+});
+
+describe('what the backend issues for a sign-in that waits', () => {
+  it.each<[string, (session: Record<string, unknown>) => unknown]>([
+    ['names no time', (session) => ({ ...session, expires_at: 'soon' })],
+    ['has a token of its own making', (session) => ({ ...session, access_token: `${session['access_token']}x` })],
+  ])('is refused where it %s', async (_what, change) => {
+    const changed: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      if (!new Request(input).url.includes('/token')) return response;
+      return Response.json(change((await response.json()) as Record<string, unknown>));
+    };
+    await start({ options: { fetch: changed } });
+    app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    const answer = await visitor.postJson('/auth/login', ada);
+    expect([answer.status, answer.json.error.code]).toEqual([502, 'token_rejected']);
+    expect([...visitor.cookies.keys()]).toEqual([]);
+    expect(app.events).toContainEqual(expect.objectContaining({ type: 'sign_in_failed', code: 'token_rejected' }));
   });
 });
 

@@ -73,6 +73,16 @@ describe('a guard that asks for a second factor', () => {
     expect((await visitor.get('/enrolled')).text).toBe('enrolled');
   });
 
+  it('takes a session that the backend has ended for none', async () => {
+    const emmy = { email: 'emmy@example.com', password: 'symmetries of nature' };
+    app.supabase.addUser(emmy);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', emmy);
+    for (const { id } of app.supabase.sessionsOf(emmy.email)) app.supabase.revokeSession(id);
+    const answer = await visitor.getJson('/enrolled');
+    expect([answer.status, answer.json.error.code]).toEqual([401, 'unauthenticated']);
+  });
+
   it('lets a session with one pass, and keeps "forbidden" for what a second factor does not mend', async () => {
     const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
     expect((await visitor.get('/vault')).text).toBe('vault');

@@ -27,6 +27,13 @@ async function firstFactor(returnTo = '/vault'): Promise<{ visitor: Visitor; ans
   return { visitor, answer };
 }
 
+/** Opens the link for a new password of `email` in this browser. */
+async function openRecovery(visitor: Visitor, email: string): Promise<Answer> {
+  await app.visitor().postJson('/auth/forgot', { email });
+  const { tokenHash } = app.supabase.mails.at(-1)!;
+  return postForm(visitor, '/auth/confirm', { token_hash: tokenHash, type: 'recovery' });
+}
+
 const isSignedIn = async (visitor: Visitor): Promise<boolean> =>
   (await visitor.getJson('/auth/session')).status === 200;
 
@@ -174,6 +181,19 @@ describe('a sign-in of a user with a second factor', () => {
     expect(app.supabase.sessionsOf(ada.email)).toEqual([]);
     expect(visitor.cookies.size).toBe(0);
   });
+
+  it('can be tried again after an outage in which no one could check its tokens', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const { visitor } = await firstFactor();
+    await app.supabase.rotateKeys();
+    app.supabase.fail('jwks', 503);
+    expect((await visitor.postJson('/auth/verify', { code: code(factor) })).status).toBe(503);
+    app.supabase.heal();
+    app.clock.advance(60_000);
+    expect((await visitor.postJson('/auth/verify', { code: code(factor) })).status).toBe(200);
+    expect(await isSignedIn(visitor)).toBe(true);
+  });
 });
 
 describe('a phone as the second factor', () => {
@@ -247,6 +267,18 @@ describe('the other sessions of a user who gives a second factor', () => {
 });
 
 describe('a new password of a user with a second factor', () => {
+  it('ends the other sessions with the second factor already', async () => {
+    await start();
+    const other = await app.signedIn();
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await openRecovery(visitor, ada.email);
+    await postForm(visitor, '/auth/verify', { code: code(factor) });
+    expect(await isSignedIn(other)).toBe(false);
+    expect((await postForm(visitor, '/auth/password', { password: 'a whole new password' })).status).toBe(303);
+    expect(await isSignedIn(visitor)).toBe(true);
+  });
+
   it('comes after the second factor, and both make the session', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
@@ -270,9 +302,7 @@ describe('a new password of a user with a second factor', () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const visitor = app.visitor();
-    await visitor.postJson('/auth/forgot', { email: ada.email });
-    const { tokenHash } = app.supabase.mails.at(-1)!;
-    await postForm(visitor, '/auth/confirm', { token_hash: tokenHash, type: 'recovery' });
+    await openRecovery(visitor, ada.email);
     app.supabase.removeFactor(ada.email, factor);
     const answer = await postForm(visitor, '/auth/verify', {});
     expect(answer.headers.location).toBe('/auth/password');
@@ -299,6 +329,27 @@ describe('a session that has not given its second factor', () => {
     const visitor = await app.signedIn();
     const answer = await visitor.get('/auth/verify?returnTo=/vault');
     expect([answer.status, answer.headers.location]).toEqual([302, '/auth/enroll?returnTo=%2Fvault']);
+    const posted = await postForm(visitor, '/auth/verify', { code: '123456', returnTo: '/vault' });
+    expect([posted.status, posted.headers.location]).toEqual([303, '/auth/enroll?returnTo=%2Fvault']);
+  });
+
+  it('gives its own where the link of the same user waits, and chooses the password', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    await openRecovery(visitor, ada.email);
+    const factor = app.supabase.addFactor(ada.email);
+    const given = await postForm(visitor, '/auth/verify', { code: code(factor), returnTo: '/vault' });
+    expect([given.status, given.headers.location]).toEqual([303, '/auth/password?returnTo=%2Fvault']);
+  });
+
+  it('gives it though other processes cannot be told', async () => {
+    const down = () => Promise.reject(new Error('down'));
+    await start({ options: { coordinator: { coordinate: down, endSession: down, isEnded: down } } });
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    setSession(visitor, await app.supabase.issueSession(ada.email));
+    const given = await postForm(visitor, '/auth/verify', { code: code(factor), returnTo: '/vault' });
+    expect([given.status, given.headers.location]).toEqual([303, '/vault']);
   });
 
   it('ends where the backend says that it is gone', async () => {
@@ -319,10 +370,9 @@ describe('a browser in which another user has left a sign-in unfinished', () => 
     await start();
     app.supabase.addUser(bob);
     const visitor = await app.signedIn();
-    await app.visitor().postJson('/auth/forgot', { email: bob.email });
-    const { tokenHash } = app.supabase.mails.at(-1)!;
-    await postForm(visitor, '/auth/confirm', { token_hash: tokenHash, type: 'recovery' });
+    await openRecovery(visitor, bob.email);
     const factor = app.supabase.addFactor(ada.email);
+    expect((await visitor.getJson('/auth/verify')).json).toEqual({ factors: [{ id: factor.id, type: 'totp' }] });
     const guarded = await visitor.get('/vault');
     expect(guarded.headers.location).toBe('/auth/verify?returnTo=%2Fvault');
     expect((await visitor.get(guarded.location)).text).toContain(factor.id);
@@ -361,9 +411,7 @@ describe('a browser in which another user has left a sign-in unfinished', () => 
     app.supabase.addUser(bob);
     const factor = app.supabase.addFactor(bob.email);
     const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
-    await app.visitor().postJson('/auth/forgot', { email: bob.email });
-    const { tokenHash } = app.supabase.mails.at(-1)!;
-    await postForm(visitor, '/auth/confirm', { token_hash: tokenHash, type: 'recovery' });
+    await openRecovery(visitor, bob.email);
     expect((await visitor.get('/auth/verify')).text).toContain(factor.id);
   });
 });

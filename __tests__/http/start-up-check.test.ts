@@ -5,13 +5,15 @@ import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
 import { jest } from '@jest/globals';
 import { backendAuth } from '../../lib/backend/index.ts';
+import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import { b2bAuth } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 
 const b2b = (options: B2bAuthOptions = {}): any =>
   b2bAuth({ clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'x'.repeat(32), ...options });
-const backend = (): any => backendAuth({ url: 'http://127.0.0.1:9', anonKey: 'sb_publishable_test' });
+const backend = (options: BackendAuthOptions = {}): any =>
+  backendAuth({ url: 'http://127.0.0.1:9', anonKey: 'sb_publishable_test', ...options });
 
 const warnings: string[] = [];
 beforeEach(() => {
@@ -48,6 +50,17 @@ describe.each([
       "sessionPath: b2bAuth() and backendAuth() both answer '/auth/session'; give sessionPath of one of them another path. Every request is refused until then.",
     ]);
     expect(events).toEqual([{ type: 'configuration_warning', adapter: 'b2b', message: warnings[0] }]);
+  });
+
+  it.each([
+    ['/auth/resend', '/auth/confirm', '/auth/forgot', '/auth/password', '/auth/verify'],
+    ['/auth/enroll', '/auth/code', '/auth/sso', '/auth/signup', '/auth/callback'],
+  ])('names the option of each path that both answer: %s, %s, %s, %s, %s', async (...taken) => {
+    const [loginPath, signUpPath, callbackPath, logoutPath, organizationPath] = taken;
+    const other = { loginPath, signUpPath, callbackPath, logoutPath, organizationPath, sessionPath: '/session' };
+    await start(app((root) => root.use(backend({ signInMethods: ['password', 'code'], sso: true }), b2b(other))));
+    const named = warnings.join('\n').match(/\w+Path(?=: backendAuth\(\) and b2bAuth\(\))/g);
+    expect(named).toEqual(expect.arrayContaining(taken.map((path) => `${path.replace('/auth/', '')}Path`)));
   });
 
   it('warns of an adapter that is mounted twice, below a path as well', async () => {
