@@ -1,3 +1,5 @@
+import { format } from 'node:util';
+import createDebug from 'debug';
 import { getSupabaseClient } from '../../lib/backend/index.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
@@ -271,7 +273,39 @@ describe('an outage', () => {
     expect(page.text).toContain('name="password"');
     const again = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
     expect([again.status, again.headers.location]).toEqual([303, '/account']);
+    // The user is known of the token alone, as the backend's answer was lost.
+    const stored = Buffer.from(visitor.cookies.get(app.cookieName)!.slice('base64-'.length), 'base64url').toString();
+    expect(JSON.parse(stored)).toMatchObject({
+      token_type: 'bearer',
+      user: { id: expect.any(String), email: ada.email, aud: 'authenticated', role: 'authenticated' },
+    });
     expect((await signIn(fresh)).status).toBe(200);
+  });
+
+  it('that keeps other sessions from ending is explained, and the new password stands', async () => {
+    const lines: string[] = [];
+    const { log } = createDebug;
+    createDebug.log = (...given: unknown[]) => void lines.push(format(...given));
+    createDebug.enable('express-auth-adapters:backend');
+    try {
+      const coordinator = {
+        coordinate: <Result>(_key: string, refresh: () => Promise<Result>) => refresh(),
+        endSession: () => Promise.resolve(),
+        isEnded: () => Promise.resolve(false),
+        setCutoffs: () => Promise.reject(new Error('no store')),
+        cutoffsOf: () => Promise.resolve(undefined),
+      };
+      await start({ options: { coordinator } });
+      const visitor = app.visitor();
+      await openHashLink(visitor);
+      app.supabase.fail('logout', 503);
+      expect((await postForm(visitor, '/auth/password', { password: fresh })).status).toBe(303);
+    } finally {
+      createDebug.disable();
+      createDebug.log = log;
+    }
+    expect(lines.join('\n')).toMatch(/the other sessions were ended in this process only: .+/);
+    expect(lines.join('\n')).toMatch(/the other sessions were not ended at the backend: .+/);
   });
 
   it('does not use up the link: the button and the form are still there afterwards', async () => {
@@ -395,6 +429,31 @@ describe('someone who is signed in', () => {
     expect((await elsewhere.getJson('/api/me')).status).toBe(401);
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
     expect([(await signIn(fresh)).status, (await signIn(ada.password)).status]).toEqual([200, 401]);
+  });
+
+  it('has the current password sent along, which some projects ask for', async () => {
+    await start({ standIn: { requireCurrentPassword: true } });
+    const visitor = await app.signedIn();
+    const answer = await visitor.postJson('/auth/password', { currentPassword: ada.password, password: fresh });
+    expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/' }]);
+  });
+
+  it.each([
+    ['POST', 'token?grant_type=password', { expires_at: 'soon' }],
+    ['PUT', 'user', { user: 'done' }],
+  ])('is told where the backend’s answer is of another form: %s %s', async (method, end, other) => {
+    let isOther = false;
+    const altered: typeof fetch = async (input, init) => {
+      const request = new Request(input, init);
+      const response = await fetch(request);
+      if (!isOther || request.method !== method || !request.url.endsWith(`/${end}`)) return response;
+      return Response.json({ ...((await response.json()) as object), ...other });
+    };
+    await start({ options: { fetch: altered } });
+    const visitor = await app.signedIn();
+    isOther = true;
+    const answer = await visitor.postJson('/auth/password', { currentPassword: ada.password, password: fresh });
+    expect([answer.status, answer.json.error.code]).toEqual([502, 'token_rejected']);
   });
 
   it.each<{ readonly currentPassword?: string }>([{ currentPassword: 'wrong' }, { currentPassword: '' }, {}])(
