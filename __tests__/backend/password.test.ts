@@ -489,6 +489,16 @@ describe('someone who is signed in', () => {
     expect(app.supabase.calls('password')).toBe(calls);
   });
 
+  it('has all tries again after the right current password', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const change = async (currentPassword: string, password: string): Promise<number> =>
+      (await visitor.postJson('/auth/password', { currentPassword, password })).status;
+    for (let tries = 0; tries < 9; tries += 1) expect(await change('wrong', fresh)).toBe(422);
+    expect(await change(ada.password, fresh)).toBe(200);
+    for (let tries = 0; tries < 9; tries += 1) expect(await change('wrong', fresh)).toBe(422);
+  });
+
   it('gives the second factor after the current password, and then chooses the new one', async () => {
     await start();
     const visitor = await app.signedIn();

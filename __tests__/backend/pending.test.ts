@@ -224,7 +224,10 @@ describe('the cookie of a sign-in that waits', () => {
 describe('what the backend issues for a sign-in that waits', () => {
   it.each<[string, (session: Record<string, unknown>) => unknown]>([
     ['names no time', (session) => ({ ...session, expires_at: 'soon' })],
-    ['has a token of its own making', (session) => ({ ...session, access_token: `${session['access_token']}x` })],
+    [
+      'has a token of its own making',
+      (session) => ({ ...session, access_token: `${String(session['access_token'])}x` }),
+    ],
   ])('is refused where it %s', async (_what, change) => {
     const changed: typeof fetch = async (input, init) => {
       const response = await fetch(input, init);
