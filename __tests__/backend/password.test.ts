@@ -235,6 +235,35 @@ describe('a link for a new password', () => {
   });
 });
 
+describe('the form that asks for a link', () => {
+  it('keeps the address and the way back, and a client that wants JSON is told where it is', async () => {
+    await start();
+    const visitor = app.visitor();
+    const page = await visitor.get('/auth/forgot?returnTo=/account');
+    expect(page.status).toBe(200);
+    for (const field of ['name="email"', 'name="returnTo" value="/account"']) expect(page.text).toContain(field);
+    const told = await visitor.getJson('/auth/forgot?returnTo=/account');
+    expect(told.json).toEqual({ redirectTo: '/auth/forgot?returnTo=%2Faccount' });
+    const refused = await postForm(visitor, '/auth/forgot', { email: 'no address', returnTo: '/account' });
+    expect(refused.status).toBe(400);
+    for (const value of ['no address', '/account']) expect(refused.text).toContain(`value="${value}"`);
+    expect(refused.text).toContain('id="email-error"');
+  });
+
+  it('ends on the same words in HTML and JSON, and on the way to sign in', async () => {
+    await start();
+    const fields = { email: ada.email, returnTo: '/account' };
+    const page = await postForm(app.visitor(), '/auth/forgot', fields);
+    expect([page.status, page.text.includes('<h1>Check your email</h1>')]).toEqual([200, true]);
+    expect(page.text).toContain(ada.email);
+    expect((await app.visitor().postJson('/auth/forgot', fields)).json).toEqual({
+      email: ada.email,
+      message: expect.stringContaining('password'),
+      redirectTo: '/auth/login?returnTo=%2Faccount',
+    });
+  });
+});
+
 describe('a password that is refused', () => {
   it.each([
     ['abc12', 'too short', 'This password is too short. Choose a longer one.'],

@@ -69,7 +69,7 @@ export function createSendMail(parts: {
   const failed = ({ code, reason }: AuthError): void =>
     emit({ type: 'mail_failed', code, ...(reason === undefined ? {} : { reason }) });
 
-  return async (request, { email, returnTo, sendsMail, session, telling = [], kind = 'mail', ask }) => {
+  return async (request, { email, returnTo, sendsMail, session, telling, kind = 'mail', ask }) => {
     const answerIsDue = wait(mailAnswerMs);
     let started: SupabaseCall | undefined;
     const send = async (call: SupabaseCall): Promise<Session | null> => {
@@ -92,7 +92,7 @@ export function createSendMail(parts: {
     const patience = isAnsweredEarly ? answerIsDue : wait(timeoutMs);
     const result = await Promise.race([outcome, patience.then(() => undefined)]);
     if (result === undefined) {
-      const end = (late: Session | null): Promise<void> | undefined => (late === null ? undefined : discard(late));
+      const end = (late: Session | null): Promise<void> | null => late && discard(late);
       outcome.then(end).catch((error: unknown) => {
         if (error instanceof AuthError) failed(error);
       });
@@ -111,7 +111,7 @@ function wait(ms: number): Promise<void> {
   return setTimeout(ms, undefined, { ref: false });
 }
 
-function tellsWhoExists(error: unknown, telling: readonly string[]): error is AuthError {
+function tellsWhoExists(error: unknown, telling: readonly string[] | undefined): error is AuthError {
   if (!(error instanceof AuthError) || error.reason === undefined) return false;
-  return telling.includes(error.reason) || !saysNothing.has(error.reason);
+  return telling?.includes(error.reason) === true || !saysNothing.has(error.reason);
 }
