@@ -59,7 +59,21 @@ it('is complete at once where the project confirms no addresses', async () => {
   const guest = await userOf(visitor);
   const answer = await visitor.postJson('/auth/signup', { ...account, returnTo: '/account' });
   expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/account' }]);
+  expect(app.supabase.calls('refresh')).toBe(1);
   expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
+});
+
+it('signs in again where the session ended while the account was completed', async () => {
+  const gone = { code: 'refresh_token_not_found', message: 'Invalid Refresh Token: Refresh Token Not Found' };
+  const visitor = await startWithGuest(true, {
+    fetch: (input, init) =>
+      new Request(input).url.includes('grant_type=refresh_token')
+        ? Promise.resolve(Response.json(gone, { status: 400 }))
+        : fetch(input, init),
+  });
+  const answer = await visitor.postJson('/auth/signup', account);
+  expect([answer.status, answer.json.error.code]).toEqual([401, 'unauthenticated']);
+  expect((await app.visitor().postJson('/auth/login', account)).status).toBe(200);
 });
 
 it('shares the refresh of the complete session with other requests, and repeats one that was under way', async () => {
