@@ -131,6 +131,18 @@ describe('a code by text message', () => {
     visitor.cookies.set(name, value);
     expect((await visitor.get('/auth/verify')).text).toContain('Send a new code');
   });
+
+  it('is kept in no cookie where the backend names it in another form', async () => {
+    const renamed: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      if (!new Request(input).url.endsWith('/challenge')) return response;
+      return Response.json({ ...((await response.json()) as object), id: 'x'.repeat(5_000) });
+    };
+    await start({ options: { fetch: renamed } });
+    const phone = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
+    const sent = await (await firstFactor()).postJson('/auth/verify', { send: phone.id });
+    expect([sent.status, sent.setCookies.filter((line) => line.includes('-challenge='))]).toEqual([200, []]);
+  });
 });
 
 describe('what the backend says of factors', () => {
