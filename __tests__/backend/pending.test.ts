@@ -163,8 +163,8 @@ describe('the cookie of a sign-in that waits', () => {
       return page.text.includes('name="password"');
     };
     expect([await form(3), await form(4)]).toEqual([true, false]);
-    const junk = Array.from({ length: 20 }, (_none, index) => `${pendingName()}=junk${index}`);
-    const cookie = [...junk, `${pendingName()}=${own}`, ...junk].join('; ');
+    const junk = Array.from({ length: 40 }, (_none, index) => `${pendingName()}=junk${index}`);
+    const cookie = junk.toSpliced(20, 0, `${pendingName()}=${own}`).join('; ');
     expect((await app.visitor().get('/auth/password', { headers: { cookie } })).text).toContain('name="password"');
   });
 
@@ -222,13 +222,14 @@ describe('the cookie of a sign-in that waits', () => {
 });
 
 describe('what the backend issues for a sign-in that waits', () => {
-  it.each<[string, (session: Record<string, unknown>) => unknown]>([
-    ['names no time', (session) => ({ ...session, expires_at: 'soon' })],
+  it.each<[string, string | undefined, (session: Record<string, unknown>) => unknown]>([
+    ['names no time', undefined, (session) => ({ ...session, expires_at: 'soon' })],
     [
-      'has a token of its own making',
+      'has a token with a changed signature',
+      'signature',
       (session) => ({ ...session, access_token: `${String(session['access_token'])}x` }),
     ],
-  ])('is refused where it %s', async (_what, change) => {
+  ])('is refused where it %s', async (_what, reason, change) => {
     const changed: typeof fetch = async (input, init) => {
       const response = await fetch(input, init);
       if (!new Request(input).url.includes('/token')) return response;
@@ -240,7 +241,8 @@ describe('what the backend issues for a sign-in that waits', () => {
     const answer = await visitor.postJson('/auth/login', ada);
     expect([answer.status, answer.json.error.code]).toEqual([502, 'token_rejected']);
     expect([...visitor.cookies.keys()]).toEqual([]);
-    expect(app.events).toContainEqual(expect.objectContaining({ type: 'sign_in_failed', code: 'token_rejected' }));
+    const failure = { adapter: 'backend', type: 'sign_in_failed', code: 'token_rejected' };
+    expect(app.events).toContainEqual(reason === undefined ? failure : { ...failure, reason });
   });
 });
 
