@@ -344,7 +344,7 @@ describe('a session that has not given its second factor', () => {
 
   it('gives it though other processes cannot be told', async () => {
     const down = () => Promise.reject(new Error('down'));
-    await start({ options: { coordinator: { coordinate: down, endSession: down, isEnded: down } } });
+    await start({ options: { coordinator: { coordinate: down, endSession: down, isEnded: down, setCutoffs: down } } });
     const factor = app.supabase.addFactor(ada.email);
     const visitor = app.visitor();
     setSession(visitor, await app.supabase.issueSession(ada.email));
