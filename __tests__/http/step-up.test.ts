@@ -13,6 +13,7 @@ import { createApplication } from '../support/application.ts';
 import type { Handler } from '../support/handler-list.ts';
 import { sendText } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';
+import { variant } from '../support/variant.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
@@ -199,6 +200,8 @@ describe('a recent sign-in at WorkOS', () => {
 
   it('reads no mark of another form', async () => {
     const visitor = await signedInLongAgo();
+    await visitor.get('/fresh');
+    const name = marks(visitor)[0]!;
     // A round that began after the sign-in, and was for another one.
     const mark = `1.999999999999.${'a'.repeat(22)}`;
     for (const [value, status] of [
@@ -206,7 +209,7 @@ describe('a recent sign-in at WorkOS', () => {
       [`1${mark}`, 307],
       [`${mark}a`, 307],
     ] as const) {
-      visitor.cookies.set('b2b-session-fresh', value);
+      visitor.cookies.set(name, value);
       expect([value, (await visitor.get('/fresh')).status]).toEqual([value, status]);
     }
   });
@@ -375,7 +378,8 @@ describe('a second factor', () => {
       const enroll = await ask('/vault', 'aal1-b');
       expect([enroll.status, enroll.headers.location]).toEqual([307, '/auth/enroll?returnTo=%2Fvault']);
       expect((await ask('/vault', 'aal2-a')).text).toBe('hello');
-      expect((await ask('/', 'aal1-b')).headers.location).toBe('/auth/enroll');
+      const home = await ask('/', 'aal1-b');
+      expect(home.headers.location).toBe(variant.prefix === '' ? '/auth/enroll' : '/auth/enroll?returnTo=%2F');
     });
     expect(asked).toEqual(['aal1-a', 'aal1-b']);
   });
