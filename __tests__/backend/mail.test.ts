@@ -119,7 +119,7 @@ describe('/auth/confirm', () => {
     expect(page.status).toBe(200);
     expect(page.text).toContain(`name="token_hash" value="${mail.tokenHash}"`);
     expect(page.text).toMatch(/name="returnTo" value="[^"]*\/account"/);
-    expect([page.headers['referrer-policy'], page.headers['vary']]).toEqual([
+    expect([page.headers['referrer-policy'], page.headers.vary]).toEqual([
       'same-origin',
       expect.stringContaining('Accept'),
     ]);
