@@ -12,7 +12,7 @@ import type { LoadedSession, RefreshLoad } from '../support/refresh-load.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 
-jest.setTimeout(60_000);
+jest.setTimeout(150_000);
 
 interface Connection {
   readonly client: RedisClient & ThrottleRedisClient;

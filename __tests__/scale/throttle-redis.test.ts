@@ -149,9 +149,9 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     expect(await isRefused(here)).toBe(true);
     expect(events.filter(({ type }) => type === 'coordinator_unavailable')).toHaveLength(1);
     await server.start();
-    // The client reconnects by itself; what it answers then was asked after that.
+    // The client reconnects by itself; what it answers then was asked after that. A command that it kept in its queue may have
+    // ended the outage by then, and otherwise a second without commands is over.
     await connection.keys();
-    expect(await isRefused(here)).toBe(true);
     clock.advance(1_000);
     expect(await isRefused(here)).toBe(false);
   });
