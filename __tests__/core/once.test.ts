@@ -71,4 +71,16 @@ describe('work that runs once per key', () => {
     time += 30_001;
     expect(await once(['a'], async () => 'again')).toBe('again');
   });
+
+  it('remembers a result that has no JSON, and leaves no rejection behind', async () => {
+    const rejected: unknown[] = [];
+    const listen = (reason: unknown): void => void rejected.push(reason);
+    process.on('unhandledRejection', listen);
+    const once = createOnce<{ readonly id: bigint }>({ ttlMs: 60_000, max: 10, now });
+    const first = await once(['a'], () => Promise.resolve({ id: 10n }));
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', listen);
+    expect(await once(['a'], () => Promise.resolve({ id: 11n }))).toBe(first);
+    expect(rejected).toEqual([]);
+  });
 });

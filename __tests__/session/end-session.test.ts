@@ -6,7 +6,7 @@ import {
   tokenLifetimeMs,
   visit,
 } from '../support/memory-sessions.ts';
-import type { MemoryApp, MemoryBrowser } from '../support/memory-sessions.ts';
+import type { MemoryApp, MemoryAppSetup, MemoryBrowser } from '../support/memory-sessions.ts';
 import { createClock } from '../support/clock.ts';
 import type { SessionCutoffs, SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 
@@ -273,10 +273,10 @@ describe('renewSession', () => {
 });
 
 describe('in several processes', () => {
-  const createTwo = (shared: SharedCoordinator) => {
+  const createTwo = (shared: SharedCoordinator, source: MemoryAppSetup['source'] = {}) => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
-    const create = () => createMemoryApp({ clock, provider, shared });
+    const create = () => createMemoryApp({ clock, provider, shared, source });
     return [create(), create()] as const;
   };
 
@@ -353,8 +353,8 @@ describe('in several processes', () => {
     expect([provider.calls, browser.cookie]).toEqual([[], undefined]);
   });
 
-  it('a sign-in in another process works within the same second', async () => {
-    const [one, two] = createTwo(createShared());
+  it.each([true, false])('a sign-in in another process works within the same second (sealed: %s)', async (isSealed) => {
+    const [one, two] = createTwo(createShared(), { isSealed });
     await one.resolver.endSession({ userId: 'ada' });
     const browser = await signIn(two, 'ada');
     expect(await seesWhom(one, browser)).toBe('ada');

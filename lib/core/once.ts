@@ -7,6 +7,8 @@ const maxBytes = 8 * 1024 * 1024;
 const bytesPerByte = 2;
 /** An error with its stack and the provider's answer. */
 const failureBytes = 4096;
+/** What cannot be measured counts as a large session. */
+const unknownBytes = 64 * 1024;
 
 /**
  * Runs a piece of work at most once per key, which is made of the secrets it takes; all who ask within its memory share the one outcome, failures included.
@@ -50,6 +52,11 @@ export function createOnce<Result>(parts: {
 }
 
 function bytesOf(result: unknown): number {
-  const text = JSON.stringify(result) as string | undefined;
-  return bytesPerByte * stringBytes(text ?? '');
+  try {
+    const text = JSON.stringify(result) as string | undefined;
+    return bytesPerByte * stringBytes(text ?? '');
+  } catch {
+    // An application may have added to a session what has no JSON, such as a BigInt or a circle.
+    return unknownBytes;
+  }
 }

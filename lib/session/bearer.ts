@@ -23,7 +23,7 @@ export function createResolveBearer<Content>(
     const token = readToken(text);
     const facts = source.factsOf(token.claims);
     const keys = revocations.keysOf(facts, undefined);
-    if (revocations.known(keys) !== undefined) return undefined;
+    if (revocations.knownFinally(keys) !== undefined) return undefined;
     const verdict = await source.verifyBearer(token, allowanceOf(client.ipAddress));
     if (verdict.kind !== 'live') return undefined;
     const { session, validUntil = session.expiresAt } = verdict;

@@ -27,7 +27,7 @@ export function createResolveCandidates<Content>(
   function checkUnverified(candidate: Candidate<Content>): Promise<RevocationCheck> | RevocationCheck {
     const tokenKey = refreshKey(source.adapter, candidate);
     if (source.isSealed) return revocations.check(candidate, tokenKey);
-    return { revocation: revocations.known(revocations.keysOf(candidate, tokenKey)), isStale: false };
+    return { revocation: revocations.knownFinally(revocations.keysOf(candidate, tokenKey)), isStale: false };
   }
 
   async function verifyOne(

@@ -25,6 +25,11 @@ export interface Revocations extends Pick<Cutoffs, 'end' | 'renew' | 'begin' | '
   keysOf(facts: SessionFacts, token: string | undefined): SessionKeys;
   /** What this process knows, without asking another one. */
   known(keys: SessionKeys): Revocation | undefined;
+  /**
+   * What this process knows and no other one can lift, about a token that is not verified. With a coordinator a sign-in in another
+   * process may have lifted an `endSession`; only `check` asks for that.
+   */
+  knownFinally(keys: SessionKeys): Revocation | undefined;
   /** Whether this process knows of a revocation, or of a `renewSession` since the token was issued. */
   isConcerned(keys: SessionKeys): boolean;
   /** How the session was signed out or replaced, if it was while its tokens may still be valid. */
@@ -105,6 +110,9 @@ export function createRevocations(
     return { revocation: revocation ?? (isEnded ? 'ended' : undefined), isStale };
   }
 
+  const known = (keys: SessionKeys): Revocation | undefined =>
+    knownByKey(keys.session) ?? (cutoffs.known(keys).isEnded ? 'ended' : undefined);
+
   return {
     ...cutoffs,
     async end(target) {
@@ -115,7 +123,8 @@ export function createRevocations(
     isShared: shared !== undefined,
     subscribe: (listener) => void listeners.push(listener),
     keysOf,
-    known: (keys) => knownByKey(keys.session) ?? (cutoffs.known(keys).isEnded ? 'ended' : undefined),
+    known,
+    knownFinally: (keys) => (shared === undefined ? known(keys) : knownByKey(keys.session)),
     isConcerned(keys) {
       if (knownByKey(keys.session) !== undefined) return true;
       const { isEnded, isStale } = cutoffs.known(keys);
