@@ -433,7 +433,7 @@ describe('an account with a second factor', () => {
     const factor = app.supabase.addFactor(ada.email);
     const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
     const sent = await postForm(first, '/auth/password', fields);
-    expect([sent.status, sent.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Faccount']);
+    expect([sent.status, sent.headers.location]).toEqual([303, '/auth/verify?then=sign-in&returnTo=%2Faccount']);
     expect((await second.get('/step-up')).text).toBe('null');
     const saved = await postForm(second, '/auth/password', fields);
     expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
@@ -534,7 +534,7 @@ describe('someone who is signed in', () => {
     const factor = app.supabase.addFactor(ada.email);
     const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
     const asked = await postForm(visitor, '/auth/password', fields);
-    expect(asked.headers.location).toBe('/auth/verify?returnTo=%2Faccount');
+    expect(asked.headers.location).toBe('/auth/verify?then=sign-in&returnTo=%2Faccount');
     const given = { code: app.supabase.codeOf(factor), returnTo: '/account' };
     const verified = await postForm(visitor, '/auth/verify', given);
     expect(verified.headers.location).toBe('/auth/password?returnTo=%2Faccount');

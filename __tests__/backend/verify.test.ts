@@ -406,6 +406,20 @@ describe('a browser in which another user has left a sign-in unfinished', () => 
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(bob.email);
   });
 
+  it('keeps its form for the sign-in that waits, whatever session another tab stores meanwhile', async () => {
+    await start();
+    app.supabase.addUser(bob);
+    const [own] = [app.supabase.addFactor(bob.email), app.supabase.addFactor(ada.email)];
+    const visitor = app.visitor();
+    await postForm(visitor, '/auth/login', { ...bob, returnTo: '/account' });
+    const page = await visitor.get('/auth/verify?returnTo=%2Faccount');
+    expect(page.text).toContain('action="/auth/verify?then=sign-in"');
+    setSession(visitor, await app.supabase.issueSession(ada.email));
+    const given = await postForm(visitor, '/auth/verify?then=sign-in', { code: code(own), returnTo: '/account' });
+    expect([given.status, given.headers.location]).toEqual([303, '/account']);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(bob.email);
+  });
+
   it('asks for what waits once the session has given its own', async () => {
     await start();
     app.supabase.addUser(bob);
@@ -414,6 +428,16 @@ describe('a browser in which another user has left a sign-in unfinished', () => 
     await openRecovery(visitor, bob.email);
     expect((await visitor.get('/auth/verify')).text).toContain(factor.id);
   });
+});
+
+it('asks nothing about an expired session beside which a sign-in waits', async () => {
+  await start();
+  app.supabase.addFactor(ada.email);
+  const visitor = app.visitor();
+  setSession(visitor, await app.supabase.issueSession(ada.email, { ttl: -60 }));
+  const answer = await postForm(visitor, '/auth/login', { ...ada, returnTo: '/vault' });
+  expect([answer.status, answer.headers.location]).toEqual([303, '/auth/verify?then=sign-in&returnTo=%2Fvault']);
+  expect(app.supabase.calls('refresh')).toBe(0);
 });
 
 it('takes no cookie for a sign-in that waits, whose token has both factors', async () => {

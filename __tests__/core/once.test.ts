@@ -61,6 +61,27 @@ describe('work that runs once per key', () => {
     expect(runs).toBe(1);
   });
 
+  it('weighs a failure by the answer that it holds, itself or as its cause', async () => {
+    const large = 'x'.repeat(200_000);
+    const failures = [
+      () => new Error(large),
+      () => Object.assign(new Error('refused'), { rawData: large }),
+      () => new Error('refused', { cause: Object.assign(new Error('refused'), { body: large }) }),
+      () => new Error('refused', { cause: new Error(large) }),
+    ];
+    for (const failure of failures) {
+      runs = 0;
+      const once = createOnce<never>({ ttlMs: 60_000, max: 10_000, now });
+      const refuse = async (): Promise<never> => {
+        runs += 1;
+        throw failure();
+      };
+      const keys = Array.from({ length: 60 }, (_, index) => `key ${index}`);
+      for (const key of [...keys, keys[0]!]) await once([key], refuse).catch(() => undefined);
+      expect(runs).toBe(61);
+    }
+  });
+
   it('counts its time from the start of the work, whatever the result weighs', async () => {
     const once = createOnce<string>({ ttlMs: 60_000, max: 10, now });
     await once(['a'], async () => {

@@ -23,6 +23,13 @@ describe('the master of a key', () => {
     expect(createMasterOf({})('foo')).toBe('');
   });
 
+  it('counts the prefix that ioredis puts before every key', () => {
+    const slots: [string][] = [];
+    slots[slotOf('app:foo')] = ['one:6379'];
+    expect(createMasterOf({ slots, options: { keyPrefix: 'app:' } })('foo')).toBe('one:6379');
+    expect(createMasterOf({ slots, options: {} })('foo')).toBe('slot 12182');
+  });
+
   it('is as good as its slot where the client does not know it', () => {
     expect(createMasterOf({ slots: [] })('foo')).toBe('slot 12182');
     expect(createMasterOf({ slots: Array.from({ length: 16_384 }, () => ({})) })('foo')).toBe('slot 12182');

@@ -6,7 +6,7 @@ import { startBothApp } from '../support/both-app.ts';
 import type { BothApp } from '../support/both-app.ts';
 import { sendText } from '../support/hosts.ts';
 
-const pages = { title: 'نورثويند', lang: 'ar', links: { help: '/help' } };
+const pages = { title: 'نورثويند', lang: 'ar', links: { help: 'https://help.example/' } };
 const refuse = () => false;
 
 let app: BothApp;
@@ -37,7 +37,7 @@ describe('every page of both adapters', () => {
     const { text } = await app.visitor().get(path);
     expect(text).toContain('<html lang="ar" dir="rtl">');
     expect(text).toContain('نورثويند');
-    expect(text).toContain('<a href="/help">');
+    expect(text).toContain('<a href="https://help.example/">');
     // English that has no translation is marked as English.
     expect(text).toContain('<span lang="en" dir="ltr">');
     expect(text.replace(/<p class="reference">.*/, '')).not.toMatch(unmarked);

@@ -44,7 +44,7 @@ beforeAll(async () => {
         '/check/refuses',
         guardOf({
           check: () => {
-            throw new AuthError('rate_limited', { retryAfter: 9 });
+            throw new AuthError('rate_limited', { retryAfter: 9, challenge: 'Own realm="a"\r\nX-Forged: b ü' });
           },
         }),
         hello,
@@ -108,6 +108,20 @@ describe('narrowing', () => {
     expect((await personal.getJson('/organization/any')).json.error.code).toBe('forbidden');
     const page = await personal.get('/organization/any');
     expect([page.status, page.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8']);
+  });
+
+  it('answers with the headers of the error that a check throws, each in one line', async () => {
+    for (const { status, headers } of [
+      await personal.getJson('/check/refuses'),
+      await personal.get('/check/refuses'),
+    ]) {
+      expect([status, headers['retry-after'], headers['www-authenticate']]).toEqual([
+        429,
+        '9',
+        'Own realm="a"X-Forged: b',
+      ]);
+      expect(headers).not.toHaveProperty('x-forged');
+    }
   });
 
   it('hands a check the request, too', async () => {

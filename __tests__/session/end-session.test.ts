@@ -340,6 +340,21 @@ describe('in several processes', () => {
     },
   );
 
+  it('a refresh token that is known to be no good costs the coordinator nothing', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const shared = createShared();
+    const verify = () => Promise.resolve({ kind: 'unverifiable' } as const);
+    const app = createMemoryApp({ clock, provider, shared, source: { isSealed: false, verify } });
+    const made = { ...provider.issue('eve'), refreshToken: 'made-up' };
+    expect(await seesWhom(app, createMemoryBrowser(made))).toBeUndefined();
+    const first = shared.lookUps;
+    for (let request = 0; request < 30; request += 1) {
+      expect(await seesWhom(app, createMemoryBrowser(made))).toBeUndefined();
+    }
+    expect([provider.calls, shared.lookUps]).toEqual([['made-up'], first]);
+  });
+
   it('a session of an unsealed cookie that ended elsewhere costs the provider nothing', async () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);

@@ -287,6 +287,22 @@ describe('several processes', () => {
     expect(told).toEqual([{ type: 'coordinator_unavailable', operation: 'refresh' }]);
   });
 
+  it('takes an answer from a coordinator that cannot tell whether it is available', async () => {
+    let isDown = true;
+    const shared: SharedCoordinator = {
+      ...passing,
+      coordinate: (_key, refresh) => (isDown ? Promise.reject(new Error('no Redis')) : refresh()),
+      isAvailable: () => {
+        throw new Error('unknown');
+      },
+    };
+    const { coordinator, answering, events } = setUp({ shared });
+    await coordinator.run('one', answering(renewed));
+    isDown = false;
+    expect((await coordinator.run('two', answering(renewed))).settled.kind).toBe('renewed');
+    expect(events).toEqual(['coordinator_unavailable', 'coordinator_recovered']);
+  });
+
   it('tells of an outage once when it begins and once when it ends, however many refreshes meet it', async () => {
     let isDown = true;
     const shared: SharedCoordinator = {

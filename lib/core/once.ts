@@ -5,7 +5,7 @@ import { createBoundedMap, stringBytes } from './bounded-map.ts';
 const maxBytes = 8 * 1024 * 1024;
 /** Objects take about as much again as their JSON. */
 const bytesPerByte = 2;
-/** An error with its stack and the provider's answer. */
+/** An error with its stack. */
 const failureBytes = 4096;
 /** What cannot be measured counts as a large session. */
 const unknownBytes = 64 * 1024;
@@ -45,10 +45,16 @@ export function createOnce<Result>(parts: {
     const forget = (): unknown => outcomes.delete(key);
     outcome.then(
       (result) => (keeps === 'none' ? forget() : weigh(key, outcome, bytesOf(result))),
-      () => (keeps === 'all' ? weigh(key, outcome, failureBytes) : forget()),
+      (error: unknown) => (keeps === 'all' ? weigh(key, outcome, failureBytes + bytesOf(answerOf(error))) : forget()),
     );
     return outcome;
   };
+}
+
+/** What a library keeps of the provider's answer in the error that it throws. */
+function answerOf(error: unknown): unknown {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return [error, cause, ...[error, cause].map((each) => (each instanceof Error ? each.message : undefined))];
 }
 
 function bytesOf(result: unknown): number {

@@ -23,9 +23,17 @@ export function createMasterOf(client: object): (key: string) => string {
   return (key) => {
     const map: unknown = Reflect.get(client, 'slots');
     if (!Array.isArray(map)) return '';
-    const slot = slotOf(key);
+    const slot = slotOf(prefixOf(client) + key);
     return nameOf(map[slot]) ?? `slot ${slot}`;
   };
+}
+
+/** ioredis puts its own option `keyPrefix` before every key. */
+function prefixOf(client: object): string {
+  const options: unknown = Reflect.get(client, 'options');
+  const prefix: unknown =
+    typeof options === 'object' && options !== null ? Reflect.get(options, 'keyPrefix') : undefined;
+  return typeof prefix === 'string' ? prefix : '';
 }
 
 function nameOf(entry: unknown): string | undefined {

@@ -96,11 +96,16 @@ function errorSignInUrl(request: AuthRequest): string {
   return request.signInUrl(request.errorReturnTo ?? request.wayBack);
 }
 
+/** An error of the application may hold anything, and Node throws at a line break. */
+export function headerText(value: string): string {
+  return value.replaceAll(/[^\t\x20-\x7e]/g, '');
+}
+
 export function errorHeaders({ retryAfter, allow, challenge }: AuthError): Record<string, string> {
   return {
     ...(retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }),
     ...(allow === undefined ? {} : { Allow: allow.join(', ') }),
-    ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
+    ...(challenge === undefined ? {} : { 'WWW-Authenticate': headerText(challenge) }),
   };
 }
 

@@ -16,12 +16,19 @@ const warned = new WeakMap<object, Set<string>>();
  * @returns ends the watch
  */
 export function watchStartUp(definition: Adapter): () => void {
+  // The channel outlives every adapter; one that is given up before any server listens must not be kept by it.
+  const reference = new WeakRef(definition);
   const onListening = (message: unknown): void => {
+    const watched = reference.deref();
+    if (watched === undefined) {
+      stop();
+      return;
+    }
     for (const app of applicationsOf(message)) {
-      const problems = problemsBeforeRequests(app, definition);
+      const problems = problemsBeforeRequests(app, watched);
       if (problems === undefined) continue;
       stop();
-      for (const problem of problems) warn(app, definition, problem);
+      for (const problem of problems) warn(app, watched, problem);
     }
   };
   const stop = (): void => void unsubscribe(listening, onListening);

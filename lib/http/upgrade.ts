@@ -7,7 +7,7 @@ import type { Session } from '../types.ts';
 import type { Adapter } from './adapter.ts';
 import { AuthRequest } from './auth-request.ts';
 import { bearerSession, bearerToken } from './bearer.ts';
-import { errorBody, errorHeaders } from './error-reply.ts';
+import { errorBody, errorHeaders, headerText } from './error-reply.ts';
 import { adapterOf } from './express-stack.ts';
 import { clientFacts, header } from './request.ts';
 import { readRequirements } from './require-session.ts';
@@ -142,12 +142,7 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     ...(isOurs && error.code === 'invalid_token' ? ['WWW-Authenticate: Bearer error="invalid_token"'] : []),
-    ...Object.entries(isOurs ? errorHeaders(error) : {}).map(([name, value]) => headerLine(name, value)),
+    ...Object.entries(isOurs ? errorHeaders(error) : {}).map(([name, value]) => `${name}: ${headerText(value)}`),
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
-}
-
-/** An error of the application may hold anything, and nothing checks a line that is written by hand. */
-function headerLine(name: string, value: string): string {
-  return `${name}: ${value.replaceAll(/[^\t\x20-\x7e]/g, '')}`;
 }

@@ -19,11 +19,20 @@ export function createOutageReport(
       isAway = true;
     },
     succeeded() {
-      if (!isAway || shared?.isAvailable?.() === false) return;
+      if (!isAway || isPartAway(shared)) return;
       isAway = false;
       emit({ type: 'coordinator_recovered' });
     },
   };
+}
+
+function isPartAway(shared: Pick<SharedCoordinator, 'isAvailable'> | undefined): boolean {
+  try {
+    return shared?.isAvailable?.() === false;
+  } catch {
+    // What a coordinator of the application throws here must not cost the answer that it has just given.
+    return false;
+  }
 }
 
 /** Resolves to the fallback where the coordinator is out of reach, or where there is none. */

@@ -36,6 +36,8 @@ export interface RefreshCoordinator {
   knows(key: string): boolean;
   /** Whether the token's answer is at hand. */
   isSettled(key: string): boolean;
+  /** Whether the answer at hand is that the token is no good. */
+  isRefused(key: string): boolean;
   /** Whether a refresh failed so lately that only a request in need should start the next one. */
   isCoolingDown(key: string): boolean;
   /**
@@ -207,6 +209,7 @@ export function createRefreshCoordinator(parts: {
     run,
     knows: (key) => settledOf(key) !== undefined || running.has(key),
     isSettled: (key) => settledOf(key) !== undefined,
+    isRefused: (key) => settledOf(key)?.kind === 'ended',
     isCoolingDown: (key) => coolingDown.has(key),
     advance(keys, key) {
       const newest = undelivered.get(key);

@@ -129,16 +129,18 @@ function renewWithin<Content>(
   request: Pick<Attempt, 'isHeadSent' | 'client' | 'allowance'> & Pick<Renewable<Content>, 'isVerified'>,
 ): Promise<Renewal<Content>> {
   const { isHeadSent, allowance, isVerified } = request;
+  const key = refreshKey(source.adapter, candidate);
   // The session and the user that an unverified token names may be anyone's, so they end nothing and no event repeats them.
   const stored = isVerified ? candidate : { ...candidate, sessionId: undefined, userId: undefined };
   const renewal = async (): Promise<Renewal<Content>> => {
-    if (!isVerified && !isHeadSent()) {
+    // A token that is known to be no good asks neither the provider nor the coordinator.
+    if (!isVerified && !isHeadSent() && !coordinator.isRefused(key)) {
       const { revocation } = await revocations.check(candidate, undefined);
       if (revocation !== undefined) return { kind: 'ended', reason: revocation };
     }
     return renew(stored, request);
   };
-  const isFree = source.isSealed || isHeadSent() || coordinator.knows(refreshKey(source.adapter, candidate));
+  const isFree = source.isSealed || isHeadSent() || coordinator.knows(key);
   return isFree ? renewal() : allowance.refresh(candidate, isVerified, renewal);
 }
 

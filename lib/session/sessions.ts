@@ -58,6 +58,8 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * @returns when the session began, in milliseconds since the epoch: after every such call
    */
   beginSession(facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number): Promise<number>;
+  /** Ends a session that was verified just now, for as long as its tokens may live. It never throws. */
+  revokeSession(sessionId: string, tokenLifetimeMs: number): Promise<void>;
   /** Ends sessions that began until now. @throws {AuthError} `provider_unavailable` where only this process knows of it */
   endSession(target: SessionTarget): Promise<void>;
   /**
@@ -122,6 +124,7 @@ export function createSessions<Content>(
     cachedSession: (cookieHeader) => cachedSession(context, cookieHeader),
     revocationOf: (sessionId) => context.revocations.find(sessionId),
     beginSession: (facts, beganAt) => context.revocations.begin(facts, beganAt),
+    revokeSession: (sessionId, lifetimeMs) => context.revocations.revoke(sessionId, 'signed_out', lifetimeMs),
     watchSession: async (session, cookieHeader, onEnd) =>
       sessionWatch.watch(await factsOf(source, session, cookieHeader), session.expiresAt, onEnd),
     endSession: (target) => context.revocations.end(target),

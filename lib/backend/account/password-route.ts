@@ -39,7 +39,7 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
     if (grant.kind === 'session')
       return changePassword(backend, request, grant.session, { fields, password, returnTo });
     const { waiting } = grant;
-    if (waiting.needsFactor) return verifyUrl(backend.settings, request, returnTo, waiting.session.user.id);
+    if (waiting.needsFactor) return verifyUrl(backend.settings, request, returnTo);
     const signedIn = await once([waiting.content.access_token, password], async () => {
       const issued = await setAfterLink(backend, request, waiting, password);
       return signIn.verifySignIn(request, issued, returnTo);
@@ -70,7 +70,7 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
         return redirectOrJson(request, await save(request, grant, fields, returnTo));
       } catch (error) {
         if (error instanceof AuthError && error.code === 'second_factor_required') {
-          return redirectOrJson(request, await verifyUrl(backend.settings, request, returnTo, grant?.session.user.id));
+          return redirectOrJson(request, verifyUrl(backend.settings, request, returnTo, grant?.kind === 'recovery'));
         }
         return showForm(backend, request, grant, { returnTo, error: errorForForm(backend, request, error) });
       }
@@ -103,19 +103,14 @@ interface Shown {
   readonly error?: AuthError;
 }
 
-async function showForm(
-  backend: BackendContext,
-  request: AuthRequest,
-  grant: Grant | undefined,
-  shown: Shown,
-): Promise<Reply> {
+function showForm(backend: BackendContext, request: AuthRequest, grant: Grant | undefined, shown: Shown): Reply {
   const { returnTo, error = new AuthError('link_expired') } = shown;
   if (grant === undefined || shown.error?.code === 'link_expired') {
     return linkExpiredPage(backend, request, { returnTo, error });
   }
   if (grant.kind === 'recovery') {
     const { needsFactor: isIncomplete, session } = grant.waiting;
-    if (isIncomplete) return redirect(303, await verifyUrl(backend.settings, request, returnTo, session.user.id));
+    if (isIncomplete) return redirect(303, verifyUrl(backend.settings, request, returnTo));
     return passwordPage(backend, request, { ...shown, email: session.user.email ?? undefined, asksCurrent: false });
   }
   if (isOfOrganization(grant.session)) throw organizationSignIn();
@@ -188,7 +183,7 @@ async function changePassword(
     throw error;
   }
   await pending.begin(request, { kind: 'recovery', issued, returnTo });
-  return verifyUrl(backend.settings, request, returnTo, session.user.id);
+  return verifyUrl(backend.settings, request, returnTo);
 }
 
 /** @throws {AuthError} `current_password_wrong`, counted like a wrong password of a sign-in */

@@ -155,7 +155,8 @@ function formPage(
     ...state,
     factors,
     returnTo,
-    then: thenOf(request),
+    // A session that another tab stores meanwhile must not get the code of the sign-in that waits.
+    then: thenOf(request) ?? (subject.waiting === undefined ? undefined : 'sign-in'),
     isPending: subject.waiting !== undefined,
   });
 }

@@ -74,7 +74,7 @@ export interface PendingParts {
   readonly sameSite: CookieAttributes['sameSite'];
   readonly source: BackendSource;
   readonly supabase: Supabase;
-  readonly resolver: Pick<SessionResolver<StoredContent>, 'beginSession' | 'endSession' | 'resolveBearer'>;
+  readonly resolver: Pick<SessionResolver<StoredContent>, 'beginSession' | 'revokeSession' | 'resolveBearer'>;
   readonly timeoutMs: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -141,8 +141,8 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
     clear(request);
     const waiting = await read(request).catch(() => undefined);
     if (waiting === undefined) return;
-    const { sessionId } = source.toStored(waiting.content);
-    if (sessionId !== undefined) await resolver.endSession({ sessionId }).catch(() => undefined);
+    const { sessionId, tokenLifetimeMs } = source.toStored(waiting.content);
+    if (sessionId !== undefined) await resolver.revokeSession(sessionId, tokenLifetimeMs);
     await endAtBackend(waiting.content);
   }
 

@@ -82,7 +82,7 @@ export function createSignIn(parts: SignInParts): SignIn {
     discard,
     async awaitFactor(request, issued, returnTo) {
       await parts.pending.begin(request, { kind: 'factor', issued, returnTo });
-      return verifyUrl(parts, request, returnTo, issued.user.id);
+      return verifyUrl(parts, request, returnTo);
     },
     async renew(request, issued) {
       const content = parseContent(issued);

@@ -1,3 +1,4 @@
+import { chunkNames } from '../../core/cookie-chunks.ts';
 import { withQuery } from '../../core/url.ts';
 import type { CookieWrite, RequestCookies } from '../../core/cookies.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
@@ -47,20 +48,20 @@ export function forgotUrl(
 }
 
 /**
- * Where the second factor of a sign-in that waits is asked for. Beside another user's session the URL says so: without a word, the page is
- * that session's.
+ * Where a second factor is asked for. Beside a session cookie the URL says that it is the one of the sign-in that waits: without a word,
+ * the page is that of another user's session.
  *
- * @param userId whose sign-in it is; left out where none waits
+ * @param isWaiting whether a sign-in waits for it, and not the session itself
  */
-export async function verifyUrl(
+export function verifyUrl(
   { verifyPath }: Pick<BackendOptions, 'verifyPath'>,
   request: AuthRequest,
   returnTo: string,
-  userId: string | undefined,
-): Promise<string> {
-  const live = await request.resolveSession().catch(() => null);
-  const isBesideOther = live !== null && userId !== undefined && live.user.id !== userId;
-  return localUrl(verifyPath, request, returnTo, isBesideOther ? { then: 'sign-in' } : {});
+  isWaiting = true,
+): string {
+  // Whose session the cookie holds may take the backend to tell, and nothing here needs to wait for that.
+  const isBesideSession = isWaiting && chunkNames(request.cookies, request.definition.cookieName).length > 0;
+  return localUrl(verifyPath, request, returnTo, isBesideSession ? { then: 'sign-in' } : {});
 }
 
 function localUrl(
