@@ -360,14 +360,41 @@ describe('a store that is away', () => {
     ]);
   });
 
-  it('holds no request up for longer than half a second where it does not answer at all', async () => {
+  /** An attempt that waits for a store without an answer, until so many milliseconds have passed. */
+  async function attemptFor(ms: number, calls: () => number): Promise<'waits' | 'counted'> {
+    const asked = calls();
+    const attempt = throttle.attempt('ada@example.com', home).then(async (counted) => {
+      await counted.succeeded();
+      return 'counted' as const;
+    });
+    while (calls() === asked) await new Promise((resolve) => setImmediate(resolve));
+    jest.advanceTimersByTime(ms);
+    const soon = new Promise<'waits'>((resolve) => setImmediate(() => setImmediate(resolve, 'waits')));
+    return Promise.race([attempt, soon]);
+  }
+
+  it('holds no request up for longer than half a second where it answers no more', async () => {
+    let hangs = false;
+    const { store, calls } = brokenStore(() => (hangs ? new Promise(() => undefined) : Promise.resolve([1, 900_000])));
+    throttle = create({ store });
+    await fail(1);
+    hangs = true;
+    expect(await attemptFor(499, calls)).toBe('waits');
+    jest.advanceTimersByTime(1_000);
+    expect(await attemptFor(500, calls)).toBe('counted');
+    expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle' }]);
+  });
+
+  it('has two and a half seconds for its first answer, while its connection opens', async () => {
     const { store, calls } = brokenStore(() => new Promise(() => undefined));
     throttle = create({ store });
-    const attempt = throttle.attempt('ada@example.com', home);
-    while (calls() === 0) await new Promise((resolve) => setImmediate(resolve));
-    jest.advanceTimersByTime(500);
-    await (await attempt).succeeded();
+    expect(await attemptFor(2_499, calls)).toBe('waits');
+    expect(events).toEqual([]);
+    jest.advanceTimersByTime(1);
+    await new Promise((resolve) => setImmediate(resolve));
     expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle' }]);
+    jest.advanceTimersByTime(1_000);
+    expect(await attemptFor(500, calls)).toBe('counted');
   });
 });
 

@@ -8,6 +8,8 @@ export type OnSuccess = 'forgives' | 'counts';
 
 /** A sign-in must not wait longer for Redis than people notice. */
 const redisTimeoutMs = 500;
+/** New connections take their time on a busy machine, and what is counted in memory meanwhile is counted for one process only. */
+const redisFirstTimeoutMs = 2_500;
 /** How long a Redis that did not answer is left alone, so that not every sign-in waits for it. */
 const redisPauseMs = 1_000;
 
@@ -97,6 +99,7 @@ export function createStoreGuard(client: object, emit: Emit, now: () => number):
   const breaker = createBreaker({
     partOf: createMasterOf(client),
     timeoutMs: redisTimeoutMs,
+    firstTimeoutMs: redisFirstTimeoutMs,
     pauseMs: redisPauseMs,
     errorPauseMs: redisPauseMs,
     now,
