@@ -336,7 +336,7 @@ describe('in several processes', () => {
       }
       const calls = kind === 'invalid' ? 0 : 10;
       expect(provider.calls).toHaveLength(calls);
-      expect(shared.lookUps).toBe(calls * 3);
+      expect(shared.lookUps).toBe(calls * 2);
     },
   );
 
@@ -377,6 +377,57 @@ describe('in several processes', () => {
     const content = { ...one.provider.issue('ada'), beganAt: second };
     await two.resolver.beginSession(content, second);
     expect(await seesWhom(one, createMemoryBrowser(content))).toBe('ada');
+  });
+
+  it.each([true, false])(
+    'a look costs one command for the session and one for its user (switches: %s)',
+    async (hasVariants) => {
+      const shared = createShared();
+      const [one, two] = createTwo(shared, { hasVariants });
+      const browser = await signIn(one, 'ada');
+      const looksOf = async (work: () => Promise<unknown>): Promise<number> => {
+        const before = shared.lookUps;
+        await work();
+        return shared.lookUps - before;
+      };
+      expect(await looksOf(() => seesWhom(two, browser))).toBe(2);
+      await one.resolver.signOut((await signIn(one, 'grace')).header());
+      two.clock.advance(5_001);
+      expect(await looksOf(() => seesWhom(two, browser))).toBe(2);
+      await one.resolver.signOut(browser.header());
+      two.clock.advance(5_001);
+      expect(await looksOf(() => seesWhom(two, browser))).toBe(2);
+      expect(two.events).toContainEqual({ type: 'session_rejected', reason: 'signed_out' });
+    },
+  );
+
+  it('a sign-out holds elsewhere although the session is completed again there, or the record of its user is out of reach', async () => {
+    const shared = createShared();
+    const cutoffsOf = shared.cutoffsOf!.bind(shared);
+    const [one, two] = createTwo(shared);
+    const content = one.provider.issue('ada');
+    await one.resolver.signOut(createMemoryBrowser(content).header());
+    expect(await two.resolver.beginSession(content)).toBe(two.clock.now());
+    expect(await two.resolver.revocationOf(content.sessionId)).toBe('signed_out');
+    shared.cutoffsOf = (subject) =>
+      subject.includes(':user:') ? Promise.reject(new Error('away')) : cutoffsOf(subject);
+    expect(await seesWhom(two, createMemoryBrowser(content))).toBeUndefined();
+    expect(two.events).toContainEqual({ type: 'session_rejected', reason: 'signed_out' });
+  });
+
+  it('a new sign-in in the same browser stops a refresh in another process from bringing the old session back', async () => {
+    const held = Promise.withResolvers<undefined>();
+    const clock = createClock();
+    const provider = createMemoryProvider(clock, (what) => (what === 'answer' ? held.promise : Promise.resolve()));
+    const shared = createShared();
+    const [one, two] = [createMemoryApp({ clock, provider, shared }), createMemoryApp({ clock, provider, shared })];
+    const browser = await signIn(one, 'ada');
+    clock.advance(tokenLifetimeMs);
+    const visiting = visit(two, browser.header());
+    while (provider.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await one.resolver.replace(browser.header(), 'session-new');
+    held.resolve(undefined);
+    expect(await visiting).toMatchObject({ session: null, cookies: [] });
   });
 
   it('renewSession costs one refresh, whichever process makes it', async () => {

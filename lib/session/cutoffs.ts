@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
 import type { AskShared } from './outage-report.ts';
+import { createSessionRecords, maxRecords, never } from './session-records.ts';
 import type { SessionCutoffs, SharedCoordinator } from './shared-coordinator.ts';
 
 /** What of a session tells whether it was revoked; read from the token without trust: good for revocations, never for access. */
@@ -35,6 +36,14 @@ export interface Concern {
   readonly isStale: boolean;
 }
 
+/** The same with what the coordinator holds of the session. */
+export interface SharedConcern extends Concern {
+  /** Whether it was signed out in any process; always false where the coordinator keeps no records. */
+  readonly isSignedOut: boolean;
+  /** Whether there may be marks of the session or its tokens: the coordinator has a record of it, or did not tell. */
+  readonly mayHaveMarks: boolean;
+}
+
 /** In milliseconds since the epoch. */
 export interface RefreshStart {
   readonly at: number;
@@ -66,7 +75,13 @@ export interface Cutoffs {
   /** What this process knows. */
   known(keys: SessionKeys): Concern;
   /** Asks the other processes, too. */
-  check(keys: SessionKeys): Promise<Concern>;
+  check(keys: SessionKeys): Promise<SharedConcern>;
+  /** Asks the coordinator whether the session was signed out in any process. */
+  readonly isSignedOut: (sessionId: string) => Promise<boolean>;
+  /** Tells the other processes, where the coordinator keeps records. Never rejects. */
+  readonly signOut: (sessionId: string, ttlMs: number) => Promise<void>;
+  /** Has `check` say in every process that there are marks. Never rejects. */
+  readonly announceMarks: (sessionId: string, ttlMs: number) => Promise<void>;
   readonly subjectsOf: (facts: Pick<SessionFacts, 'sessionId' | 'userId'>) => readonly string[];
 }
 
@@ -77,10 +92,7 @@ const tokenMs = 8 * dayMs;
 const cookieMs = 400 * dayMs;
 /** A session that is named has begun, whatever the clock says that was read then. */
 const skewMs = 60_000;
-/** About 200 bytes each. */
-const maxCutoffs = 100_000;
 
-const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
 const unconcerned: Concern = { isEnded: false, isStale: false };
 
 /** The times of `endSession` and `renewSession`, by session and by user. */
@@ -90,13 +102,15 @@ export function createCutoffs(
   askShared: AskShared,
   now: () => number,
 ): Cutoffs {
-  const times = createTimes(shared, askShared, now);
+  const times = createSessionRecords(shared, askShared, now);
   const exceptions = createExceptions(shared, askShared, now);
 
   const subjectsOf: Cutoffs['subjectsOf'] = ({ sessionId, userId }) => [
     ...(sessionId === undefined ? [] : [`${adapter}:session:${hash(sessionId)}`]),
     ...(userId === undefined ? [] : [`${adapter}:user:${hash(userId)}`]),
   ];
+
+  const subjectOf = (sessionId: string): string => subjectsOf({ sessionId, userId: undefined })[0] ?? '';
 
   async function call(target: SessionTarget, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
     const [subject = ''] = subjectsOf({ sessionId: undefined, userId: undefined, ...target });
@@ -111,6 +125,9 @@ export function createCutoffs(
 
   return {
     subjectsOf,
+    isSignedOut: async (sessionId) => (await times.find([subjectOf(sessionId)])).isSignedOut,
+    signOut: (sessionId, ttlMs) => times.signOut(subjectOf(sessionId), ttlMs),
+    announceMarks: (sessionId, ttlMs) => times.announce(subjectOf(sessionId), ttlMs),
     end: (target) => {
       const endedUntil = Math.ceil(now()) + ('sessionId' in target ? skewMs : 0);
       return call(target, { ...never, endedUntil }, cookieMs);
@@ -141,48 +158,21 @@ export function createCutoffs(
         isStale: issuedAt <= staleUntil && !exceptions.isKnown(renewedAfter(token, staleUntil)),
       };
     },
-    async check({ session = '', subjects, token = '', beganAt, issuedAt }) {
-      const { endedUntil, staleUntil } = await times.find(subjects);
+    async check({ session, subjects, token = '', beganAt, issuedAt }) {
+      const { endedUntil, staleUntil, isSignedOut, hasRecord } = await times.find(subjects);
       return {
-        isEnded: beganAt <= endedUntil && !(await exceptions.has(beganAfter(session, endedUntil))),
+        isSignedOut,
+        mayHaveMarks: session === undefined || hasRecord,
+        isEnded: beganAt <= endedUntil && !(await exceptions.has(beganAfter(session ?? '', endedUntil))),
         isStale: issuedAt <= staleUntil && !(await exceptions.has(renewedAfter(token, staleUntil))),
       };
     },
   };
 }
 
-/** The latest times of each subject. */
-function createTimes(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
-  const local = createBoundedMap<SessionCutoffs>({ max: maxCutoffs, ttlMs: cookieMs, now });
-
-  function raise(subject: string, cutoffs: SessionCutoffs): void {
-    local.set(subject, later(local.get(subject), cutoffs));
-  }
-
-  function known(subjects: readonly string[]): SessionCutoffs {
-    return subjects.reduce((found, subject) => later(local.get(subject), found), never);
-  }
-
-  return {
-    raise,
-    known,
-    isEmpty: () => local.size === 0,
-    /** Asks the other processes, too. */
-    async find(subjects: readonly string[]): Promise<SessionCutoffs> {
-      const asked = shared?.cutoffsOf && Promise.all(subjects.map(async (subject) => shared.cutoffsOf?.(subject)));
-      const found = await askShared<readonly (SessionCutoffs | undefined)[]>(asked, []);
-      subjects.forEach((subject, index) => {
-        const cutoffs = found[index];
-        if (cutoffs !== undefined) raise(subject, cutoffs);
-      });
-      return known(subjects);
-    },
-  };
-}
-
 /** Sessions and tokens that a cutoff does not concern although their times say so. */
 function createExceptions(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
-  const local = createBoundedMap<true>({ max: maxCutoffs, ttlMs: cookieMs, now });
+  const local = createBoundedMap<true>({ max: maxRecords, ttlMs: cookieMs, now });
   return {
     isKnown: (name: string) => local.has(name),
     async add(name: string, ttlMs: number): Promise<void> {
@@ -201,14 +191,6 @@ function createExceptions(shared: SharedCoordinator | undefined, askShared: AskS
 /** With the time in its name, an exception says nothing about a later call. */
 const beganAfter = (session: string, time: number): string => `began:${session}:${time}`;
 const renewedAfter = (token: string, time: number): string => `renewed:${token}:${time}`;
-
-function later(one: SessionCutoffs | undefined, other: SessionCutoffs): SessionCutoffs {
-  if (one === undefined) return other;
-  return {
-    endedUntil: Math.max(one.endedUntil, other.endedUntil),
-    staleUntil: Math.max(one.staleUntil, other.staleUntil),
-  };
-}
 
 /** Names a session or a user in as many bytes for every id. */
 export function hash(id: string): string {

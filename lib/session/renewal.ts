@@ -7,6 +7,7 @@ import type { RevocationCheck } from './revocations.ts';
 import { createRefresh } from './refresh.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { SessionContext } from './session-context.ts';
+import { sharedMarkMs } from './superseded-tokens.ts';
 import { verdictReason, verifyStored } from './source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from './source.ts';
 
@@ -124,7 +125,12 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> =>
       variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
     const { settled, isNew } = await coordinator.run(key, (signal) => refresh(current, call, signal), variant?.name);
-    if (isNew && variant !== undefined) await superseded.add(keys, revocationMs(current.tokenLifetimeMs));
+    if (isNew && variant !== undefined) {
+      await Promise.all([
+        superseded.add(keys, revocationMs(current.tokenLifetimeMs)),
+        revocations.announceMarks([first.sessionId, current.sessionId], sharedMarkMs),
+      ]);
+    }
     if (settled.kind === 'ended') {
       if (isSuperseded(current, key)) return { kind: 'ended', reason: 'superseded' };
       if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
@@ -134,12 +140,12 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
     if (isNew) coordinator.advance(keys, key);
-    const { revocation, isStale } = await checkBoth(first, next);
+    const { revocation, isStale, mayHaveMarks } = await checkBoth(first, next);
     if (revocation !== undefined) {
       keys.forEach((spent) => coordinator.forget(spent));
       return { kind: 'ended', reason: revocation };
     }
-    const hop = await takeAnswer(context, next, keys, isNew ? 'new' : variant);
+    const hop = await takeAnswer(context, { next, keys, mayHaveMarks }, isNew ? 'new' : variant);
     const isLive = hop.kind === 'renewed' || (hop.kind === 'old' && hop.answer !== undefined);
     if (isLive && next.sessionId !== undefined)
       newest.set(sessionKey(next.sessionId), refreshKey(source.adapter, next));
@@ -148,14 +154,19 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
   };
 }
 
+interface Answer<Content> {
+  readonly next: StoredSession<Content>;
+  readonly keys: readonly string[];
+  readonly mayHaveMarks: boolean;
+}
+
 /** @param asked whether the provider gave the answer to this request just now, or else the variant that it asks for */
 async function takeAnswer<Content>(
   context: SessionContext<Content>,
-  next: StoredSession<Content>,
-  keys: readonly string[],
+  { next, keys, mayHaveMarks }: Answer<Content>,
   asked: 'new' | RefreshVariant<Content> | undefined,
 ): Promise<Hop<Content>> {
-  const { source, emit } = context;
+  const { source, superseded, emit, now } = context;
   const isNew = asked === 'new';
   const verdict = await verifyStored(source, next, 'provider');
   if (verdict.kind === 'live') {
@@ -169,7 +180,10 @@ async function takeAnswer<Content>(
       return answer;
     }
     if (asked?.isReached(session) === false) return { kind: 'old', next };
-    return (await isOld(context, next, session)) ? { kind: 'old', next, answer } : answer;
+    const isOld =
+      isRenewalUrgent(session.claims, now()) ||
+      (await superseded.hasSuccessor(refreshKey(source.adapter, next), mayHaveMarks));
+    return isOld ? { kind: 'old', next, answer } : answer;
   }
   // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the
   // old ones are spent: once they have expired, the next try renews them.
@@ -179,14 +193,6 @@ async function takeAnswer<Content>(
     throw rejected;
   }
   return { kind: 'old', next };
-}
-
-async function isOld<Content>(
-  { source, superseded, now }: SessionContext<Content>,
-  next: StoredSession<Content>,
-  { claims }: Session,
-): Promise<boolean> {
-  return isRenewalUrgent(claims, now()) || superseded.hasSuccessor(refreshKey(source.adapter, next));
 }
 
 function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {

@@ -27,7 +27,11 @@ export function createResolveCandidates<Content>(
   function checkUnverified(candidate: Candidate<Content>): Promise<RevocationCheck> | RevocationCheck {
     const tokenKey = refreshKey(source.adapter, candidate);
     if (source.isSealed) return revocations.check(candidate, tokenKey);
-    return { revocation: revocations.knownFinally(revocations.keysOf(candidate, tokenKey)), isStale: false };
+    return {
+      revocation: revocations.knownFinally(revocations.keysOf(candidate, tokenKey)),
+      isStale: false,
+      mayHaveMarks: true,
+    };
   }
 
   async function verifyOne(
@@ -39,7 +43,7 @@ export function createResolveCandidates<Content>(
     const verdict = await verifyStored(source, candidate, attempt.allowance);
     const isProven = verdict.kind === 'live' || verdict.kind === 'expired';
     const isCheckDue = isProven && !source.isSealed;
-    const { revocation, isStale } = isCheckDue ? await revocations.check(candidate, tokenKey) : checked;
+    const { revocation, isStale, mayHaveMarks } = isCheckDue ? await revocations.check(candidate, tokenKey) : checked;
     if (revocation !== undefined) {
       attempt.reason = revocation;
       return undefined;
@@ -48,7 +52,7 @@ export function createResolveCandidates<Content>(
       const { session } = verdict;
       // Without a fallback: claims that have changed are not trusted during an outage either.
       if (isStale) return { candidate, alive: undefined, isVerified: true };
-      const isOld = isRenewalUrgent(session.claims, now()) || (await superseded.hasSuccessor(tokenKey));
+      const isOld = isRenewalUrgent(session.claims, now()) || (await superseded.hasSuccessor(tokenKey, mayHaveMarks));
       if (isOld) return { candidate, alive: session, isVerified: true };
       cacheSession(context, attempt.cookieHeader, candidate, verdict);
       return renewal.ahead(candidate, session, attempt);

@@ -3,6 +3,7 @@ import { createCutoffs, hash } from './cutoffs.ts';
 import type { Cutoffs, SessionFacts, SessionKeys } from './cutoffs.ts';
 import { createAskShared } from './outage-report.ts';
 import type { OutageReport } from './outage-report.ts';
+import { keepsRecords } from './session-records.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 
 /**
@@ -15,6 +16,8 @@ export interface RevocationCheck {
   readonly revocation: Revocation | undefined;
   /** Whether `renewSession` was called since the token was issued, so that its claims are not to be trusted. */
   readonly isStale: boolean;
+  /** Whether another process may have switched the session to another organization, or replaced it. */
+  readonly mayHaveMarks: boolean;
 }
 
 /** Which sessions ended here, or in a process that shares the coordinator, kept until nothing of them can still be accepted. */
@@ -38,6 +41,8 @@ export interface Revocations extends Pick<Cutoffs, 'end' | 'renew' | 'begin' | '
   check(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck>;
   /** The same for an answer to a refresh, which must not overwrite the cookie of a sign-in that another process has stored meanwhile. */
   checkAfterRefresh(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck>;
+  /** Has `check` say in every process that there are marks of these sessions. Never rejects. */
+  announceMarks(sessionIds: readonly (string | undefined)[], ttlMs: number): Promise<void>;
   /** Whether there are other processes to ask. */
   readonly isShared: boolean;
   /** Has `listener` called after each revocation and each `endSession` of this process, with the name of the session or user. */
@@ -84,7 +89,12 @@ export function createRevocations(
   const local = createBoundedMap<Revocation>({ max: maxRevocations, ttlMs: minRevocationMs, now });
   const askShared = createAskShared(outages, 'tombstone');
   const listeners: ((subject: string) => void)[] = [];
-  const { subjectsOf, ...cutoffs } = createCutoffs(adapter, shared, askShared, now);
+  const { subjectsOf, isSignedOut, signOut, announceMarks, ...cutoffs } = createCutoffs(
+    adapter,
+    shared,
+    askShared,
+    now,
+  );
   const notify = (subject: string): void => listeners.forEach((listener) => listener(subject));
 
   function knownByKey(session: string | undefined): Revocation | undefined {
@@ -94,7 +104,8 @@ export function createRevocations(
   async function find(sessionId: string | undefined): Promise<Revocation | undefined> {
     const here = knownByKey(sessionKey(sessionId));
     if (here !== undefined || sessionId === undefined) return here;
-    return (await askShared(shared?.isEnded(sessionId), false)) ? 'signed_out' : undefined;
+    const isOver = keepsRecords(shared) ? isSignedOut(sessionId) : askShared(shared?.isEnded(sessionId), false);
+    return (await isOver) ? 'signed_out' : undefined;
   }
 
   function keysOf(facts: SessionFacts, token: string | undefined): SessionKeys {
@@ -103,11 +114,13 @@ export function createRevocations(
   }
 
   async function check(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck> {
-    const [revocation, { isEnded, isStale }] = await Promise.all([
-      find(facts.sessionId),
-      cutoffs.check(keysOf(facts, token)),
+    const keys = keysOf(facts, token);
+    const [revocation, concern] = await Promise.all([
+      keepsRecords(shared) ? knownByKey(keys.session) : find(facts.sessionId),
+      cutoffs.check(keys),
     ]);
-    return { revocation: revocation ?? (isEnded ? 'ended' : undefined), isStale };
+    const { isEnded, isStale, isSignedOut: isOver, mayHaveMarks } = concern;
+    return { revocation: revocation ?? (isOver ? 'signed_out' : isEnded ? 'ended' : undefined), isStale, mayHaveMarks };
   }
 
   const known = (keys: SessionKeys): Revocation | undefined =>
@@ -134,9 +147,15 @@ export function createRevocations(
     check,
     async checkAfterRefresh(facts, token) {
       const { sessionId } = facts;
-      const isReplacedElsewhere = sessionId !== undefined && askShared(shared?.isEnded(replacedMark(sessionId)), false);
-      const [checked, isReplaced] = await Promise.all([check(facts, token), isReplacedElsewhere]);
-      if (checked.revocation !== undefined || sessionId === undefined || !isReplaced) return checked;
+      const askMark = async (): Promise<boolean> =>
+        sessionId !== undefined && askShared(shared?.isEnded(replacedMark(sessionId)), false);
+      // Where there are records, they tell whether there may be a mark at all.
+      const [checked, isReplaced] = await Promise.all([
+        check(facts, token),
+        keepsRecords(shared) ? undefined : askMark(),
+      ]);
+      if (checked.revocation !== undefined || sessionId === undefined || !checked.mayHaveMarks) return checked;
+      if (!(isReplaced ?? (await askMark()))) return checked;
       local.set(sessionKey(sessionId), 'replaced', { ttl: replacedMarkMs });
       return { ...checked, revocation: 'replaced' };
     },
@@ -144,9 +163,17 @@ export function createRevocations(
       const ttlMs = revocationMs(tokenLifetimeMs);
       local.set(sessionKey(sessionId), revocation, { ttl: ttlMs });
       subjectsOf({ sessionId, userId: undefined }).forEach(notify);
-      await (revocation === 'replaced'
-        ? askShared(shared?.endSession(replacedMark(sessionId), replacedMarkMs), undefined)
-        : askShared(shared?.endSession(sessionId, ttlMs), undefined));
+      if (revocation === 'replaced') {
+        await Promise.all([
+          askShared(shared?.endSession(replacedMark(sessionId), replacedMarkMs), undefined),
+          announceMarks(sessionId, replacedMarkMs),
+        ]);
+      } else if (keepsRecords(shared)) await signOut(sessionId, ttlMs);
+      else await askShared(shared?.endSession(sessionId, ttlMs), undefined);
+    },
+    async announceMarks(sessionIds, ttlMs) {
+      const known = new Set(sessionIds.filter((sessionId) => sessionId !== undefined));
+      await Promise.all([...known].map((sessionId) => announceMarks(sessionId, ttlMs)));
     },
     isRecheckDue: (checkedAt) => shared !== undefined && now() - checkedAt > sharedRecheckMs,
   };

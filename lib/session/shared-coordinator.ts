@@ -22,12 +22,13 @@ export interface SharedCoordinator {
   confirmDelivery?(key: string): Promise<void>;
   /** The session is over; no request gets the answer any more. */
   forget?(key: string): Promise<void>;
-  /** Records the revocation of a signed-out session, for so many milliseconds. */
+  /** Keeps a name for so many milliseconds, such as the id of a session that was signed out. */
   endSession(sessionId: string, ttlMs: number): Promise<void>;
   isEnded(sessionId: string): Promise<boolean>;
   /**
-   * Records when `endSession` or `renewSession` was called; of each time the later one stands. Where a coordinator lacks this and
-   * `cutoffsOf`, these calls hold in their own process.
+   * Records when `endSession` or `renewSession` was called; of each time the later one stands, also where both are -1. Where a
+   * coordinator lacks this and `cutoffsOf`, these calls hold in their own process. Where it has both, sign-outs are recorded here, too,
+   * so that a request looks up one record of its session and one of its user.
    *
    * @param subject names a session or a user without revealing the id
    */
@@ -40,7 +41,7 @@ export interface SharedCoordinator {
   isAvailable?(): boolean;
 }
 
-/** Times in milliseconds since the epoch, -1 for never. */
+/** Times in milliseconds since the epoch, -1 for never. Of a session that was signed out, `endedUntil` is 8,640,000,000,000,000. */
 export interface SessionCutoffs {
   /** Sessions that began until then have ended. */
   readonly endedUntil: number;

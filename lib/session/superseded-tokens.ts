@@ -15,13 +15,17 @@ export interface SupersededTokens {
   add(keys: readonly string[], ttlMs: number): Promise<void>;
   /** Whether it was superseded in this process. */
   isSuperseded(key: string): boolean;
-  /** Whether it was superseded in any process, and the coordinator has the answer that replaced it. */
-  hasSuccessor(key: string): Promise<boolean>;
+  /**
+   * Whether it was superseded in any process, and the coordinator has the answer that replaced it.
+   *
+   * @param mayHaveMarks what `Revocations.check` says of its session
+   */
+  hasSuccessor(key: string, mayHaveMarks: boolean): Promise<boolean>;
 }
 
 const maxTokens = 100_000;
 /** As long as every process can ask the coordinator for the answer, whether or not it was delivered. */
-const sharedMarkMs = 25_000;
+export const sharedMarkMs = 25_000;
 
 export function createSupersededTokens(
   coordinator: Pick<RefreshCoordinator, 'isSettled'>,
@@ -40,8 +44,10 @@ export function createSupersededTokens(
       await Promise.all(keys.map((key) => askShared(shared?.endSession(markOf(key), sharedMarkMs), undefined)));
     },
     isSuperseded,
-    hasSuccessor: async (key) =>
-      isSuperseded(key) ? coordinator.isSettled(key) : askShared(shared?.isEnded(markOf(key)), false),
+    async hasSuccessor(key, mayHaveMarks) {
+      if (isSuperseded(key)) return coordinator.isSettled(key);
+      return mayHaveMarks && askShared(shared?.isEnded(markOf(key)), false);
+    },
   };
 }
 

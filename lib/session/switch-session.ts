@@ -48,13 +48,16 @@ export function createSwitchSession<Content>(
   async function currentOf(candidates: readonly Candidate<Content>[]): Promise<Current<Content> | undefined> {
     let renewable: Candidate<Content> | undefined;
     for (const candidate of candidates) {
-      const { revocation, isStale } = await revocations.check(candidate, refreshKey(source.adapter, candidate));
+      const { revocation, isStale, mayHaveMarks } = await revocations.check(
+        candidate,
+        refreshKey(source.adapter, candidate),
+      );
       if (revocation !== undefined) continue;
       const verdict = await verifyStored(source, candidate, 'provider');
-      if (verdict.kind === 'live' && !isStale) return { candidate, verdict };
+      if (verdict.kind === 'live' && !isStale) return { candidate, verdict, mayHaveMarks };
       if (verdict.kind !== 'invalid') renewable ??= candidate;
     }
-    return renewable && { candidate: renewable };
+    return renewable && { candidate: renewable, mayHaveMarks: true };
   }
 
   return async (cookieHeader, variant, client) => {
@@ -62,9 +65,9 @@ export function createSwitchSession<Content>(
     const read = await source.read(cookies);
     const current = read.kind === 'stored' ? await currentOf(read.candidates) : undefined;
     if (current === undefined) return signedOut;
-    const { candidate, verdict } = current;
+    const { candidate, verdict, mayHaveMarks } = current;
     if (verdict !== undefined && variant.isReached(verdict.session)) {
-      const hasSuccessor = await superseded.hasSuccessor(refreshKey(source.adapter, candidate));
+      const hasSuccessor = await superseded.hasSuccessor(refreshKey(source.adapter, candidate), mayHaveMarks);
       if (!hasSuccessor) return { session: verdict.session, cookies: [] };
     }
     const renewal = await withDeadline(() => renew(candidate, { isHeadSent, client, variant }), timeoutMs, outOfTime);
@@ -77,6 +80,7 @@ export function createSwitchSession<Content>(
 interface Current<Content> {
   readonly candidate: Candidate<Content>;
   readonly verdict?: Extract<Verdict, { kind: 'live' }>;
+  readonly mayHaveMarks: boolean;
 }
 
 export function createRenewChanged<Content>(

@@ -1,0 +1,96 @@
+import { createBoundedMap } from '../core/bounded-map.ts';
+import type { AskShared } from './outage-report.ts';
+import type { SessionCutoffs, SharedCoordinator } from './shared-coordinator.ts';
+
+/** What is known of a session and its user, the latest of each time. */
+export interface FoundRecords extends SessionCutoffs {
+  readonly isSignedOut: boolean;
+  /** Whether the coordinator has a record, or did not tell. */
+  readonly hasRecord: boolean;
+}
+
+/**
+ * One record for each session and each user, with all that a request must know of it, so that a look costs one command for each of the
+ * two.
+ */
+export interface SessionRecords {
+  /** Adds to what this process knows. */
+  raise(subject: string, cutoffs: SessionCutoffs): void;
+  /** What this process knows. */
+  known(subjects: readonly string[]): SessionCutoffs;
+  isEmpty(): boolean;
+  /** Asks the coordinator, too. */
+  find(subjects: readonly string[]): Promise<FoundRecords>;
+  /** Tells the other processes. Never rejects. */
+  signOut(subject: string, ttlMs: number): Promise<void>;
+  /** Has `find` report a record in every process. Never rejects. */
+  announce(subject: string, ttlMs: number): Promise<void>;
+}
+
+export const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
+/** The latest time that a `Date` can hold: no call of `endSession`, and no later sign-in lifts it. */
+const signedOut: SessionCutoffs = { endedUntil: 8_640_000_000_000_000, staleUntil: -1 };
+/** As long as browsers keep a session cookie. */
+const localMs = 400 * 24 * 60 * 60_000;
+/** About 200 bytes each. */
+export const maxRecords = 100_000;
+
+/** Whether sign-outs go to the records of sessions; marks of their own otherwise. */
+export function keepsRecords(shared: SharedCoordinator | undefined): boolean {
+  return shared?.setCutoffs !== undefined && shared.cutoffsOf !== undefined;
+}
+
+/** @param now milliseconds since the epoch */
+export function createSessionRecords(
+  shared: SharedCoordinator | undefined,
+  askShared: AskShared,
+  now: () => number,
+): SessionRecords {
+  const local = createBoundedMap<SessionCutoffs>({ max: maxRecords, ttlMs: localMs, now });
+
+  function raise(subject: string, cutoffs: SessionCutoffs): void {
+    local.set(subject, later(local.get(subject), cutoffs));
+  }
+
+  function known(subjects: readonly string[]): SessionCutoffs {
+    return subjects.reduce((found, subject) => later(local.get(subject), found), never);
+  }
+
+  /** Each by itself: in a cluster the master of one may be away and the other's not. */
+  function ask(subject: string): Promise<SessionCutoffs | 'none' | 'unknown'> {
+    const asked = shared?.cutoffsOf?.(subject).then((cutoffs) => cutoffs ?? 'none');
+    return askShared<SessionCutoffs | 'none' | 'unknown'>(asked, 'unknown');
+  }
+
+  async function record(subject: string, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
+    if (keepsRecords(shared)) await askShared(shared?.setCutoffs?.(subject, cutoffs, ttlMs), undefined);
+  }
+
+  return {
+    raise,
+    known,
+    isEmpty: () => local.size === 0,
+    async find(subjects) {
+      const answers = await Promise.all(subjects.map(ask));
+      let isSignedOut = false;
+      subjects.forEach((subject, index) => {
+        const answer = answers[index];
+        if (typeof answer !== 'object') return;
+        if (answer.endedUntil === signedOut.endedUntil) isSignedOut = true;
+        else if (Math.max(answer.endedUntil, answer.staleUntil) > 0) raise(subject, answer);
+      });
+      // The session comes first.
+      return { ...known(subjects), isSignedOut, hasRecord: answers[0] !== 'none' };
+    },
+    signOut: (subject, ttlMs) => record(subject, signedOut, ttlMs),
+    announce: (subject, ttlMs) => record(subject, never, ttlMs),
+  };
+}
+
+function later(one: SessionCutoffs | undefined, other: SessionCutoffs): SessionCutoffs {
+  if (one === undefined) return other;
+  return {
+    endedUntil: Math.max(one.endedUntil, other.endedUntil),
+    staleUntil: Math.max(one.staleUntil, other.staleUntil),
+  };
+}
