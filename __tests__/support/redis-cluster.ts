@@ -62,7 +62,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
 export interface RedisSentinels {
   readonly name: string;
   readonly ports: readonly number[];
-  /** Kills the master, as a crash would; resolves when the replica is the master. */
+  /** Kills the master, as a crash would; resolves when the replica is the master and every sentinel says so. */
   killMaster(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -94,7 +94,10 @@ export async function startRedisSentinels(): Promise<RedisSentinels> {
     ports: sentinels.map(({ port }) => port),
     async killMaster() {
       await master.kill();
+      const namesReplica = async (sentinel: RedisServer): Promise<boolean> =>
+        (await ask(sentinel, 'sentinel', 'get-master-addr-by-name', name)).includes(String(replica.port));
       while (!(await isMaster(replica))) await wait(50);
+      while (!(await Promise.all(sentinels.map(namesReplica))).every(Boolean)) await wait(50);
     },
     async stop() {
       await Promise.all([...sentinels, replica, master].map((server) => server.stop()));
