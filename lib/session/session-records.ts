@@ -9,24 +9,6 @@ export interface FoundRecords extends SessionCutoffs {
   readonly hasRecord: boolean;
 }
 
-/**
- * One record for each session and each user, with all that a request must know of it, so that a look costs one command for each of the
- * two.
- */
-export interface SessionRecords {
-  /** Adds to what this process knows. */
-  raise(subject: string, cutoffs: SessionCutoffs): void;
-  /** What this process knows. */
-  known(subjects: readonly string[]): SessionCutoffs;
-  isEmpty(): boolean;
-  /** Asks the coordinator, too. */
-  find(subjects: readonly string[]): Promise<FoundRecords>;
-  /** Tells the other processes. Never rejects. */
-  signOut(subject: string, ttlMs: number): Promise<void>;
-  /** Has `find` report a record in every process. Never rejects. */
-  announce(subject: string, ttlMs: number): Promise<void>;
-}
-
 export const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
 /** The latest time that a `Date` can hold: no call of `endSession`, and no later sign-in lifts it. */
 const signedOut: SessionCutoffs = { endedUntil: 8_640_000_000_000_000, staleUntil: -1 };
@@ -40,12 +22,13 @@ export function keepsRecords(shared: SharedCoordinator | undefined): boolean {
   return shared?.setCutoffs !== undefined && shared.cutoffsOf !== undefined;
 }
 
-/** @param now milliseconds since the epoch */
-export function createSessionRecords(
-  shared: SharedCoordinator | undefined,
-  askShared: AskShared,
-  now: () => number,
-): SessionRecords {
+/**
+ * One record for each session and each user, with all that a request must know of it, so that a look costs one command for each of the
+ * two.
+ *
+ * @param now milliseconds since the epoch
+ */
+export function createSessionRecords(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
   const local = createBoundedMap<SessionCutoffs>({ max: maxRecords, ttlMs: localMs, now });
 
   function raise(subject: string, cutoffs: SessionCutoffs): void {
@@ -62,28 +45,32 @@ export function createSessionRecords(
     return askShared<SessionCutoffs | 'none' | 'unknown'>(asked, 'unknown');
   }
 
+  /** Tells the other processes. Never rejects. */
   async function record(subject: string, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
     if (keepsRecords(shared)) await askShared(shared?.setCutoffs?.(subject, cutoffs, ttlMs), undefined);
   }
 
   return {
     raise,
+    /** What this process knows. */
     known,
     isEmpty: () => local.size === 0,
-    async find(subjects) {
+    /** Asks the coordinator, too. */
+    async find(subjects: readonly string[]): Promise<FoundRecords> {
       const answers = await Promise.all(subjects.map(ask));
       let isSignedOut = false;
       subjects.forEach((subject, index) => {
         const answer = answers[index];
         if (typeof answer !== 'object') return;
-        if (answer.endedUntil === signedOut.endedUntil) isSignedOut = true;
+        if (answer.endedUntil >= signedOut.endedUntil) isSignedOut = true;
         else if (Math.max(answer.endedUntil, answer.staleUntil) > 0) raise(subject, answer);
       });
       // The session comes first.
       return { ...known(subjects), isSignedOut, hasRecord: answers[0] !== 'none' };
     },
-    signOut: (subject, ttlMs) => record(subject, signedOut, ttlMs),
-    announce: (subject, ttlMs) => record(subject, never, ttlMs),
+    signOut: (subject: string, ttlMs: number) => record(subject, signedOut, ttlMs),
+    /** Has `find` report a record in every process. */
+    announce: (subject: string, ttlMs: number) => record(subject, never, ttlMs),
   };
 }
 
