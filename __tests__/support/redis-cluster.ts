@@ -62,7 +62,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
 export interface RedisSentinels {
   readonly name: string;
   readonly ports: readonly number[];
-  /** Kills the master, as a crash would; resolves when the replica is the master and every sentinel says so. */
+  /** Kills the master, as a crash would; resolves when every sentinel is connected to the replica as the new master. */
   killMaster(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -95,8 +95,9 @@ export async function startRedisSentinels(): Promise<RedisSentinels> {
     async killMaster() {
       await master.kill();
       const namesReplica = async (sentinel: RedisServer): Promise<boolean> =>
-        (await ask(sentinel, 'sentinel', 'get-master-addr-by-name', name)).includes(String(replica.port));
-      while (!(await isMaster(replica))) await wait(50);
+        new RegExp(`\\nport\\n${replica.port}\\n[^]*\\nflags\\nmaster\\n`).test(
+          await ask(sentinel, 'sentinel', 'master', name),
+        );
       while (!(await Promise.all(sentinels.map(namesReplica))).every(Boolean)) await wait(50);
     },
     async stop() {
