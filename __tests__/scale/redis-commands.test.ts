@@ -91,6 +91,17 @@ describe.each([
     expect(take()).toEqual(check);
   });
 
+  it('cost no command more where 20 requests come at the same time, also for a refresh', async () => {
+    const { app, take, browser } = setUp(hasVariants);
+    const request20 = () => Promise.all(Array.from({ length: 20 }, () => visit(app, browser.header())));
+    await request20();
+    expect(take()).toEqual(check);
+    app.clock.advance(tokenLifetimeMs);
+    const resolutions = await request20();
+    expect(new Set(resolutions.map(({ session }) => session?.accessToken))).toEqual(new Set(['access for refresh-2']));
+    expect(take()).toEqual({ GET: 2 + 2, EVAL: 2, roundTrips: 1 + 3 });
+  });
+
   it('cost three round trips more for a refresh: the claim, the answer, and a look at what ended meanwhile', async () => {
     const { app, take, browser } = setUp(hasVariants);
     app.clock.advance(tokenLifetimeMs);

@@ -415,6 +415,36 @@ describe('in several processes', () => {
     expect(two.events).toContainEqual({ type: 'session_rejected', reason: 'signed_out' });
   });
 
+  it('a sign-out in another process wins over a refresh, although a look that began before is still on its way', async () => {
+    const answer = Promise.withResolvers<undefined>();
+    const look = Promise.withResolvers<undefined>();
+    const clock = createClock();
+    const provider = createMemoryProvider(clock, (what) => (what === 'answer' ? answer.promise : Promise.resolve()));
+    const shared = createShared();
+    const cutoffsOf = shared.cutoffsOf!.bind(shared);
+    let held: Promise<undefined> | undefined;
+    shared.cutoffsOf = async (subject) => {
+      const arriving = held;
+      const found = await cutoffsOf(subject);
+      await arriving;
+      return found;
+    };
+    const [one, two] = [createMemoryApp({ clock, provider, shared }), createMemoryApp({ clock, provider, shared })];
+    const browser = await signIn(one, 'ada');
+    clock.advance(tokenLifetimeMs);
+    const refreshing = visit(two, browser.header());
+    while (provider.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    held = look.promise;
+    const looking = visit(two, browser.header());
+    await new Promise((resolve) => setImmediate(resolve));
+    held = undefined;
+    await one.resolver.signOut(browser.header());
+    answer.resolve(undefined);
+    expect((await refreshing).session).toBeNull();
+    look.resolve(undefined);
+    expect((await looking).session).toBeNull();
+  });
+
   it('a new sign-in in the same browser stops a refresh in another process from bringing the old session back', async () => {
     const held = Promise.withResolvers<undefined>();
     const clock = createClock();

@@ -74,8 +74,12 @@ export interface Cutoffs {
   refreshStart(keys: Pick<SessionKeys, 'subjects'>): RefreshStart;
   /** What this process knows. */
   known(keys: SessionKeys): Concern;
-  /** Asks the other processes, too. */
-  check(keys: SessionKeys): Promise<SharedConcern>;
+  /**
+   * Asks the other processes, too.
+   *
+   * @param group whose checks may share an answer that is on its way
+   */
+  check(keys: SessionKeys, group: string | undefined): Promise<SharedConcern>;
   /** Asks the coordinator whether the session was signed out in any process. */
   readonly isSignedOut: (sessionId: string) => Promise<boolean>;
   /** Tells the other processes, where the coordinator keeps records. Never rejects. */
@@ -158,8 +162,8 @@ export function createCutoffs(
         isStale: issuedAt <= staleUntil && !exceptions.isKnown(renewedAfter(token, staleUntil)),
       };
     },
-    async check({ session, subjects, token = '', beganAt, issuedAt }) {
-      const { endedUntil, staleUntil, isSignedOut, hasRecord } = await times.find(subjects);
+    async check({ session, subjects, token = '', beganAt, issuedAt }, group) {
+      const { endedUntil, staleUntil, isSignedOut, hasRecord } = await times.find(subjects, group);
       return {
         isSignedOut,
         mayHaveMarks: session === undefined || hasRecord,

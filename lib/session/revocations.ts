@@ -113,11 +113,15 @@ export function createRevocations(
     return { session: sessionKey(sessionId), subjects: subjectsOf(facts), token, beganAt, issuedAt };
   }
 
-  async function check(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck> {
+  async function look(
+    facts: SessionFacts,
+    token: string | undefined,
+    group: string | undefined,
+  ): Promise<RevocationCheck> {
     const keys = keysOf(facts, token);
     const [revocation, concern] = await Promise.all([
       keepsRecords(shared) ? knownByKey(keys.session) : find(facts.sessionId),
-      cutoffs.check(keys),
+      cutoffs.check(keys, group),
     ]);
     const { isEnded, isStale, isSignedOut: isOver, mayHaveMarks } = concern;
     return { revocation: revocation ?? (isOver ? 'signed_out' : isEnded ? 'ended' : undefined), isStale, mayHaveMarks };
@@ -144,14 +148,15 @@ export function createRevocations(
       return isEnded || isStale;
     },
     find,
-    check,
+    check: (facts, token) => look(facts, token, 'requests'),
     async checkAfterRefresh(facts, token) {
       const { sessionId } = facts;
       const askMark = async (): Promise<boolean> =>
         sessionId !== undefined && askShared(shared?.isEnded(replacedMark(sessionId)), false);
       // Where there are records, they tell whether there may be a mark at all.
       const [checked, isReplaced] = await Promise.all([
-        check(facts, token),
+        // A look that began before the answer came may have missed a sign-out.
+        look(facts, token, token),
         keepsRecords(shared) ? undefined : askMark(),
       ]);
       if (checked.revocation !== undefined || sessionId === undefined || !checked.mayHaveMarks) return checked;

@@ -9,6 +9,8 @@ export interface FoundRecords extends SessionCutoffs {
   readonly hasRecord: boolean;
 }
 
+type Answer = SessionCutoffs | 'none' | 'unknown';
+
 export const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
 /** The latest time that a `Date` can hold: no call of `endSession`, and no later sign-in lifts it. */
 const signedOut: SessionCutoffs = { endedUntil: 8_640_000_000_000_000, staleUntil: -1 };
@@ -30,6 +32,7 @@ export function keepsRecords(shared: SharedCoordinator | undefined): boolean {
  */
 export function createSessionRecords(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
   const local = createBoundedMap<SessionCutoffs>({ max: maxRecords, ttlMs: localMs, now });
+  const underWay = new Map<string, Promise<Answer>>();
 
   function raise(subject: string, cutoffs: SessionCutoffs): void {
     local.set(subject, later(local.get(subject), cutoffs));
@@ -40,9 +43,16 @@ export function createSessionRecords(shared: SharedCoordinator | undefined, askS
   }
 
   /** Each by itself: in a cluster the master of one may be away and the other's not. */
-  function ask(subject: string): Promise<SessionCutoffs | 'none' | 'unknown'> {
+  function ask(subject: string): Promise<Answer> {
     const asked = shared?.cutoffsOf?.(subject).then((cutoffs) => cutoffs ?? 'none');
-    return askShared<SessionCutoffs | 'none' | 'unknown'>(asked, 'unknown');
+    return askShared<Answer>(asked, 'unknown');
+  }
+
+  function join(subject: string, group: string): Promise<Answer> {
+    const name = `${subject} ${group}`;
+    const joined = underWay.get(name) ?? ask(subject).finally(() => underWay.delete(name));
+    underWay.set(name, joined);
+    return joined;
   }
 
   /** Tells the other processes. Never rejects. */
@@ -55,9 +65,15 @@ export function createSessionRecords(shared: SharedCoordinator | undefined, askS
     /** What this process knows. */
     known,
     isEmpty: () => local.size === 0,
-    /** Asks the coordinator, too. */
-    async find(subjects: readonly string[]): Promise<FoundRecords> {
-      const answers = await Promise.all(subjects.map(ask));
+    /**
+     * Asks the coordinator, too.
+     *
+     * @param group whose looks may share an answer that is on its way; without one the answer is newer than the call
+     */
+    async find(subjects: readonly string[], group?: string): Promise<FoundRecords> {
+      const answers = await Promise.all(
+        subjects.map((subject) => (group === undefined ? ask(subject) : join(subject, group))),
+      );
       let isSignedOut = false;
       subjects.forEach((subject, index) => {
         const answer = answers[index];
