@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
-import { AuthError } from '../errors.ts';
 import type { AskShared } from './outage-report.ts';
-import { createSessionRecords, maxRecords, never } from './session-records.ts';
+import { maxRecords, never } from './session-records.ts';
+import type { FoundRecords, SessionRecords } from './session-records.ts';
 import type { SessionCutoffs, SharedCoordinator } from './shared-coordinator.ts';
 
 /** What of a session tells whether it was revoked; read from the token without trust: good for revocations, never for access. */
@@ -34,14 +34,6 @@ export interface Concern {
   readonly isEnded: boolean;
   /** Whether `renewSession` was called since the token was issued, so that its claims are not to be trusted. */
   readonly isStale: boolean;
-}
-
-/** The same with what the coordinator holds of the session. */
-export interface SharedConcern extends Concern {
-  /** Whether it was signed out in any process; always false where the coordinator keeps no records. */
-  readonly isSignedOut: boolean;
-  /** Whether there may be marks of the session or its tokens: the coordinator has a record of it, or did not tell. */
-  readonly mayHaveMarks: boolean;
 }
 
 /** In milliseconds since the epoch. */
@@ -79,13 +71,10 @@ export interface Cutoffs {
    *
    * @param group whose checks may share an answer that is on its way
    */
-  check(keys: SessionKeys, group: string | undefined): Promise<SharedConcern>;
-  /** Asks the coordinator whether the session was signed out in any process. */
-  readonly isSignedOut: (sessionId: string) => Promise<boolean>;
-  /** Tells the other processes, where the coordinator keeps records. Never rejects. */
-  readonly signOut: (sessionId: string, ttlMs: number) => Promise<void>;
-  /** Has `check` say in every process that there are marks. Never rejects. */
-  readonly announceMarks: (sessionId: string, ttlMs: number) => Promise<void>;
+  check(
+    keys: SessionKeys,
+    group: string | undefined,
+  ): Promise<Concern & Pick<FoundRecords, 'isSignedOut' | 'hasRecord'>>;
   readonly subjectsOf: (facts: Pick<SessionFacts, 'sessionId' | 'userId'>) => readonly string[];
 }
 
@@ -102,36 +91,22 @@ const unconcerned: Concern = { isEnded: false, isStale: false };
 /** The times of `endSession` and `renewSession`, by session and by user. */
 export function createCutoffs(
   adapter: string,
-  shared: SharedCoordinator | undefined,
-  askShared: AskShared,
+  times: SessionRecords,
+  exceptions: ReturnType<typeof createExceptions>,
   now: () => number,
 ): Cutoffs {
-  const times = createSessionRecords(shared, askShared, now);
-  const exceptions = createExceptions(shared, askShared, now);
-
   const subjectsOf: Cutoffs['subjectsOf'] = ({ sessionId, userId }) => [
     ...(sessionId === undefined ? [] : [`${adapter}:session:${hash(sessionId)}`]),
     ...(userId === undefined ? [] : [`${adapter}:user:${hash(userId)}`]),
   ];
 
-  const subjectOf = (sessionId: string): string => subjectsOf({ sessionId, userId: undefined })[0] ?? '';
-
-  async function call(target: SessionTarget, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
+  const call = (target: SessionTarget, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> => {
     const [subject = ''] = subjectsOf({ sessionId: undefined, userId: undefined, ...target });
-    // Here first: whatever becomes of the coordinator, this process knows.
-    times.raise(subject, cutoffs);
-    try {
-      await shared?.setCutoffs?.(subject, cutoffs, ttlMs);
-    } catch (cause) {
-      throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
-    }
-  }
+    return times.call(subject, cutoffs, ttlMs);
+  };
 
   return {
     subjectsOf,
-    isSignedOut: async (sessionId) => (await times.find([subjectOf(sessionId)])).isSignedOut,
-    signOut: (sessionId, ttlMs) => times.signOut(subjectOf(sessionId), ttlMs),
-    announceMarks: (sessionId, ttlMs) => times.announce(subjectOf(sessionId), ttlMs),
     end: (target) => {
       const endedUntil = Math.ceil(now()) + ('sessionId' in target ? skewMs : 0);
       return call(target, { ...never, endedUntil }, cookieMs);
@@ -162,12 +137,12 @@ export function createCutoffs(
         isStale: issuedAt <= staleUntil && !exceptions.isKnown(renewedAfter(token, staleUntil)),
       };
     },
-    async check({ session, subjects, token = '', beganAt, issuedAt }, group) {
+    async check({ session = '', subjects, token = '', beganAt, issuedAt }, group) {
       const { endedUntil, staleUntil, isSignedOut, hasRecord } = await times.find(subjects, group);
       return {
         isSignedOut,
-        mayHaveMarks: session === undefined || hasRecord,
-        isEnded: beganAt <= endedUntil && !(await exceptions.has(beganAfter(session ?? '', endedUntil))),
+        hasRecord,
+        isEnded: beganAt <= endedUntil && !(await exceptions.has(beganAfter(session, endedUntil))),
         isStale: issuedAt <= staleUntil && !(await exceptions.has(renewedAfter(token, staleUntil))),
       };
     },
@@ -175,7 +150,7 @@ export function createCutoffs(
 }
 
 /** Sessions and tokens that a cutoff does not concern although their times say so. */
-function createExceptions(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
+export function createExceptions(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
   const local = createBoundedMap<true>({ max: maxRecords, ttlMs: cookieMs, now });
   return {
     isKnown: (name: string) => local.has(name),

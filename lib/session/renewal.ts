@@ -119,6 +119,11 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
     return latest !== undefined && latest !== key;
   }
 
+  async function isOld({ session, stored }: Renewed<Content>, mayHaveMarks: boolean): Promise<boolean> {
+    const key = refreshKey(source.adapter, stored);
+    return isRenewalUrgent(session.claims, now()) || superseded.hasSuccessor(key, mayHaveMarks);
+  }
+
   return async ({ first, current, keys, client, variant }) => {
     const { content } = current;
     const key = refreshKey(source.adapter, current);
@@ -145,7 +150,11 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
       keys.forEach((spent) => coordinator.forget(spent));
       return { kind: 'ended', reason: revocation };
     }
-    const hop = await takeAnswer(context, { next, keys, mayHaveMarks }, isNew ? 'new' : variant);
+    const taken = await takeAnswer(context, next, keys, isNew ? 'new' : variant);
+    const hop =
+      taken.kind === 'renewed' && !isNew && (await isOld(taken, mayHaveMarks))
+        ? { kind: 'old' as const, next, answer: taken }
+        : taken;
     const isLive = hop.kind === 'renewed' || (hop.kind === 'old' && hop.answer !== undefined);
     if (isLive && next.sessionId !== undefined)
       newest.set(sessionKey(next.sessionId), refreshKey(source.adapter, next));
@@ -154,19 +163,14 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
   };
 }
 
-interface Answer<Content> {
-  readonly next: StoredSession<Content>;
-  readonly keys: readonly string[];
-  readonly mayHaveMarks: boolean;
-}
-
 /** @param asked whether the provider gave the answer to this request just now, or else the variant that it asks for */
 async function takeAnswer<Content>(
   context: SessionContext<Content>,
-  { next, keys, mayHaveMarks }: Answer<Content>,
+  next: StoredSession<Content>,
+  keys: readonly string[],
   asked: 'new' | RefreshVariant<Content> | undefined,
 ): Promise<Hop<Content>> {
-  const { source, superseded, emit, now } = context;
+  const { source, emit } = context;
   const isNew = asked === 'new';
   const verdict = await verifyStored(source, next, 'provider');
   if (verdict.kind === 'live') {
@@ -179,11 +183,7 @@ async function takeAnswer<Content>(
       // A token that the provider issued just now is as fresh as it gets.
       return answer;
     }
-    if (asked?.isReached(session) === false) return { kind: 'old', next };
-    const isOld =
-      isRenewalUrgent(session.claims, now()) ||
-      (await superseded.hasSuccessor(refreshKey(source.adapter, next), mayHaveMarks));
-    return isOld ? { kind: 'old', next, answer } : answer;
+    return asked?.isReached(session) === false ? { kind: 'old', next } : answer;
   }
   // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the
   // old ones are spent: once they have expired, the next try renews them.

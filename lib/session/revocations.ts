@@ -1,9 +1,9 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
-import { createCutoffs, hash } from './cutoffs.ts';
+import { createCutoffs, createExceptions, hash } from './cutoffs.ts';
 import type { Cutoffs, SessionFacts, SessionKeys } from './cutoffs.ts';
 import { createAskShared } from './outage-report.ts';
 import type { OutageReport } from './outage-report.ts';
-import { keepsRecords } from './session-records.ts';
+import { createSessionRecords, keepsRecords } from './session-records.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 
 /**
@@ -89,12 +89,10 @@ export function createRevocations(
   const local = createBoundedMap<Revocation>({ max: maxRevocations, ttlMs: minRevocationMs, now });
   const askShared = createAskShared(outages, 'tombstone');
   const listeners: ((subject: string) => void)[] = [];
-  const { subjectsOf, isSignedOut, signOut, announceMarks, ...cutoffs } = createCutoffs(
-    adapter,
-    shared,
-    askShared,
-    now,
-  );
+  const records = createSessionRecords(shared, askShared, now);
+  const exceptions = createExceptions(shared, askShared, now);
+  const { subjectsOf, ...cutoffs } = createCutoffs(adapter, records, exceptions, now);
+  const subjectOf = (sessionId: string): string => subjectsOf({ sessionId, userId: undefined })[0] ?? '';
   const notify = (subject: string): void => listeners.forEach((listener) => listener(subject));
 
   function knownByKey(session: string | undefined): Revocation | undefined {
@@ -104,8 +102,10 @@ export function createRevocations(
   async function find(sessionId: string | undefined): Promise<Revocation | undefined> {
     const here = knownByKey(sessionKey(sessionId));
     if (here !== undefined || sessionId === undefined) return here;
-    const isOver = keepsRecords(shared) ? isSignedOut(sessionId) : askShared(shared?.isEnded(sessionId), false);
-    return (await isOver) ? 'signed_out' : undefined;
+    const isOver = keepsRecords(shared)
+      ? (await records.find([subjectOf(sessionId)])).isSignedOut
+      : await askShared(shared?.isEnded(sessionId), false);
+    return isOver ? 'signed_out' : undefined;
   }
 
   function keysOf(facts: SessionFacts, token: string | undefined): SessionKeys {
@@ -123,8 +123,12 @@ export function createRevocations(
       keepsRecords(shared) ? knownByKey(keys.session) : find(facts.sessionId),
       cutoffs.check(keys, group),
     ]);
-    const { isEnded, isStale, isSignedOut: isOver, mayHaveMarks } = concern;
-    return { revocation: revocation ?? (isOver ? 'signed_out' : isEnded ? 'ended' : undefined), isStale, mayHaveMarks };
+    const { isEnded, isStale, isSignedOut, hasRecord } = concern;
+    return {
+      revocation: revocation ?? (isSignedOut ? 'signed_out' : isEnded ? 'ended' : undefined),
+      isStale,
+      mayHaveMarks: hasRecord || keys.session === undefined,
+    };
   }
 
   const known = (keys: SessionKeys): Revocation | undefined =>
@@ -151,34 +155,27 @@ export function createRevocations(
     check: (facts, token) => look(facts, token, 'requests'),
     async checkAfterRefresh(facts, token) {
       const { sessionId } = facts;
-      const askMark = async (): Promise<boolean> =>
-        sessionId !== undefined && askShared(shared?.isEnded(replacedMark(sessionId)), false);
-      // Where there are records, they tell whether there may be a mark at all.
-      const [checked, isReplaced] = await Promise.all([
-        // A look that began before the answer came may have missed a sign-out.
-        look(facts, token, token),
-        keepsRecords(shared) ? undefined : askMark(),
-      ]);
+      // A look that began before the answer came may have missed a sign-out.
+      const checked = await look(facts, token, token);
       if (checked.revocation !== undefined || sessionId === undefined || !checked.mayHaveMarks) return checked;
-      if (!(isReplaced ?? (await askMark()))) return checked;
+      if (!(await askShared(shared?.isEnded(replacedMark(sessionId)), false))) return checked;
       local.set(sessionKey(sessionId), 'replaced', { ttl: replacedMarkMs });
       return { ...checked, revocation: 'replaced' };
     },
     async revoke(sessionId, revocation, tokenLifetimeMs) {
       const ttlMs = revocationMs(tokenLifetimeMs);
       local.set(sessionKey(sessionId), revocation, { ttl: ttlMs });
-      subjectsOf({ sessionId, userId: undefined }).forEach(notify);
+      notify(subjectOf(sessionId));
       if (revocation === 'replaced') {
         await Promise.all([
           askShared(shared?.endSession(replacedMark(sessionId), replacedMarkMs), undefined),
-          announceMarks(sessionId, replacedMarkMs),
+          records.announce(subjectOf(sessionId), replacedMarkMs),
         ]);
-      } else if (keepsRecords(shared)) await signOut(sessionId, ttlMs);
-      else await askShared(shared?.endSession(sessionId, ttlMs), undefined);
+      } else await records.signOut(subjectOf(sessionId), sessionId, ttlMs);
     },
     async announceMarks(sessionIds, ttlMs) {
-      const known = new Set(sessionIds.filter((sessionId) => sessionId !== undefined));
-      await Promise.all([...known].map((sessionId) => announceMarks(sessionId, ttlMs)));
+      const subjects = new Set(sessionIds.flatMap((sessionId) => subjectsOf({ sessionId, userId: undefined })));
+      await Promise.all([...subjects].map((subject) => records.announce(subject, ttlMs)));
     },
     isRecheckDue: (checkedAt) => shared !== undefined && now() - checkedAt > sharedRecheckMs,
   };

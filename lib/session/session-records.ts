@@ -1,4 +1,5 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
+import { AuthError } from '../errors.ts';
 import type { AskShared } from './outage-report.ts';
 import type { SessionCutoffs, SharedCoordinator } from './shared-coordinator.ts';
 
@@ -9,6 +10,7 @@ export interface FoundRecords extends SessionCutoffs {
   readonly hasRecord: boolean;
 }
 
+export type SessionRecords = ReturnType<typeof createSessionRecords>;
 type Answer = SessionCutoffs | 'none' | 'unknown';
 
 export const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
@@ -61,7 +63,16 @@ export function createSessionRecords(shared: SharedCoordinator | undefined, askS
   }
 
   return {
-    raise,
+    /** @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only */
+    async call(subject: string, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
+      // Here first: whatever becomes of the coordinator, this process knows.
+      raise(subject, cutoffs);
+      try {
+        await shared?.setCutoffs?.(subject, cutoffs, ttlMs);
+      } catch (cause) {
+        throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
+      }
+    },
     /** What this process knows. */
     known,
     isEmpty: () => local.size === 0,
@@ -84,7 +95,10 @@ export function createSessionRecords(shared: SharedCoordinator | undefined, askS
       // The session comes first.
       return { ...known(subjects), isSignedOut, hasRecord: answers[0] !== 'none' };
     },
-    signOut: (subject: string, ttlMs: number) => record(subject, signedOut, ttlMs),
+    signOut: (subject: string, sessionId: string, ttlMs: number) =>
+      keepsRecords(shared)
+        ? record(subject, signedOut, ttlMs)
+        : askShared(shared?.endSession(sessionId, ttlMs), undefined),
     /** Has `find` report a record in every process. */
     announce: (subject: string, ttlMs: number) => record(subject, never, ttlMs),
   };

@@ -15,11 +15,7 @@ export interface SupersededTokens {
   add(keys: readonly string[], ttlMs: number): Promise<void>;
   /** Whether it was superseded in this process. */
   isSuperseded(key: string): boolean;
-  /**
-   * Whether it was superseded in any process, and the coordinator has the answer that replaced it.
-   *
-   * @param mayHaveMarks what `Revocations.check` says of its session
-   */
+  /** Whether it was superseded in any process, and the coordinator has the answer that replaced it. `Revocations.check` may rule that out. */
   hasSuccessor(key: string, mayHaveMarks: boolean): Promise<boolean>;
 }
 
