@@ -3,10 +3,11 @@ import {
   createMemoryApp,
   createMemoryBrowser,
   createMemoryProvider,
+  createMemorySource,
   tokenLifetimeMs,
   visit,
 } from '../support/memory-sessions.ts';
-import type { MemoryApp, MemoryAppSetup, MemoryBrowser } from '../support/memory-sessions.ts';
+import type { MemoryApp, MemoryAppSetup, MemoryBrowser, MemoryContent } from '../support/memory-sessions.ts';
 import { createClock } from '../support/clock.ts';
 import type { SessionCutoffs, SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 
@@ -413,6 +414,42 @@ describe('in several processes', () => {
       subject.includes(':user:') ? Promise.reject(new Error('away')) : cutoffsOf(subject);
     expect(await seesWhom(two, createMemoryBrowser(content))).toBeUndefined();
     expect(two.events).toContainEqual({ type: 'session_rejected', reason: 'signed_out' });
+  });
+
+  it.each([
+    ['', (content: MemoryContent) => content.sessionId],
+    ['without an id ', () => undefined],
+  ])('a switch of a session %sin another process reaches requests with the old cookie', async (_, idOf) => {
+    const shared = createShared();
+    const answers = new Map<string, ReturnType<typeof shared.coordinate>>();
+    shared.coordinate = (key, refresh) => {
+      const answer = answers.get(key) ?? refresh();
+      answers.set(key, answer);
+      return answer;
+    };
+    const plain = createMemorySource(createMemoryProvider(createClock()), createClock());
+    const [one, two] = createTwo(shared, {
+      hasVariants: true,
+      toStored: (content) => ({ ...plain.toStored(content), sessionId: idOf(content) }),
+      read: async (cookies) => {
+        const found = await plain.read(cookies);
+        if (found.kind !== 'stored') return found;
+        return { ...found, candidates: found.candidates.map((one) => ({ ...one, sessionId: idOf(one.content) })) };
+      },
+    });
+    const browser = await signIn(one, 'ada');
+    const variant = {
+      name: 'south',
+      refresh: (content: MemoryContent) => one.provider.refresh(content),
+      isReached: ({ accessToken }: { readonly accessToken: string }) => accessToken === 'access for refresh-2',
+    };
+    expect((await one.resolver.switchSession(browser.header(), variant, {})).session).not.toBeNull();
+    expect((await visit(two, browser.header())).session?.accessToken).toBe('access for refresh-2');
+    // Another switch to where the session is already has nothing to do, and says what it came to.
+    expect((await two.resolver.switchSession(browser.header(), variant, {})).session?.accessToken).toBe(
+      'access for refresh-2',
+    );
+    expect(one.provider.calls).toEqual(['refresh-1']);
   });
 
   it('a sign-out in another process wins over a refresh, although a look that began before is still on its way', async () => {

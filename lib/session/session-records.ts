@@ -90,7 +90,7 @@ export function createSessionRecords(shared: SharedCoordinator | undefined, askS
         const answer = answers[index];
         if (typeof answer !== 'object') return;
         if (answer.endedUntil >= signedOut.endedUntil) isSignedOut = true;
-        else if (Math.max(answer.endedUntil, answer.staleUntil) > 0) raise(subject, answer);
+        else raise(subject, answer);
       });
       // The session comes first.
       return { ...known(subjects), isSignedOut, hasRecord: answers[0] !== 'none' };
