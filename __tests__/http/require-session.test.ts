@@ -44,7 +44,11 @@ beforeAll(async () => {
         '/check/refuses',
         guardOf({
           check: () => {
-            throw new AuthError('rate_limited', { retryAfter: 9, challenge: 'Own realm="a"\r\nX-Forged: b ü' });
+            throw new AuthError('rate_limited', {
+              retryAfter: 9,
+              challenge: 'Own realm="a"\r\nX-Forged: b ü',
+              allow: ['GET\r\nX-Forged: c'],
+            });
           },
         }),
         hello,
@@ -115,10 +119,11 @@ describe('narrowing', () => {
       await personal.getJson('/check/refuses'),
       await personal.get('/check/refuses'),
     ]) {
-      expect([status, headers['retry-after'], headers['www-authenticate']]).toEqual([
+      expect([status, headers['retry-after'], headers['www-authenticate'], headers.allow]).toEqual([
         429,
         '9',
         'Own realm="a"X-Forged: b',
+        'GETX-Forged: c',
       ]);
       expect(headers).not.toHaveProperty('x-forged');
     }

@@ -1,10 +1,8 @@
-import { decodeJwt } from 'jose';
 import type { Router } from 'express';
 import { endSession, renewSession } from '../../lib/index.ts';
 import type { SessionTarget } from '../../lib/index.ts';
 import { startB2bApp } from '../support/b2b-app.ts';
-import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
-import type { BackendApp } from '../support/backend-app.ts';
+import { startBackendApp } from '../support/backend-app.ts';
 import type { Visitor } from '../support/visitor.ts';
 
 interface App {
@@ -69,25 +67,4 @@ it('both want the router of an adapter', async () => {
       'b2bAuth() or backendAuth()',
     );
   }
-});
-
-describe('a session whose second factor the backend dates later', () => {
-  let app: BackendApp;
-  beforeAll(async () => void (app = await startBackendApp()));
-  afterAll(() => app.close());
-
-  it.each(['sessionId', 'userId'] as const)('ends by %s', async (by) => {
-    const seconds = Math.floor(app.clock.now() / 1000);
-    const amr = [
-      { method: 'totp', timestamp: seconds + 300 },
-      { method: 'password', timestamp: seconds - 300 },
-    ];
-    const visitor = app.visitor();
-    const issued = await app.supabase.issueSession(ada.email, { claims: { amr } });
-    setSession(visitor, issued);
-    expect((await visitor.getJson('/api/me')).status).toBe(200);
-    const { session_id: sessionId, sub: userId } = decodeJwt<{ session_id: string; sub: string }>(issued.access_token);
-    await endSession(app.auth, by === 'sessionId' ? { sessionId } : { userId });
-    expect((await visitor.getJson('/api/me')).status).toBe(401);
-  });
 });

@@ -49,14 +49,11 @@ export function storedOf(content: StoredContent): StoredSession<StoredContent> {
 
 export function factsOf({ session_id: sessionId, sub, amr, iat }: Token['claims']): SessionFacts {
   const entries: readonly unknown[] = Array.isArray(amr) ? amr : [];
-  const times = entries
-    .map((entry) => (isRecord(entry) ? entry['timestamp'] : undefined))
-    .filter((time) => typeof time === 'number');
+  const times = entries.map((entry) => (isRecord(entry) ? entry['timestamp'] : undefined));
   return {
     sessionId: readSessionId(sessionId),
     userId: typeof sub === 'string' ? sub : undefined,
-    // With the first of the ways to sign in: a second factor that came later starts no new session.
-    beganAt: times.length === 0 ? 0 : Math.max(0, Math.min(...times)) * 1000,
+    beganAt: Math.max(0, ...times.filter((time) => typeof time === 'number')) * 1000,
     issuedAt: typeof iat === 'number' ? iat * 1000 : 0,
   };
 }

@@ -9,7 +9,8 @@ export type { SessionTarget } from '../session/cutoffs.ts';
 /**
  * Ends one session, or all sessions of a user that began before the call: at once in this process, within 5 seconds in every process
  * that shares the coordinator. A sign-in that is completed after the call always works. The provider is not asked: end the session
- * there, too, or call this because the provider ended it.
+ * there, too, or call this because the provider ended it. A second factor that is given at Supabase itself more than a minute after the
+ * call counts as a new sign-in.
  *
  * @param auth what `b2bAuth()` or `backendAuth()` returned
  * @param target a session id (WorkOS `sid`, Supabase `session_id`) or a user id

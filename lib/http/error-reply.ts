@@ -97,14 +97,14 @@ function errorSignInUrl(request: AuthRequest): string {
 }
 
 /** An error of the application may hold anything, and Node throws at a line break. */
-export function headerText(value: string): string {
-  return value.replaceAll(/[^\t\x20-\x7e]/g, '');
+export function headerText(value: unknown): string {
+  return String(value).replaceAll(/[^\t\x20-\x7e]/g, '');
 }
 
 export function errorHeaders({ retryAfter, allow, challenge }: AuthError): Record<string, string> {
   return {
     ...(retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }),
-    ...(allow === undefined ? {} : { Allow: allow.join(', ') }),
+    ...(allow === undefined ? {} : { Allow: headerText([allow].flat().join(', ')) }),
     ...(challenge === undefined ? {} : { 'WWW-Authenticate': headerText(challenge) }),
   };
 }

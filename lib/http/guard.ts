@@ -3,6 +3,7 @@ import { AuthError } from '../errors.ts';
 import { guardByBearer, isBearerRequest, refuseBearer } from './bearer.ts';
 import type { BearerRules } from './bearer.ts';
 import { errorBody, goOn, refuse } from './error-reply.ts';
+import { isExplaining } from '../session/events.ts';
 import { explainDecision, signedOutReason } from './explain.ts';
 import type { Next } from './error-reply.ts';
 import type { AuthRequest } from './auth-request.ts';
@@ -29,9 +30,8 @@ export function guard(request: AuthRequest, rules: GuardRules, next: Next): void
     return;
   }
   const known = request.cachedSession();
-  // Fast path: cached session, no further requirement.
-  if (known?.credential === 'cookie' && rules.demand === undefined) {
-    explainDecision(request, () => 'let in, with a session from the cache');
+  // Fast path: cached session, no further requirement. Asking the request's adapter whether to explain it took 2 % of a request.
+  if (known?.credential === 'cookie' && rules.demand === undefined && !isExplaining) {
     request.admit();
     next();
     return;
@@ -60,7 +60,7 @@ async function decide(
       sendReply(request, reply);
       return;
     }
-    explainDecision(request, () => 'let in');
+    explainDecision(request, () => (known === undefined ? 'let in' : 'let in, with a session from the cache'));
     request.admit();
     goOn(next);
   } catch (error) {

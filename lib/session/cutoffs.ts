@@ -44,10 +44,17 @@ export interface RefreshStart {
 }
 
 export interface Cutoffs {
-  /** @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only */
-  end(target: SessionTarget): Promise<void>;
+  /**
+   * @param at when it was called, in milliseconds since the epoch
+   * @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only
+   */
+  end(target: SessionTarget, at?: number): Promise<void>;
   /** @throws {AuthError} likewise */
-  renew(target: SessionTarget): Promise<void>;
+  renew(target: SessionTarget, at?: number): Promise<void>;
+  /** Before `end` is called for their user at this time: it will not concern these, unless they have ended already. */
+  keepAlive(kept: SessionKeys, at: number): Promise<void>;
+  /** Before `renew` is called for their user at this time: it will not concern these, unless they were to be renewed already. */
+  keepFresh(kept: SessionKeys, at: number): Promise<void>;
   /**
    * A sign-in was completed: no `endSession` that was called until now concerns it.
    *
@@ -71,10 +78,7 @@ export interface Cutoffs {
    *
    * @param group whose checks may share an answer that is on its way
    */
-  check(
-    keys: SessionKeys,
-    group: string | undefined,
-  ): Promise<Concern & Pick<FoundRecords, 'isSignedOut' | 'hasRecord'>>;
+  check(keys: SessionKeys, group?: string): Promise<Concern & Pick<FoundRecords, 'isSignedOut' | 'hasRecord'>>;
   readonly subjectsOf: (facts: Pick<SessionFacts, 'sessionId' | 'userId'>) => readonly string[];
 }
 
@@ -92,7 +96,7 @@ const unconcerned: Concern = { isEnded: false, isStale: false };
 export function createCutoffs(
   adapter: string,
   times: SessionRecords,
-  exceptions: ReturnType<typeof createExceptions>,
+  exceptions: Exceptions,
   now: () => number,
 ): Cutoffs {
   const subjectsOf: Cutoffs['subjectsOf'] = ({ sessionId, userId }) => [
@@ -105,51 +109,81 @@ export function createCutoffs(
     return times.call(subject, cutoffs, ttlMs);
   };
 
+  async function check(keys: SessionKeys, group?: string): ReturnType<Cutoffs['check']> {
+    const { session = '', subjects, beganAt, issuedAt } = keys;
+    const { endedUntil, staleUntil, isSignedOut, hasRecord } = await times.find(subjects, group);
+    return {
+      isSignedOut,
+      hasRecord,
+      isEnded: beganAt <= endedUntil && !(await exceptions.has(beganAfter(session, endedUntil))),
+      isStale: issuedAt <= staleUntil && !(await exceptions.has(renewedAfter(keys, staleUntil))),
+    };
+  }
+
   return {
     subjectsOf,
-    end: (target) => {
-      const endedUntil = Math.ceil(now()) + ('sessionId' in target ? skewMs : 0);
+    end: (target, at = now()) => {
+      const endedUntil = Math.ceil(at) + ('sessionId' in target ? skewMs : 0);
       return call(target, { ...never, endedUntil }, cookieMs);
     },
-    renew: (target) => call(target, { ...never, staleUntil: Math.ceil(now()) }, tokenMs),
-    async begin(facts, beganAt) {
-      const { endedUntil } = await times.find(subjectsOf(facts));
-      const { sessionId } = facts;
+    renew: (target, at = now()) => call(target, { ...never, staleUntil: Math.ceil(at) }, tokenMs),
+    ...createKeeping(check, times, exceptions),
+    async begin({ sessionId, userId }, beganAt) {
+      const { endedUntil } = await times.find(subjectsOf({ sessionId, userId }));
       if (beganAt !== undefined && beganAt <= endedUntil && sessionId !== undefined) {
         await exceptions.add(beganAfter(hash(sessionId), endedUntil), cookieMs);
       }
       return Math.max(now(), endedUntil + 1);
     },
     refreshStart: ({ subjects }) => ({ at: now(), staleUntil: times.known(subjects).staleUntil }),
-    async acceptRenewed({ subjects, token, issuedAt }, start, ttlMs) {
+    async acceptRenewed(keys, start, ttlMs) {
       // A call that this process does not know yet asks for another refresh.
-      const { staleUntil } = times.known(subjects);
+      const { staleUntil } = times.known(keys.subjects);
       // What knew of the call came after it, even where the clock of the process that was called is ahead.
       const isAfter = start.at >= staleUntil || start.staleUntil >= staleUntil;
-      if (token === undefined || issuedAt > staleUntil || !isAfter) return;
-      await exceptions.add(renewedAfter(token, staleUntil), ttlMs);
+      if (keys.token === undefined || keys.issuedAt > staleUntil || !isAfter) return;
+      await exceptions.add(renewedAfter(keys, staleUntil), ttlMs);
     },
-    known({ session = '', subjects, token = '', beganAt, issuedAt }) {
+    known(keys) {
       if (times.isEmpty()) return unconcerned;
+      const { session = '', subjects, beganAt, issuedAt } = keys;
       const { endedUntil, staleUntil } = times.known(subjects);
       return {
         isEnded: beganAt <= endedUntil && !exceptions.isKnown(beganAfter(session, endedUntil)),
-        isStale: issuedAt <= staleUntil && !exceptions.isKnown(renewedAfter(token, staleUntil)),
+        isStale: issuedAt <= staleUntil && !exceptions.isKnown(renewedAfter(keys, staleUntil)),
       };
     },
-    async check({ session = '', subjects, token = '', beganAt, issuedAt }, group) {
-      const { endedUntil, staleUntil, isSignedOut, hasRecord } = await times.find(subjects, group);
-      return {
-        isSignedOut,
-        hasRecord,
-        isEnded: beganAt <= endedUntil && !(await exceptions.has(beganAfter(session, endedUntil))),
-        isStale: issuedAt <= staleUntil && !(await exceptions.has(renewedAfter(token, staleUntil))),
-      };
+    check,
+  };
+}
+
+/** What a call leaves out, noted before the call is: at no time does it concern what goes on. */
+function createKeeping(
+  check: Cutoffs['check'],
+  times: SessionRecords,
+  exceptions: Exceptions,
+): Pick<Cutoffs, 'keepAlive' | 'keepFresh'> {
+  return {
+    async keepAlive(kept, at) {
+      const { isEnded } = await check(kept);
+      if (kept.session === undefined || isEnded) return;
+      const endedUntil = Math.max(Math.ceil(at), times.known(kept.subjects).endedUntil);
+      await exceptions.add(beganAfter(kept.session, endedUntil), cookieMs);
+    },
+    async keepFresh(kept, at) {
+      const { isStale } = await check(kept);
+      if (isStale) return;
+      const staleUntil = Math.max(Math.ceil(at), times.known(kept.subjects).staleUntil);
+      // By its access token, too, which may come alone.
+      const names = [kept, { ...kept, token: undefined }].map((keys) => renewedAfter(keys, staleUntil));
+      await Promise.all(names.map((name) => exceptions.add(name, tokenMs)));
     },
   };
 }
 
 /** Sessions and tokens that a cutoff does not concern although their times say so. */
+type Exceptions = ReturnType<typeof createExceptions>;
+
 export function createExceptions(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
   const local = createBoundedMap<true>({ max: maxRecords, ttlMs: cookieMs, now });
   return {
@@ -169,7 +203,8 @@ export function createExceptions(shared: SharedCoordinator | undefined, askShare
 
 /** With the time in its name, an exception says nothing about a later call. */
 const beganAfter = (session: string, time: number): string => `began:${session}:${time}`;
-const renewedAfter = (token: string, time: number): string => `renewed:${token}:${time}`;
+const renewedAfter = ({ session, token, issuedAt }: SessionKeys, time: number): string =>
+  `renewed:${token ?? `${session}:${issuedAt}`}:${time}`;
 
 /** Names a session or a user in as many bytes for every id. */
 export function hash(id: string): string {

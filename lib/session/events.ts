@@ -19,8 +19,13 @@ export interface Explain {
   readonly enabled?: boolean;
 }
 
+/** Whether an adapter of this process was made with `DEBUG` on. */
+export let isExplaining = false;
+
 export function createExplain(adapter: AdapterName): Explain {
-  return createDebug(`express-auth-adapters:${adapter}`);
+  const explain = createDebug(`express-auth-adapters:${adapter}`);
+  if (explain.enabled) isExplaining = true;
+  return explain;
 }
 
 /** How long the same warning is not repeated. */

@@ -1,6 +1,6 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { createCutoffs, createExceptions, hash } from './cutoffs.ts';
-import type { Cutoffs, SessionFacts, SessionKeys } from './cutoffs.ts';
+import type { Cutoffs, SessionFacts, SessionKeys, SessionTarget } from './cutoffs.ts';
 import { createAskShared } from './outage-report.ts';
 import type { OutageReport } from './outage-report.ts';
 import { createSessionRecords, keepsRecords } from './session-records.ts';
@@ -21,7 +21,13 @@ export interface RevocationCheck {
 }
 
 /** Which sessions ended here, or in a process that shares the coordinator, kept until nothing of them can still be accepted. */
-export interface Revocations extends Pick<Cutoffs, 'end' | 'renew' | 'begin' | 'refreshStart' | 'acceptRenewed'> {
+export interface Revocations extends Pick<Cutoffs, 'renew' | 'begin' | 'refreshStart' | 'acceptRenewed'> {
+  /** Ends sessions that began until now. @throws {AuthError} `provider_unavailable` where only this process knows of it */
+  end(target: SessionTarget): Promise<void>;
+  /** The same for the user's sessions but one. One that has ended already stays ended. @throws {AuthError} likewise */
+  endOthers(kept: SessionFacts): Promise<void>;
+  /** `renew` for the user's tokens but these. @throws {AuthError} likewise */
+  renewOthers(userId: string, kept: readonly SessionKeys[]): Promise<void>;
   /** @param tokenLifetimeMs how long the provider makes the session's access tokens live */
   revoke(sessionId: string, revocation: Revocation, tokenLifetimeMs: number): Promise<void>;
   /** @param token names the refresh token; `undefined` for a bearer token */
@@ -131,15 +137,30 @@ export function createRevocations(
     };
   }
 
+  async function end(target: SessionTarget, at?: number): Promise<void> {
+    const called = cutoffs.end(target, at);
+    subjectsOf({ sessionId: undefined, userId: undefined, ...target }).forEach(notify);
+    await called;
+  }
+
   const known = (keys: SessionKeys): Revocation | undefined =>
     knownByKey(keys.session) ?? (cutoffs.known(keys).isEnded ? 'ended' : undefined);
 
   return {
     ...cutoffs,
-    async end(target) {
-      const called = cutoffs.end(target);
-      subjectsOf({ sessionId: undefined, userId: undefined, ...target }).forEach(notify);
-      await called;
+    end,
+    async endOthers(kept) {
+      const { userId } = kept;
+      if (userId === undefined) return;
+      const at = now();
+      // First, so that at no time this session counts as ended.
+      await cutoffs.keepAlive(keysOf(kept, undefined), at);
+      await end({ userId }, at);
+    },
+    async renewOthers(userId, kept) {
+      const at = now();
+      await Promise.all(kept.map((keys) => cutoffs.keepFresh(keys, at)));
+      await cutoffs.renew({ userId }, at);
     },
     isShared: shared !== undefined,
     subscribe: (listener) => void listeners.push(listener),

@@ -6,7 +6,7 @@ import { createResolveBearer } from './bearer.ts';
 import type { SessionTarget } from './cutoffs.ts';
 import type { Emit } from './events.ts';
 import { createOutageReport } from './outage-report.ts';
-import { createRefreshCoordinator } from './refresh-coordinator.ts';
+import { createRefreshCoordinator, refreshKey } from './refresh-coordinator.ts';
 import { boundCoordinator } from './shared-coordinator.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 import { outOfTime, signedOut } from './renew-candidates.ts';
@@ -23,7 +23,7 @@ import type { SessionEnd } from './session-watch.ts';
 import { createSessionWriter } from './session-writer.ts';
 import { createSignOut } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
-import type { ClientFacts, SessionFacts, SessionSource } from './source.ts';
+import type { ClientFacts, SessionFacts, SessionSource, StoredSession } from './source.ts';
 import { createSupersededTokens } from './superseded-tokens.ts';
 import { createRenewChanged, createSwitchSession } from './switch-session.ts';
 import type { SessionSwitch } from './switch-session.ts';
@@ -59,7 +59,16 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    */
   beginSession(facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number): Promise<number>;
   /** Ends a session that was verified just now, for as long as its tokens may live. It never throws. */
-  revokeSession(sessionId: string, tokenLifetimeMs: number): Promise<void>;
+  revokeSession(stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'>): Promise<void>;
+  /**
+   * Marks a session that is about to be replaced in its browser, so that no request under way clears the cookie of its successor. One
+   * that was signed out stays so. It never throws.
+   */
+  awaitSuccessor(stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'>): Promise<void>;
+  /** `endSession` for the user's sessions but one. @throws {AuthError} likewise */
+  endOthers(kept: SessionFacts): Promise<void>;
+  /** `renewSession` for the user's tokens but these. @throws {AuthError} likewise */
+  renewOthers(userId: string, kept: readonly StoredSession<Content>[]): Promise<void>;
   /** Ends sessions that began until now. @throws {AuthError} `provider_unavailable` where only this process knows of it */
   endSession(target: SessionTarget): Promise<void>;
   /**
@@ -124,7 +133,19 @@ export function createSessions<Content>(
     cachedSession: (cookieHeader) => cachedSession(context, cookieHeader),
     revocationOf: (sessionId) => context.revocations.find(sessionId),
     beginSession: (facts, beganAt) => context.revocations.begin(facts, beganAt),
-    revokeSession: (sessionId, lifetimeMs) => context.revocations.revoke(sessionId, 'signed_out', lifetimeMs),
+    async revokeSession({ sessionId, tokenLifetimeMs }) {
+      if (sessionId !== undefined) await context.revocations.revoke(sessionId, 'signed_out', tokenLifetimeMs);
+    },
+    async awaitSuccessor({ sessionId, tokenLifetimeMs }) {
+      if (sessionId === undefined || (await context.revocations.find(sessionId)) !== undefined) return;
+      await context.revocations.revoke(sessionId, 'replaced', tokenLifetimeMs);
+    },
+    endOthers: (kept) => context.revocations.endOthers(kept),
+    renewOthers: (userId, kept) =>
+      context.revocations.renewOthers(
+        userId,
+        kept.map((stored) => context.revocations.keysOf(stored, refreshKey(source.adapter, stored))),
+      ),
     watchSession: async (session, cookieHeader, onEnd) =>
       sessionWatch.watch(await factsOf(source, session, cookieHeader), session.expiresAt, onEnd),
     endSession: (target) => context.revocations.end(target),

@@ -12,6 +12,8 @@ import { otherLinkAnswer } from '../form-answers.ts';
 import type { BackendOptions } from '../options.ts';
 import { confirmPage } from '../pages/confirm-page.ts';
 import { linkExpiredPage } from '../pages/password-page.ts';
+import { needsFactor } from '../sign-in/pending.ts';
+import type { SignedIn } from '../sign-in/sign-in.ts';
 import { passwordUrl } from '../sign-in/start-flow.ts';
 
 interface Link {
@@ -34,23 +36,23 @@ function isForPassword({ signInMethods }: BackendOptions, type: string): boolean
  * @see https://supabase.com/docs/guides/auth/auth-email-templates#email-prefetching
  */
 export function confirmRoute(backend: BackendContext): AuthRoute {
-  const { settings, supabase, signIn, pending, attempts, emit } = backend;
-  // A button that is pressed twice posts twice, and the browser shows the second answer.
-  const { timeoutMs: ttlMs, now } = settings;
-  const once = createOnce<SdkSession | null>({ ttlMs, max: 10_000, now, keeps: 'none' });
+  const { settings, signIn, pending, emit } = backend;
+  const open = createOpen(backend);
 
-  async function confirm(request: AuthRequest, { tokenHash, type, returnTo }: Link): Promise<Reply> {
-    const verify = () =>
-      supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
-    const attempt = () => attempts.run(request.req, undefined, verify, 'forgives');
-    const session = await once([tokenHash, type, String(request.peer)], async () => (await attempt()).session);
+  async function confirm(request: AuthRequest, link: Link): Promise<Reply> {
+    const { type, returnTo } = link;
+    const opened = await open(request, link);
     // A changed address wants both of its links opened; after the first there is no session yet.
-    if (session === null) return otherLinkAnswer(backend, request, returnTo);
-    if (isForPassword(settings, type)) {
-      await pending.begin(request, { kind: 'recovery', issued: session, returnTo });
-      return redirectOrJson(request, passwordUrl(settings, request, returnTo));
+    if (opened === null) return otherLinkAnswer(backend, request, returnTo);
+    if ('redirectTo' in opened) {
+      await signIn.storeSession(request, opened);
+      return redirectOrJson(request, opened.redirectTo);
     }
-    return redirectOrJson(request, await signIn.complete(request, session, returnTo));
+    if (!isForPassword(settings, type)) {
+      return redirectOrJson(request, await signIn.awaitFactor(request, opened, returnTo));
+    }
+    await pending.begin(request, { kind: 'recovery', issued: opened, returnTo });
+    return redirectOrJson(request, passwordUrl(settings, request, returnTo));
   }
 
   async function refused(request: AuthRequest, link: Link, error: AuthError): Promise<Reply> {
@@ -91,6 +93,25 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
         return await refused(request, link, error);
       }
     },
+  };
+}
+
+type Opened = SignedIn | SdkSession | null;
+
+/** Spends a link's token. @returns a complete sign-in, tokens that need one more step, or `null` where there is no session yet */
+function createOpen({ settings, supabase, signIn, attempts }: BackendContext) {
+  // A button that is pressed twice posts twice, and the browser shows the second answer.
+  const { timeoutMs: ttlMs, now } = settings;
+  const once = createOnce<Opened>({ ttlMs, max: 10_000, now, keeps: 'none' });
+
+  return (request: AuthRequest, { tokenHash, type, returnTo }: Link): Promise<Opened> => {
+    const verify = () =>
+      supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
+    return once([tokenHash, type, returnTo, String(request.peer)], async () => {
+      const { session } = await attempts.run(request.req, undefined, verify, 'forgives');
+      const isComplete = session !== null && !isForPassword(settings, type) && !needsFactor(session);
+      return isComplete ? signIn.verifySignIn(request, session, returnTo) : session;
+    });
   };
 }
 

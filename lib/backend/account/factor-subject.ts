@@ -10,7 +10,7 @@ import type { StoredContent } from '../session-cookie.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import { passwordUrl } from '../sign-in/start-flow.ts';
 import type { UserFactors } from './factors.ts';
-import { asIssued } from './set-password.ts';
+import { asIssued, contentOf } from './set-password.ts';
 
 /** Who is asked for a second factor: a sign-in that waits for it, else the session of this browser. */
 export interface FactorSubject {
@@ -42,13 +42,13 @@ export interface FactorSubjects {
 }
 
 export function createFactorSubjects(backend: BackendContext): FactorSubjects {
-  const { settings, pending, resolver, explain } = backend;
+  const { settings, pending, resolver, source, explain } = backend;
   return {
     live: (request) => findLive(backend, request),
     signInFirst,
     async find(request) {
       const waiting = await pending.read(request);
-      if (waiting === undefined) return findLive(backend, request);
+      if (waiting === undefined) return findOwnLive(backend, request);
       const { content, session } = waiting;
       return (await findOtherLive(backend, request, waiting)) ?? { content, session, waiting };
     },
@@ -57,10 +57,12 @@ export function createFactorSubjects(backend: BackendContext): FactorSubjects {
       else request.writeCookies((await resolver.signOut(request.req.headers.cookie, request.peer)).cookies);
       return signInFirst(request, returnTo);
     },
-    async raise(request, { waiting, session }, issued, returnTo) {
+    async raise(request, { waiting, session, content }, issued, returnTo) {
       const next = await store(backend, request, waiting, { issued, returnTo });
-      // The backend has ended the user's other sessions without a second factor: their next request renews them, and learns it.
-      await resolver.renewSession({ userId: session.user.id }).catch((error: unknown) => {
+      // The backend has ended the user's other sessions without a second factor: their next request renews them, and learns it. Requests
+      // of this session that are under way must not: the backend has exchanged their refresh token just now.
+      const kept = [content, contentOf(issued)].map((each) => source.toStored(each));
+      await resolver.renewOthers(session.user.id, kept).catch((error: unknown) => {
         explain('other processes were not told of a second factor: %s', String(error));
       });
       return next;
@@ -72,6 +74,13 @@ export function createFactorSubjects(backend: BackendContext): FactorSubjects {
     enrollUrl: (request, returnTo) => localUrl(request, settings.enrollPath, returnTo),
     verifyUrl: (request, returnTo, then) => localUrl(request, settings.verifyPath, returnTo, { then }),
   };
+}
+
+/** None where the page was that of a sign-in which waited, and has ended meanwhile: the code is not meant for this session. */
+async function findOwnLive(backend: BackendContext, request: AuthRequest): Promise<FactorSubject | undefined> {
+  const live = await findLive(backend, request);
+  const isOver = request.query.get('then') === 'sign-in' && live?.session.claims['aal'] !== 'aal2';
+  return isOver ? undefined : live;
 }
 
 async function findLive({ source }: BackendContext, request: AuthRequest): Promise<FactorSubject | undefined> {

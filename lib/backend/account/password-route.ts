@@ -85,10 +85,13 @@ async function findGrant(
   fields?: Fields,
 ): Promise<Grant | undefined> {
   const waiting = await pending.read(request);
-  if (waiting?.kind === 'recovery' && (waiting.isUnanswered || fields?.has('currentPassword') !== true)) {
-    return { kind: 'recovery', session: waiting.session, waiting };
-  }
+  const recovery = waiting?.kind === 'recovery' ? waiting : undefined;
+  const ofLink = recovery && ({ kind: 'recovery', session: recovery.session, waiting: recovery } as const);
+  if (fields?.has('currentPassword') !== true && ofLink !== undefined) return ofLink;
   const session = await request.resolveSession();
+  // The form of a session whose new password got no answer: it may be the current one by now. Another user's form is that user's.
+  const isSameUser = session === null || session.user.id === recovery?.session.user.id;
+  if (recovery?.isUnanswered === true && isSameUser) return ofLink;
   return session?.adapter === 'backend' ? { kind: 'session', session } : undefined;
 }
 
@@ -125,16 +128,23 @@ async function setAfterLink(
   waiting: PendingSignIn,
   password: string,
 ): ReturnType<typeof setPassword> {
+  const grant = { content: waiting.content, replaced: sessionBeside(request, waiting) };
   try {
-    return await setPassword(backend, request, waiting, password);
+    return await setPassword(backend, request, grant, password);
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
     if (error.code === 'provider_unavailable') backend.pending.markUnanswered(request, waiting);
     if (error.code !== 'same_password' || !waiting.isUnanswered) throw error;
     // The try that got no answer has done it.
-    await endOtherSessions(backend, waiting);
+    await endOtherSessions(backend, grant);
     return asIssued(waiting.content, claimedUser(waiting.session));
   }
+}
+
+/** The session of the same user that the link's sign-in will replace, where it is known. */
+function sessionBeside(request: AuthRequest, { session }: PendingSignIn): BackendSession | undefined {
+  const present = request.cachedSession();
+  return present?.adapter === 'backend' && present.user.id === session.user.id ? present : undefined;
 }
 
 interface Change {
@@ -150,7 +160,7 @@ async function changePassword(
   session: BackendSession,
   { fields, password, returnTo }: Change,
 ): Promise<string> {
-  const { source, signIn, pending } = backend;
+  const { source, resolver, signIn, pending } = backend;
   if (isOfOrganization(session)) throw organizationSignIn();
   const email = emailWithPassword(session);
   if (email === null) return forgotUrl(backend.settings, request, returnTo);
@@ -162,18 +172,25 @@ async function changePassword(
     throw new AuthError('current_password_wrong', { reason: 'other_user' });
   }
   const content = source.contentOf(session);
+  /** A sign-out that ran at the same time wins. */
+  const refuseSignedOut = async (): Promise<void> => {
+    const revocation = await resolver.revocationOf(source.factsOf(session.claims).sessionId);
+    if (revocation === 'signed_out') throw new AuthError('invalid_state');
+  };
   try {
     if (!needsFactor(issued)) {
-      const grant = { content: contentOf(issued), session, currentPassword };
+      const grant = { content: contentOf(issued), currentPassword, replaced: session };
       const changed = await setPassword(backend, request, grant, password);
+      await refuseSignedOut();
       return await signIn.complete(request, changed, returnTo);
     }
     if (session.claims['aal'] === 'aal2' && content !== undefined) {
       await signIn.discard(issued);
-      const grant = { content, session, currentPassword };
+      const grant = { content, currentPassword };
       await setPassword(backend, request, grant, password);
       return returnTo;
     }
+    await refuseSignedOut();
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
     // The next try needs no current password: it may have been replaced already.

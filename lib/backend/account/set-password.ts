@@ -3,17 +3,20 @@ import { isRecord } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { BackendSession } from '../../types.ts';
+import type { StoredSession } from '../../session/source.ts';
+import { tokenLifetimeMs } from '../../tokens/access-token.ts';
 import type { BackendContext } from '../context.ts';
 import { parseContent } from '../session-cookie.ts';
 import type { StoredContent } from '../session-cookie.ts';
+import type { BackendSource } from '../session-source.ts';
 
 /** Tokens that may set a password: of a link, or of someone who has just given the current one. */
 export interface PasswordGrant {
   readonly content: StoredContent;
-  /** Made of the verified claims. */
-  readonly session: Pick<BackendSession, 'claims' | 'user'>;
   /** Where a project asks for it (`GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD`). */
   readonly currentPassword?: string;
+  /** The session of the same user in this browser, whose place is taken. */
+  readonly replaced?: BackendSession | undefined;
 }
 
 /**
@@ -25,7 +28,7 @@ export interface PasswordGrant {
 export async function setPassword(
   backend: BackendContext,
   request: AuthRequest,
-  { content, session, currentPassword }: PasswordGrant,
+  { content, currentPassword, replaced }: PasswordGrant,
   password: string,
 ): Promise<SdkSession> {
   const attributes = { password, ...(currentPassword === undefined ? {} : { current_password: currentPassword }) };
@@ -34,27 +37,33 @@ export async function setPassword(
     async ({ auth, unwrap }) => unwrap(await auth.updateUser(attributes)).user,
     { session: content },
   );
-  await endOtherSessions(backend, { content, session });
+  await endOtherSessions(backend, { content, replaced });
   return asIssued(content, user);
 }
 
 /** Ends every session of the account but this one, here and at the backend, which has done so with the new password. */
 export async function endOtherSessions(
   { supabase, source, resolver, settings, explain }: BackendContext,
-  { content, session }: Pick<PasswordGrant, 'content' | 'session'>,
+  { content, replaced }: Pick<PasswordGrant, 'content' | 'replaced'>,
 ): Promise<void> {
+  if (replaced !== undefined) await resolver.awaitSuccessor(lifeOf(source, replaced));
   try {
-    await resolver.endSession({ userId: session.user.id });
+    await resolver.endOthers(source.toStored(content));
   } catch (error) {
     explain('the other sessions were ended in this process only: %s', String(error));
   }
-  const facts = source.toStored(content);
-  await resolver.beginSession(facts, facts.beganAt);
   try {
     await supabase.revoke(content.access_token, 'others', AbortSignal.timeout(settings.timeoutMs));
   } catch (error) {
     explain('the other sessions were not ended at the backend: %s', String(error));
   }
+}
+
+function lifeOf(
+  source: BackendSource,
+  { claims }: BackendSession,
+): Pick<StoredSession<unknown>, 'sessionId' | 'tokenLifetimeMs'> {
+  return { sessionId: source.factsOf(claims).sessionId, tokenLifetimeMs: tokenLifetimeMs(claims) };
 }
 
 /** The user of the claims, where the backend has not said more. */

@@ -156,7 +156,7 @@ function formPage(
     factors,
     returnTo,
     // A session that another tab stores meanwhile must not get the code of the sign-in that waits.
-    then: thenOf(request) ?? (subject.waiting === undefined ? undefined : 'sign-in'),
+    then: subject.waiting === undefined ? thenOf(request) : 'sign-in',
     isPending: subject.waiting !== undefined,
   });
 }

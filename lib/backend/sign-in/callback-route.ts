@@ -84,7 +84,7 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
       const outcome = await attempts.run(request.req, undefined, complete, 'forgives');
       if (outcome.kind === 'recovery') return await choosePassword(request, outcome);
       if (outcome.kind === 'factor') {
-        const verifyUrl = await signIn.awaitFactor(request, outcome.issued, outcome.returnTo);
+        const verifyUrl = await signIn.awaitFactor(request, outcome.issued, outcome.returnTo, { isAdmitted: true });
         request.writeCookies(outcome.writes);
         return redirect(303, verifyUrl);
       }
@@ -107,7 +107,7 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
     { issued, returnTo, writes }: Extract<Outcome, { kind: 'recovery' }>,
   ): Promise<Reply> {
     request.writeCookies(writes);
-    await backend.pending.begin(request, { kind: 'recovery', issued, returnTo });
+    await backend.pending.begin(request, { kind: 'recovery', issued, returnTo, isAdmitted: true });
     return redirect(303, passwordUrl(settings, request, returnTo));
   }
 
@@ -132,8 +132,12 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
   ): Promise<Outcome> {
     const { issued, flow, writes } = await exchangeCode(request, code, pending);
     const returnTo = request.returnTo(flow?.returnTo);
-    if (hasPasswords && isRecovery(issued)) return { kind: 'recovery', issued, returnTo, writes };
-    if (needsFactor(issued)) return { kind: 'factor', issued, returnTo, writes };
+    const kind = hasPasswords && isRecovery(issued) ? 'recovery' : needsFactor(issued) ? 'factor' : 'session';
+    if (kind !== 'session') {
+      // Here and not with the cookie, which a reload writes again.
+      await backend.pending.admit(issued);
+      return { kind, issued, returnTo, writes };
+    }
     return { kind: 'session', signedIn: await signIn.verifySignIn(request, issued, returnTo), writes };
   }
 

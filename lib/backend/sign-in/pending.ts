@@ -55,8 +55,12 @@ export interface PendingSignIns {
     pending: Pick<PendingSignIn, 'kind' | 'returnTo'> & {
       readonly issued: SdkSession;
       readonly isUnanswered?: boolean;
+      /** Whether `admit` was called for it: an answer that is used again is no new sign-in, and lifts no `endSession`. */
+      readonly isAdmitted?: boolean;
     },
   ): Promise<void>;
+  /** Verifies what the backend issued just now: no `endSession` that was called until now concerns it. @throws {AuthError} as `begin` */
+  admit(issued: SdkSession): Promise<void>;
   /** Notes that a try to set the new password got no answer. */
   markUnanswered(request: AuthRequest, waiting: PendingSignIn): void;
   /** @throws {AuthError} `provider_unavailable` where it takes the backend to tell */
@@ -126,6 +130,25 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
     await supabase.revoke(content.access_token, 'local', signal).catch(() => undefined);
   }
 
+  /** @throws {AuthError} `token_rejected` or `provider_unavailable` */
+  async function verify(issued: SdkSession): Promise<{ content: StoredContent; userId: string }> {
+    const content = pendingContent(issued);
+    if (content === undefined) throw new AuthError('token_rejected');
+    const verdict = await source.verify(content, 'provider');
+    if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
+    return { content, userId: verdict.session.user.id };
+  }
+
+  function beginSession(content: StoredContent): Promise<unknown> {
+    const facts = source.toStored(content);
+    return resolver.beginSession(facts, facts.beganAt);
+  }
+
+  async function endOfOthers(request: AuthRequest, userId: string | undefined): Promise<void> {
+    const waiting = await read(request).catch(() => undefined);
+    if (waiting?.session.user.id !== userId) await end(request);
+  }
+
   async function read(request: AuthRequest): Promise<PendingSignIn | undefined> {
     for (const stored of storedIn(request)) {
       const session = await liveSession(stored.content, request);
@@ -141,8 +164,7 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
     clear(request);
     const waiting = await read(request).catch(() => undefined);
     if (waiting === undefined) return;
-    const { sessionId, tokenLifetimeMs } = source.toStored(waiting.content);
-    if (sessionId !== undefined) await resolver.revokeSession(sessionId, tokenLifetimeMs);
+    await resolver.revokeSession(source.toStored(waiting.content));
     await endAtBackend(waiting.content);
   }
 
@@ -152,11 +174,11 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
     markUnanswered(request, waiting) {
       write(request, writeChunks(name, encodePending({ ...waiting, isUnanswered: true }), request.cookies));
     },
-    async begin(request, { kind, issued, returnTo, isUnanswered = false }) {
-      const content = pendingContent(issued);
-      if (content === undefined) throw new AuthError('token_rejected');
-      const verdict = await source.verify(content, 'provider');
-      if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
+    async admit(issued) {
+      await beginSession((await verify(issued)).content);
+    },
+    async begin(request, { kind, issued, returnTo, isUnanswered = false, isAdmitted = false }) {
+      const { content, userId } = await verify(issued);
       const stored = { kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered };
       const writes = writeChunks(name, encodePending(stored), request.cookies);
       const bytes = cookieBytes(writes);
@@ -165,15 +187,12 @@ export function createPendingSignIns(parts: PendingParts): PendingSignIns {
         await endAtBackend(content);
         throw new AuthError('session_too_large');
       }
-      const facts = source.toStored(content);
-      await resolver.beginSession(facts, facts.beganAt);
+      if (!isAdmitted) await beginSession(content);
+      await endOfOthers(request, userId);
       write(request, writes);
     },
     end,
-    async endOfOthers(request, userId) {
-      const waiting = await read(request).catch(() => undefined);
-      if (waiting?.session.user.id !== userId) await end(request);
-    },
+    endOfOthers,
   };
 }
 

@@ -58,7 +58,12 @@ export interface SignIn {
    */
   verifySignIn(request: AuthRequest, issued: SdkSession, returnTo: string): Promise<SignedIn>;
   /** Keeps a first factor until the second one is given. @returns where that is asked for @throws {AuthError} as `pending.begin` does */
-  awaitFactor(request: AuthRequest, issued: SdkSession, returnTo: string): Promise<string>;
+  awaitFactor(
+    request: AuthRequest,
+    issued: SdkSession,
+    returnTo: string,
+    further?: { readonly isAdmitted: boolean },
+  ): Promise<string>;
   /** Stores newer tokens of the session that the browser has. It is no new sign-in, so the hook is not asked. @throws {AuthError} */
   renew(request: AuthRequest, issued: SdkSession): Promise<void>;
   /** Ends what was issued and will not be used: the backend need not keep it. */
@@ -80,8 +85,8 @@ export function createSignIn(parts: SignInParts): SignIn {
 
   return {
     discard,
-    async awaitFactor(request, issued, returnTo) {
-      await parts.pending.begin(request, { kind: 'factor', issued, returnTo });
+    async awaitFactor(request, issued, returnTo, further) {
+      await parts.pending.begin(request, { kind: 'factor', issued, returnTo, ...further });
       return verifyUrl(parts, request, returnTo);
     },
     async renew(request, issued) {

@@ -1,0 +1,276 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { endSession, getSession, requireSession } from '../../lib/backend/index.ts';
+import type { SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
+import type { SessionCutoffs } from '../../lib/session/shared-coordinator.ts';
+import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { sendJson, sendText } from '../support/hosts.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
+
+let app: BackendApp;
+let releaseSlow: () => void = () => undefined;
+afterEach(() => app.close());
+
+const bob = { email: 'bob@example.com', password: 'another good password' };
+const fresh = 'a brand new password 1';
+const change = { currentPassword: ada.password, password: fresh };
+
+async function start(setup: BackendAppSetup = {}): Promise<void> {
+  app = await startBackendApp({
+    after: (host) => {
+      host.get('/vault', requireSession({ aal: 'aal2' }), (_req, res) => sendText(res, 'vault'));
+      host.get('/bearer', requireSession({ credentials: ['bearer'] }), (_req, res) => sendText(res, 'bearer'));
+      // Resolves the session at once, and answers when the test says so.
+      host.get('/slow', (req, res, next) => {
+        const released = new Promise<void>((resolve) => (releaseSlow = resolve));
+        getSession(req).then(async (session) => {
+          await released;
+          sendJson(res, { user: session?.user.email ?? null });
+        }, next);
+      });
+    },
+    ...setup,
+  });
+}
+
+const code = (factor: { readonly secret: string }): string => app.supabase.codeOf(factor);
+const userIdOf = async (visitor: Visitor): Promise<string> =>
+  ((await visitor.getJson('/auth/session')).json as { readonly user: { readonly id: string } }).user.id;
+const isCleared = ({ setCookies }: Answer): boolean => setCookies.some((line) => line.includes('Max-Age=0'));
+
+/** Another tab of the same browser, with the cookies as they are now. */
+function tabOf(visitor: Visitor, cookies: ReadonlyMap<string, string> = new Map(visitor.cookies)): Visitor {
+  const tab = app.visitor();
+  cookies.forEach((value, name) => tab.cookies.set(name, value));
+  return tab;
+}
+
+/** A session with both factors. */
+async function signInWithFactor(): Promise<Visitor> {
+  const factor = app.supabase.addFactor(ada.email);
+  const visitor = app.visitor();
+  await visitor.postJson('/auth/login', ada);
+  expect((await visitor.postJson('/auth/verify', { code: code(factor) })).status).toBe(200);
+  return visitor;
+}
+
+describe('endSession stands', () => {
+  it.each(['factor', 'recovery'])('after a callback that is opened once more (%s)', async (kind) => {
+    await start({ options: { providers: ['github'] } });
+    const visitor = app.visitor();
+    let callback: string;
+    if (kind === 'factor') {
+      const { location } = await visitor.get('/auth/login?provider=github');
+      callback = (await app.supabase.authorize(location, { approve: true, user: ada.email })).href;
+    } else {
+      await postForm(visitor, '/auth/forgot', { email: ada.email });
+      callback = (await visitor.get(app.supabase.mails.at(-1)!.confirmationUrl)).location;
+    }
+    const factor = kind === 'factor' ? app.supabase.addFactor(ada.email) : undefined;
+    const before = new Map(visitor.cookies);
+    await visitor.get(callback);
+    if (factor === undefined) await postForm(visitor, '/auth/password', { password: fresh });
+    else await postForm(visitor, '/auth/verify', { code: code(factor) });
+    const session = new Map(visitor.cookies);
+    const userId = await userIdOf(visitor);
+    app.clock.advance(60_000);
+    await endSession(app.auth, { userId });
+    expect((await tabOf(visitor, session).getJson('/api/me')).status).toBe(401);
+    await tabOf(visitor, before).get(callback);
+    expect((await tabOf(visitor, session).getJson('/api/me')).status).toBe(401);
+  });
+
+  it('after a new password that was under way, in the session that gave it', async () => {
+    await start();
+    const visitor = await signInWithFactor();
+    const userId = await userIdOf(visitor);
+    app.clock.advance(5_000);
+    const gate = app.supabase.gate('update-user');
+    const changing = visitor.postJson('/auth/password', change);
+    await gate.waitFor(1);
+    await endSession(app.auth, { userId });
+    gate.open();
+    await changing;
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+  });
+});
+
+describe('a second factor that is given in a session', () => {
+  it.each([
+    ['parent', 'first'],
+    ['parent', 'last'],
+    ['strict', 'first'],
+    ['strict', 'last'],
+  ] as const)('ends it for no request that is under way (reuse: %s, it comes %s)', async (reuse, order) => {
+    await start({ standIn: { reuse } });
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    setSession(visitor, await app.supabase.issueSession(ada.email));
+    const tab = tabOf(visitor);
+    expect((await visitor.postJson('/auth/verify', { code: code(factor) })).status).toBe(200);
+    const both = order === 'first' ? [tab, visitor] : [visitor, tab];
+    for (const each of both) {
+      const answer = await each.getJson('/api/me');
+      expect([answer.status, isCleared(answer)]).toEqual([200, false]);
+    }
+    app.clock.advance(3_700_000);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+
+  it('leaves tokens that are good at once, while the backend is out of reach and as a bearer token', async () => {
+    await start();
+    const visitor = await signInWithFactor();
+    app.supabase.fail('refresh', 503);
+    expect((await visitor.get('/vault')).text).toBe('vault');
+    const issued = JSON.parse(
+      Buffer.from(visitor.cookies.get(app.cookieName)!.replace('base64-', ''), 'base64url').toString(),
+    ) as { readonly access_token: string };
+    const headers = { authorization: `Bearer ${issued.access_token}` };
+    expect((await app.visitor().get('/bearer', { headers })).text).toBe('bearer');
+    expect(app.supabase.calls('refresh')).toBe(0);
+  });
+});
+
+describe('a new password', () => {
+  it('keeps its new session, whatever a request that began before it answers', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const tab = tabOf(visitor);
+    const gate = app.supabase.gate('logout');
+    const changing = visitor.postJson('/auth/password', change);
+    await gate.waitFor(1);
+    const slow = tab.get('/slow');
+    await wait(50);
+    gate.open();
+    expect((await changing).status).toBe(200);
+    releaseSlow();
+    expect(isCleared(await slow)).toBe(false);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+
+  it('never ends the session that goes on, beside a slow coordinator', async () => {
+    const shared = createSlowCoordinator();
+    await start({ options: { coordinator: shared } });
+    const visitor = await signInWithFactor();
+    const tab = tabOf(visitor);
+    const answers: Answer[] = [];
+    const changing = visitor.postJson('/auth/password', change).then((answer) => void answers.push(answer));
+    const seen = new Set<number>();
+    while (answers.length === 0) seen.add((await tab.getJson('/api/me')).status);
+    await changing;
+    expect([answers[0]?.status, [...seen]]).toEqual([200, [200]]);
+  });
+
+  it('is that of the form’s own user, although another one’s link got no answer', async () => {
+    await start();
+    app.supabase.addUser(bob);
+    const visitor = await app.signedIn();
+    await app.visitor().postJson('/auth/forgot', { email: bob.email });
+    await postForm(visitor, '/auth/confirm', { token_hash: app.supabase.mails.at(-1)!.tokenHash, type: 'recovery' });
+    app.supabase.fail('update-user', 503, 1);
+    expect((await postForm(visitor, '/auth/password', { password: 'bobs new password 1' })).status).toBe(503);
+    await postForm(visitor, '/auth/password', change);
+    const signIn = async (email: string): Promise<number> =>
+      (await app.visitor().postJson('/auth/login', { email, password: fresh })).status;
+    expect([await signIn(ada.email), await signIn(bob.email)]).toEqual([200, 401]);
+  });
+
+  it.each(['update-user', 'password'] as const)('loses to a sign-out (under way: %s)', async (call) => {
+    await start();
+    const visitor = await app.signedIn();
+    if (call === 'password') app.supabase.addFactor(ada.email);
+    const gate = app.supabase.gate(call);
+    const changing = visitor.postJson('/auth/password', change);
+    await gate.waitFor(1);
+    await visitor.postJson('/auth/logout');
+    gate.open();
+    const { status, json } = await changing;
+    expect([status, json.error.code]).toEqual([400, 'invalid_state']);
+    expect([...visitor.cookies.keys()]).toEqual([]);
+  });
+});
+
+describe('the code of a sign-in that waits no more', () => {
+  it('counts against no other user’s factor', async () => {
+    await start();
+    app.supabase.addUser(bob);
+    const [, own] = [app.supabase.addFactor(bob.email), app.supabase.addFactor(ada.email)];
+    const visitor = app.visitor();
+    setSession(visitor, await app.supabase.issueSession(ada.email));
+    for (let tries = 0; tries < 6; tries += 1) {
+      const { status, json } = await visitor.postJson('/auth/verify?then=sign-in', { code: '000000' });
+      expect([status, json.error.code]).toEqual([401, 'unauthenticated']);
+    }
+    expect((await visitor.postJson('/auth/verify', { code: code(own) })).status).toBe(200);
+  });
+
+  it('leads a form to sign in again', async () => {
+    await start();
+    const visitor = app.visitor();
+    setSession(visitor, await app.supabase.issueSession(ada.email));
+    const answer = await postForm(visitor, '/auth/verify?then=sign-in', { code: '000000', returnTo: '/account' });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/login?returnTo=%2Faccount']);
+  });
+});
+
+it('onSignIn is asked once for a button that is pressed three times', async () => {
+  let asked = 0;
+  await start({
+    standIn: { autoconfirm: false },
+    options: {
+      onSignIn: () => {
+        asked += 1;
+        return undefined;
+      },
+    },
+  });
+  const visitor = app.visitor();
+  await visitor.postJson('/auth/signup', bob);
+  const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type: 'signup' };
+  const gate = app.supabase.gate('verify');
+  const pressed = [1, 2, 3].map(() => postForm(visitor, '/auth/confirm', fields));
+  await gate.waitFor(1);
+  await wait(50);
+  gate.open();
+  expect((await Promise.all(pressed)).map(({ status }) => status)).toEqual([303, 303, 303]);
+  expect([asked, app.eventTypes().filter((type) => type === 'signed_in').length]).toEqual([1, 1]);
+});
+
+it('a sign-in that waits ends where another user’s takes its place', async () => {
+  await start();
+  app.supabase.addUser(bob);
+  for (const { email } of [ada, bob]) app.supabase.addFactor(email);
+  const visitor = app.visitor();
+  await visitor.postJson('/auth/login', bob);
+  const old = new Map(visitor.cookies);
+  await visitor.postJson('/auth/login', ada);
+  expect([app.supabase.sessionsOf(bob.email).length, app.supabase.sessionsOf(ada.email).length]).toEqual([0, 1]);
+  expect((await tabOf(visitor, old).getJson('/auth/verify')).status).toBe(401);
+});
+
+/** A coordinator that takes 20 ms for everything that it keeps or tells. */
+function createSlowCoordinator(): SharedCoordinator {
+  const names = new Set<string>();
+  const records = new Map<string, SessionCutoffs>();
+  const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
+  return {
+    coordinate: (_key, refresh) => refresh(),
+    async endSession(name) {
+      await wait(20);
+      names.add(name);
+    },
+    isEnded: (name) => Promise.resolve(names.has(name)),
+    async setCutoffs(subject, { endedUntil, staleUntil }) {
+      await wait(20);
+      const known = records.get(subject) ?? never;
+      records.set(subject, {
+        endedUntil: Math.max(known.endedUntil, endedUntil),
+        staleUntil: Math.max(known.staleUntil, staleUntil),
+      });
+    },
+    async cutoffsOf(subject) {
+      await wait(20);
+      return records.get(subject);
+    },
+  };
+}
