@@ -99,10 +99,7 @@ export function createCutoffs(
   exceptions: Exceptions,
   now: () => number,
 ): Cutoffs {
-  const subjectsOf: Cutoffs['subjectsOf'] = ({ sessionId, userId }) => [
-    ...(sessionId === undefined ? [] : [`${adapter}:session:${hash(sessionId)}`]),
-    ...(userId === undefined ? [] : [`${adapter}:user:${hash(userId)}`]),
-  ];
+  const subjectsOf = createSubjectsOf(adapter);
 
   const call = (target: SessionTarget, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> => {
     const [subject = ''] = subjectsOf({ sessionId: undefined, userId: undefined, ...target });
@@ -155,6 +152,13 @@ export function createCutoffs(
     },
     check,
   };
+}
+
+function createSubjectsOf(adapter: string): Cutoffs['subjectsOf'] {
+  return ({ sessionId, userId }) => [
+    ...(sessionId === undefined ? [] : [`${adapter}:session:${hash(sessionId)}`]),
+    ...(userId === undefined ? [] : [`${adapter}:user:${hash(userId)}`]),
+  ];
 }
 
 /** What a call leaves out, noted before the call is: at no time does it concern what goes on. */

@@ -34,7 +34,7 @@ export function keepsRecords(shared: SharedCoordinator | undefined): boolean {
  */
 export function createSessionRecords(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
   const local = createBoundedMap<SessionCutoffs>({ max: maxRecords, ttlMs: localMs, now });
-  const underWay = new Map<string, Promise<Answer>>();
+  const ask = createAsk(shared, askShared);
 
   function raise(subject: string, cutoffs: SessionCutoffs): void {
     local.set(subject, later(local.get(subject), cutoffs));
@@ -42,19 +42,6 @@ export function createSessionRecords(shared: SharedCoordinator | undefined, askS
 
   function known(subjects: readonly string[]): SessionCutoffs {
     return subjects.reduce((found, subject) => later(local.get(subject), found), never);
-  }
-
-  /** Each by itself: in a cluster the master of one may be away and the other's not. */
-  function ask(subject: string): Promise<Answer> {
-    const asked = shared?.cutoffsOf?.(subject).then((cutoffs) => cutoffs ?? 'none');
-    return askShared<Answer>(asked, 'unknown');
-  }
-
-  function join(subject: string, group: string): Promise<Answer> {
-    const name = `${subject} ${group}`;
-    const joined = underWay.get(name) ?? ask(subject).finally(() => underWay.delete(name));
-    underWay.set(name, joined);
-    return joined;
   }
 
   /** Tells the other processes. Never rejects. */
@@ -82,9 +69,7 @@ export function createSessionRecords(shared: SharedCoordinator | undefined, askS
      * @param group whose looks may share an answer that is on its way; without one the answer is newer than the call
      */
     async find(subjects: readonly string[], group?: string): Promise<FoundRecords> {
-      const answers = await Promise.all(
-        subjects.map((subject) => (group === undefined ? ask(subject) : join(subject, group))),
-      );
+      const answers = await Promise.all(subjects.map((subject) => ask(subject, group)));
       let isSignedOut = false;
       subjects.forEach((subject, index) => {
         const answer = answers[index];
@@ -101,6 +86,24 @@ export function createSessionRecords(shared: SharedCoordinator | undefined, askS
         : askShared(shared?.endSession(sessionId, ttlMs), undefined),
     /** Has `find` report a record in every process. */
     announce: (subject: string, ttlMs: number) => record(subject, never, ttlMs),
+  };
+}
+
+/** Asks for each record by itself: in a cluster the master of one may be away and the other's not. */
+function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) {
+  const underWay = new Map<string, Promise<Answer>>();
+
+  function ask(subject: string): Promise<Answer> {
+    const asked = shared?.cutoffsOf?.(subject).then((cutoffs) => cutoffs ?? 'none');
+    return askShared<Answer>(asked, 'unknown');
+  }
+
+  return (subject: string, group: string | undefined): Promise<Answer> => {
+    if (group === undefined) return ask(subject);
+    const name = `${subject} ${group}`;
+    const joined = underWay.get(name) ?? ask(subject).finally(() => underWay.delete(name));
+    underWay.set(name, joined);
+    return joined;
   };
 }
 
