@@ -236,6 +236,31 @@ it('onSignIn is asked once for a button that is pressed three times', async () =
   expect([asked, app.eventTypes().filter((type) => type === 'signed_in').length]).toEqual([1, 1]);
 });
 
+it('onSignIn is asked once for a second factor that is sent three times, and the session lasts', async () => {
+  let asked = 0;
+  await start({
+    standIn: { reuse: 'strict' },
+    options: {
+      onSignIn: () => {
+        asked += 1;
+        return undefined;
+      },
+    },
+  });
+  const factor = app.supabase.addFactor(ada.email);
+  const visitor = app.visitor();
+  await visitor.postJson('/auth/login', ada);
+  const gate = app.supabase.gate('verify-factor');
+  const pressed = [1, 2, 3].map(() => visitor.postJson('/auth/verify', { code: code(factor) }));
+  await gate.waitFor(1);
+  await wait(50);
+  gate.open();
+  expect((await Promise.all(pressed)).map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect([asked, app.supabase.calls('verify-factor')]).toEqual([1, 1]);
+  app.clock.advance(3_700_000);
+  expect((await visitor.getJson('/api/me')).status).toBe(200);
+});
+
 it('a sign-in that waits ends where another user’s takes its place', async () => {
   await start();
   app.supabase.addUser(bob);

@@ -106,7 +106,7 @@ async function confirm({ backend, subjects }: Context, asked: Asked, fields: Fie
   const code = readCode(fields);
   const verify = () => backend.factors.verify(request, subject.content, { factorId, code });
   const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
-  return redirectOrJson(request, await subjects.raise(request, subject, issued, returnTo));
+  return redirectOrJson(request, await subjects.raise(request, subject, { issued }, returnTo));
 }
 
 async function remove({ backend, subjects }: Context, asked: Asked, factorId: string): Promise<Reply> {

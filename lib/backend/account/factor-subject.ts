@@ -8,6 +8,7 @@ import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
+import type { SignedIn } from '../sign-in/sign-in.ts';
 import { passwordUrl } from '../sign-in/start-flow.ts';
 import type { UserFactors } from './factors.ts';
 import { asIssued, contentOf } from './set-password.ts';
@@ -19,6 +20,15 @@ export interface FactorSubject {
   readonly waiting: PendingSignIn | undefined;
 }
 
+/** What came with a given second factor. */
+export interface GivenFactor {
+  readonly issued: SdkSession;
+  /** Where it completed a sign-in, whose `onSignIn` is asked once, however many requests share this. */
+  readonly signedIn?: SignedIn;
+  /** Why that sign-in was refused. */
+  readonly refusal?: unknown;
+}
+
 export interface FactorSubjects {
   /** @throws {AuthError} `provider_unavailable` where it takes the backend to tell */
   find(request: AuthRequest): Promise<FactorSubject | undefined>;
@@ -28,8 +38,10 @@ export interface FactorSubjects {
   signInFirst(request: AuthRequest, returnTo: string): Reply;
   /** The backend has ended it, so it ends here. */
   endOver(request: AuthRequest, subject: FactorSubject, returnTo: string): Promise<Reply>;
+  /** Verifies a sign-in that is complete now, and asks `onSignIn`. It never throws. */
+  accept(request: AuthRequest, subject: FactorSubject, issued: SdkSession, returnTo: string): Promise<GivenFactor>;
   /** Puts the tokens of a given second factor in their place. @returns where to go next */
-  raise(request: AuthRequest, subject: FactorSubject, issued: SdkSession, returnTo: string): Promise<string>;
+  raise(request: AuthRequest, subject: FactorSubject, given: GivenFactor, returnTo: string): Promise<string>;
   /** The same for a user who has no second factor any more. */
   goOnWithout(
     request: AuthRequest,
@@ -57,19 +69,21 @@ export function createFactorSubjects(backend: BackendContext): FactorSubjects {
       else request.writeCookies((await resolver.signOut(request.req.headers.cookie, request.peer)).cookies);
       return signInFirst(request, returnTo);
     },
-    async raise(request, { waiting, session, content }, issued, returnTo) {
-      const next = await store(backend, request, waiting, { issued, returnTo });
+    accept: (request, { waiting }, issued, returnTo) => accept(backend, request, waiting, { issued, returnTo }),
+    async raise(request, { waiting, session, content }, given, returnTo) {
+      const next = await store(backend, request, waiting, { ...given, returnTo });
       // The backend has ended the user's other sessions without a second factor: their next request renews them, and learns it. Requests
       // of this session that are under way must not: the backend has exchanged their refresh token just now.
-      const kept = [content, contentOf(issued)].map((each) => source.toStored(each));
+      const kept = [content, contentOf(given.issued)].map((each) => source.toStored(each));
       await resolver.renewOthers(session.user.id, kept).catch((error: unknown) => {
         explain('other processes were not told of a second factor: %s', String(error));
       });
       return next;
     },
-    goOnWithout(request, { waiting, content }, { user, returnTo }) {
-      if (waiting === undefined) return Promise.resolve(localUrl(request, settings.enrollPath, returnTo));
-      return store(backend, request, waiting, { issued: asIssued(content, user), returnTo });
+    async goOnWithout(request, { waiting, content }, { user, returnTo }) {
+      if (waiting === undefined) return localUrl(request, settings.enrollPath, returnTo);
+      const given = await accept(backend, request, waiting, { issued: asIssued(content, user), returnTo });
+      return store(backend, request, waiting, { ...given, returnTo });
     },
     enrollUrl: (request, returnTo) => localUrl(request, settings.enrollPath, returnTo),
     verifyUrl: (request, returnTo, then) => localUrl(request, settings.verifyPath, returnTo, { then }),
@@ -112,9 +126,22 @@ function signInFirst(request: AuthRequest, returnTo: string): Reply {
   return redirectOrJson(request, request.signInUrl(returnTo), request.req.method === 'POST' ? 303 : 302);
 }
 
-interface Given {
-  readonly issued: SdkSession;
+interface Given extends GivenFactor {
   readonly returnTo: string;
+}
+
+async function accept(
+  { signIn }: BackendContext,
+  request: AuthRequest,
+  waiting: PendingSignIn | undefined,
+  { issued, returnTo }: Given,
+): Promise<GivenFactor> {
+  if (waiting?.kind !== 'factor') return { issued };
+  try {
+    return { issued, signedIn: await signIn.verifySignIn(request, issued, returnTo) };
+  } catch (refusal) {
+    return { issued, refusal };
+  }
 }
 
 async function store(
@@ -130,7 +157,7 @@ async function store(
   }
   if (waiting.kind === 'factor') return complete(backend, request, given);
   // The new password is still to come.
-  await pending.begin(request, { ...waiting, ...given });
+  await pending.begin(request, { ...waiting, issued: given.issued, returnTo: given.returnTo });
   return passwordUrl(settings, request, given.returnTo);
 }
 
@@ -138,10 +165,10 @@ async function store(
 async function complete(
   { pending, signIn }: BackendContext,
   request: AuthRequest,
-  { issued, returnTo }: Given,
+  { signedIn, refusal }: Given,
 ): Promise<string> {
   try {
-    const signedIn = await signIn.verifySignIn(request, issued, returnTo);
+    if (signedIn === undefined) throw refusal;
     await signIn.storeSession(request, signedIn);
     pending.clear(request);
     return signedIn.redirectTo;

@@ -3,7 +3,6 @@ import { isRecord } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { BackendSession } from '../../types.ts';
-import type { StoredSession } from '../../session/source.ts';
 import { tokenLifetimeMs } from '../../tokens/access-token.ts';
 import type { BackendContext } from '../context.ts';
 import { parseContent } from '../session-cookie.ts';
@@ -59,10 +58,8 @@ export async function endOtherSessions(
   }
 }
 
-function lifeOf(
-  source: BackendSource,
-  { claims }: BackendSession,
-): Pick<StoredSession<unknown>, 'sessionId' | 'tokenLifetimeMs'> {
+/** What a mark of the session needs. */
+function lifeOf(source: BackendSource, { claims }: BackendSession) {
   return { sessionId: source.factsOf(claims).sessionId, tokenLifetimeMs: tokenLifetimeMs(claims) };
 }
 

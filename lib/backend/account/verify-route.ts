@@ -1,3 +1,4 @@
+import { createOnce } from '../../core/once.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
@@ -15,12 +16,14 @@ import type { ChallengeCookie } from './challenge-cookie.ts';
 import { isSessionOver } from './factors.ts';
 import type { Factor, UserFactors } from './factors.ts';
 import { createFactorSubjects } from './factor-subject.ts';
-import type { FactorSubject, FactorSubjects } from './factor-subject.ts';
+import type { FactorSubject, FactorSubjects, GivenFactor } from './factor-subject.ts';
 
 interface Context {
   readonly backend: BackendContext;
   readonly subjects: FactorSubjects;
   readonly challenges: ChallengeCookie;
+  /** A button that is pressed twice posts twice, and the browser shows the second answer. */
+  readonly once: ReturnType<typeof createOnce<GivenFactor>>;
 }
 
 /** A request to this route, and what the backend says of the user behind it. */
@@ -32,9 +35,10 @@ interface Asked extends UserFactors {
 
 /** `/auth/verify`: asks for the second factor of a sign-in that waits for it, or of a session that has not given it yet. */
 export function verifyRoute(backend: BackendContext): AuthRoute {
-  const { cookieName, cookieOptions, verifyPath } = backend.settings;
+  const { cookieName, cookieOptions, verifyPath, timeoutMs: ttlMs, now } = backend.settings;
   const challenges = createChallengeCookie(cookieName, cookieOptions?.sameSite);
-  const context: Context = { backend, challenges, subjects: createFactorSubjects(backend) };
+  const once = createOnce<GivenFactor>({ ttlMs, max: 10_000, now, keeps: 'none' });
+  const context: Context = { backend, challenges, subjects: createFactorSubjects(backend), once };
   return {
     path: verifyPath,
     option: 'verifyPath',
@@ -120,11 +124,15 @@ async function verify(context: Context, asked: Asked, fields: Fields): Promise<R
     throw new AuthError('code_wrong', { reason: 'no_challenge' });
   }
   const answer = { factorId: factor.id, code, challengeId: challenge?.challengeId };
-  const issued = await backend.attempts.runCode(request.req, `factor:${factor.id}`, () =>
-    backend.factors.verify(request, subject.content, answer),
-  );
+  const next = nextUrl(context, asked);
+  const given = await context.once([subject.content.access_token, factor.id, code, next], async () => {
+    const issued = await backend.attempts.runCode(request.req, `factor:${factor.id}`, () =>
+      backend.factors.verify(request, subject.content, answer),
+    );
+    return subjects.accept(request, subject, issued, next);
+  });
   challenges.clear(request);
-  return redirectOrJson(request, await subjects.raise(request, subject, issued, nextUrl(context, asked)));
+  return redirectOrJson(request, await subjects.raise(request, subject, given, next));
 }
 
 /** What the code is for, where the URL says so. */
