@@ -190,7 +190,69 @@ describe('a new password', () => {
   });
 });
 
+it('a sign-out leaves nothing of a new password that gets no answer', async () => {
+  await start({ options: { timeoutMs: 300 } });
+  const visitor = await app.signedIn();
+  const gate = app.supabase.gate('update-user');
+  const changing = visitor.postJson('/auth/password', change);
+  await gate.waitFor(1);
+  await visitor.postJson('/auth/logout');
+  expect((await changing).status).toBe(503);
+  gate.open();
+  expect([...visitor.cookies.keys()]).toEqual([]);
+});
+
+it('a sign-out wins while onSignIn of a new password is asked', async () => {
+  const [asked, held] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+  let count = 0;
+  await start({
+    options: {
+      onSignIn: async () => {
+        count += 1;
+        if (count === 1) return undefined;
+        asked.resolve(undefined);
+        await held.promise;
+        return undefined;
+      },
+    },
+  });
+  const visitor = await app.signedIn();
+  const tab = tabOf(visitor);
+  const changing = visitor.postJson('/auth/password', change);
+  await asked.promise;
+  await tab.postJson('/auth/logout');
+  held.resolve(undefined);
+  expect((await changing).json.error.code).toBe('invalid_state');
+  expect((await visitor.getJson('/api/me')).status).toBe(401);
+});
+
+it('the form of a session that is over sets no password with another user’s link', async () => {
+  await start();
+  app.supabase.addUser(bob);
+  const visitor = await app.signedIn();
+  const userId = await userIdOf(visitor);
+  await app.visitor().postJson('/auth/forgot', { email: bob.email });
+  await postForm(visitor, '/auth/confirm', { token_hash: app.supabase.mails.at(-1)!.tokenHash, type: 'recovery' });
+  app.supabase.fail('update-user', 503, 1);
+  await postForm(visitor, '/auth/password', { password: 'bobs new password 1' });
+  await endSession(app.auth, { userId });
+  const updates = app.supabase.calls('update-user');
+  expect((await postForm(visitor, '/auth/password', change)).status).toBe(400);
+  expect(app.supabase.calls('update-user')).toBe(updates);
+});
+
 describe('the code of a sign-in that waits no more', () => {
+  it('is not asked of a session that has given its own', async () => {
+    await start();
+    const visitor = await signInWithFactor();
+    const calls = app.supabase.calls('verify-factor');
+    for (let tries = 0; tries < 6; tries += 1) {
+      const { status, json } = await visitor.postJson('/auth/verify?then=sign-in', { code: '000000' });
+      expect([status, json]).toEqual([200, { redirectTo: '/' }]);
+    }
+    expect(app.supabase.calls('verify-factor')).toBe(calls);
+  });
+
   it('counts against no other user’s factor', async () => {
     await start();
     app.supabase.addUser(bob);

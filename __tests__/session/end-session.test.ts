@@ -9,47 +9,8 @@ import {
 } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryAppSetup, MemoryBrowser, MemoryContent } from '../support/memory-sessions.ts';
 import { createClock } from '../support/clock.ts';
-import type { SessionCutoffs, SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
-
-interface SharedMemory extends SharedCoordinator {
-  isDown: boolean;
-  /** How often it was asked for a mark or a time. */
-  lookUps: number;
-}
-
-/** What several processes share, without Redis. */
-function createShared(now: () => number = () => 0): SharedMemory {
-  const marks = new Set<string>();
-  const cutoffs = new Map<string, SessionCutoffs & { readonly heldUntil: number }>();
-  const reach = <Result>(work: () => Result): Promise<Result> =>
-    shared.isDown ? Promise.reject(new Error('down')) : Promise.resolve(work());
-  const lookUp = <Result>(work: () => Result): Promise<Result> => {
-    shared.lookUps += 1;
-    return reach(work);
-  };
-  const shared: SharedMemory = {
-    isDown: false,
-    lookUps: 0,
-    coordinate: (_key, refresh) => refresh(),
-    endSession: (name) => reach(() => void marks.add(name)),
-    isEnded: (name) => lookUp(() => marks.has(name)),
-    setCutoffs: (subject, { endedUntil, staleUntil }, ttlMs) =>
-      reach(() => {
-        const known = cutoffs.get(subject) ?? { endedUntil: -1, staleUntil: -1, heldUntil: 0 };
-        cutoffs.set(subject, {
-          endedUntil: Math.max(known.endedUntil, endedUntil),
-          staleUntil: Math.max(known.staleUntil, staleUntil),
-          heldUntil: Math.max(known.heldUntil, now() + ttlMs),
-        });
-      }),
-    cutoffsOf: (subject) =>
-      lookUp(() => {
-        const known = cutoffs.get(subject);
-        return known !== undefined && known.heldUntil > now() ? known : undefined;
-      }),
-  };
-  return shared;
-}
+import { createShared } from '../support/shared-memory.ts';
+import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const bearerToken = (claims: object): string => `e30.${encode(claims)}.AA`;
@@ -549,6 +510,10 @@ describe('in several processes', () => {
         cause: expect.objectContaining({ message: 'down' }),
       });
     }
+    // Whether the session goes on all the same, as after a change of its password elsewhere, the coordinator alone could tell.
+    await expect(visit(one, browser.header())).rejects.toMatchObject({ code: 'provider_unavailable' });
+    expect(browser.cookie).toBeDefined();
+    shared.isDown = false;
     expect(await seesWhom(one, browser)).toBeUndefined();
   });
 

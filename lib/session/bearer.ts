@@ -30,14 +30,14 @@ export function createResolveBearer<Content>(
     // The allowance for differing clocks is for tokens that a renewal replaces.
     if (session.expiresAt <= now()) return undefined;
     // Only about a verified token: a made-up one must not cost the coordinator a call.
-    const { revocation, isStale } = await revocations.check(facts, undefined);
+    const { revocation, isStale, checkedAt } = await revocations.check(facts, undefined);
     if (revocation !== undefined || (isStale && !takesStale)) return undefined;
     deepFreeze(session);
     cache.add(cacheKey(text), {
       session,
       keys,
       validUntil: Math.min(validUntil, session.expiresAt),
-      checkedAt: now(),
+      checkedAt,
     });
     return session;
   }

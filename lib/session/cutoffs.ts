@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { createBoundedMap } from '../core/bounded-map.ts';
-import type { AskShared } from './outage-report.ts';
-import { maxRecords, never } from './session-records.ts';
+import { AuthError } from '../errors.ts';
+import { beganAfter, isTold, renewedAfter } from './exceptions.ts';
+import type { Exceptions } from './exceptions.ts';
+import { localMs, never } from './session-records.ts';
 import type { FoundRecords, SessionRecords } from './session-records.ts';
-import type { SessionCutoffs, SharedCoordinator } from './shared-coordinator.ts';
+import type { SessionCutoffs } from './shared-coordinator.ts';
 
 /** What of a session tells whether it was revoked; read from the token without trust: good for revocations, never for access. */
 export interface SessionFacts {
@@ -44,17 +45,19 @@ export interface RefreshStart {
 }
 
 export interface Cutoffs {
-  /**
-   * @param at when it was called, in milliseconds since the epoch
-   * @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only
-   */
-  end(target: SessionTarget, at?: number): Promise<void>;
+  /** @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only */
+  end(target: SessionTarget): Promise<void>;
   /** @throws {AuthError} likewise */
-  renew(target: SessionTarget, at?: number): Promise<void>;
-  /** Before `end` is called for their user at this time: it will not concern these, unless they have ended already. */
-  keepAlive(kept: SessionKeys, at: number): Promise<void>;
-  /** Before `renew` is called for their user at this time: it will not concern these, unless they were to be renewed already. */
-  keepFresh(kept: SessionKeys, at: number): Promise<void>;
+  renew(target: SessionTarget): Promise<void>;
+  /**
+   * `end` for the sessions of a user but one; one that has ended already stays ended.
+   *
+   * @param onRaised called when it holds in this process
+   * @throws {AuthError} likewise
+   */
+  endOthers(userId: string, kept: SessionKeys, onRaised: () => void): Promise<void>;
+  /** `renew` for the tokens of a user but these; those that were to be renewed already still are. @throws {AuthError} likewise */
+  renewOthers(userId: string, kept: readonly SessionKeys[]): Promise<void>;
   /**
    * A sign-in was completed: no `endSession` that was called until now concerns it.
    *
@@ -76,6 +79,7 @@ export interface Cutoffs {
   /**
    * Asks the other processes, too.
    *
+   * @throws {AuthError} `provider_unavailable` where only they can tell whether an `endSession` concerns this session, and none answers
    * @param group whose checks may share an answer that is on its way
    */
   check(keys: SessionKeys, group?: string): Promise<Concern & Pick<FoundRecords, 'isSignedOut' | 'hasRecord'>>;
@@ -86,7 +90,7 @@ const dayMs = 24 * 60 * 60_000;
 /** Longer than any access token lives. */
 const tokenMs = 8 * dayMs;
 /** As long as browsers keep a session cookie: its refresh token may work that long where the provider was not told. */
-const cookieMs = 400 * dayMs;
+const cookieMs = localMs;
 /** A session that is named has begun, whatever the clock says that was read then. */
 const skewMs = 60_000;
 
@@ -96,7 +100,7 @@ const unconcerned: Concern = { isEnded: false, isStale: false };
 export function createCutoffs(
   adapter: string,
   times: SessionRecords,
-  exceptions: Exceptions,
+  { began, renewed }: Readonly<Record<'began' | 'renewed', Exceptions>>,
   now: () => number,
 ): Cutoffs {
   const subjectsOf = createSubjectsOf(adapter);
@@ -112,23 +116,33 @@ export function createCutoffs(
     return {
       isSignedOut,
       hasRecord,
-      isEnded: beganAt <= endedUntil && !(await exceptions.has(beganAfter(session, endedUntil))),
-      isStale: issuedAt <= staleUntil && !(await exceptions.has(renewedAfter(keys, staleUntil))),
+      isEnded: beganAt <= endedUntil && !isTold(await began.has(beganAfter(session, endedUntil))),
+      isStale: issuedAt <= staleUntil && (await renewed.has(renewedAfter(keys, staleUntil))) !== true,
+    };
+  }
+
+  function known(keys: SessionKeys): Concern {
+    if (times.isEmpty()) return unconcerned;
+    const { session = '', subjects, beganAt, issuedAt } = keys;
+    const { endedUntil, staleUntil } = times.known(subjects);
+    return {
+      isEnded: beganAt <= endedUntil && !began.isKnown(beganAfter(session, endedUntil)),
+      isStale: issuedAt <= staleUntil && !renewed.isKnown(renewedAfter(keys, staleUntil)),
     };
   }
 
   return {
     subjectsOf,
-    end: (target, at = now()) => {
-      const endedUntil = Math.ceil(at) + ('sessionId' in target ? skewMs : 0);
+    end: (target) => {
+      const endedUntil = Math.ceil(now()) + ('sessionId' in target ? skewMs : 0);
       return call(target, { ...never, endedUntil }, cookieMs);
     },
-    renew: (target, at = now()) => call(target, { ...never, staleUntil: Math.ceil(at) }, tokenMs),
-    ...createKeeping(check, times, exceptions),
+    renew: (target) => call(target, { ...never, staleUntil: Math.ceil(now()) }, tokenMs),
+    ...createKeeping({ check, known }, { times, began, renewed, subjectsOf, now }),
     async begin({ sessionId, userId }, beganAt) {
       const { endedUntil } = await times.find(subjectsOf({ sessionId, userId }));
       if (beganAt !== undefined && beganAt <= endedUntil && sessionId !== undefined) {
-        await exceptions.add(beganAfter(hash(sessionId), endedUntil), cookieMs);
+        await began.add(beganAfter(hash(sessionId), endedUntil), cookieMs);
       }
       return Math.max(now(), endedUntil + 1);
     },
@@ -139,17 +153,9 @@ export function createCutoffs(
       // What knew of the call came after it, even where the clock of the process that was called is ahead.
       const isAfter = start.at >= staleUntil || start.staleUntil >= staleUntil;
       if (keys.token === undefined || keys.issuedAt > staleUntil || !isAfter) return;
-      await exceptions.add(renewedAfter(keys, staleUntil), ttlMs);
+      await renewed.add(renewedAfter(keys, staleUntil), ttlMs);
     },
-    known(keys) {
-      if (times.isEmpty()) return unconcerned;
-      const { session = '', subjects, beganAt, issuedAt } = keys;
-      const { endedUntil, staleUntil } = times.known(subjects);
-      return {
-        isEnded: beganAt <= endedUntil && !exceptions.isKnown(beganAfter(session, endedUntil)),
-        isStale: issuedAt <= staleUntil && !exceptions.isKnown(renewedAfter(keys, staleUntil)),
-      };
-    },
+    known,
     check,
   };
 }
@@ -161,54 +167,57 @@ function createSubjectsOf(adapter: string): Cutoffs['subjectsOf'] {
   ];
 }
 
-/** What a call leaves out, noted before the call is: at no time does it concern what goes on. */
+interface KeepingParts {
+  readonly times: SessionRecords;
+  readonly began: Exceptions;
+  readonly renewed: Exceptions;
+  readonly subjectsOf: Cutoffs['subjectsOf'];
+  readonly now: () => number;
+}
+
+/** Calls that leave something out, which is noted in the moment in which they begin to hold: at no time do they concern it. */
 function createKeeping(
-  check: Cutoffs['check'],
-  times: SessionRecords,
-  exceptions: Exceptions,
-): Pick<Cutoffs, 'keepAlive' | 'keepFresh'> {
+  { check, known }: Pick<Cutoffs, 'check' | 'known'>,
+  { times, began, renewed, subjectsOf, now }: KeepingParts,
+): Pick<Cutoffs, 'endOthers' | 'renewOthers'> {
+  const subjectOf = (userId: string): string => subjectsOf({ sessionId: undefined, userId })[0] ?? '';
+
+  /** What is not known counts as nothing to keep. A call that came while the others were asked counts, too. */
+  async function look(kept: SessionKeys): Promise<Concern> {
+    const asked = await check(kept).catch(() => ({ isEnded: true, isStale: known(kept).isStale }));
+    const here = known(kept);
+    return { isEnded: asked.isEnded || here.isEnded, isStale: asked.isStale || here.isStale };
+  }
+
   return {
-    async keepAlive(kept, at) {
-      const { isEnded } = await check(kept);
-      if (kept.session === undefined || isEnded) return;
-      const endedUntil = Math.max(Math.ceil(at), times.known(kept.subjects).endedUntil);
-      await exceptions.add(beganAfter(kept.session, endedUntil), cookieMs);
+    async endOthers(userId, kept, onRaised) {
+      const { isEnded } = await look(kept);
+      const at = Math.ceil(now());
+      const until = Math.max(at, times.known(kept.subjects).endedUntil);
+      const isNoted = isEnded || kept.session === undefined || began.add(beganAfter(kept.session, until), cookieMs);
+      const cutoffs = { ...never, endedUntil: at };
+      times.raise(subjectOf(userId), cutoffs);
+      onRaised();
+      // A process that heard of the call alone would end this session, too.
+      if (!(await isNoted)) throw new AuthError('provider_unavailable', { reason: 'coordinator', retryAfter: 5 });
+      await times.call(subjectOf(userId), cutoffs, cookieMs);
     },
-    async keepFresh(kept, at) {
-      const { isStale } = await check(kept);
-      if (isStale) return;
-      const staleUntil = Math.max(Math.ceil(at), times.known(kept.subjects).staleUntil);
+    async renewOthers(userId, kept) {
+      const looks = await Promise.all(kept.map(look));
+      const staleUntil = Math.ceil(now());
+      const fresh = kept.filter((keys, index) => looks[index]?.isStale === false && !known(keys).isStale);
       // By its access token, too, which may come alone.
-      const names = [kept, { ...kept, token: undefined }].map((keys) => renewedAfter(keys, staleUntil));
-      await Promise.all(names.map((name) => exceptions.add(name, tokenMs)));
+      const names = fresh
+        .flatMap((keys) => [keys, { ...keys, token: undefined }])
+        .map((keys) => renewedAfter(keys, Math.max(staleUntil, times.known(keys.subjects).staleUntil)));
+      const noted = Promise.all(names.map((name) => renewed.add(name, tokenMs)));
+      const cutoffs = { ...never, staleUntil };
+      times.raise(subjectOf(userId), cutoffs);
+      await noted;
+      await times.call(subjectOf(userId), cutoffs, tokenMs);
     },
   };
 }
-
-/** Sessions and tokens that a cutoff does not concern although their times say so. */
-type Exceptions = ReturnType<typeof createExceptions>;
-
-export function createExceptions(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
-  const local = createBoundedMap<true>({ max: maxRecords, ttlMs: cookieMs, now });
-  return {
-    isKnown: (name: string) => local.has(name),
-    async add(name: string, ttlMs: number): Promise<void> {
-      local.set(name, true, { ttl: ttlMs });
-      await askShared(shared?.endSession(name, ttlMs), undefined);
-    },
-    async has(name: string): Promise<boolean> {
-      if (local.has(name)) return true;
-      const isKnownElsewhere = await askShared(shared?.isEnded(name), false);
-      if (isKnownElsewhere) local.set(name, true);
-      return isKnownElsewhere;
-    },
-  };
-}
-
-/** With the time in its name, an exception says nothing about a later call. */
-const beganAfter = (session: string, time: number): string => `began:${session}:${time}`;
-const renewedAfter = ({ session, token, issuedAt }: SessionKeys, time: number): string =>
-  `renewed:${token ?? `${session}:${issuedAt}`}:${time}`;
 
 /** Names a session or a user in as many bytes for every id. */
 export function hash(id: string): string {

@@ -34,10 +34,8 @@ export interface RefreshCoordinator {
   ): Promise<CoordinatedRefresh>;
   /** Whether asking for the token's answer starts nothing: it is at hand, or on its way. */
   knows(key: string): boolean;
-  /** Whether the token's answer is at hand. */
-  isSettled(key: string): boolean;
-  /** Whether the answer at hand is that the token is no good. */
-  isRefused(key: string): boolean;
+  /** What the token's answer is, where it is at hand. */
+  settledKind(key: string): SettledRefresh['kind'] | undefined;
   /** Whether a refresh failed so lately that only a request in need should start the next one. */
   isCoolingDown(key: string): boolean;
   /**
@@ -45,6 +43,8 @@ export interface RefreshCoordinator {
    * answer for hours is one step from its session, however often that was renewed.
    */
   advance(keys: readonly string[], key: string): void;
+  /** Gives requests that still come with a spent token what took its place elsewhere than in a refresh. */
+  adopt(key: string, settled: RenewedRefresh): void;
   /** The new tokens went out to the browser: only requests that were sent before still come with the old one. */
   confirmDelivery(key: string): void;
   /** The session is over; no request gets its tokens any more. */
@@ -208,14 +208,14 @@ export function createRefreshCoordinator(parts: {
   return {
     run,
     knows: (key) => settledOf(key) !== undefined || running.has(key),
-    isSettled: (key) => settledOf(key) !== undefined,
-    isRefused: (key) => settledOf(key)?.kind === 'ended',
+    settledKind: (key) => settledOf(key)?.kind,
     isCoolingDown: (key) => coolingDown.has(key),
     advance(keys, key) {
       const newest = undelivered.get(key);
       if (newest === undefined) return;
       for (const spent of keys) if (undelivered.has(spent)) undelivered.set(spent, newest);
     },
+    adopt: (key, settled) => void memo.set(key, settled),
     confirmDelivery(key) {
       const settled = undelivered.get(key);
       if (settled === undefined) return;

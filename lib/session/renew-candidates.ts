@@ -97,7 +97,7 @@ export function createCandidateRenewal<Content>(
       };
       // Whatever else the provider says, the token at hand is still good; its own expiry will ask again.
       const tried = (): Promise<Resolution | undefined> => renewed().catch(() => undefined);
-      if (coordinator.isSettled(key)) return (await tried()) ?? alive;
+      if (coordinator.settledKind(key) !== undefined) return (await tried()) ?? alive;
       return attempt.isHeadSent() || coordinator.isCoolingDown(key) ? alive : { ...alive, later: tried() };
     },
     async first(renewable, attempt) {
@@ -134,7 +134,7 @@ function renewWithin<Content>(
   const stored = isVerified ? candidate : { ...candidate, sessionId: undefined, userId: undefined };
   const renewal = async (): Promise<Renewal<Content>> => {
     // A token that is known to be no good asks neither the provider nor the coordinator.
-    if (!isVerified && !isHeadSent() && !coordinator.isRefused(key)) {
+    if (!isVerified && !isHeadSent() && coordinator.settledKind(key) !== 'ended') {
       const { revocation } = await revocations.check(candidate, undefined);
       if (revocation !== undefined) return { kind: 'ended', reason: revocation };
     }

@@ -30,6 +30,7 @@ export function createResolveCandidates<Content>(
     return {
       revocation: revocations.knownFinally(revocations.keysOf(candidate, tokenKey)),
       isStale: false,
+      checkedAt: 0,
       mayHaveMarks: true,
     };
   }
@@ -43,7 +44,8 @@ export function createResolveCandidates<Content>(
     const verdict = await verifyStored(source, candidate, attempt.allowance);
     const isProven = verdict.kind === 'live' || verdict.kind === 'expired';
     const isCheckDue = isProven && !source.isSealed;
-    const { revocation, isStale, mayHaveMarks } = isCheckDue ? await revocations.check(candidate, tokenKey) : checked;
+    const look = isCheckDue ? await revocations.check(candidate, tokenKey) : checked;
+    const { revocation, isStale, mayHaveMarks, checkedAt } = look;
     if (revocation !== undefined) {
       attempt.reason = revocation;
       return undefined;
@@ -54,7 +56,7 @@ export function createResolveCandidates<Content>(
       if (isStale) return { candidate, alive: undefined, isVerified: true };
       const isOld = isRenewalUrgent(session.claims, now()) || (await superseded.hasSuccessor(tokenKey, mayHaveMarks));
       if (isOld) return { candidate, alive: session, isVerified: true };
-      cacheSession(context, attempt.cookieHeader, candidate, verdict);
+      cacheSession(context, attempt.cookieHeader, candidate, { ...verdict, checkedAt });
       return renewal.ahead(candidate, session, attempt);
     }
     if (verdict.kind === 'invalid') {
@@ -102,10 +104,14 @@ export function createResolveCandidates<Content>(
 }
 
 function cacheSession<Content>(
-  { source, cache, revocations, refreshWindowMs, now }: SessionContext<Content>,
+  { source, cache, revocations, refreshWindowMs }: SessionContext<Content>,
   cookieHeader: string,
   candidate: Candidate<Content>,
-  { session, validUntil = session.expiresAt }: Extract<Verdict, { kind: 'live' }>,
+  {
+    session,
+    checkedAt,
+    validUntil = session.expiresAt,
+  }: Extract<Verdict, { kind: 'live' }> & Pick<RevocationCheck, 'checkedAt'>,
 ): void {
   const { cookie } = candidate;
   // Only what the cheap look will find again; a duplicate further back would take a place for nothing.
@@ -113,7 +119,7 @@ function cacheSession<Content>(
   const dueAt = renewalDueAt(session.claims, Math.max(refreshWindowMs, urgentWindowMs));
   const until = Math.min(validUntil, session.expiresAt, dueAt);
   const keys = revocations.keysOf(candidate, refreshKey(source.adapter, candidate));
-  cache.add(cookie, { session, keys, validUntil: until, checkedAt: now() });
+  cache.add(cookie, { session, keys, validUntil: until, checkedAt });
 }
 
 /** How long a rejected cookie is not reported again. */

@@ -1,5 +1,6 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
-import { createCutoffs, createExceptions, hash } from './cutoffs.ts';
+import { createCutoffs, hash } from './cutoffs.ts';
+import { createExceptions } from './exceptions.ts';
 import type { Cutoffs, SessionFacts, SessionKeys, SessionTarget } from './cutoffs.ts';
 import { createAskShared } from './outage-report.ts';
 import type { OutageReport } from './outage-report.ts';
@@ -16,6 +17,8 @@ export interface RevocationCheck {
   readonly revocation: Revocation | undefined;
   /** Whether `renewSession` was called since the token was issued, so that its claims are not to be trusted. */
   readonly isStale: boolean;
+  /** When the look began, in milliseconds since the epoch. */
+  readonly checkedAt: number;
   /** Whether another process may have switched the session to another organization, or replaced it. */
   readonly mayHaveMarks: boolean;
 }
@@ -96,8 +99,9 @@ export function createRevocations(
   const askShared = createAskShared(outages, 'tombstone');
   const listeners: ((subject: string) => void)[] = [];
   const records = createSessionRecords(shared, askShared, now);
-  const exceptions = createExceptions(shared, askShared, now);
-  const { subjectsOf, ...cutoffs } = createCutoffs(adapter, records, exceptions, now);
+  // Apart: second factors note four marks each, which must not push out what keeps a session for 400 days.
+  const [began, renewed] = [createExceptions(shared, askShared, now), createExceptions(shared, askShared, now)];
+  const { subjectsOf, ...cutoffs } = createCutoffs(adapter, records, { began, renewed }, now);
   const subjectOf = (sessionId: string): string => subjectsOf({ sessionId, userId: undefined })[0] ?? '';
   const notify = (subject: string): void => listeners.forEach((listener) => listener(subject));
 
@@ -107,11 +111,12 @@ export function createRevocations(
 
   async function find(sessionId: string | undefined): Promise<Revocation | undefined> {
     const here = knownByKey(sessionKey(sessionId));
-    if (here !== undefined || sessionId === undefined) return here;
+    // A sign-out in another process counts, whatever became of the session here.
+    if (here === 'signed_out' || sessionId === undefined || shared === undefined) return here;
     const isOver = keepsRecords(shared)
       ? (await records.find([subjectOf(sessionId)])).isSignedOut
-      : await askShared(shared?.isEnded(sessionId), false);
-    return isOver ? 'signed_out' : undefined;
+      : await askShared(shared.isEnded(sessionId), false);
+    return isOver ? 'signed_out' : here;
   }
 
   function keysOf(facts: SessionFacts, token: string | undefined): SessionKeys {
@@ -125,6 +130,7 @@ export function createRevocations(
     group: string | undefined,
   ): Promise<RevocationCheck> {
     const keys = keysOf(facts, token);
+    const checkedAt = now();
     const [revocation, concern] = await Promise.all([
       keepsRecords(shared) ? knownByKey(keys.session) : find(facts.sessionId),
       cutoffs.check(keys, group),
@@ -133,12 +139,13 @@ export function createRevocations(
     return {
       revocation: revocation ?? (isSignedOut ? 'signed_out' : isEnded ? 'ended' : undefined),
       isStale,
+      checkedAt,
       mayHaveMarks: hasRecord || keys.session === undefined,
     };
   }
 
-  async function end(target: SessionTarget, at?: number): Promise<void> {
-    const called = cutoffs.end(target, at);
+  async function end(target: SessionTarget): Promise<void> {
+    const called = cutoffs.end(target);
     subjectsOf({ sessionId: undefined, userId: undefined, ...target }).forEach(notify);
     await called;
   }
@@ -152,15 +159,8 @@ export function createRevocations(
     async endOthers(kept) {
       const { userId } = kept;
       if (userId === undefined) return;
-      const at = now();
-      // First, so that at no time this session counts as ended.
-      await cutoffs.keepAlive(keysOf(kept, undefined), at);
-      await end({ userId }, at);
-    },
-    async renewOthers(userId, kept) {
-      const at = now();
-      await Promise.all(kept.map((keys) => cutoffs.keepFresh(keys, at)));
-      await cutoffs.renew({ userId }, at);
+      const [subject = ''] = subjectsOf({ sessionId: undefined, userId });
+      await cutoffs.endOthers(userId, keysOf(kept, undefined), () => notify(subject));
     },
     isShared: shared !== undefined,
     subscribe: (listener) => void listeners.push(listener),

@@ -17,7 +17,7 @@ export const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
 /** The latest time that a `Date` can hold: no call of `endSession`, and no later sign-in lifts it. */
 const signedOut: SessionCutoffs = { endedUntil: 8_640_000_000_000_000, staleUntil: -1 };
 /** As long as browsers keep a session cookie. */
-const localMs = 400 * 24 * 60 * 60_000;
+export const localMs = 400 * 24 * 60 * 60_000;
 /** About 200 bytes each. */
 export const maxRecords = 100_000;
 
@@ -50,6 +50,7 @@ export function createSessionRecords(shared: SharedCoordinator | undefined, askS
   }
 
   return {
+    raise,
     /** @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only */
     async call(subject: string, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
       // Here first: whatever becomes of the coordinator, this process knows.
@@ -94,7 +95,7 @@ function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) 
   const underWay = new Map<string, Promise<Answer>>();
 
   function ask(subject: string): Promise<Answer> {
-    const asked = shared?.cutoffsOf?.(subject).then((cutoffs) => cutoffs ?? 'none');
+    const asked = shared?.cutoffsOf?.(subject).then(readAnswer);
     return askShared<Answer>(asked, 'unknown');
   }
 
@@ -105,6 +106,14 @@ function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) 
     underWay.set(name, joined);
     return joined;
   };
+}
+
+/** An application's own coordinator may answer with anything; a time that is none would end or lift what it should not. */
+function readAnswer(cutoffs: SessionCutoffs | null | undefined): Answer {
+  if (cutoffs === undefined || cutoffs === null) return 'none';
+  const { endedUntil, staleUntil }: { endedUntil?: unknown; staleUntil?: unknown } = cutoffs;
+  const answer = { endedUntil: Number(endedUntil), staleUntil: Number(staleUntil ?? never.staleUntil) };
+  return Number.isFinite(answer.endedUntil) && Number.isFinite(answer.staleUntil) ? answer : 'unknown';
 }
 
 function later(one: SessionCutoffs | undefined, other: SessionCutoffs): SessionCutoffs {

@@ -35,8 +35,9 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
   let poll: NodeJS.Timeout | undefined;
 
   async function check(watched: Watched): Promise<void> {
-    const { revocation } = await revocations.check(watched.facts, undefined);
-    if (revocation !== undefined) watched.end(revocation);
+    // Where no one can tell now, the next look may.
+    const checked = await revocations.check(watched.facts, undefined).catch(() => undefined);
+    if (checked?.revocation !== undefined) watched.end(checked.revocation);
   }
 
   /** One after the other batch, and then again: a slow coordinator is not asked more often. */

@@ -67,8 +67,13 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   awaitSuccessor(stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'>): Promise<void>;
   /** `endSession` for the user's sessions but one. @throws {AuthError} likewise */
   endOthers(kept: SessionFacts): Promise<void>;
-  /** `renewSession` for the user's tokens but these. @throws {AuthError} likewise */
-  renewOthers(userId: string, kept: readonly StoredSession<Content>[]): Promise<void>;
+  /**
+   * `renewSession` for the user's tokens but those of one session, of which `spent` has just been exchanged for `next`: requests that are
+   * under way with it go on, and get `next` where they would renew it.
+   *
+   * @throws {AuthError} likewise
+   */
+  renewOthers(userId: string, spent: StoredSession<Content>, next: StoredSession<Content>): Promise<void>;
   /** Ends sessions that began until now. @throws {AuthError} `provider_unavailable` where only this process knows of it */
   endSession(target: SessionTarget): Promise<void>;
   /**
@@ -141,11 +146,12 @@ export function createSessions<Content>(
       await context.revocations.revoke(sessionId, 'replaced', tokenLifetimeMs);
     },
     endOthers: (kept) => context.revocations.endOthers(kept),
-    renewOthers: (userId, kept) =>
-      context.revocations.renewOthers(
-        userId,
-        kept.map((stored) => context.revocations.keysOf(stored, refreshKey(source.adapter, stored))),
-      ),
+    async renewOthers(userId, spent, next) {
+      const keysOf = (stored: StoredSession<Content>) =>
+        context.revocations.keysOf(stored, refreshKey(source.adapter, stored));
+      coordinator.adopt(refreshKey(source.adapter, spent), { kind: 'renewed', text: source.serialize(next.content) });
+      await context.revocations.renewOthers(userId, [keysOf(spent), keysOf(next)]);
+    },
     watchSession: async (session, cookieHeader, onEnd) =>
       sessionWatch.watch(await factsOf(source, session, cookieHeader), session.expiresAt, onEnd),
     endSession: (target) => context.revocations.end(target),

@@ -24,7 +24,7 @@ const maxTokens = 100_000;
 export const sharedMarkMs = 25_000;
 
 export function createSupersededTokens(
-  coordinator: Pick<RefreshCoordinator, 'isSettled'>,
+  coordinator: Pick<RefreshCoordinator, 'settledKind'>,
   shared: SharedCoordinator | undefined,
   outages: OutageReport,
   now: () => number,
@@ -41,7 +41,7 @@ export function createSupersededTokens(
     },
     isSuperseded,
     async hasSuccessor(key, mayHaveMarks) {
-      if (isSuperseded(key)) return coordinator.isSettled(key);
+      if (isSuperseded(key)) return coordinator.settledKind(key) !== undefined;
       return mayHaveMarks && askShared(shared?.isEnded(markOf(key)), false);
     },
   };

@@ -74,8 +74,8 @@ export function createFactorSubjects(backend: BackendContext): FactorSubjects {
       const next = await store(backend, request, waiting, { ...given, returnTo });
       // The backend has ended the user's other sessions without a second factor: their next request renews them, and learns it. Requests
       // of this session that are under way must not: the backend has exchanged their refresh token just now.
-      const kept = [content, contentOf(given.issued)].map((each) => source.toStored(each));
-      await resolver.renewOthers(session.user.id, kept).catch((error: unknown) => {
+      const [spent, newest] = [source.toStored(content), source.toStored(contentOf(given.issued))];
+      await resolver.renewOthers(session.user.id, spent, newest).catch((error: unknown) => {
         explain('other processes were not told of a second factor: %s', String(error));
       });
       return next;

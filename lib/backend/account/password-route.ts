@@ -90,7 +90,7 @@ async function findGrant(
   if (fields?.has('currentPassword') !== true && ofLink !== undefined) return ofLink;
   const session = await request.resolveSession();
   // The form of a session whose new password got no answer: it may be the current one by now. Another user's form is that user's.
-  const isSameUser = session === null || session.user.id === recovery?.session.user.id;
+  const isSameUser = session?.user.id === recovery?.session.user.id;
   if (recovery?.isUnanswered === true && isSameUser) return ofLink;
   return session?.adapter === 'backend' ? { kind: 'session', session } : undefined;
 }
@@ -128,7 +128,7 @@ async function setAfterLink(
   waiting: PendingSignIn,
   password: string,
 ): ReturnType<typeof setPassword> {
-  const grant = { content: waiting.content, replaced: sessionBeside(request, waiting) };
+  const grant = { content: waiting.content, replaced: await sessionBeside(request, waiting) };
   try {
     return await setPassword(backend, request, grant, password);
   } catch (error) {
@@ -142,8 +142,8 @@ async function setAfterLink(
 }
 
 /** The session of the same user that the link's sign-in will replace, where it is known. */
-function sessionBeside(request: AuthRequest, { session }: PendingSignIn): BackendSession | undefined {
-  const present = request.cachedSession();
+async function sessionBeside(request: AuthRequest, { session }: PendingSignIn): Promise<BackendSession | undefined> {
+  const present = await request.resolveSession().catch(() => null);
   return present?.adapter === 'backend' && present.user.id === session.user.id ? present : undefined;
 }
 
@@ -173,16 +173,23 @@ async function changePassword(
   }
   const content = source.contentOf(session);
   /** A sign-out that ran at the same time wins. */
+  const isSignedOut = async (): Promise<boolean> =>
+    (await resolver.revocationOf(source.factsOf(session.claims).sessionId)) === 'signed_out';
   const refuseSignedOut = async (): Promise<void> => {
-    const revocation = await resolver.revocationOf(source.factsOf(session.claims).sessionId);
-    if (revocation === 'signed_out') throw new AuthError('invalid_state');
+    if (await isSignedOut()) throw new AuthError('invalid_state');
   };
   try {
     if (!needsFactor(issued)) {
       const grant = { content: contentOf(issued), currentPassword, replaced: session };
       const changed = await setPassword(backend, request, grant, password);
+      if (!needsFactor(changed)) {
+        const signedIn = await signIn.verifySignIn(request, changed, returnTo);
+        await refuseSignedOut();
+        await signIn.storeSession(request, signedIn);
+        return signedIn.redirectTo;
+      }
       await refuseSignedOut();
-      return await signIn.complete(request, changed, returnTo);
+      return await signIn.awaitFactor(request, changed, returnTo);
     }
     if (session.claims['aal'] === 'aal2' && content !== undefined) {
       await signIn.discard(issued);
@@ -194,7 +201,7 @@ async function changePassword(
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
     // The next try needs no current password: it may have been replaced already.
-    if (error.code === 'provider_unavailable' && !needsFactor(issued)) {
+    if (error.code === 'provider_unavailable' && !needsFactor(issued) && !(await isSignedOut())) {
       await pending.begin(request, { kind: 'recovery', issued, returnTo, isUnanswered: true });
     } else await signIn.discard(issued);
     throw error;

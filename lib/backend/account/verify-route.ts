@@ -68,11 +68,7 @@ async function showForm(context: Context, request: AuthRequest): Promise<Reply> 
   if ('status' in asked) return asked;
   const { subject, returnTo, factors } = asked;
   // Reloaded, or reached by the back button, after it was given.
-  if (subject.session.claims['aal'] === 'aal2') {
-    const isForPassword = subject.waiting?.kind === 'recovery';
-    const next = isForPassword ? passwordUrl(context.backend.settings, request, returnTo) : nextUrl(context, asked);
-    return redirectOrJson(request, next, 302);
-  }
+  if (isGiven(asked)) return redirectOrJson(request, urlAfter(context, asked), 302);
   if (subject.waiting === undefined && factors.length === 0) {
     return redirectOrJson(request, subjects.enrollUrl(request, returnTo), 302);
   }
@@ -82,12 +78,22 @@ async function showForm(context: Context, request: AuthRequest): Promise<Reply> 
   return formPage(context, asked, { factor });
 }
 
+const isGiven = ({ subject }: Asked): boolean => subject.session.claims['aal'] === 'aal2';
+
+function urlAfter(context: Context, asked: Asked): string {
+  const { request, subject, returnTo } = asked;
+  const isForPassword = subject.waiting?.kind === 'recovery';
+  return isForPassword ? passwordUrl(context.backend.settings, request, returnTo) : nextUrl(context, asked);
+}
+
 async function takeAnswer(context: Context, request: AuthRequest): Promise<Reply> {
   const { backend, subjects } = context;
   const fields = await readFields(request.req, request.res);
   const asked = await ask(context, request, fields);
   if ('status' in asked) return asked;
   const { subject, returnTo, factors } = asked;
+  // Nothing to ask for, and no try to count: the form may be that of a sign-in which is over.
+  if (isGiven(asked)) return redirectOrJson(request, urlAfter(context, asked));
   try {
     // Removed by an administrator: nothing is left to ask for.
     if (factors.length === 0) return redirectOrJson(request, await subjects.goOnWithout(request, subject, asked));

@@ -1,0 +1,169 @@
+import {
+  createMemoryApp,
+  createMemoryBrowser,
+  createMemoryProvider,
+  tokenLifetimeMs,
+  visit,
+} from '../support/memory-sessions.ts';
+import type { MemoryApp, MemoryBrowser, MemoryContent, Pause } from '../support/memory-sessions.ts';
+import { createClock } from '../support/clock.ts';
+import { createShared } from '../support/shared-memory.ts';
+import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import type { StoredSession } from '../../lib/session/source.ts';
+import { until } from '../support/until.ts';
+
+const unavailable = { code: 'provider_unavailable', reason: 'coordinator' };
+
+/** Processes of one application, in front of one provider. */
+function createProcesses(shared: SharedCoordinator, pause?: Pause) {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const create = (own?: Pause): MemoryApp => createMemoryApp({ shared, clock, provider, ...(own && { pause: own }) });
+  return [create(pause), create(), clock] as const;
+}
+
+async function signIn({
+  resolver,
+  provider,
+}: MemoryApp): Promise<{ kept: StoredSession<MemoryContent>; browser: MemoryBrowser }> {
+  const content = provider.issue('ada');
+  const beganAt = await resolver.beginSession(content);
+  const begun = { ...content, beganAt };
+  return { kept: { ...begun, content: begun, tokenLifetimeMs }, browser: createMemoryBrowser(begun) };
+}
+
+async function sees(app: MemoryApp, browser: MemoryBrowser): Promise<string | undefined> {
+  const resolution = await visit(app, browser.header());
+  browser.receive(resolution);
+  return resolution.session?.user.id;
+}
+
+const nextTurns = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+describe('the session that goes on when the others end', () => {
+  it('lives here and elsewhere', async () => {
+    const [one, two, clock] = createProcesses(createShared());
+    const { kept, browser } = await signIn(one);
+    clock.advance(1_000);
+    await one.resolver.endOthers(kept);
+    expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
+  });
+
+  it('keeps its cookie where one answer of the coordinator gets lost', async () => {
+    const shared = createShared();
+    const [one, two, clock] = createProcesses(shared);
+    const { kept, browser } = await signIn(one);
+    clock.advance(1_000);
+    await one.resolver.endOthers(kept);
+    const isEnded = shared.isEnded.bind(shared);
+    shared.isEnded = (name) => (name.startsWith('began:') ? Promise.reject(new Error('lost')) : isEnded(name));
+    await expect(visit(two, browser.header())).rejects.toMatchObject(unavailable);
+    shared.isEnded = isEnded;
+    expect(await sees(two, browser)).toBe('ada');
+  });
+
+  it('is not watched to its end because an answer of the coordinator gets lost', async () => {
+    const shared = createShared();
+    const [one, two, clock] = createProcesses(shared);
+    const { kept, browser } = await signIn(one);
+    clock.advance(1_000);
+    await one.resolver.endOthers(kept);
+    const { session } = await visit(one, browser.header());
+    shared.isEnded = () => Promise.reject(new Error('lost'));
+    const ends: string[] = [];
+    const stop = await two.resolver.watchSession(session!, browser.header(), (end) => ends.push(end));
+    await until(() => two.eventTypes().includes('coordinator_unavailable'));
+    await nextTurns();
+    stop();
+    expect(ends).toEqual([]);
+  });
+
+  it('goes on elsewhere where the coordinator did not take that it does', async () => {
+    const shared = createShared();
+    const [one, two, clock] = createProcesses(shared);
+    const { kept, browser } = await signIn(one);
+    clock.advance(1_000);
+    const endSession = shared.endSession.bind(shared);
+    shared.endSession = (name, ttlMs) =>
+      name.startsWith('began:') ? Promise.reject(new Error('slot down')) : endSession(name, ttlMs);
+    await expect(one.resolver.endOthers(kept)).rejects.toMatchObject(unavailable);
+    shared.endSession = endSession;
+    clock.advance(6_000);
+    expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
+  });
+
+  it('ends by an endSession that comes while the coordinator is asked about it', async () => {
+    const shared = createShared();
+    const [one, two, clock] = createProcesses(shared);
+    const { kept, browser } = await signIn(one);
+    clock.advance(1_000);
+    await one.resolver.renewSession({ userId: 'ada' });
+    const held = Promise.withResolvers<boolean>();
+    const isEnded = shared.isEnded.bind(shared);
+    shared.isEnded = (name) => (name.startsWith('renewed:') ? held.promise : isEnded(name));
+    const ending = one.resolver.endOthers(kept);
+    await nextTurns();
+    clock.advance(500);
+    await one.resolver.endSession({ userId: 'ada' });
+    held.resolve(false);
+    shared.isEnded = isEnded;
+    await ending;
+    expect([await sees(one, browser), await sees(two, browser)]).toEqual([undefined, undefined]);
+  });
+});
+
+it('a sign-out in another process counts for a session that was replaced here', async () => {
+  const [one, two] = createProcesses(createShared());
+  const { kept, browser } = await signIn(one);
+  await one.resolver.awaitSuccessor(kept);
+  expect(await one.resolver.revocationOf(kept.sessionId)).toBe('replaced');
+  await two.resolver.signOut(browser.header());
+  expect(await one.resolver.revocationOf(kept.sessionId)).toBe('signed_out');
+});
+
+it('five seconds begin when the coordinator is asked, however late the verification ends', async () => {
+  const held = Promise.withResolvers<undefined>();
+  const [one, two, clock] = createProcesses(createShared(), (what) =>
+    what === 'verify' ? held.promise : Promise.resolve(),
+  );
+  const { browser } = await signIn(two);
+  clock.advance(1_000);
+  const first = visit(one, browser.header());
+  await nextTurns();
+  await two.resolver.endSession({ userId: 'ada' });
+  clock.advance(4_000);
+  held.resolve(undefined);
+  await first;
+  clock.advance(1_001);
+  expect(await sees(one, browser)).toBeUndefined();
+});
+
+it.each([
+  ['an empty record', {}],
+  ['times that are no numbers', { endedUntil: 'now', staleUntil: null }],
+  ['times as a database may give them', { endedUntil: -1n, staleUntil: '-1' }],
+])('a coordinator that answers with %s lifts no endSession, and costs no session', async (_what, odd) => {
+  const shared = createShared();
+  shared.cutoffsOf = () => Promise.resolve(odd as never);
+  const [one, , clock] = createProcesses(shared);
+  const { browser } = await signIn(one);
+  expect(await sees(one, browser)).toBe('ada');
+  clock.advance(1_000);
+  await one.resolver.endSession({ userId: 'ada' });
+  for (const laterMs of [0, 10_000]) {
+    clock.advance(laterMs);
+    expect(await sees(one, browser)).toBeUndefined();
+  }
+});
+
+it('a coordinator that answers with something else than true names no exception', async () => {
+  const shared = createShared();
+  const [one, two, clock] = createProcesses(shared);
+  const { browser } = await signIn(one);
+  clock.advance(1_000);
+  await one.resolver.endSession({ userId: 'ada' });
+  shared.isEnded = () => Promise.resolve('maybe' as never);
+  expect(await sees(two, browser)).toBeUndefined();
+});
