@@ -175,6 +175,22 @@ describe('a new password', () => {
     expect([await signIn(ada.email), await signIn(bob.email)]).toEqual([200, 401]);
   });
 
+  it('is set once by a form that is pressed three times, and each answer says so', async () => {
+    await start({ standIn: { reuse: 'strict' } });
+    const visitor = await app.signedIn();
+    const signIns = app.supabase.calls('password');
+    const gate = app.supabase.gate('update-user');
+    const pressed = [1, 2, 3].map(() => postForm(visitor, '/auth/password', { ...change, returnTo: '/account' }));
+    await gate.waitFor(1);
+    await wait(50);
+    gate.open();
+    const answers = (await Promise.all(pressed)).map(({ status, headers }) => [status, headers.location]);
+    expect(answers).toEqual([1, 2, 3].map(() => [303, '/account']));
+    expect([app.supabase.calls('password') - signIns, app.supabase.calls('update-user')]).toEqual([1, 1]);
+    app.clock.advance(3_700_000);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+
   it.each(['update-user', 'password'] as const)('loses to a sign-out (under way: %s)', async (call) => {
     await start();
     const visitor = await app.signedIn();

@@ -1,4 +1,3 @@
-import type { Session as SdkSession } from '@supabase/supabase-js';
 import { createOnce } from '../../core/once.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
@@ -17,7 +16,7 @@ import { needsFactor } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import type { SignedIn } from '../sign-in/sign-in.ts';
 import { forgotUrl, verifyUrl } from '../sign-in/start-flow.ts';
-import { asIssued, claimedUser, contentOf, endOtherSessions, setPassword } from './set-password.ts';
+import { asIssued, checkPassword, claimedUser, contentOf, endOtherSessions, setPassword } from './set-password.ts';
 
 /** Who may set a password: a link's reader, or someone signed in who gives the current one. */
 type Grant =
@@ -33,11 +32,22 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
   const { passwordPath, now } = settings;
   const once = createOnce<SignedIn>({ ttlMs: twiceMs, max: 10_000, now, keeps: 'successes' });
 
+  // Only while it is under way: later the same form may be meant once more.
+  const onceWhile = createOnce<SignedIn | string>({ ttlMs: twiceMs, max: 10_000, now, keeps: 'none' });
+
+  /** @returns where to go next */
+  async function change(request: AuthRequest, session: BackendSession, asked: Change): Promise<string> {
+    const key = [session.accessToken, asked.fields.get('currentPassword') ?? '', asked.password, asked.returnTo];
+    const changed = await onceWhile(key, () => changePassword(backend, request, session, asked));
+    if (typeof changed === 'string') return changed;
+    await signIn.storeSession(request, changed);
+    return changed.redirectTo;
+  }
+
   /** @returns where to go next */
   async function save(request: AuthRequest, grant: Grant, fields: Fields, returnTo: string): Promise<string> {
     const password = readNewPassword(fields);
-    if (grant.kind === 'session')
-      return changePassword(backend, request, grant.session, { fields, password, returnTo });
+    if (grant.kind === 'session') return change(request, grant.session, { fields, password, returnTo });
     const { waiting } = grant;
     if (waiting.needsFactor) return verifyUrl(backend.settings, request, returnTo);
     const signedIn = await once([waiting.content.access_token, password], async () => {
@@ -153,13 +163,17 @@ interface Change {
   readonly returnTo: string;
 }
 
-/** Signs in with the current password, which the backend would not ask for, and goes on with that session. */
+/**
+ * Signs in with the current password, which the backend would not ask for, and goes on with that session.
+ *
+ * @returns the sign-in that takes the session's place, or where to go where it stays
+ */
 async function changePassword(
   backend: BackendContext,
   request: AuthRequest,
   session: BackendSession,
   { fields, password, returnTo }: Change,
-): Promise<string> {
+): Promise<SignedIn | string> {
   const { source, resolver, signIn, pending } = backend;
   if (isOfOrganization(session)) throw organizationSignIn();
   const email = emailWithPassword(session);
@@ -185,8 +199,7 @@ async function changePassword(
       if (!needsFactor(changed)) {
         const signedIn = await signIn.verifySignIn(request, changed, returnTo);
         await refuseSignedOut();
-        await signIn.storeSession(request, signedIn);
-        return signedIn.redirectTo;
+        return signedIn;
       }
       await refuseSignedOut();
       return await signIn.awaitFactor(request, changed, returnTo);
@@ -208,29 +221,6 @@ async function changePassword(
   }
   await pending.begin(request, { kind: 'recovery', issued, returnTo });
   return verifyUrl(backend.settings, request, returnTo);
-}
-
-/** @throws {AuthError} `current_password_wrong`, counted like a wrong password of a sign-in */
-async function checkPassword(
-  { supabase, attempts }: BackendContext,
-  request: AuthRequest,
-  {
-    email,
-    password,
-    ...options
-  }: { readonly email: string; readonly password: string; readonly captchaToken?: string },
-): Promise<SdkSession> {
-  if (password === '') throw new AuthError('current_password_wrong');
-  const ask = () =>
-    supabase.call(request, async ({ auth, unwrap }) => {
-      return unwrap(await auth.signInWithPassword({ email, password, options })).session;
-    });
-  try {
-    return await attempts.run(request.req, email, ask, 'forgives');
-  } catch (error) {
-    if (!(error instanceof AuthError) || error.code !== 'invalid_credentials') throw error;
-    throw new AuthError('current_password_wrong', { cause: error.cause, reason: error.reason });
-  }
 }
 
 /** Supabase gives an account of SAML no password and sends it no link for one (GoTrue: `user_sso_managed`). */

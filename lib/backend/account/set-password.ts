@@ -58,6 +58,29 @@ export async function endOtherSessions(
   }
 }
 
+/** @throws {AuthError} `current_password_wrong`, counted like a wrong password of a sign-in */
+export async function checkPassword(
+  { supabase, attempts }: BackendContext,
+  request: AuthRequest,
+  {
+    email,
+    password,
+    ...options
+  }: { readonly email: string; readonly password: string; readonly captchaToken?: string },
+): Promise<SdkSession> {
+  if (password === '') throw new AuthError('current_password_wrong');
+  const ask = () =>
+    supabase.call(request, async ({ auth, unwrap }) => {
+      return unwrap(await auth.signInWithPassword({ email, password, options })).session;
+    });
+  try {
+    return await attempts.run(request.req, email, ask, 'forgives');
+  } catch (error) {
+    if (!(error instanceof AuthError) || error.code !== 'invalid_credentials') throw error;
+    throw new AuthError('current_password_wrong', { cause: error.cause, reason: error.reason });
+  }
+}
+
 /** What a mark of the session needs. */
 function lifeOf(source: BackendSource, { claims }: BackendSession) {
   return { sessionId: source.factsOf(claims).sessionId, tokenLifetimeMs: tokenLifetimeMs(claims) };
