@@ -191,6 +191,21 @@ describe('a new password', () => {
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 
+  it('waits for a second factor in each answer to a form that is pressed twice', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const factor = app.supabase.addFactor(ada.email);
+    const tab = tabOf(visitor);
+    const gate = app.supabase.gate('password');
+    const pressed = [visitor, tab].map((each) => postForm(each, '/auth/password', change));
+    await gate.waitFor(1);
+    await wait(50);
+    gate.open();
+    expect((await Promise.all(pressed)).map(({ status }) => status)).toEqual([303, 303]);
+    const given = await postForm(tab, '/auth/verify?then=sign-in', { code: code(factor) });
+    expect([given.status, given.headers.location]).toEqual([303, '/auth/password']);
+  });
+
   it.each(['update-user', 'password'] as const)('loses to a sign-out (under way: %s)', async (call) => {
     await start();
     const visitor = await app.signedIn();
@@ -264,9 +279,12 @@ describe('the code of a sign-in that waits no more', () => {
     const calls = app.supabase.calls('verify-factor');
     for (let tries = 0; tries < 6; tries += 1) {
       const { status, json } = await visitor.postJson('/auth/verify?then=sign-in', { code: '000000' });
-      expect([status, json]).toEqual([200, { redirectTo: '/' }]);
+      expect([status, json.error.code]).toEqual([401, 'unauthenticated']);
     }
+    expect((await postForm(visitor, '/auth/verify?then=sign-in', { code: '000000' })).status).toBe(303);
     expect(app.supabase.calls('verify-factor')).toBe(calls);
+    // Asked for by the application, it is judged.
+    expect((await visitor.postJson('/auth/verify', { code: '000000' })).json.error.code).toBe('code_wrong');
   });
 
   it('counts against no other user’s factor', async () => {

@@ -158,12 +158,23 @@ it.each([
   }
 });
 
-it('a coordinator that answers with something else than true names no exception', async () => {
+it('a sign-out stays one where its session is replaced then', async () => {
+  const [one] = createProcesses(createShared());
+  const { kept, browser } = await signIn(one);
+  const held = Promise.withResolvers<undefined>();
+  const waiting = held.promise.then(() => one.resolver.awaitSuccessor(kept));
+  await one.resolver.signOut(browser.header());
+  held.resolve(undefined);
+  await waiting;
+  expect(await one.resolver.revocationOf(kept.sessionId)).toBe('signed_out');
+});
+
+it.each([undefined, null, 0, 'maybe'])('a coordinator that answers with %p names no exception', async (odd) => {
   const shared = createShared();
   const [one, two, clock] = createProcesses(shared);
   const { browser } = await signIn(one);
   clock.advance(1_000);
   await one.resolver.endSession({ userId: 'ada' });
-  shared.isEnded = () => Promise.resolve('maybe' as never);
+  shared.isEnded = () => Promise.resolve(odd as never);
   expect(await sees(two, browser)).toBeUndefined();
 });

@@ -194,12 +194,15 @@ function createKeeping(
       const { isEnded } = await look(kept);
       const at = Math.ceil(now());
       const until = Math.max(at, times.known(kept.subjects).endedUntil);
-      const isNoted = isEnded || kept.session === undefined || began.add(beganAfter(kept.session, until), cookieMs);
+      const note = async (): Promise<boolean> =>
+        isEnded || kept.session === undefined || began.add(beganAfter(kept.session, until), cookieMs);
+      const isNoted = note();
       const cutoffs = { ...never, endedUntil: at };
       times.raise(subjectOf(userId), cutoffs);
       onRaised();
       // A process that heard of the call alone would end this session, too.
-      if (!(await isNoted)) throw new AuthError('provider_unavailable', { reason: 'coordinator', retryAfter: 5 });
+      if (!(await isNoted) && !(await note()))
+        throw new AuthError('provider_unavailable', { reason: 'coordinator', retryAfter: 5 });
       await times.call(subjectOf(userId), cutoffs, cookieMs);
     },
     async renewOthers(userId, kept) {

@@ -20,15 +20,16 @@ export function createExceptions(shared: SharedCoordinator | undefined, askShare
     /** @returns `undefined` where the coordinator did not answer */
     async has(name: string): Promise<boolean | undefined> {
       if (local.has(name)) return true;
-      const isKnownElsewhere = await askShared<unknown>(
-        shared?.isEnded(name),
-        shared === undefined ? false : undefined,
-      );
+      if (shared === undefined) return false;
+      const isKnownElsewhere = await askShared<boolean | undefined>(shared.isEnded(name).then(isTrue), undefined);
       if (isKnownElsewhere === true) local.set(name, true);
-      return isKnownElsewhere === undefined ? undefined : isKnownElsewhere === true;
+      return isKnownElsewhere;
     },
   };
 }
+
+/** An application's own coordinator may answer with anything. */
+const isTrue = (value: unknown): boolean => value === true;
 
 /** @throws {AuthError} where only another process could tell: neither may the session pass, nor must its cookie go */
 export function isTold(isException: boolean | undefined): boolean {

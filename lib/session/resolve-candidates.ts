@@ -74,12 +74,12 @@ export function createResolveCandidates<Content>(
   ): Promise<Resolution | readonly Renewable<Content>[]> {
     const renewable: Renewable<Content>[] = [];
     for (const candidate of candidates) {
-      const checked = await checkUnverified(candidate);
-      if (checked.revocation !== undefined) {
-        attempt.reason = checked.revocation;
-        continue;
-      }
       try {
+        const checked = await checkUnverified(candidate);
+        if (checked.revocation !== undefined) {
+          attempt.reason = checked.revocation;
+          continue;
+        }
         const found = await verifyOne(candidate, attempt, checked);
         if (found !== undefined && 'session' in found) return found;
         if (found !== undefined) renewable.push(found);

@@ -185,6 +185,8 @@ export function createRevocations(
     },
     async revoke(sessionId, revocation, tokenLifetimeMs) {
       const ttlMs = revocationMs(tokenLifetimeMs);
+      // A sign-out stays one.
+      if (revocation === 'replaced' && knownByKey(sessionKey(sessionId)) === 'signed_out') return;
       local.set(sessionKey(sessionId), revocation, { ttl: ttlMs });
       notify(subjectOf(sessionId));
       if (revocation === 'replaced') {

@@ -1,3 +1,5 @@
+import type { Session as SdkSession } from '@supabase/supabase-js';
+import { answerWithin } from '../../core/deadline.ts';
 import { createOnce } from '../../core/once.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
@@ -16,7 +18,8 @@ import { needsFactor } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import type { SignedIn } from '../sign-in/sign-in.ts';
 import { forgotUrl, verifyUrl } from '../sign-in/start-flow.ts';
-import { asIssued, checkPassword, claimedUser, contentOf, endOtherSessions, setPassword } from './set-password.ts';
+import { asIssued, checkPassword, claimedUser, contentOf } from './set-password.ts';
+import { emailWithPassword, endOtherSessions, setPassword } from './set-password.ts';
 
 /** Who may set a password: a link's reader, or someone signed in who gives the current one. */
 type Grant =
@@ -32,17 +35,7 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
   const { passwordPath, now } = settings;
   const once = createOnce<SignedIn>({ ttlMs: twiceMs, max: 10_000, now, keeps: 'successes' });
 
-  // Only while it is under way: later the same form may be meant once more.
-  const onceWhile = createOnce<SignedIn | string>({ ttlMs: twiceMs, max: 10_000, now, keeps: 'none' });
-
-  /** @returns where to go next */
-  async function change(request: AuthRequest, session: BackendSession, asked: Change): Promise<string> {
-    const key = [session.accessToken, asked.fields.get('currentPassword') ?? '', asked.password, asked.returnTo];
-    const changed = await onceWhile(key, () => changePassword(backend, request, session, asked));
-    if (typeof changed === 'string') return changed;
-    await signIn.storeSession(request, changed);
-    return changed.redirectTo;
-  }
+  const change = createChange(backend);
 
   /** @returns where to go next */
   async function save(request: AuthRequest, grant: Grant, fields: Fields, returnTo: string): Promise<string> {
@@ -151,11 +144,18 @@ async function setAfterLink(
   }
 }
 
+/** How long a link's new password waits to hear of the session beside it, in milliseconds. */
+const besideMs = 1_000;
+
 /** The session of the same user that the link's sign-in will replace, where it is known. */
 async function sessionBeside(request: AuthRequest, { session }: PendingSignIn): Promise<BackendSession | undefined> {
-  const present = await request.resolveSession().catch(() => null);
+  const late = (): Error => new Error('late');
+  const present = await answerWithin(request.resolveSession(), besideMs, late).catch(() => null);
   return present?.adapter === 'backend' && present.user.id === session.user.id ? present : undefined;
 }
+
+/** The sign-in that takes the session's place, one that needs a second factor first, or where to go where the session stays. */
+type Changed = SignedIn | (Pick<PendingSignIn, 'kind' | 'returnTo'> & { readonly issued: SdkSession }) | string;
 
 interface Change {
   readonly fields: Fields;
@@ -163,17 +163,36 @@ interface Change {
   readonly returnTo: string;
 }
 
+/** Shares a change while it is under way: later the same form may be meant once more. */
+function createChange(backend: BackendContext) {
+  const { settings, signIn, pending } = backend;
+  const once = createOnce<Changed>({ ttlMs: twiceMs, max: 10_000, now: settings.now, keeps: 'none' });
+
+  /** @returns where to go next */
+  return async (request: AuthRequest, session: BackendSession, asked: Change): Promise<string> => {
+    const key = [session.accessToken, asked.fields.get('currentPassword') ?? '', asked.password, asked.returnTo];
+    const changed = await once(key, () => changePassword(backend, request, session, asked));
+    if (typeof changed === 'string') return changed;
+    if ('kind' in changed) {
+      await pending.begin(request, changed);
+      return verifyUrl(settings, request, changed.returnTo);
+    }
+    await signIn.storeSession(request, changed);
+    return changed.redirectTo;
+  };
+}
+
 /**
  * Signs in with the current password, which the backend would not ask for, and goes on with that session.
  *
- * @returns the sign-in that takes the session's place, or where to go where it stays
+ * No cookie is written yet: requests that share this write each its own.
  */
 async function changePassword(
   backend: BackendContext,
   request: AuthRequest,
   session: BackendSession,
   { fields, password, returnTo }: Change,
-): Promise<SignedIn | string> {
+): Promise<Changed> {
   const { source, resolver, signIn, pending } = backend;
   if (isOfOrganization(session)) throw organizationSignIn();
   const email = emailWithPassword(session);
@@ -202,7 +221,7 @@ async function changePassword(
         return signedIn;
       }
       await refuseSignedOut();
-      return await signIn.awaitFactor(request, changed, returnTo);
+      return { kind: 'factor', issued: changed, returnTo };
     }
     if (session.claims['aal'] === 'aal2' && content !== undefined) {
       await signIn.discard(issued);
@@ -219,18 +238,11 @@ async function changePassword(
     } else await signIn.discard(issued);
     throw error;
   }
-  await pending.begin(request, { kind: 'recovery', issued, returnTo });
-  return verifyUrl(backend.settings, request, returnTo);
+  return { kind: 'recovery', issued, returnTo };
 }
 
 /** Supabase gives an account of SAML no password and sends it no link for one (GoTrue: `user_sso_managed`). */
 function isOfOrganization({ user }: BackendSession): boolean {
   const { providers } = user.appMetadata;
   return Array.isArray(providers) && providers.some((name) => typeof name === 'string' && name.startsWith('sso:'));
-}
-
-/** `null` for accounts of OAuth providers, which have no password; a link sent to their address gives them one. */
-function emailWithPassword({ user }: BackendSession): string | null {
-  const { providers } = user.appMetadata;
-  return !Array.isArray(providers) || providers.includes('email') ? user.email : null;
 }

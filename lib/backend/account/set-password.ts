@@ -81,6 +81,12 @@ export async function checkPassword(
   }
 }
 
+/** `null` for accounts of OAuth providers, which have no password; a link sent to their address gives them one. */
+export function emailWithPassword({ user }: BackendSession): string | null {
+  const { providers } = user.appMetadata;
+  return !Array.isArray(providers) || providers.includes('email') ? user.email : null;
+}
+
 /** What a mark of the session needs. */
 function lifeOf(source: BackendSource, { claims }: BackendSession) {
   return { sessionId: source.factsOf(claims).sessionId, tokenLifetimeMs: tokenLifetimeMs(claims) };

@@ -92,8 +92,11 @@ async function takeAnswer(context: Context, request: AuthRequest): Promise<Reply
   const asked = await ask(context, request, fields);
   if ('status' in asked) return asked;
   const { subject, returnTo, factors } = asked;
-  // Nothing to ask for, and no try to count: the form may be that of a sign-in which is over.
-  if (isGiven(asked)) return redirectOrJson(request, urlAfter(context, asked));
+  // The form is that of a sign-in which is over: no try to count for the user whose session this is.
+  if (isGiven(asked) && thenOf(request) === 'sign-in') {
+    if (request.wantsJson) throw new AuthError('unauthenticated');
+    return redirectOrJson(request, urlAfter(context, asked));
+  }
   try {
     // Removed by an administrator: nothing is left to ask for.
     if (factors.length === 0) return redirectOrJson(request, await subjects.goOnWithout(request, subject, asked));
