@@ -94,6 +94,21 @@ describe('the session that goes on when the others end', () => {
     expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
   });
 
+  it('is told of once more where the first try got lost, so that the others end elsewhere, too', async () => {
+    const shared = createShared();
+    const [one, two, clock] = createProcesses(shared);
+    const [{ kept, browser }, other] = [await signIn(one), await signIn(one)];
+    clock.advance(1_000);
+    const endSession = shared.endSession.bind(shared);
+    let tries = 0;
+    shared.endSession = (name, ttlMs) => {
+      tries += 1;
+      return tries === 1 ? Promise.reject(new Error('lost')) : endSession(name, ttlMs);
+    };
+    await one.resolver.endOthers(kept);
+    expect([await sees(two, browser), await sees(two, other.browser)]).toEqual(['ada', undefined]);
+  });
+
   it('ends by an endSession that comes while the coordinator is asked about it', async () => {
     const shared = createShared();
     const [one, two, clock] = createProcesses(shared);
@@ -158,11 +173,14 @@ it.each([
   }
 });
 
-it('a sign-out stays one where its session is replaced then', async () => {
-  const [one] = createProcesses(createShared());
+it('a sign-out stays one where its session is replaced at the same time, and no other process hears of either', async () => {
+  const shared = createShared();
+  const [one] = createProcesses(shared);
   const { kept, browser } = await signIn(one);
   const held = Promise.withResolvers<undefined>();
-  const waiting = held.promise.then(() => one.resolver.awaitSuccessor(kept));
+  shared.cutoffsOf = () => held.promise;
+  shared.isDown = true;
+  const waiting = one.resolver.awaitSuccessor(kept);
   await one.resolver.signOut(browser.header());
   held.resolve(undefined);
   await waiting;
