@@ -18,8 +18,16 @@ import { needsFactor } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import type { SignedIn } from '../sign-in/sign-in.ts';
 import { forgotUrl, verifyUrl } from '../sign-in/start-flow.ts';
-import { asIssued, checkPassword, claimedUser, contentOf } from './set-password.ts';
-import { emailWithPassword, endOtherSessions, setPassword } from './set-password.ts';
+import {
+  asIssued,
+  checkPassword,
+  claimedUser,
+  contentOf,
+  emailWithPassword,
+  endOtherSessions,
+  isOfOrganization,
+  setPassword,
+} from './set-password.ts';
 
 /** Who may set a password: a link's reader, or someone signed in who gives the current one. */
 type Grant =
@@ -34,7 +42,6 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
   const { settings, signIn, pending } = backend;
   const { passwordPath, now } = settings;
   const once = createOnce<SignedIn>({ ttlMs: twiceMs, max: 10_000, now, keeps: 'successes' });
-
   const change = createChange(backend);
 
   /** @returns where to go next */
@@ -239,10 +246,4 @@ async function changePassword(
     throw error;
   }
   return { kind: 'recovery', issued, returnTo };
-}
-
-/** Supabase gives an account of SAML no password and sends it no link for one (GoTrue: `user_sso_managed`). */
-function isOfOrganization({ user }: BackendSession): boolean {
-  const { providers } = user.appMetadata;
-  return Array.isArray(providers) && providers.some((name) => typeof name === 'string' && name.startsWith('sso:'));
 }

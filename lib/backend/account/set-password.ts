@@ -81,6 +81,12 @@ export async function checkPassword(
   }
 }
 
+/** Supabase gives an account of SAML no password and sends it no link for one (GoTrue: `user_sso_managed`). */
+export function isOfOrganization({ user }: BackendSession): boolean {
+  const { providers } = user.appMetadata;
+  return Array.isArray(providers) && providers.some((name) => typeof name === 'string' && name.startsWith('sso:'));
+}
+
 /** `null` for accounts of OAuth providers, which have no password; a link sent to their address gives them one. */
 export function emailWithPassword({ user }: BackendSession): string | null {
   const { providers } = user.appMetadata;
