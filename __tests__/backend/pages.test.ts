@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { FormProblem } from '../../lib/backend/form-fields.ts';
+import { FormProblem } from '../../lib/backend/forms.ts';
 import { confirmPage } from '../../lib/backend/pages/confirm-page.ts';
 import { mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice-page.ts';
 import { formErrorOf, withReturnTo } from '../../lib/backend/pages/parts.ts';

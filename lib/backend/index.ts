@@ -10,12 +10,10 @@ import { json } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { BackendSessionBody } from '../types.ts';
 import { confirmRoute } from './account/confirm-route.ts';
-import { forgotRoute } from './account/forgot-route.ts';
-import { passwordRoute } from './account/password-route.ts';
 import { enrollRoute } from './account/enroll-route.ts';
-import { createFactors } from './account/factors.ts';
-import { resendRoute } from './account/resend-route.ts';
-import { createSendMail } from './account/send-mail.ts';
+import { hasVerifiedFactor } from './account/factors.ts';
+import { forgotRoute, resendRoute } from './account/mail-routes.ts';
+import { passwordRoute } from './account/password-route.ts';
 import { verifyRoute } from './account/verify-route.ts';
 import type { BackendContext } from './context.ts';
 import { readBackendOptions } from './options.ts';
@@ -27,11 +25,8 @@ import { createSessionCookie } from './session-cookie.ts';
 import { createBackendSource, foreignClient, freshSignIn } from './session-source.ts';
 import { callbackRoute } from './sign-in/callback-route.ts';
 import { codeRoute } from './sign-in/code-route.ts';
-import { ssoRoute } from './sign-in/sso-route.ts';
 import { createFlowCookies } from './sign-in/flow-cookies.ts';
-import { createPendingSignIns } from './sign-in/pending.ts';
-import { createSignIn } from './sign-in/sign-in.ts';
-import { signInRoute } from './sign-in/sign-in-route.ts';
+import { signInRoute, ssoRoute } from './sign-in/sign-in-route.ts';
 import { signUpRoute } from './sign-in/sign-up-route.ts';
 import { signOutRoute } from './sign-out-route.ts';
 import { createSupabase } from './supabase.ts';
@@ -73,7 +68,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       secondFactor: {
         verifyPath: settings.verifyPath,
         enrollPath: settings.enrollPath,
-        hasVerifiedFactor: (session) => backend.factors.hasVerified(session),
+        hasVerifiedFactor: (session) => hasVerifiedFactor(backend, session),
       },
       foreignClient,
       now: settings.now,
@@ -137,15 +132,9 @@ function createBackend(settings: BackendOptions): BackendContext {
   registerClients({ connection, cookie, source, writer, resolver, sameSite });
 
   const flows = createFlowCookies(cookieName, sameSite);
-  const pending = createPendingSignIns({ cookieName, sameSite, source, supabase, resolver, timeoutMs, now });
-  const signIn = createSignIn({ ...settings, source, writer, resolver, supabase, pending, emit });
-  const factors = createFactors(supabase);
   const attempts = createAttempts({ ...settings, emit });
-  const discard = (issued: { readonly access_token: string }): Promise<void> => signIn.discard(issued);
-  const sendMail = createSendMail({ settings, supabase, flows, attempts, discard, emit });
   const text = createTexts(englishText, settings.pages.text, settings.pages.lang);
-  const account = { attempts, signIn, pending, factors, flows };
-  return { settings, text, supabase, sendMail, ...account, source, resolver, emit, explain };
+  return { settings, text, supabase, attempts, flows, source, writer, resolver, emit, explain };
 }
 
 /** `GET /auth/session`: who is signed in; never a token. */

@@ -5,32 +5,29 @@ import type { Reply } from '../http/reply.ts';
 import { header, isPrefetch } from '../http/request.ts';
 import { signOutPage } from '../http/sign-out-page.ts';
 import type { AuthRoute } from '../http/router.ts';
-import { withDeadline } from '../core/deadline.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { LeftSession } from '../session/sign-out.ts';
 import type { StoredSession } from '../session/source.ts';
-import { outOfTime } from './connection.ts';
 import type { BackendContext } from './context.ts';
-import { endAtBackend } from './end-at-backend.ts';
-import { readReturnTo } from './form-fields.ts';
+import { readReturnTo } from './forms.ts';
 import type { StoredContent } from './session-cookie.ts';
+import { endPending } from './sign-in/pending.ts';
+import { endAtBackend } from './sign-in/sign-in.ts';
 
 /** `/auth/logout`: the local session ends whatever happens; then the backend is told, as far as it can be reached in time. */
 export function signOutRoute(backend: BackendContext): AuthRoute {
-  const { settings, supabase, source, resolver, pending, emit, explain } = backend;
-  const { signOutScope: scope, timeoutMs, now } = settings;
+  const { settings, source, resolver, emit, explain } = backend;
 
   async function signOut(request: AuthRequest): Promise<void> {
     const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
     request.writeCookies(cookies);
-    await Promise.all([pending.end(request), ...sessions.map((left) => endSession(left, allowance))]);
+    await Promise.all([endPending(backend, request), ...sessions.map((left) => endSession(left, allowance))]);
   }
 
   async function endSession(left: LeftSession<StoredContent>, allowance: Allowance): Promise<void> {
     let subject = left.isAuthentic ? subjectOf(left.candidate) : undefined;
     try {
-      const work = (signal: AbortSignal) => endAtBackend({ supabase, scope, now }, left, allowance, signal);
-      const renewed = await withDeadline(work, timeoutMs, outOfTime);
+      const renewed = await endAtBackend(backend, settings.signOutScope, left, allowance);
       if (renewed !== undefined) subject ??= subjectOf(source.toStored(renewed));
     } catch (error) {
       explain('signed out here, but not at the backend: %s', String(error));

@@ -1,4 +1,4 @@
-import type { EmailOtpType, Session as SdkSession } from '@supabase/supabase-js';
+import type { EmailOtpType } from '@supabase/supabase-js';
 import { createOnce } from '../../core/once.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
@@ -8,13 +8,14 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
 import type { BackendContext } from '../context.ts';
-import { otherLinkAnswer } from '../form-answers.ts';
+import { localUrl } from '../forms.ts';
 import type { BackendOptions } from '../options.ts';
 import { confirmPage } from '../pages/confirm-page.ts';
 import { linkExpiredPage } from '../pages/password-page.ts';
-import { needsFactor } from '../sign-in/pending.ts';
-import type { SignedIn } from '../sign-in/sign-in.ts';
-import { passwordUrl } from '../sign-in/start-flow.ts';
+import { readPending } from '../sign-in/pending.ts';
+import { prepareSignIn, storeSignIn } from '../sign-in/sign-in.ts';
+import type { PreparedSignIn } from '../sign-in/sign-in.ts';
+import { otherLinkAnswer } from './mail-routes.ts';
 
 interface Link {
   readonly tokenHash: string;
@@ -36,43 +37,8 @@ function isForPassword({ signInMethods }: BackendOptions, type: string): boolean
  * @see https://supabase.com/docs/guides/auth/auth-email-templates#email-prefetching
  */
 export function confirmRoute(backend: BackendContext): AuthRoute {
-  const { settings, signIn, pending, emit } = backend;
-  const open = createOpen(backend);
-
-  async function confirm(request: AuthRequest, link: Link): Promise<Reply> {
-    const { type, returnTo } = link;
-    const opened = await open(request, link);
-    // A changed address wants both of its links opened; after the first there is no session yet.
-    if (opened === null) return otherLinkAnswer(backend, request, returnTo);
-    if ('redirectTo' in opened) {
-      await signIn.storeSession(request, opened);
-      return redirectOrJson(request, opened.redirectTo);
-    }
-    if (!isForPassword(settings, type)) {
-      return redirectOrJson(request, await signIn.awaitFactor(request, opened, returnTo));
-    }
-    await pending.begin(request, { kind: 'recovery', issued: opened, returnTo });
-    return redirectOrJson(request, passwordUrl(settings, request, returnTo));
-  }
-
-  async function refused(request: AuthRequest, link: Link, error: AuthError): Promise<Reply> {
-    emit(signInFailed(error), request.startedAt);
-    const { returnTo } = link;
-    // Pressed again: the first time has done it.
-    if (error.code === 'link_expired' && isForPassword(settings, link.type)) {
-      const waiting = await pending.read(request);
-      if (waiting?.kind === 'recovery') return redirectOrJson(request, passwordUrl(settings, request, returnTo));
-      if (!request.wantsJson) return linkExpiredPage(backend, request, { returnTo, error });
-      throw error;
-    }
-    if (error.code === 'link_expired' && (await request.resolveSession()) !== null)
-      return redirectOrJson(request, returnTo);
-    // What another try may mend keeps its button.
-    const isPassing = error.code === 'provider_unavailable' || error.code === 'rate_limited';
-    if (!isPassing || request.wantsJson) throw error;
-    return confirmPage(backend, request, { ...link, error });
-  }
-
+  const { settings } = backend;
+  const spendLink = createSpendLink(backend);
   return {
     path: settings.confirmPath,
     option: 'confirmPath',
@@ -87,32 +53,60 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
       const fields = await readFields(request.req, request.res);
       const link = readLink(request, (name) => fields.get(name));
       try {
-        return await confirm(request, link);
+        const prepared = await spendLink(request, link);
+        // A changed address wants both of its links opened; after the first there is no session yet.
+        if (prepared === null) return otherLinkAnswer(backend, request, link.returnTo);
+        return redirectOrJson(request, await storeSignIn(backend, request, prepared));
       } catch (error) {
         if (!(error instanceof AuthError)) throw error;
-        return await refused(request, link, error);
+        return await answerRefusal(backend, request, link, error);
       }
     },
   };
 }
 
-type Opened = SignedIn | SdkSession | null;
-
-/** Spends a link's token. @returns a complete sign-in, tokens that need one more step, or `null` where there is no session yet */
-function createOpen({ settings, supabase, signIn, attempts }: BackendContext) {
+/** @returns a function that spends a link's token; `null` where there is no session yet */
+function createSpendLink(backend: BackendContext) {
+  const { settings, supabase, attempts } = backend;
   // A button that is pressed twice posts twice, and the browser shows the second answer.
   const { timeoutMs: ttlMs, now } = settings;
-  const once = createOnce<Opened>({ ttlMs, max: 10_000, now, keeps: 'none' });
+  const once = createOnce<PreparedSignIn | null>({ ttlMs, max: 10_000, now, keeps: 'none' });
 
-  return (request: AuthRequest, { tokenHash, type, returnTo }: Link): Promise<Opened> => {
+  return (request: AuthRequest, { tokenHash, type, returnTo }: Link): Promise<PreparedSignIn | null> => {
     const verify = () =>
       supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
     return once([tokenHash, type, returnTo, String(request.peer)], async () => {
-      const { session } = await attempts.run(request.req, undefined, verify, 'forgives');
-      const isComplete = session !== null && !isForPassword(settings, type) && !needsFactor(session);
-      return isComplete ? signIn.verifySignIn(request, session, returnTo) : session;
+      const { session: issued } = await attempts.run(request.req, undefined, verify, 'forgives');
+      const kind = isForPassword(settings, type) ? 'recovery' : undefined;
+      return issued === null ? null : prepareSignIn(backend, request, { issued, returnTo, kind });
     });
   };
+}
+
+async function answerRefusal(
+  backend: BackendContext,
+  request: AuthRequest,
+  link: Link,
+  error: AuthError,
+): Promise<Reply> {
+  const { settings, emit } = backend;
+  emit(signInFailed(error), request.startedAt);
+  const { returnTo } = link;
+  // Pressed again: the first time has done it.
+  if (error.code === 'link_expired' && isForPassword(settings, link.type)) {
+    const waiting = await readPending(backend, request);
+    if (waiting?.kind === 'recovery') {
+      return redirectOrJson(request, localUrl(request, settings.passwordPath, returnTo));
+    }
+    if (!request.wantsJson) return linkExpiredPage(backend, request, { returnTo, error });
+    throw error;
+  }
+  if (error.code === 'link_expired' && (await request.resolveSession()) !== null)
+    return redirectOrJson(request, returnTo);
+  // What another try may mend keeps its button.
+  const isPassing = error.code === 'provider_unavailable' || error.code === 'rate_limited';
+  if (!isPassing || request.wantsJson) throw error;
+  return confirmPage(backend, request, { ...link, error });
 }
 
 /** @throws {AuthError} `invalid_request` */

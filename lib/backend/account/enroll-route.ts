@@ -7,19 +7,13 @@ import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
-import { errorForForm } from '../form-answers.ts';
-import { readCode, readReturnTo } from '../form-fields.ts';
+import { errorForForm, localUrl, readCode, readReturnTo } from '../forms.ts';
 import { enrollPage, factorsPage } from '../pages/enroll-page.ts';
 import { qrCode } from '../pages/qr-code.ts';
-import { createFactorSubjects } from './factor-subject.ts';
-import type { FactorSubject, FactorSubjects } from './factor-subject.ts';
-import { isSessionOver } from './factors.ts';
+import { endOver, findLive, raiseSubject, signInFirst } from './factor-subject.ts';
+import type { FactorSubject } from './factor-subject.ts';
+import { enrollApp, isSessionOver, listFactors, removeFactor, verifyFactor } from './factors.ts';
 import type { Enrollment, Factor } from './factors.ts';
-
-interface Context {
-  readonly backend: BackendContext;
-  readonly subjects: FactorSubjects;
-}
 
 /** A request of a signed-in user who may change their factors. */
 interface Asked {
@@ -32,12 +26,11 @@ interface Asked {
 
 /** `/auth/enroll`: lists the second factors of the signed-in user, adds authenticator apps and removes what was added. */
 export function enrollRoute(backend: BackendContext): AuthRoute {
-  const context: Context = { backend, subjects: createFactorSubjects(backend) };
   return {
     path: backend.settings.enrollPath,
     option: 'enrollPath',
-    get: (request) => showFactors(context, request),
-    post: (request) => changeFactors(context, request),
+    get: (request) => showFactors(backend, request),
+    post: (request) => changeFactors(backend, request),
   };
 }
 
@@ -45,78 +38,75 @@ export function enrollRoute(backend: BackendContext): AuthRoute {
  * @returns a reply where something else comes first: signing in, or the second factor that there is
  * @throws {AuthError} `forbidden` for visitors without an account
  */
-async function ask(context: Context, request: AuthRequest, returnTo: string): Promise<Asked | Reply> {
-  const { backend, subjects } = context;
-  const subject = await subjects.live(request);
-  if (subject === undefined) return subjects.signInFirst(request, returnTo);
+async function ask(backend: BackendContext, request: AuthRequest, returnTo: string): Promise<Asked | Reply> {
+  const subject = await findLive(backend, request);
+  if (subject === undefined) return signInFirst(request, returnTo);
   if (subject.session.user.isAnonymous) throw new AuthError('forbidden');
   try {
-    const { factors } = await backend.factors.list(request, subject.content);
+    const { factors } = await listFactors(backend, request, subject.content);
     const verified = factors.filter(({ isVerified }) => isVerified);
     const isRaised = subject.session.claims['aal'] === 'aal2';
-    if (verified.length > 0 && !isRaised) return secondFactorFirst(context, request, returnTo);
+    if (verified.length > 0 && !isRaised) return secondFactorFirst(backend, request, returnTo);
     return { request, subject, returnTo, factors: verified };
   } catch (error) {
     if (!isSessionOver(error)) throw error;
-    return subjects.endOver(request, subject, returnTo);
+    return endOver(backend, request, subject, returnTo);
   }
 }
 
 /** A password alone must not add a factor, nor remove one. */
-function secondFactorFirst({ backend, subjects }: Context, request: AuthRequest, returnTo: string): Reply {
-  const verifyUrl = subjects.verifyUrl(request, returnTo, 'enroll');
+function secondFactorFirst({ settings }: BackendContext, request: AuthRequest, returnTo: string): Reply {
+  const verifyUrl = localUrl(request, settings.verifyPath, returnTo, { then: 'enroll' });
   if (!request.wantsJson) return redirectOrJson(request, verifyUrl, request.req.method === 'POST' ? 303 : 302);
   const error = new AuthError('second_factor_required');
-  if (backend.settings.onError !== undefined) throw error;
+  if (settings.onError !== undefined) throw error;
   return json(error.status, errorBody(error, verifyUrl));
 }
 
-async function showFactors(context: Context, request: AuthRequest): Promise<Reply> {
-  const asked = await ask(context, request, readReturnTo(request));
+async function showFactors(backend: BackendContext, request: AuthRequest): Promise<Reply> {
+  const asked = await ask(backend, request, readReturnTo(request));
   if ('status' in asked) return asked;
   if (request.wantsJson) return json(200, { factors: asked.factors.map(({ id, type }) => ({ id, type })) });
-  return factorsPage(context.backend, request, asked);
+  return factorsPage(backend, request, asked);
 }
 
-async function changeFactors(context: Context, request: AuthRequest): Promise<Reply> {
-  const { backend, subjects } = context;
+async function changeFactors(backend: BackendContext, request: AuthRequest): Promise<Reply> {
   const fields = await readFields(request.req, request.res);
-  const asked = await ask(context, request, readReturnTo(request, fields));
+  const asked = await ask(backend, request, readReturnTo(request, fields));
   if ('status' in asked) return asked;
   try {
     const removed = fields.get('remove');
-    if (removed !== undefined) return await remove(context, asked, readFactorId(removed));
-    return fields.has('code') ? await confirm(context, asked, fields) : await start(context, asked);
+    if (removed !== undefined) return await remove(backend, asked, readFactorId(removed));
+    return fields.has('code') ? await confirm(backend, asked, fields) : await start(backend, asked);
   } catch (error) {
-    if (isSessionOver(error)) return subjects.endOver(request, asked.subject, asked.returnTo);
-    return await failed(context, asked, fields, errorForForm(backend, request, error));
+    if (isSessionOver(error)) return endOver(backend, request, asked.subject, asked.returnTo);
+    return await failed(backend, asked, fields, errorForForm(backend, request, error));
   }
 }
 
-async function start({ backend }: Context, { request, subject, returnTo }: Asked): Promise<Reply> {
-  const { title } = backend.settings.pages;
-  const add = () => backend.factors.start(request, subject.content, title);
+async function start(backend: BackendContext, { request, subject, returnTo }: Asked): Promise<Reply> {
+  const add = () => enrollApp(backend, request, subject.content);
   const enrollment = await backend.attempts.run(request.req, undefined, add, 'forgives');
   return request.wantsJson ? json(200, enrollment) : drawnPage(backend, request, { returnTo, enrollment });
 }
 
-async function confirm({ backend, subjects }: Context, asked: Asked, fields: Fields): Promise<Reply> {
+async function confirm(backend: BackendContext, asked: Asked, fields: Fields): Promise<Reply> {
   const { request, subject, returnTo } = asked;
   const factorId = readFactorId(fields.get('factorId'));
   const code = readCode(fields);
-  const verify = () => backend.factors.verify(request, subject.content, { factorId, code });
+  const verify = () => verifyFactor(backend, request, subject.content, { factorId, code });
   const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
-  return redirectOrJson(request, await subjects.raise(request, subject, { issued }, returnTo));
+  return redirectOrJson(request, await raiseSubject(backend, request, subject, { issued, returnTo }));
 }
 
-async function remove({ backend, subjects }: Context, asked: Asked, factorId: string): Promise<Reply> {
+async function remove(backend: BackendContext, asked: Asked, factorId: string): Promise<Reply> {
   const { request, subject, returnTo } = asked;
-  await backend.factors.remove(request, subject.content, factorId);
-  return redirectOrJson(request, subjects.enrollUrl(request, returnTo));
+  await removeFactor(backend, request, subject.content, factorId);
+  return redirectOrJson(request, localUrl(request, backend.settings.enrollPath, returnTo));
 }
 
 /** A wrong code gets the same QR code again: the app has it already. */
-function failed({ backend }: Context, asked: Asked, fields: Fields, error: AuthError): Reply | Promise<Reply> {
+function failed(backend: BackendContext, asked: Asked, fields: Fields, error: AuthError): Reply | Promise<Reply> {
   const { request, returnTo } = asked;
   const enrollment = fields.has('code') ? readEnrollment(fields) : undefined;
   if (enrollment === undefined) return factorsPage(backend, request, { ...asked, error });

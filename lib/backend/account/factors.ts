@@ -1,10 +1,17 @@
+/**
+ * What is asked of the backend about second factors, as the user of a session's content. Every call throws an `AuthError`: what the
+ * backend's refusal is to the visitor; see `isSessionOver`.
+ *
+ * @see https://supabase.com/docs/guides/auth/auth-mfa
+ */
 import { randomBytes } from 'node:crypto';
 import type { Session as SdkSession, User as SdkUser } from '@supabase/supabase-js';
 import { isRecord } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { Session } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import type { Supabase, SupabaseCall, Visitor } from '../supabase.ts';
+import type { SupabaseCall, Visitor } from '../supabase.ts';
 
 /** A second factor that this package knows how to ask for. */
 export interface Factor {
@@ -42,92 +49,97 @@ export interface FactorAnswer {
   readonly challengeId?: string | undefined;
 }
 
-/**
- * What is asked of the backend about second factors, as the user of `content`.
- *
- * @throws {AuthError} in every call, what the backend's refusal is to the visitor; see `isSessionOver`
- * @see https://supabase.com/docs/guides/auth/auth-mfa
- */
-export interface Factors {
-  list(visitor: Visitor, content: Pick<StoredContent, 'access_token'>): Promise<UserFactors>;
-  /** For guards: whether a verified factor exists. @throws {AuthError} `unauthenticated` where the session has ended there, or an outage */
-  hasVerified(session: Pick<Session, 'accessToken'>): Promise<boolean>;
-  /** Sends a text message. @returns the challenge that its code answers */
-  sendCode(visitor: Visitor, content: StoredContent, factorId: string): Promise<string>;
-  /** @returns the same session at `aal2`, with new tokens; the user's other `aal1` sessions have ended at the backend */
-  verify(visitor: Visitor, content: StoredContent, answer: FactorAnswer): Promise<SdkSession>;
-  /** @param issuer the application's name, as the app shows it; default: the host of the project's Site URL */
-  start(visitor: Visitor, content: StoredContent, issuer: string | undefined): Promise<Enrollment>;
-  remove(visitor: Visitor, content: StoredContent, factorId: string): Promise<void>;
+export function listFactors(
+  { supabase }: BackendContext,
+  visitor: Visitor,
+  { access_token: accessToken }: Pick<StoredContent, 'access_token'>,
+): Promise<UserFactors> {
+  return supabase.call(visitor, async ({ auth, unwrap }) => {
+    const { user } = unwrap(await auth.getUser(accessToken));
+    return { user, factors: factorsOf(user) };
+  });
 }
 
-export function createFactors(supabase: Pick<Supabase, 'call'>): Factors {
-  const list: Factors['list'] = (visitor, content) =>
-    supabase.call(visitor, async ({ auth, unwrap }) => {
-      const { user } = unwrap(await auth.getUser(content.access_token));
-      return { user, factors: factorsOf(user) };
-    });
-
-  async function remove(visitor: Visitor, session: StoredContent, factorId: string): Promise<void> {
-    await supabase.call(visitor, async ({ auth, unwrap }) => unwrap(await auth.mfa.unenroll({ factorId })), {
-      session,
-    });
+/** For guards: whether a verified factor exists. @throws {AuthError} `unauthenticated` where the session has ended there, or an outage */
+export async function hasVerifiedFactor(
+  backend: BackendContext,
+  { accessToken }: Pick<Session, 'accessToken'>,
+): Promise<boolean> {
+  try {
+    const content = { access_token: accessToken };
+    const { factors } = await listFactors(backend, { cookies: new Map(), peer: undefined }, content);
+    return factors.some(({ isVerified }) => isVerified);
+  } catch (error) {
+    if (isSessionOver(error)) throw new AuthError('unauthenticated', { cause: error });
+    throw error;
   }
+}
 
-  /** Enrollments that were given up count for the backend's limit. */
-  async function removeUnfinished(visitor: Visitor, content: StoredContent): Promise<boolean> {
-    const { factors } = await list(visitor, content);
-    const unfinished = factors.filter(({ isVerified, type }) => !isVerified && type === 'totp');
-    for (const { id } of unfinished) await remove(visitor, content, id);
-    return unfinished.length > 0;
-  }
+/** Sends a text message. @returns the challenge that its code answers */
+export function sendFactorCode(
+  { supabase }: BackendContext,
+  visitor: Visitor,
+  session: StoredContent,
+  factorId: string,
+): Promise<string> {
+  const challenge = async ({ auth, unwrap }: SupabaseCall): Promise<string> =>
+    present(unwrap(await auth.mfa.challenge({ factorId, channel: 'sms' }))).id;
+  return supabase.call(visitor, challenge, { session });
+}
 
-  return {
-    list,
-    remove,
-    async hasVerified({ accessToken }) {
-      try {
-        const { factors } = await list({ cookies: new Map(), peer: undefined }, { access_token: accessToken });
-        return factors.some(({ isVerified }) => isVerified);
-      } catch (error) {
-        if (isSessionOver(error)) throw new AuthError('unauthenticated', { cause: error });
-        throw error;
-      }
-    },
-    sendCode: (visitor, session, factorId) =>
-      supabase.call(
-        visitor,
-        async ({ auth, unwrap }) => present(unwrap(await auth.mfa.challenge({ factorId, channel: 'sms' }))).id,
-        { session },
-      ),
-    verify: (visitor, session, { factorId, code, challengeId }) =>
-      supabase.call(
-        visitor,
-        async ({ auth, unwrap }) => {
-          const challenge = challengeId ?? present(unwrap(await auth.mfa.challenge({ factorId }))).id;
-          return present(unwrap(await auth.mfa.verify({ factorId, challengeId: challenge, code })));
-        },
-        { session },
-      ),
-    async start(visitor, session, issuer) {
-      const enroll = () => supabase.call(visitor, (call) => enrollApp(call, issuer), { session });
-      try {
-        return await enroll();
-      } catch (error) {
-        const isFull = error instanceof AuthError && error.reason === 'too_many_enrolled_mfa_factors';
-        if (!isFull || !(await removeUnfinished(visitor, session))) throw error;
-        return await enroll();
-      }
-    },
+/** @returns the same session at `aal2`, with new tokens; the user's other `aal1` sessions have ended at the backend */
+export function verifyFactor(
+  { supabase }: BackendContext,
+  visitor: Visitor,
+  session: StoredContent,
+  { factorId, code, challengeId }: FactorAnswer,
+): Promise<SdkSession> {
+  const verify = async ({ auth, unwrap }: SupabaseCall): Promise<SdkSession> => {
+    const challenge = challengeId ?? present(unwrap(await auth.mfa.challenge({ factorId }))).id;
+    return present(unwrap(await auth.mfa.verify({ factorId, challengeId: challenge, code })));
   };
+  return supabase.call(visitor, verify, { session });
 }
 
-async function enrollApp({ auth, unwrap }: SupabaseCall, issuer: string | undefined): Promise<Enrollment> {
-  // Two factors of one name are a conflict, those without a name included.
-  const friendlyName = namePrefix + randomBytes(6).toString('hex');
-  const named = issuer === undefined ? {} : { issuer };
-  const { id, totp } = present(unwrap(await auth.mfa.enroll({ factorType: 'totp', friendlyName, ...named })));
-  return { factorId: id, secret: totp.secret, uri: totp.uri };
+/** Adds an authenticator app; enrollments that were given up make room for it, as they count for the backend's limit. */
+export async function enrollApp(
+  backend: BackendContext,
+  visitor: Visitor,
+  session: StoredContent,
+): Promise<Enrollment> {
+  const { supabase, settings } = backend;
+  // The application's name, as the app shows it; default: the host of the project's Site URL.
+  const { title: issuer } = settings.pages;
+  const enroll = async ({ auth, unwrap }: SupabaseCall): Promise<Enrollment> => {
+    // Two factors of one name are a conflict, those without a name included.
+    const friendlyName = namePrefix + randomBytes(6).toString('hex');
+    const named = issuer === undefined ? {} : { issuer };
+    const { id, totp } = present(unwrap(await auth.mfa.enroll({ factorType: 'totp', friendlyName, ...named })));
+    return { factorId: id, secret: totp.secret, uri: totp.uri };
+  };
+  try {
+    return await supabase.call(visitor, enroll, { session });
+  } catch (error) {
+    const isFull = error instanceof AuthError && error.reason === 'too_many_enrolled_mfa_factors';
+    if (!isFull || !(await removeUnfinished(backend, visitor, session))) throw error;
+    return await supabase.call(visitor, enroll, { session });
+  }
+}
+
+async function removeUnfinished(backend: BackendContext, visitor: Visitor, session: StoredContent): Promise<boolean> {
+  const { factors } = await listFactors(backend, visitor, session);
+  const unfinished = factors.filter(({ isVerified, type }) => !isVerified && type === 'totp');
+  for (const { id } of unfinished) await removeFactor(backend, visitor, session, id);
+  return unfinished.length > 0;
+}
+
+export async function removeFactor(
+  { supabase }: BackendContext,
+  visitor: Visitor,
+  session: StoredContent,
+  factorId: string,
+): Promise<void> {
+  await supabase.call(visitor, async ({ auth, unwrap }) => unwrap(await auth.mfa.unenroll({ factorId })), { session });
 }
 
 const namePrefix = 'app-';

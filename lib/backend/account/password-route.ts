@@ -10,24 +10,16 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { errorForForm, formElsewhere } from '../form-answers.ts';
-import { readCaptcha, readNewPassword, readReturnTo } from '../form-fields.ts';
+import { errorForForm, formElsewhere, localUrl, readCaptcha, readNewPassword, readReturnTo } from '../forms.ts';
 import { linkExpiredPage, passwordPage } from '../pages/password-page.ts';
 import { organizationSignIn } from '../provider-errors.ts';
-import { needsFactor } from '../sign-in/pending.ts';
+import { beginPending, clearPending, discardIssued, issuedContent } from '../sign-in/pending.ts';
+import { markUnanswered, needsFactor, readPending } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
-import type { SignedIn } from '../sign-in/sign-in.ts';
-import { forgotUrl, verifyUrl } from '../sign-in/start-flow.ts';
-import {
-  asIssued,
-  checkPassword,
-  claimedUser,
-  contentOf,
-  emailWithPassword,
-  endOtherSessions,
-  isOfOrganization,
-  setPassword,
-} from './set-password.ts';
+import { prepareSignIn, storeSignIn, verifyUrl } from '../sign-in/sign-in.ts';
+import type { PreparedSignIn } from '../sign-in/sign-in.ts';
+import { asIssued, checkPassword, claimedUser, emailWithPassword } from './set-password.ts';
+import { endOtherSessions, isOfOrganization, setPassword } from './set-password.ts';
 
 /** Who may set a password: a link's reader, or someone signed in who gives the current one. */
 type Grant =
@@ -39,26 +31,8 @@ const twiceMs = 60_000;
 
 /** `/auth/password`: sets a new password, after a link of an email or signed in, and ends the account's other sessions. */
 export function passwordRoute(backend: BackendContext): AuthRoute {
-  const { settings, signIn, pending } = backend;
-  const { passwordPath, now } = settings;
-  const once = createOnce<SignedIn>({ ttlMs: twiceMs, max: 10_000, now, keeps: 'successes' });
-  const change = createChange(backend);
-
-  /** @returns where to go next */
-  async function save(request: AuthRequest, grant: Grant, fields: Fields, returnTo: string): Promise<string> {
-    const password = readNewPassword(fields);
-    if (grant.kind === 'session') return change(request, grant.session, { fields, password, returnTo });
-    const { waiting } = grant;
-    if (waiting.needsFactor) return verifyUrl(backend.settings, request, returnTo);
-    const signedIn = await once([waiting.content.access_token, password], async () => {
-      const issued = await setAfterLink(backend, request, waiting, password);
-      return signIn.verifySignIn(request, issued, returnTo);
-    });
-    await signIn.storeSession(request, signedIn);
-    pending.clear(request);
-    return signedIn.redirectTo;
-  }
-
+  const { passwordPath } = backend.settings;
+  const save = createSave(backend);
   return {
     path: passwordPath,
     option: 'passwordPath',
@@ -80,7 +54,7 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
         return redirectOrJson(request, await save(request, grant, fields, returnTo));
       } catch (error) {
         if (error instanceof AuthError && error.code === 'second_factor_required') {
-          return redirectOrJson(request, verifyUrl(backend.settings, request, returnTo, grant?.kind === 'recovery'));
+          return redirectOrJson(request, verifyUrl(backend, request, returnTo, grant?.kind === 'recovery'));
         }
         return showForm(backend, request, grant, { returnTo, error: errorForForm(backend, request, error) });
       }
@@ -88,13 +62,42 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
   };
 }
 
+/** @returns a function that sets a password and says where to go next; a form that comes twice is one try */
+function createSave(backend: BackendContext) {
+  const { now } = backend.settings;
+  const shared = { ttlMs: twiceMs, max: 10_000, now };
+  const setOnce = createOnce<PreparedSignIn>({ ...shared, keeps: 'successes' });
+  // Shared while it is under way: later the same form may be meant once more.
+  const changeOnce = createOnce<PreparedSignIn | string>({ ...shared, keeps: 'none' });
+
+  return async (request: AuthRequest, grant: Grant, fields: Fields, returnTo: string): Promise<string> => {
+    const password = readNewPassword(fields);
+    if (grant.kind === 'recovery') {
+      const { waiting } = grant;
+      if (waiting.needsFactor) return verifyUrl(backend, request, returnTo);
+      const prepared = await setOnce([waiting.content.access_token, password], async () => {
+        const issued = await setAfterLink(backend, request, waiting, password);
+        return prepareSignIn(backend, request, { kind: 'session', issued, returnTo });
+      });
+      const next = await storeSignIn(backend, request, prepared);
+      clearPending(backend, request);
+      return next;
+    }
+    const { session } = grant;
+    const key = [session.accessToken, fields.get('currentPassword') ?? '', password, returnTo];
+    const changed = await changeOnce(key, () =>
+      changePassword(backend, request, session, { fields, password, returnTo }),
+    );
+    if (typeof changed === 'string') return changed;
+    const next = await storeSignIn(backend, request, changed);
+    // Its second factor comes before the new password.
+    return changed.kind === 'recovery' ? verifyUrl(backend, request, changed.returnTo) : next;
+  };
+}
+
 /** A link that was opened here comes before the session of this browser, unless the form gives that one's current password. */
-async function findGrant(
-  { pending }: BackendContext,
-  request: AuthRequest,
-  fields?: Fields,
-): Promise<Grant | undefined> {
-  const waiting = await pending.read(request);
+async function findGrant(backend: BackendContext, request: AuthRequest, fields?: Fields): Promise<Grant | undefined> {
+  const waiting = await readPending(backend, request);
   const recovery = waiting?.kind === 'recovery' ? waiting : undefined;
   const ofLink = recovery && ({ kind: 'recovery', session: recovery.session, waiting: recovery } as const);
   if (fields?.has('currentPassword') !== true && ofLink !== undefined) return ofLink;
@@ -123,12 +126,12 @@ function showForm(backend: BackendContext, request: AuthRequest, grant: Grant | 
   }
   if (grant.kind === 'recovery') {
     const { needsFactor: isIncomplete, session } = grant.waiting;
-    if (isIncomplete) return redirect(303, verifyUrl(backend.settings, request, returnTo));
+    if (isIncomplete) return redirect(303, verifyUrl(backend, request, returnTo));
     return passwordPage(backend, request, { ...shown, email: session.user.email ?? undefined, asksCurrent: false });
   }
   if (isOfOrganization(grant.session)) throw organizationSignIn();
   const email = emailWithPassword(grant.session);
-  if (email === null) return redirect(303, forgotUrl(backend.settings, request, returnTo));
+  if (email === null) return redirect(303, localUrl(request, backend.settings.forgotPath, returnTo));
   return passwordPage(backend, request, { ...shown, email, asksCurrent: true });
 }
 
@@ -137,13 +140,13 @@ async function setAfterLink(
   request: AuthRequest,
   waiting: PendingSignIn,
   password: string,
-): ReturnType<typeof setPassword> {
+): Promise<SdkSession> {
   const grant = { content: waiting.content, replaced: await sessionBeside(request, waiting) };
   try {
     return await setPassword(backend, request, grant, password);
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    if (error.code === 'provider_unavailable') backend.pending.markUnanswered(request, waiting);
+    if (error.code === 'provider_unavailable') markUnanswered(backend, request, waiting);
     if (error.code !== 'same_password' || !waiting.isUnanswered) throw error;
     // The try that got no answer has done it.
     await endOtherSessions(backend, grant);
@@ -161,89 +164,79 @@ async function sessionBeside(request: AuthRequest, { session }: PendingSignIn): 
   return present?.adapter === 'backend' && present.user.id === session.user.id ? present : undefined;
 }
 
-/** The sign-in that takes the session's place, one that needs a second factor first, or where to go where the session stays. */
-type Changed = SignedIn | (Pick<PendingSignIn, 'kind' | 'returnTo'> & { readonly issued: SdkSession }) | string;
-
 interface Change {
   readonly fields: Fields;
   readonly password: string;
   readonly returnTo: string;
 }
 
-/** Shares a change while it is under way: later the same form may be meant once more. */
-function createChange(backend: BackendContext) {
-  const { settings, signIn, pending } = backend;
-  const once = createOnce<Changed>({ ttlMs: twiceMs, max: 10_000, now: settings.now, keeps: 'none' });
-
-  /** @returns where to go next */
-  return async (request: AuthRequest, session: BackendSession, asked: Change): Promise<string> => {
-    const key = [session.accessToken, asked.fields.get('currentPassword') ?? '', asked.password, asked.returnTo];
-    const changed = await once(key, () => changePassword(backend, request, session, asked));
-    if (typeof changed === 'string') return changed;
-    if ('kind' in changed) {
-      await pending.begin(request, changed);
-      return verifyUrl(settings, request, changed.returnTo);
-    }
-    await signIn.storeSession(request, changed);
-    return changed.redirectTo;
-  };
-}
-
 /**
  * Signs in with the current password, which the backend would not ask for, and goes on with that session.
  *
- * No cookie is written yet: requests that share this write each its own.
+ * @returns the sign-in that takes the session's place, or where to go where the session stays
  */
 async function changePassword(
   backend: BackendContext,
   request: AuthRequest,
   session: BackendSession,
-  { fields, password, returnTo }: Change,
-): Promise<Changed> {
-  const { source, resolver, signIn, pending } = backend;
+  change: Change,
+): Promise<PreparedSignIn | string> {
+  const { fields, returnTo } = change;
   if (isOfOrganization(session)) throw organizationSignIn();
   const email = emailWithPassword(session);
-  if (email === null) return forgotUrl(backend.settings, request, returnTo);
-  const currentPassword = fields.get('currentPassword') ?? '';
-  const issued = await checkPassword(backend, request, { email, password: currentPassword, ...readCaptcha(fields) });
+  if (email === null) return localUrl(request, backend.settings.forgotPath, returnTo);
+  const password = fields.get('currentPassword') ?? '';
+  const issued = await checkPassword(backend, request, { email, password, ...readCaptcha(fields) });
   // A token may name an address that has become another user's since.
   if (issued.user.id !== session.user.id) {
-    await signIn.discard(issued);
+    await discardIssued(backend, issued);
     throw new AuthError('current_password_wrong', { reason: 'other_user' });
   }
-  const content = source.contentOf(session);
-  /** A sign-out that ran at the same time wins. */
-  const isSignedOut = async (): Promise<boolean> =>
-    (await resolver.revocationOf(source.factsOf(session.claims).sessionId)) === 'signed_out';
-  const refuseSignedOut = async (): Promise<void> => {
-    if (await isSignedOut()) throw new AuthError('invalid_state');
-  };
   try {
-    if (!needsFactor(issued)) {
-      const grant = { content: contentOf(issued), currentPassword, replaced: session };
-      const changed = await setPassword(backend, request, grant, password);
-      if (!needsFactor(changed)) {
-        const signedIn = await signIn.verifySignIn(request, changed, returnTo);
-        await refuseSignedOut();
-        return signedIn;
-      }
-      await refuseSignedOut();
-      return { kind: 'factor', issued: changed, returnTo };
-    }
-    if (session.claims['aal'] === 'aal2' && content !== undefined) {
-      await signIn.discard(issued);
-      const grant = { content, currentPassword };
-      await setPassword(backend, request, grant, password);
-      return returnTo;
-    }
-    await refuseSignedOut();
+    return await changeAs(backend, request, session, { ...change, issued, currentPassword: password });
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
     // The next try needs no current password: it may have been replaced already.
-    if (error.code === 'provider_unavailable' && !needsFactor(issued) && !(await isSignedOut())) {
-      await pending.begin(request, { kind: 'recovery', issued, returnTo, isUnanswered: true });
-    } else await signIn.discard(issued);
+    if (error.code === 'provider_unavailable' && !needsFactor(issued) && !(await isSignedOut(backend, session))) {
+      await beginPending(backend, request, { kind: 'recovery', issued, returnTo, isUnanswered: true });
+    } else await discardIssued(backend, issued);
     throw error;
   }
+}
+
+/** Goes on with what the current password brought. */
+async function changeAs(
+  backend: BackendContext,
+  request: AuthRequest,
+  session: BackendSession,
+  {
+    issued,
+    currentPassword,
+    password,
+    returnTo,
+  }: Change & { readonly issued: SdkSession; readonly currentPassword: string },
+): Promise<PreparedSignIn | string> {
+  const refuseSignedOut = async (): Promise<void> => {
+    if (await isSignedOut(backend, session)) throw new AuthError('invalid_state');
+  };
+  if (!needsFactor(issued)) {
+    const grant = { content: issuedContent(issued), currentPassword, replaced: session };
+    const changed = await setPassword(backend, request, grant, password);
+    const prepared = await prepareSignIn(backend, request, { issued: changed, returnTo });
+    await refuseSignedOut();
+    return prepared;
+  }
+  const content = backend.source.contentOf(session);
+  if (session.claims['aal'] === 'aal2' && content !== undefined) {
+    await discardIssued(backend, issued);
+    await setPassword(backend, request, { content, currentPassword }, password);
+    return returnTo;
+  }
+  await refuseSignedOut();
   return { kind: 'recovery', issued, returnTo };
+}
+
+/** A sign-out that ran at the same time wins. */
+async function isSignedOut({ source, resolver }: BackendContext, { claims }: BackendSession): Promise<boolean> {
+  return (await resolver.revocationOf(source.factsOf(claims).sessionId)) === 'signed_out';
 }

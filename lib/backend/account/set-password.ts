@@ -5,7 +5,7 @@ import type { AuthRequest } from '../../http/auth-request.ts';
 import type { BackendSession } from '../../types.ts';
 import { tokenLifetimeMs } from '../../tokens/access-token.ts';
 import type { BackendContext } from '../context.ts';
-import { parseContent } from '../session-cookie.ts';
+import { rethrowAs } from '../forms.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { BackendSource } from '../session-source.ts';
 
@@ -73,12 +73,8 @@ export async function checkPassword(
     supabase.call(request, async ({ auth, unwrap }) => {
       return unwrap(await auth.signInWithPassword({ email, password, options })).session;
     });
-  try {
-    return await attempts.run(request.req, email, ask, 'forgives');
-  } catch (error) {
-    if (!(error instanceof AuthError) || error.code !== 'invalid_credentials') throw error;
-    throw new AuthError('current_password_wrong', { cause: error.cause, reason: error.reason });
-  }
+  const isWrong = ({ code }: AuthError): boolean => code === 'invalid_credentials';
+  return attempts.run(request.req, email, ask, 'forgives').catch(rethrowAs('current_password_wrong', isWrong));
 }
 
 /** Supabase gives an account of SAML no password and sends it no link for one (GoTrue: `user_sso_managed`). */
@@ -102,13 +98,6 @@ function lifeOf(source: BackendSource, { claims }: BackendSession) {
 export function claimedUser({ claims }: Pick<BackendSession, 'claims'>): Record<string, unknown> {
   const { sub: id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous } = claims;
   return { id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous };
-}
-
-/** @throws {AuthError} `token_rejected` */
-export function contentOf(issued: SdkSession): StoredContent {
-  const content = parseContent(issued);
-  if (content === undefined) throw new AuthError('token_rejected');
-  return content;
 }
 
 /** Tokens and user in the form of an answer to a sign-in. */

@@ -6,14 +6,15 @@ import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { MailSentBody } from '../../types.ts';
+import { sendMail } from '../account/mail-routes.ts';
 import type { BackendContext } from '../context.ts';
-import { errorForForm, formElsewhere } from '../form-answers.ts';
-import { readCaptcha, readEmailCode, readEmail, readReturnTo } from '../form-fields.ts';
+import { errorForForm, formElsewhere, redirectUrl } from '../forms.ts';
+import { readCaptcha, readEmailCode, readEmail, readReturnTo, rethrowAs } from '../forms.ts';
 import { codePage } from '../pages/code-page.ts';
 import { fillIn } from '../../http/page-text.ts';
 import type { SupabaseCall } from '../supabase.ts';
 import { foldAccount, mailWaitSeconds } from '../throttle.ts';
-import { redirectUrl } from './start-flow.ts';
+import { completeSignIn } from './sign-in.ts';
 
 /**
  * GoTrue's errors of `/otp` that come for some addresses only: closed sign-up and a `before_user_created` hook refuse addresses without an
@@ -22,7 +23,7 @@ import { redirectUrl } from './start-flow.ts';
 const telling = ['signup_disabled', 'unknown'];
 
 /** What GoTrue answers to a wrong code. It looks at a ban before it looks at the code, so a ban is told to no one here. */
-const wrong: ReadonlySet<string> = new Set(['link_expired', 'user_banned']);
+const asWrongCode = rethrowAs('code_wrong', ({ code }) => code === 'link_expired' || code === 'user_banned');
 
 interface CodeForm {
   readonly email: string;
@@ -31,7 +32,7 @@ interface CodeForm {
 }
 
 async function sendCode(backend: BackendContext, request: AuthRequest, form: CodeForm): Promise<Reply> {
-  const { settings, attempts, sendMail } = backend;
+  const { settings, attempts } = backend;
   const { email, returnTo, fields } = form;
   const options = {
     shouldCreateUser: settings.signUp,
@@ -48,7 +49,7 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
       return null;
     },
   };
-  await attempts.runMail(email, () => sendMail(request, call));
+  await attempts.runMail(email, () => sendMail(backend, request, call));
   if (!request.wantsJson) {
     const resendIn = settings.throttle === false ? undefined : mailWaitSeconds;
     return codePage(backend, request, { step: 'code', email, returnTo, resendIn });
@@ -59,7 +60,7 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
 }
 
 async function enterCode(backend: BackendContext, request: AuthRequest, form: CodeForm): Promise<Reply> {
-  const { supabase, attempts, signIn } = backend;
+  const { supabase, attempts } = backend;
   const { email, returnTo, fields } = form;
   const token = readEmailCode(fields);
   const check = () =>
@@ -70,7 +71,7 @@ async function enterCode(backend: BackendContext, request: AuthRequest, form: Co
   const subject = `email:${foldAccount(email)}`;
   const issued = await attempts.runCode(request.req, subject, () => check().catch(asWrongCode));
   if (issued === null) throw new AuthError('token_rejected');
-  return redirectOrJson(request, await signIn.complete(request, issued, returnTo));
+  return redirectOrJson(request, await completeSignIn(backend, request, issued, returnTo));
 }
 
 /**
@@ -109,9 +110,4 @@ export function codeRoute(backend: BackendContext): AuthRoute {
       }
     },
   };
-}
-
-function asWrongCode(error: unknown): never {
-  if (!(error instanceof AuthError) || !wrong.has(error.code)) throw error;
-  throw new AuthError('code_wrong', { cause: error.cause, reason: error.reason });
 }

@@ -14,15 +14,30 @@ export interface SignInFlow {
   readonly spentCode?: string | undefined;
 }
 
+/** A call of the SDK, as far as it tells of the flow that it started. */
+export interface StartedCall {
+  /** The flow whose verifier was stored, where one was. */
+  startedId(): string | undefined;
+  /** The flows whose verifiers are stored after the start. */
+  aliveIds(): ReadonlySet<string>;
+  /** The verifiers' cookies. */
+  startedWrites(): readonly CookieWrite[];
+}
+
 export interface FlowCookies {
+  /** Of every cookie that a sign-in needs until it is complete. */
+  readonly attributes: Partial<CookieAttributes>;
   /** Newest first: the likeliest to be the one that comes back. */
   pending(cookies: RequestCookies): readonly SignInFlow[];
   /**
-   * Remembers a flow, and forgets those that the verifiers' ring has dropped or that take too much room.
-   *
-   * @param alive the flows whose verifiers remain
+   * The cookies that a flow which was just started needs until its callback. Flows that the verifiers' ring has dropped or that take too
+   * much room are forgotten.
    */
-  remember(flow: SignInFlow, alive: ReadonlySet<string>, cookies: RequestCookies): readonly CookieWrite[];
+  remember(
+    call: StartedCall,
+    flow: Pick<SignInFlow, 'kind' | 'returnTo'>,
+    cookies: RequestCookies,
+  ): readonly CookieWrite[];
   /** Remembers with a flow that a code was sent and got no answer. */
   markCodeSpent(flow: SignInFlow, spentCode: string): CookieWrite;
   /** Deletes what was remembered. */
@@ -58,19 +73,24 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
     [...cookies].filter(([name, values]) => verifierIn(storageKey, name, values) !== undefined).map(([name]) => name);
 
   return {
+    attributes,
     pending: (cookies) =>
       verifierIds(storageKey, cookies)
         .reverse()
         .map((id) => ({ id, ...parse(cookies.get(nameOf(id))?.[0]) })),
-    remember(flow, alive, cookies) {
-      const value = `${flow.kind}:${flow.returnTo}`;
-      const others = stateIds(cookies).filter((id) => id !== flow.id);
+    remember(call, { kind, returnTo }, cookies) {
+      const started = call.startedId();
+      const verifiers = call.startedWrites();
+      if (started === undefined) return verifiers;
+      const alive = call.aliveIds();
+      const value = `${kind}:${returnTo}`;
+      const others = stateIds(cookies).filter((id) => id !== started);
       const sizes = others.map((id) => ({
         id,
         bytes: alive.has(id) ? encodeCookieValue(cookies.get(nameOf(id))?.[0] ?? '').length : Infinity,
       }));
       const stale = selectStale(sizes, maxStateBytes - encodeCookieValue(value).length);
-      return [...stale.map(forget), { name: nameOf(flow.id), value, attributes }];
+      return [...verifiers, ...stale.map(forget), { name: nameOf(started), value, attributes }];
     },
     markCodeSpent: ({ id, kind, returnTo }, spentCode) => ({
       name: nameOf(id),
@@ -92,7 +112,7 @@ export function flowAttributes(sameSite: CookieAttributes['sameSite'] | undefine
 }
 
 /** The ids to drop, oldest first, so that the newest fit. */
-export function selectStale(
+function selectStale(
   oldestFirst: readonly { readonly id: string; readonly bytes: number }[],
   maxBytes: number,
 ): string[] {

@@ -1,19 +1,28 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../../core/cookie-chunks.ts';
-import type { CookieAttributes, CookieWrite } from '../../core/cookies.ts';
+import type { CookieWrite } from '../../core/cookies.ts';
 import { isRecord } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { clientFacts } from '../../http/request.ts';
-import type { SessionResolver } from '../../session/sessions.ts';
 import { verdictReason } from '../../session/source.ts';
 import { readToken } from '../../tokens/token.ts';
 import type { BackendSession } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
 import { parseContent } from '../session-cookie.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import type { BackendSource } from '../session-source.ts';
-import type { Supabase } from '../supabase.ts';
-import { flowAttributes, flowMaxAge } from './flow-cookies.ts';
+import { flowMaxAge } from './flow-cookies.ts';
+
+/**
+ * Sign-ins that need one more step. They lie in an HttpOnly cookie of their own (`<cookieName>-pending`), one per browser and for ten
+ * minutes, which only the adapter's own routes read: no guard and no `getSession` sees it, and the session of this browser stays as it is
+ * until a complete sign-in replaces it.
+ *
+ *     await beginPending(backend, request, { kind: 'factor', issued, returnTo });   // then redirect to the page of the next step
+ *     const waiting = await readPending(backend, request);                          // there: undefined when it is over
+ *     const redirectTo = await completeSignIn(backend, request, session, waiting.returnTo);
+ *     clearPending(backend, request);
+ */
 
 /** What is still to come: a new password after a recovery or invitation link, or the second factor after the first. */
 export type PendingKind = 'recovery' | 'factor';
@@ -34,54 +43,12 @@ export interface PendingSignIn {
   readonly isUnanswered: boolean;
 }
 
-/**
- * Sign-ins that need one more step. They lie in an HttpOnly cookie of their own (`<cookieName>-pending`), one per browser and for ten
- * minutes, which only the adapter's own routes read: no guard and no `getSession` sees it, and the session of this browser stays as it is
- * until `signIn.complete` replaces it.
- *
- *     await pending.begin(request, { kind: 'factor', issued, returnTo });     // then redirect to the page of the next step
- *     const waiting = await pending.read(request);                             // there: undefined when it is over
- *     const redirectTo = await signIn.complete(request, session, waiting.returnTo);
- *     pending.clear(request);
- */
-export interface PendingSignIns {
-  /**
-   * Verifies what the backend issued and keeps it, in place of what was pending before.
-   *
-   * @throws {AuthError} `token_rejected`, `session_too_large` or `provider_unavailable`; nothing is kept then
-   */
-  begin(
-    request: AuthRequest,
-    pending: Pick<PendingSignIn, 'kind' | 'returnTo'> & {
-      readonly issued: SdkSession;
-      readonly isUnanswered?: boolean;
-      /** Whether `admit` was called for it: an answer that is used again is no new sign-in, and lifts no `endSession`. */
-      readonly isAdmitted?: boolean;
-    },
-  ): Promise<void>;
-  /** Verifies what the backend issued just now: no `endSession` that was called until now concerns it. @throws {AuthError} as `begin` */
-  admit(issued: SdkSession): Promise<void>;
-  /** Notes that a try to set the new password got no answer. */
-  markUnanswered(request: AuthRequest, waiting: PendingSignIn): void;
-  /** @throws {AuthError} `provider_unavailable` where it takes the backend to tell */
-  read(request: AuthRequest): Promise<PendingSignIn | undefined>;
-  /** Deletes the cookie of one that was completed. */
-  clear(request: AuthRequest): void;
-  /** Deletes the cookie and ends what it held at the backend. It never throws. */
-  end(request: AuthRequest): Promise<void>;
-  /** The same for what another user left in this browser. It never throws. */
-  endOfOthers(request: AuthRequest, userId: string | undefined): Promise<void>;
-}
-
-export interface PendingParts {
-  readonly cookieName: string;
-  readonly sameSite: CookieAttributes['sameSite'];
-  readonly source: BackendSource;
-  readonly supabase: Supabase;
-  readonly resolver: Pick<SessionResolver<StoredContent>, 'beginSession' | 'revokeSession' | 'resolveBearer'>;
-  readonly timeoutMs: number;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
+/** What the backend issued for a sign-in that needs one more step. */
+export interface NewPending extends Pick<PendingSignIn, 'kind' | 'returnTo'> {
+  readonly issued: SdkSession;
+  readonly isUnanswered?: boolean;
+  /** Whether `admitPending` was called for it: an answer that is used again is no new sign-in, and lifts no `endSession`. */
+  readonly isAdmitted?: boolean;
 }
 
 /** Bytes of the cookie. */
@@ -93,107 +60,143 @@ const skewMs = 5_000;
 /** Duplicates that are tried: a tossed cookie must not hide the real one, nor buy many questions. */
 const maxTries = 4;
 
-export function createPendingSignIns(parts: PendingParts): PendingSignIns {
-  const { source, supabase, resolver, timeoutMs, now } = parts;
-  const name = `${parts.cookieName}-pending`;
-  const attributes = { ...flowAttributes(parts.sameSite), httpOnly: true };
-
-  function write(request: AuthRequest, writes: readonly CookieWrite[]): void {
-    request.writeCookies(writes.map((each) => ({ ...each, attributes })));
+/**
+ * Verifies what the backend issued and keeps it, in place of what was pending before.
+ *
+ * @throws {AuthError} `token_rejected`, `session_too_large` or `provider_unavailable`; nothing is kept then
+ */
+export async function beginPending(backend: BackendContext, request: AuthRequest, pending: NewPending): Promise<void> {
+  const { kind, issued, returnTo, isUnanswered = false, isAdmitted = false } = pending;
+  const { content, userId } = await verifyPending(backend, issued);
+  const stored = { kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered };
+  const writes = writeChunks(cookieName(backend), encodePending(stored), request.cookies);
+  const bytes = cookieBytes(writes);
+  const present = Buffer.byteLength(request.req.headers.cookie ?? '');
+  if (bytes > maxPendingBytes || bytes + present > maxHeaderBytes) {
+    await discardIssued(backend, content);
+    throw new AuthError('session_too_large');
   }
+  if (!isAdmitted) await beginSession(backend, content);
+  await endPendingOfOthers(backend, request, userId);
+  writePending(backend, request, writes);
+}
 
-  function clear(request: AuthRequest): void {
-    write(
-      request,
-      chunkNames(request.cookies, name).map((present) => ({ name: present, value: undefined })),
-    );
+/** Verifies what the backend issued just now: no `endSession` that was called until now concerns it. @throws {AuthError} as `beginPending` */
+export async function admitPending(backend: BackendContext, issued: SdkSession): Promise<void> {
+  const { content } = await verifyPending(backend, issued);
+  await beginSession(backend, content);
+}
+
+/** Notes that a try to set the new password got no answer. */
+export function markUnanswered(backend: BackendContext, request: AuthRequest, waiting: PendingSignIn): void {
+  const value = encodePending({ ...waiting, isUnanswered: true });
+  writePending(backend, request, writeChunks(cookieName(backend), value, request.cookies));
+}
+
+/** @throws {AuthError} `provider_unavailable` where it takes the backend to tell */
+export async function readPending(backend: BackendContext, request: AuthRequest): Promise<PendingSignIn | undefined> {
+  for (const stored of storedIn(backend, request)) {
+    const session = await liveSession(backend, request, stored.content);
+    // A token with both factors waits for no second one: such a cookie was made by hand.
+    const isComplete = stored.kind === 'factor' && session?.claims['aal'] === 'aal2';
+    if (session === undefined || isComplete) continue;
+    return { ...stored, session, returnTo: request.returnTo(stored.returnTo) };
   }
+  return undefined;
+}
 
-  function storedIn({ cookies }: AuthRequest): readonly Stored[] {
-    const { values } = sessionCandidates(cookies, name, (text) => parse(text) !== undefined);
-    return values.flatMap((text) => parse(text) ?? []).slice(0, maxTries);
-  }
+/** Deletes the cookie of one that was completed. */
+export function clearPending(backend: BackendContext, request: AuthRequest): void {
+  const present = chunkNames(request.cookies, cookieName(backend));
+  writePending(
+    backend,
+    request,
+    present.map((name) => ({ name, value: undefined })),
+  );
+}
 
-  /** Only a token that the backend signed and issued within the last ten minutes counts, and that was not ended here. */
-  async function liveSession(content: StoredContent, request: AuthRequest): Promise<BackendSession | undefined> {
-    const client = clientFacts(request.req, request.peer);
-    const session = await resolver.resolveBearer(content.access_token, client, true);
-    // A token of the project's OAuth server speaks for another application.
-    if (session?.adapter !== 'backend' || session.claims['client_id'] !== undefined) return undefined;
-    const { iat = 0 } = session.claims;
-    const isRecent = now() - iat * 1000 < flowMaxAge * 1000 + skewMs;
-    return isRecent ? session : undefined;
-  }
+/** Deletes the cookie and ends what it held at the backend. It never throws. */
+export async function endPending(backend: BackendContext, request: AuthRequest): Promise<void> {
+  clearPending(backend, request);
+  const waiting = await readPending(backend, request).catch(() => undefined);
+  if (waiting === undefined) return;
+  await backend.resolver.revokeSession(backend.source.toStored(waiting.content));
+  await discardIssued(backend, waiting.content);
+}
 
-  async function endAtBackend(content: StoredContent): Promise<void> {
-    const signal = AbortSignal.timeout(timeoutMs);
-    await supabase.revoke(content.access_token, 'local', signal).catch(() => undefined);
-  }
+/** The same for what another user left in this browser. It never throws. */
+export async function endPendingOfOthers(
+  backend: BackendContext,
+  request: AuthRequest,
+  userId: string | undefined,
+): Promise<void> {
+  const waiting = await readPending(backend, request).catch(() => undefined);
+  if (waiting?.session.user.id !== userId) await endPending(backend, request);
+}
 
-  /** @throws {AuthError} `token_rejected` or `provider_unavailable` */
-  async function verify(issued: SdkSession): Promise<{ content: StoredContent; userId: string }> {
-    const content = pendingContent(issued);
-    if (content === undefined) throw new AuthError('token_rejected');
-    const verdict = await source.verify(content, 'provider');
-    if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
-    return { content, userId: verdict.session.user.id };
-  }
+/** Ends what was issued and will not be used: the backend need not keep it. It never throws. */
+export async function discardIssued(
+  { supabase, settings }: BackendContext,
+  { access_token: accessToken }: Pick<SdkSession, 'access_token'>,
+): Promise<void> {
+  await supabase.revoke(accessToken, 'local', AbortSignal.timeout(settings.timeoutMs)).catch(() => undefined);
+}
 
-  function beginSession(content: StoredContent): Promise<unknown> {
-    const facts = source.toStored(content);
-    return resolver.beginSession(facts, facts.beganAt);
-  }
+/** @throws {AuthError} `token_rejected` */
+export function issuedContent(issued: SdkSession): StoredContent {
+  const content = parseContent(issued);
+  if (content === undefined) throw new AuthError('token_rejected');
+  return content;
+}
 
-  async function endOfOthers(request: AuthRequest, userId: string | undefined): Promise<void> {
-    const waiting = await read(request).catch(() => undefined);
-    if (waiting?.session.user.id !== userId) await end(request);
-  }
+/** Verifies what the backend issued just now. @throws {AuthError} `token_rejected` or `provider_unavailable` */
+export async function verifyIssued({ source }: BackendContext, content: StoredContent): Promise<BackendSession> {
+  const verdict = await source.verify(content, 'provider');
+  if (verdict.kind === 'live' && verdict.session.adapter === 'backend') return verdict.session;
+  throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
+}
 
-  async function read(request: AuthRequest): Promise<PendingSignIn | undefined> {
-    for (const stored of storedIn(request)) {
-      const session = await liveSession(stored.content, request);
-      // A token with both factors waits for no second one: such a cookie was made by hand.
-      const isComplete = stored.kind === 'factor' && session?.claims['aal'] === 'aal2';
-      if (session === undefined || isComplete) continue;
-      return { ...stored, session, returnTo: request.returnTo(stored.returnTo) };
-    }
-    return undefined;
-  }
+/** No `endSession` that was called until now concerns it. */
+export function beginSession({ source, resolver }: BackendContext, content: StoredContent): Promise<unknown> {
+  const facts = source.toStored(content);
+  return resolver.beginSession(facts, facts.beganAt);
+}
 
-  async function end(request: AuthRequest): Promise<void> {
-    clear(request);
-    const waiting = await read(request).catch(() => undefined);
-    if (waiting === undefined) return;
-    await resolver.revokeSession(source.toStored(waiting.content));
-    await endAtBackend(waiting.content);
-  }
+async function verifyPending(
+  backend: BackendContext,
+  issued: SdkSession,
+): Promise<{ readonly content: StoredContent; readonly userId: string }> {
+  const content = pendingContent(issuedContent(issued));
+  const { user } = await verifyIssued(backend, content);
+  return { content, userId: user.id };
+}
 
-  return {
-    read,
-    clear,
-    markUnanswered(request, waiting) {
-      write(request, writeChunks(name, encodePending({ ...waiting, isUnanswered: true }), request.cookies));
-    },
-    async admit(issued) {
-      await beginSession((await verify(issued)).content);
-    },
-    async begin(request, { kind, issued, returnTo, isUnanswered = false, isAdmitted = false }) {
-      const { content, userId } = await verify(issued);
-      const stored = { kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered };
-      const writes = writeChunks(name, encodePending(stored), request.cookies);
-      const bytes = cookieBytes(writes);
-      const present = Buffer.byteLength(request.req.headers.cookie ?? '');
-      if (bytes > maxPendingBytes || bytes + present > maxHeaderBytes) {
-        await endAtBackend(content);
-        throw new AuthError('session_too_large');
-      }
-      if (!isAdmitted) await beginSession(content);
-      await endOfOthers(request, userId);
-      write(request, writes);
-    },
-    end,
-    endOfOthers,
-  };
+function cookieName({ settings }: BackendContext): string {
+  return `${settings.cookieName}-pending`;
+}
+
+function writePending({ flows }: BackendContext, request: AuthRequest, writes: readonly CookieWrite[]): void {
+  request.writeCookies(writes.map((each) => ({ ...each, attributes: flows.attributes })));
+}
+
+function storedIn(backend: BackendContext, { cookies }: AuthRequest): readonly Stored[] {
+  const { values } = sessionCandidates(cookies, cookieName(backend), (text) => parse(text) !== undefined);
+  return values.flatMap((text) => parse(text) ?? []).slice(0, maxTries);
+}
+
+/** Only a token that the backend signed and issued within the last ten minutes counts, and that was not ended here. */
+async function liveSession(
+  { resolver, settings }: BackendContext,
+  request: AuthRequest,
+  content: StoredContent,
+): Promise<BackendSession | undefined> {
+  const client = clientFacts(request.req, request.peer);
+  const session = await resolver.resolveBearer(content.access_token, client, true);
+  // A token of the project's OAuth server speaks for another application.
+  if (session?.adapter !== 'backend' || session.claims['client_id'] !== undefined) return undefined;
+  const { iat = 0 } = session.claims;
+  const isRecent = settings.now() - iat * 1000 < flowMaxAge * 1000 + skewMs;
+  return isRecent ? session : undefined;
 }
 
 /** Whether the user has a verified factor that this sign-in has not given; the token itself does not say. */
@@ -213,23 +216,20 @@ export function encodePending({ kind, content, returnTo, needsFactor: factor, is
 }
 
 /** The tokens, and what a session cookie needs beside them; `user` comes again with the next step. */
-function pendingContent(issued: unknown): StoredContent | undefined {
-  const content = parseContent(issued);
-  if (content === undefined) return undefined;
-  const { access_token, refresh_token, expires_at } = content;
+function pendingContent({ access_token, refresh_token, expires_at }: StoredContent): StoredContent {
   return { access_token, refresh_token, ...(expires_at === undefined ? {} : { expires_at }), token_type: 'bearer' };
 }
 
 function parse(text: string): Stored | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-    const content = pendingContent(value);
+    const content = parseContent(value);
     if (!isRecord(value) || content === undefined) return undefined;
     const { kind, returnTo, factor, isUnanswered } = value;
     if (kind !== 'recovery' && kind !== 'factor') return undefined;
     return {
       kind,
-      content,
+      content: pendingContent(content),
       returnTo: typeof returnTo === 'string' ? returnTo : '/',
       needsFactor: factor === true,
       isUnanswered: isUnanswered === true,

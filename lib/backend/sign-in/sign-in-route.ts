@@ -1,18 +1,26 @@
+import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { readFields } from '../../http/body.ts';
+import type { Fields } from '../../http/body.ts';
+import { refuseUnintended } from '../../http/cross-site.ts';
+import { isHttpUrl } from '../../http/options.ts';
 import { accountName } from '../../http/page-text.ts';
 import { redirectOrJson } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute, RouteHandler } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { errorForForm, failureElsewhere, formElsewhere } from '../form-answers.ts';
-import { readCaptcha, readEmail, readPassword, readReturnTo } from '../form-fields.ts';
+import { errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../forms.ts';
+import { FormProblem, readCaptcha, readEmail, readPassword, readReturnTo, rethrowAs } from '../forms.ts';
+import { providerName } from '../option-schema.ts';
+import type { BackendOptions } from '../options.ts';
 import { signedInPage, signInPage } from '../pages/sign-in-page.ts';
-import { isOAuthStart, startOAuth } from './oauth-start.ts';
+import { ssoPage } from '../pages/sso-page.ts';
+import { completeSignIn } from './sign-in.ts';
 
 /** `/auth/login`: the form, or OAuth; its POST signs in with email and password. */
 export function signInRoute(backend: BackendContext): AuthRoute {
-  const { settings, supabase, signIn, attempts } = backend;
+  const { settings, supabase, attempts } = backend;
   const { loginPath, pages } = settings;
   const post: RouteHandler = async (request) => {
     const fields = await readFields(request.req, request.res);
@@ -20,17 +28,13 @@ export function signInRoute(backend: BackendContext): AuthRoute {
     try {
       const email = readEmail(fields);
       const password = readPassword(fields);
-      const issued = await attempts.run(
-        request.req,
-        email,
-        () =>
-          supabase.call(request, async ({ auth, unwrap }) => {
-            const options = readCaptcha(fields);
-            return unwrap(await auth.signInWithPassword({ email, password, options })).session;
-          }),
-        'forgives',
-      );
-      return redirectOrJson(request, await signIn.complete(request, issued, returnTo));
+      const ask = () =>
+        supabase.call(request, async ({ auth, unwrap }) => {
+          const options = readCaptcha(fields);
+          return unwrap(await auth.signInWithPassword({ email, password, options })).session;
+        });
+      const issued = await attempts.run(request.req, email, ask, 'forgives');
+      return redirectOrJson(request, await completeSignIn(backend, request, issued, returnTo));
     } catch (error) {
       const shown = errorForForm(backend, request, error);
       if (pages.signIn !== undefined) return failureElsewhere(request, pages.signIn, shown, returnTo);
@@ -41,7 +45,7 @@ export function signInRoute(backend: BackendContext): AuthRoute {
     path: loginPath,
     option: 'loginPath',
     async get(request) {
-      if (isOAuthStart(settings, request)) return startOAuth(backend, request);
+      if (request.query.has('provider') || settings.defaultProvider !== undefined) return startOAuth(backend, request);
       const returnTo = readReturnTo(request);
       const elsewhere = formElsewhere(request, pages.signIn, loginPath, returnTo);
       if (elsewhere !== undefined) return elsewhere;
@@ -59,10 +63,99 @@ export function signInRoute(backend: BackendContext): AuthRoute {
 
 /** Whose session the browser has; a guest's is none, and an outage must not hide the form. */
 async function sessionAtHand(request: AuthRequest): Promise<BackendSession | null> {
-  try {
-    const session = await request.resolveSession();
-    return session?.adapter === 'backend' && !session.user.isAnonymous ? session : null;
-  } catch {
-    return null;
-  }
+  const session = await request.resolveSession().catch(() => null);
+  return session?.adapter === 'backend' && !session.user.isAnonymous ? session : null;
+}
+
+/** `GET /auth/login?provider=`: to the provider's own page, by way of the backend. */
+async function startOAuth(backend: BackendContext, request: AuthRequest): Promise<Reply> {
+  const { settings, supabase, flows } = backend;
+  const { req, query, definition } = request;
+  // A HEAD asks what a GET would do; starting a flow that is never finished would push out a real one.
+  if (req.method === 'HEAD') return { status: 204 };
+  refuseUnintended(req, () => request.origin, definition.trustedOrigins);
+  const { name, scopes } = allowedProvider(query.get('provider') ?? settings.defaultProvider, settings);
+  const returnTo = request.returnTo(query.get('returnTo'));
+  const redirectTo = redirectUrl(request, settings);
+  const { url, writes } = await supabase.call(request, async (call) => {
+    const options = { redirectTo, skipBrowserRedirect: false, ...(scopes === undefined ? {} : { scopes }) };
+    // Supabase's type lists the providers of today; `custom:` ones and those of tomorrow work as well.
+    const result = await call.auth.signInWithOAuth({ provider: name as 'github', options });
+    const writes = flows.remember(call, { kind: 'oauth', returnTo }, request.cookies);
+    return { url: call.unwrap(result).url, writes };
+  });
+  request.writeCookies(writes);
+  return redirectOrJson(request, url, 302);
+}
+
+/** @throws {AuthError} `unknown_provider` */
+function allowedProvider(
+  name: string | undefined,
+  { providers, defaultProvider }: BackendOptions,
+): { readonly name: string; readonly scopes?: string | undefined } {
+  const listed = providers.find((provider) => provider.name === name);
+  if (listed !== undefined) return listed;
+  const isOpen = providers.length === 0 || name === defaultProvider;
+  if (name === undefined || !isOpen || !providerName.test(name)) throw new AuthError('unknown_provider');
+  return { name };
+}
+
+/** GoTrue's codes for a domain without a usable identity provider. */
+const ssoUnavailable: ReadonlySet<string | undefined> = new Set([
+  'sso_provider_not_found',
+  'sso_provider_disabled',
+  'saml_provider_disabled',
+]);
+const asUnavailable = rethrowAs('sso_unavailable', ({ reason }) => ssoUnavailable.has(reason));
+
+/** `/auth/sso`: to the SAML identity provider of the email's domain. It comes back through the callback, as OAuth does. */
+export function ssoRoute(backend: BackendContext): AuthRoute {
+  const { ssoPath } = backend.settings;
+  return {
+    path: ssoPath,
+    option: 'ssoPath',
+    get(request) {
+      const returnTo = readReturnTo(request);
+      return formElsewhere(request, undefined, ssoPath, returnTo) ?? ssoPage(backend, request, { returnTo });
+    },
+    async post(request) {
+      const fields = await readFields(request.req, request.res);
+      const returnTo = readReturnTo(request, fields);
+      try {
+        return await startSso(backend, request, fields, returnTo);
+      } catch (error) {
+        const shown = errorForForm(backend, request, error);
+        const email = fields.get('email') ?? fields.get('domain');
+        return ssoPage(backend, request, { returnTo, email, error: shown });
+      }
+    },
+  };
+}
+
+async function startSso(
+  { settings, supabase, flows, attempts }: BackendContext,
+  request: AuthRequest,
+  fields: Fields,
+  returnTo: string,
+): Promise<Reply> {
+  const domain = readDomain(fields);
+  const options = { redirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
+  const ask = () =>
+    supabase.call(request, async (call) => {
+      const result = await call.auth.signInWithSSO({ domain, options });
+      const url = call.unwrap(result)?.url ?? '';
+      if (!isHttpUrl(url)) throw new AuthError('provider_refused');
+      return { url, writes: flows.remember(call, { kind: 'oauth', returnTo }, request.cookies) };
+    });
+  const { url, writes } = await attempts.run(request.req, undefined, () => ask().catch(asUnavailable), 'forgives');
+  request.writeCookies(writes);
+  return redirectOrJson(request, url);
+}
+
+/** The field `domain`, else the address' own: in lower case, as GoTrue compares it. @throws {FormProblem} */
+function readDomain(fields: Fields): string {
+  const given = fields.get('domain')?.trim() ?? readEmail(fields).replace(/^.*@/, '');
+  const domain = given.toLowerCase();
+  if (domain.length <= 253 && /^[^\s@/:\\]+\.[^\s@/:\\]+$/.test(domain)) return domain;
+  throw new FormProblem('email', 'emailInvalid', 'The domain is not valid.');
 }

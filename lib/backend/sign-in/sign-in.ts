@@ -1,151 +1,172 @@
 import type { Request } from 'express';
 import type { Session as SdkSession } from '@supabase/supabase-js';
+import { chunkNames } from '../../core/cookie-chunks.ts';
+import type { CookieWrite } from '../../core/cookies.ts';
 import { withDeadline } from '../../core/deadline.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { Allowance } from '../../session/allowance.ts';
 import type { LeftSession } from '../../session/sign-out.ts';
-import type { Emit } from '../../session/events.ts';
-import { verdictReason } from '../../session/source.ts';
-import type { SessionResolver } from '../../session/sessions.ts';
-import type { SessionWriter } from '../../session/session-writer.ts';
-import type { CookieWrite } from '../../core/cookies.ts';
-import type { BackendSession } from '../../types.ts';
+import { isRenewalUrgent } from '../../tokens/access-token.ts';
 import { outOfTime } from '../connection.ts';
-import { endAtBackend } from '../end-at-backend.ts';
-import type { OnBackendSignIn } from '../option-schema.ts';
-import { parseContent } from '../session-cookie.ts';
+import type { BackendContext } from '../context.ts';
+import { localUrl } from '../forms.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import type { BackendSource } from '../session-source.ts';
-import type { Supabase } from '../supabase.ts';
-import { needsFactor } from './pending.ts';
-import type { PendingSignIns } from './pending.ts';
-import { verifyUrl } from './start-flow.ts';
+import { beginPending, beginSession, discardIssued, endPendingOfOthers } from './pending.ts';
+import { issuedContent, needsFactor, verifyIssued } from './pending.ts';
+import type { NewPending, PendingKind } from './pending.ts';
 
-export interface SignInParts {
-  readonly pending: PendingSignIns;
-  readonly verifyPath: string;
-  readonly source: BackendSource;
-  readonly writer: SessionWriter<StoredContent>;
-  readonly resolver: SessionResolver<StoredContent>;
-  readonly supabase: Supabase;
-  readonly onSignIn?: OnBackendSignIn | undefined;
-  readonly emit: Emit;
-  readonly timeoutMs: number;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
+/**
+ * A sign-in that is ready for a cookie. Preparing it asks `onSignIn` and writes no cookie, so that requests which share one, as those of a
+ * button that is pressed twice, each store it for themselves.
+ */
+export type PreparedSignIn =
+  /** Verified, accepted by `onSignIn`, and no larger than cookies can hold. */
+  | { readonly kind: 'session'; readonly content: StoredContent; readonly redirectTo: string }
+  /** A new password or the second factor comes first. */
+  | NewPending;
+
+/** What the backend issued, and what for. */
+export interface Issued {
+  readonly issued: SdkSession;
+  readonly returnTo: string;
+  /** Default: `factor` where the user has a second factor that was not given, else `session`. */
+  readonly kind?: PendingKind | 'session' | undefined;
 }
 
-/** A verified sign-in that `onSignIn` accepted and that fits a cookie. */
-export interface SignedIn {
-  readonly content: StoredContent;
-  readonly session: BackendSession;
-  readonly redirectTo: string;
-}
-
-export interface SignIn {
-  /**
-   * Verifies and stores; where the user has a second factor, it waits for that instead.
-   *
-   * @returns where to go next
-   * @throws {AuthError} as its two halves do
-   */
-  complete(request: AuthRequest, issued: SdkSession, returnTo: string): Promise<string>;
-  /**
-   * Verifies what the backend issued, asks the hook, and looks at the size; no cookie is written yet.
-   *
-   * @throws {AuthError} `token_rejected`, `session_too_large`, `provider_unavailable`, or what the hook throws; there is no session then
-   */
-  verifySignIn(request: AuthRequest, issued: SdkSession, returnTo: string): Promise<SignedIn>;
-  /** Keeps a first factor until the second one is given. @returns where that is asked for @throws {AuthError} as `pending.begin` does */
-  awaitFactor(
-    request: AuthRequest,
-    issued: SdkSession,
-    returnTo: string,
-    further?: { readonly isAdmitted: boolean },
-  ): Promise<string>;
-  /** Stores newer tokens of the session that the browser has. It is no new sign-in, so the hook is not asked. @throws {AuthError} */
-  renew(request: AuthRequest, issued: SdkSession): Promise<void>;
-  /** Ends what was issued and will not be used: the backend need not keep it. */
-  discard(issued: Pick<SdkSession, 'access_token'>): Promise<void>;
-  /** Stores an admitted session in place of whatever session there was. */
-  storeSession(
-    request: AuthRequest,
-    signedIn: Pick<SignedIn, 'content'>,
-    further?: readonly CookieWrite[],
-  ): Promise<void>;
-}
-
-export function createSignIn(parts: SignInParts): SignIn {
-  const { source, writer, resolver, supabase, emit } = parts;
-
-  async function discard({ access_token: accessToken }: Pick<SdkSession, 'access_token'>): Promise<void> {
-    await supabase.revoke(accessToken, 'local', AbortSignal.timeout(parts.timeoutMs)).catch(() => undefined);
+/**
+ * The first half of a sign-in: verifies what the backend issued, asks the hook, and looks at the size.
+ *
+ * @throws {AuthError} `token_rejected`, `session_too_large`, `provider_unavailable`, or what the hook throws; there is no session then
+ */
+export async function prepareSignIn(
+  backend: BackendContext,
+  request: AuthRequest,
+  { issued, returnTo, kind = needsFactor(issued) ? 'factor' : 'session' }: Issued,
+): Promise<PreparedSignIn> {
+  if (kind !== 'session') return { kind, issued, returnTo };
+  const { settings, writer, emit } = backend;
+  const content = issuedContent(issued);
+  const session = await verifyIssued(backend, content);
+  try {
+    if (!(await writer.fits(content, session.user.id))) throw new AuthError('session_too_large');
+    const answer = await settings.onSignIn?.({ session, req: request.req as Request, returnTo });
+    const redirectTo = request.returnTo(answer?.redirectTo ?? returnTo, returnTo);
+    await beginSession(backend, content);
+    emit({ type: 'signed_in', userId: session.user.id, ...sessionIdOf(backend, content) }, request.startedAt);
+    return { kind, content, redirectTo };
+  } catch (error) {
+    await discardIssued(backend, content);
+    throw error;
   }
+}
 
-  return {
-    discard,
-    async awaitFactor(request, issued, returnTo, further) {
-      await parts.pending.begin(request, { kind: 'factor', issued, returnTo, ...further });
-      return verifyUrl(parts, request, returnTo);
-    },
-    async renew(request, issued) {
-      const content = parseContent(issued);
-      if (content === undefined) throw new AuthError('token_rejected');
-      const { user } = await verifyIssued(source, content);
-      if (!(await writer.fits(content, user.id))) throw new AuthError('session_too_large');
-      await this.storeSession(request, { content });
-      emit({ type: 'session_refreshed', userId: user.id, ...sessionIdOf(source, content) });
-    },
-    async complete(request, issued, returnTo) {
-      if (needsFactor(issued)) return this.awaitFactor(request, issued, returnTo);
-      const signedIn = await this.verifySignIn(request, issued, returnTo);
-      await this.storeSession(request, signedIn);
-      return signedIn.redirectTo;
-    },
-    async verifySignIn(request, issued, returnTo) {
-      const content = parseContent(issued);
-      if (content === undefined) throw new AuthError('token_rejected');
-      const session = await verifyIssued(source, content);
-      try {
-        if (!(await writer.fits(content, session.user.id))) throw new AuthError('session_too_large');
-        const answer = await parts.onSignIn?.({ session, req: request.req as Request, returnTo });
-        const redirectTo = request.returnTo(answer?.redirectTo ?? returnTo, returnTo);
-        const facts = source.toStored(content);
-        await resolver.beginSession(facts, facts.beganAt);
-        emit({ type: 'signed_in', userId: session.user.id, ...sessionIdOf(source, content) }, request.startedAt);
-        return { content, session, redirectTo };
-      } catch (error) {
-        await discard(content);
-        throw error;
-      }
-    },
-    async storeSession(request, { content }, further = []) {
-      const { sessionId, userId } = source.toStored(content);
-      // A sign-out that ran at the same time wins.
-      if ((await resolver.revocationOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
-      const writes = await writer.write(content, request.cookies);
-      const replaced = await resolver.replace(request.req.headers.cookie, sessionId, request.peer);
-      for (const left of replaced.sessions) void endReplaced(parts, left, replaced.allowance);
-      await parts.pending.endOfOthers(request, userId);
-      request.writeCookies([...further, ...writes]);
-    },
+/**
+ * The second half: stores the session in place of whatever session there was, or keeps the sign-in until its next step.
+ *
+ * @param further cookies to write as well
+ * @returns where to go next
+ * @throws {AuthError} `invalid_state`, or as `beginPending`
+ */
+export async function storeSignIn(
+  backend: BackendContext,
+  request: AuthRequest,
+  prepared: PreparedSignIn,
+  further: readonly CookieWrite[] = [],
+): Promise<string> {
+  if (prepared.kind === 'session') {
+    await storeSession(backend, request, prepared.content, further);
+    return prepared.redirectTo;
+  }
+  const { kind, returnTo } = prepared;
+  await beginPending(backend, request, prepared);
+  request.writeCookies(further);
+  if (kind === 'factor') return verifyUrl(backend, request, returnTo);
+  return localUrl(request, backend.settings.passwordPath, returnTo);
+}
+
+/** Both halves. @returns where to go next @throws {AuthError} as its halves */
+export async function completeSignIn(
+  backend: BackendContext,
+  request: AuthRequest,
+  issued: SdkSession,
+  returnTo: string,
+): Promise<string> {
+  return storeSignIn(backend, request, await prepareSignIn(backend, request, { issued, returnTo }));
+}
+
+/** Stores newer tokens of the session that the browser has. It is no new sign-in, so the hook is not asked. @throws {AuthError} */
+export async function renewSession(backend: BackendContext, request: AuthRequest, issued: SdkSession): Promise<void> {
+  const content = issuedContent(issued);
+  const { user } = await verifyIssued(backend, content);
+  if (!(await backend.writer.fits(content, user.id))) throw new AuthError('session_too_large');
+  await storeSession(backend, request, content);
+  backend.emit({ type: 'session_refreshed', userId: user.id, ...sessionIdOf(backend, content) });
+}
+
+/**
+ * Where a second factor is asked for. Beside a session cookie the URL says that it is the one of the sign-in that waits: without a word,
+ * the page is that of another user's session.
+ *
+ * @param isWaiting whether a sign-in waits for it, and not the session itself
+ */
+export function verifyUrl(
+  { settings }: BackendContext,
+  request: AuthRequest,
+  returnTo: string,
+  isWaiting = true,
+): string {
+  // Whose session the cookie holds may take the backend to tell, and nothing here needs to wait for that.
+  const isBesideSession = isWaiting && chunkNames(request.cookies, request.definition.cookieName).length > 0;
+  return localUrl(request, settings.verifyPath, returnTo, isBesideSession ? { then: 'sign-in' } : {});
+}
+
+/**
+ * Ends a session at the backend, which knows it by its access token: one that it would not take is renewed for this last call.
+ *
+ * @returns what it was renewed to
+ * @throws {AuthError} where the backend could not be reached in time, or refused
+ */
+export async function endAtBackend(
+  { supabase, settings }: BackendContext,
+  scope: 'local' | 'global',
+  { candidate, verdict, isAuthentic }: LeftSession<StoredContent>,
+  allowance: Allowance,
+): Promise<StoredContent | undefined> {
+  const { access_token: accessToken, refresh_token: refreshToken } = candidate.content;
+  const end = async (signal: AbortSignal): Promise<StoredContent | undefined> => {
+    if (verdict === undefined || verdict.kind === 'invalid') return undefined;
+    const isUsable = verdict.kind === 'live' && !isRenewalUrgent(verdict.session.claims, settings.now());
+    if (isUsable && (await supabase.revoke(accessToken, scope, signal)) === 'revoked') return undefined;
+    const renewal = await allowance.refresh(candidate, isAuthentic, () => supabase.refresh(refreshToken, signal));
+    if (renewal.kind === 'unanswered') throw outOfTime();
+    if (renewal.kind === 'refused') throw renewal.error;
+    if (renewal.kind === 'ended') return undefined;
+    await supabase.revoke(renewal.content.access_token, scope, signal);
+    return renewal.content;
   };
+  return withDeadline(end, settings.timeoutMs, outOfTime);
 }
 
-async function verifyIssued(source: BackendSource, content: StoredContent): Promise<BackendSession> {
-  const verdict = await source.verify(content, 'provider');
-  if (verdict.kind === 'live' && verdict.session.adapter === 'backend') return verdict.session;
-  throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
+async function storeSession(
+  backend: BackendContext,
+  request: AuthRequest,
+  content: StoredContent,
+  further: readonly CookieWrite[] = [],
+): Promise<void> {
+  const { source, writer, resolver } = backend;
+  const { sessionId, userId } = source.toStored(content);
+  // A sign-out that ran at the same time wins.
+  if ((await resolver.revocationOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
+  const writes = await writer.write(content, request.cookies);
+  const { sessions, allowance } = await resolver.replace(request.req.headers.cookie, sessionId, request.peer);
+  // In the background: they have ended here, whatever the backend says.
+  for (const left of sessions) void endAtBackend(backend, 'local', left, allowance).catch(() => undefined);
+  await endPendingOfOthers(backend, request, userId);
+  request.writeCookies([...further, ...writes]);
 }
 
-/** In the background, and never rejects: it has ended here, whatever the backend says. */
-async function endReplaced(parts: SignInParts, left: LeftSession<StoredContent>, allowance: Allowance): Promise<void> {
-  const work = (signal: AbortSignal) => endAtBackend({ ...parts, scope: 'local' }, left, allowance, signal);
-  await withDeadline(work, parts.timeoutMs, outOfTime).catch(() => undefined);
-}
-
-function sessionIdOf(source: BackendSource, content: StoredContent): { readonly sessionId?: string } {
+function sessionIdOf({ source }: BackendContext, content: StoredContent): { readonly sessionId?: string } {
   const { sessionId } = source.toStored(content);
   return sessionId === undefined ? {} : { sessionId };
 }
