@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { createHmac, createCipheriv, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { sealData, unsealData } from 'iron-session';
-import { openSeal } from '../../lib/b2b/open-seal.ts';
+import { openSeal } from '../../lib/b2b/seal.ts';
 
 const password = randomBytes(32).toString('base64url');
 const otherPassword = randomBytes(32).toString('base64url');

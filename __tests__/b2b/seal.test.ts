@@ -1,4 +1,4 @@
-import { parseStoredSession } from '../../lib/b2b/sealed-session.ts';
+import { parseStoredSession } from '../../lib/b2b/session-cookie.ts';
 import { createB2bSource } from '../../lib/b2b/session-cookie.ts';
 import { createSeal, sealedLength } from '../../lib/b2b/seal.ts';
 import type { Seal } from '../../lib/b2b/seal.ts';

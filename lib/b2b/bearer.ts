@@ -1,5 +1,5 @@
 import { isRecord } from '../core/json.ts';
-import type { SessionFacts, Verdict } from '../session/source.ts';
+import type { Verdict } from '../session/source.ts';
 import { verifyAccessToken } from '../tokens/access-token.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import { readSessionId } from '../tokens/token.ts';
@@ -24,16 +24,6 @@ export async function verifyBearer(
     return { kind: 'invalid', reason: 'issuer' };
   }
   return { kind: 'live', session: bearerSession(token.text, verdict.claims) };
-}
-
-/** What a token's claims say of its session. */
-export function factsOf({ sid, sub, auth_time: authTime, iat }: Token['claims']): SessionFacts {
-  return {
-    sessionId: readSessionId(sid),
-    userId: typeof sub === 'string' ? sub : undefined,
-    beganAt: typeof authTime === 'number' ? authTime * 1000 : 0,
-    issuedAt: typeof iat === 'number' ? iat * 1000 : 0,
-  };
 }
 
 /** The application that a token was issued to, where it is not this one. A machine's token names its client as the subject. */

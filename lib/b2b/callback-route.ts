@@ -1,20 +1,33 @@
+import type { AuthenticationResponse } from '@workos-inc/node';
+import type { Request } from 'express';
 import { createOnce } from '../core/once.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
+import { clientFacts } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
+import { verdictReason } from '../session/source.ts';
+import type { ClientFacts } from '../session/source.ts';
+import type { B2bSession } from '../types.ts';
 import type { B2bContext } from './context.ts';
-import { fitToCookie } from './flow-cookie.ts';
 import type { Flow } from './flow-cookie.ts';
-import { chooserReply, chosenOrganization } from './organizations.ts';
+import type { B2bSignIn } from './options.ts';
+import { chosenOrganization, chooserReply, offerOrganizations, selectionOf } from './organizations.ts';
 import type { OrganizationSelection } from './organizations.ts';
-import { callbackError } from './provider-errors.ts';
-import { completeSignIn, refuseSignedOut } from './sign-in.ts';
-import type { SignedIn } from './sign-in.ts';
-import { startFlow } from './sign-in-route.ts';
+import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
+import { newSession } from './session-cookie.ts';
+import type { SealedSession } from './session-cookie.ts';
+import { startFlow, startOver } from './sign-in-route.ts';
 import { revokeQuietly } from './sign-out-route.ts';
+
+/** A verified sign-in that `onSignIn` accepted and that fits a cookie. */
+interface SignedIn {
+  readonly kind: 'signed_in';
+  readonly content: SealedSession;
+  readonly redirectTo: string;
+}
 
 interface CallbackContext extends B2bContext {
   /** Exchange, verification and hook: once per code, however often the callback is asked for. */
@@ -41,10 +54,10 @@ async function answerCallback(context: CallbackContext, request: AuthRequest): P
   const { query } = request;
   const state = query.get('state');
   const flow = state === null || state === '' ? undefined : await flows.find(state, request.cookies);
-  if (flow === undefined) return answerWithoutFlow(context, request, query);
+  if (flow === undefined) return answerWithoutFlow(context, request);
   request.errorReturnTo = request.returnTo(flow.returnTo);
   try {
-    return await answerWithFlow(context, request, flow, query);
+    return await answerWithFlow(context, request, flow);
   } catch (error) {
     const canStartOver = isOutage(error) && !query.has('error');
     if (canStartOver) request.writeCookies(await flows.start({ ...flow, isSpent: true }, request.cookies));
@@ -56,11 +69,8 @@ async function answerCallback(context: CallbackContext, request: AuthRequest): P
 }
 
 /** Nothing that this browser started: it never reaches the token endpoint. */
-async function answerWithoutFlow(
-  context: CallbackContext,
-  request: AuthRequest,
-  query: URLSearchParams,
-): Promise<Reply> {
+async function answerWithoutFlow(context: B2bContext, request: AuthRequest): Promise<Reply> {
+  const { query } = request;
   const state = query.get('state');
   const isBareCode = (state === null || state === '') && (query.get('code') ?? '') !== '';
   if (!isBareCode && (await request.resolveSession()) !== null) return redirect(303, request.home);
@@ -78,12 +88,8 @@ async function answerWithoutFlow(
   throw failure;
 }
 
-async function answerWithFlow(
-  context: CallbackContext,
-  request: AuthRequest,
-  flow: Flow,
-  query: URLSearchParams,
-): Promise<Reply> {
+async function answerWithFlow(context: CallbackContext, request: AuthRequest, flow: Flow): Promise<Reply> {
+  const { query } = request;
   const error = query.get('error');
   if (error !== null) throw callbackError(error);
   if (flow.isSpent === true) return startOver(context, request, flow);
@@ -102,27 +108,127 @@ async function answerWithFlow(
     : storeSession(context, request, flow, outcome);
 }
 
-/** A reload after an outage: what became of the code is unknown, and it must not be used again (RFC 6749 §4.1.2). */
-async function startOver(
+/**
+ * Requests tokens, verifies them and asks the hook. It stores nothing.
+ *
+ * @param code the authorization code; of no use where an organization was chosen
+ * @param chosen the organization that the person chose
+ * @throws {AuthError} for every sign-in that fails, and what `onSignIn` throws
+ */
+async function completeSignIn(
   context: B2bContext,
   request: AuthRequest,
-  { state, returnTo, organizationId }: Flow,
-): Promise<Reply> {
-  request.writeCookies(context.flows.finish(state));
-  const query = new URLSearchParams(organizationId === undefined ? {} : { organization_id: organizationId });
-  return redirect(303, await startFlow(context, request, { screen: 'sign-in', query, returnTo }));
+  flow: Flow,
+  { code, chosen }: { readonly code: string; readonly chosen: string | undefined },
+): Promise<SignedIn | OrganizationSelection> {
+  const { settings, provider, source, resolver, emit } = context;
+  const client = clientFacts(request.req, request.peer);
+  const tokens = await requestTokens(context, client, flow.organizationId, () =>
+    flow.selection === undefined || chosen === undefined
+      ? provider.exchangeCode(code, flow.codeVerifier, client)
+      : provider.selectOrganization(flow.selection.pendingAuthenticationToken, chosen, client),
+  );
+  if (tokens.kind === 'selection') return tokens;
+
+  const content = newSession(tokens.response, settings.now() / 1000);
+  const session = await verifySignIn(context, flow, content);
+  const returnTo = request.returnTo(flow.returnTo);
+  const hook = await settings.onSignIn?.(
+    hookArgument({ session, req: request.req as Request, returnTo }, flow, tokens.response),
+  );
+  const { sessionId, organizationId } = session;
+  const userId = session.user.id;
+  // A bearer token of this session says so in whole seconds of the provider's clock.
+  const { beganAt } = source.factsOf(session.claims);
+  const signedInAt = (await resolver.beginSession({ sessionId, userId }, beganAt)) / 1000;
+  const of = {
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(organizationId === undefined ? {} : { organizationId }),
+  };
+  emit({ type: 'signed_in', userId, ...of }, request.startedAt);
+  return {
+    kind: 'signed_in',
+    content: { ...content, signedInAt },
+    redirectTo: request.returnTo(hook?.redirectTo ?? returnTo, returnTo),
+  };
 }
 
-async function offerOrganizations(
-  { flows, settings }: B2bContext,
-  request: AuthRequest,
-  flow: Flow,
-  { pendingAuthenticationToken, organizations }: OrganizationSelection,
-): Promise<Reply> {
-  const selection = { pendingAuthenticationToken, organizations: [...organizations] };
-  const waiting = fitToCookie({ ...flow, startedAt: settings.now(), selection });
-  request.writeCookies(await flows.start(waiting, request.cookies));
-  return chooserReply(request, settings.callbackPath, flow, organizations);
+type TokenResponse = { readonly kind: 'response'; readonly response: AuthenticationResponse } | OrganizationSelection;
+
+/** Chooses the organization without a question where the flow or the options name one of those offered. */
+async function requestTokens(
+  context: B2bContext,
+  client: ClientFacts,
+  wantedOrganization: string | undefined,
+  call: () => Promise<AuthenticationResponse>,
+): Promise<TokenResponse> {
+  try {
+    return { kind: 'response', response: await call() };
+  } catch (error) {
+    const failure = classifyFailure(error);
+    if (failure.kind !== 'refused' || failure.code !== 'organization_selection_required') {
+      throw signInError(failure, error);
+    }
+    const selection = selectionOf(failure.details);
+    if (selection === undefined) throw signInError(failure, error);
+    const { pendingAuthenticationToken: token, organizations } = selection;
+    const wanted = organizations.find(({ id }) => id === wantedOrganization);
+    if (wanted !== undefined) {
+      return requestTokens(context, client, undefined, () =>
+        context.provider.selectOrganization(token, wanted.id, client),
+      );
+    }
+    if (context.settings.organizationId !== undefined) throw new AuthError('organization_required');
+    return selection;
+  }
+}
+
+async function verifySignIn(context: B2bContext, flow: Flow, content: SealedSession): Promise<B2bSession> {
+  const { settings, source, writer } = context;
+  const verdict = await source.verify(content, 'provider');
+  if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
+  const { sessionId, organizationId, user } = verdict.session;
+  if (settings.organizationId !== undefined && organizationId !== settings.organizationId) {
+    throw new AuthError('organization_required');
+  }
+  await refuseSignedOut(context, flow, sessionId);
+  if (!(await writer.fits(content, user.id))) {
+    // Else AuthKit would issue the same session again without asking who signs in.
+    if (sessionId !== undefined) void revokeQuietly(context, sessionId);
+    throw new AuthError('session_too_large');
+  }
+  return verdict.session;
+}
+
+/**
+ * A sign-out that ran at the same time wins, and so does one since a code was exchanged that now comes again.
+ *
+ * @throws {AuthError} `invalid_state`
+ */
+async function refuseSignedOut(
+  { flows, resolver }: B2bContext,
+  { state }: Flow,
+  sessionId: string | undefined,
+): Promise<void> {
+  if (flows.isCancelled(state) || (await resolver.revocationOf(sessionId)) === 'signed_out') {
+    throw new AuthError('invalid_state');
+  }
+}
+
+function hookArgument(
+  signIn: Pick<B2bSignIn, 'session' | 'req' | 'returnTo'>,
+  { organizationId: requestedOrganizationId }: Flow,
+  { authenticationMethod, oauthTokens }: AuthenticationResponse,
+): B2bSignIn {
+  const { organizationId } = signIn.session;
+  return {
+    ...signIn,
+    ...(organizationId === undefined ? {} : { organizationId }),
+    ...(requestedOrganizationId === undefined ? {} : { requestedOrganizationId }),
+    // The wire may say null for either.
+    ...(authenticationMethod ? { authenticationMethod } : {}),
+    ...(oauthTokens ? { oauthTokens } : {}),
+  };
 }
 
 /** Stores the new session in place of the ones that the browser held, which end at the provider as well. */

@@ -11,8 +11,7 @@ import type { FlowCookies } from './flow-cookie.ts';
 import type { B2bOptions } from './options.ts';
 import { createSeal } from './seal.ts';
 import { createB2bSource } from './session-cookie.ts';
-import type { B2bSource } from './session-cookie.ts';
-import type { SealedSession } from './sealed-session.ts';
+import type { B2bSource, SealedSession } from './session-cookie.ts';
 import { createProvider } from './workos.ts';
 import type { Provider } from './workos.ts';
 

@@ -8,12 +8,23 @@ import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { clientFacts } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
+import { fitForEvent } from '../session/events.ts';
 import type { Resolution } from '../session/sessions.ts';
-import { VariantRefused } from '../session/source.ts';
+import { VariantRefused, verdictReason } from '../session/source.ts';
+import type { ClientFacts, RefreshOutcome, RefreshVariant } from '../session/source.ts';
+import { readToken } from '../tokens/token.ts';
+import type { Session } from '../types.ts';
 import type { B2bContext } from './context.ts';
-import { createOrganizationSwitch, noAccess } from './organization-switch.ts';
-import { classifyFailure } from './provider-errors.ts';
+import { classifyFailure, failedRefresh } from './provider-errors.ts';
 import type { ProviderFailure } from './provider-errors.ts';
+import { renewedSession } from './session-cookie.ts';
+import type { SealedSession } from './session-cookie.ts';
+
+/** What a person asks for: an organization, and where to go then. */
+interface Wish {
+  readonly organizationId: string;
+  readonly returnTo: string;
+}
 
 /** What became of a switch; `refusal` where the person stays in the old organization. */
 interface SwitchOutcome {
@@ -46,64 +57,160 @@ async function answerSwitch(context: B2bContext, running: RunningSwitches, reque
     if ((await request.resolveSession()) === null) return signedOutReply(request, returnTo);
     throw new AuthError('organization_required');
   }
+  const wish = { organizationId, returnTo };
   try {
-    const outcome = await runOnce(running, request, organizationId, () =>
-      switchOrganization(context, request, organizationId, returnTo),
-    );
+    const outcome = await switchOnce(context, running, request, wish);
     const { cookies, isCurrent, onDelivered, session } = outcome.resolution;
     request.writeCookies(cookies, { isCurrent, onDelivered });
     if (outcome.refusal !== undefined) throw outcome.refusal;
     return session === null ? signedOutReply(request, returnTo) : redirectOrJson(request, outcome.redirectTo);
   } catch (error) {
     if (!(error instanceof VariantRefused)) throw error;
-    return refusalReply(context, request, classifyFailure(error.failure), { organizationId, returnTo });
+    return refusalReply(context, request, classifyFailure(error.failure), wish);
   }
 }
 
-function runOnce(
+function switchOnce(
+  context: B2bContext,
   running: RunningSwitches,
-  { req }: AuthRequest,
-  organizationId: string,
-  work: () => Promise<SwitchOutcome>,
+  request: AuthRequest,
+  wish: Wish,
 ): Promise<SwitchOutcome> {
   const key = createHash('sha256')
-    .update(JSON.stringify([req.headers.cookie, organizationId]))
+    .update(JSON.stringify([request.req.headers.cookie, wish.organizationId]))
     .digest('base64url');
   const known = running.get(key);
   if (known !== undefined) return known;
-  const outcome = work().finally(() => running.delete(key));
+  const outcome = switchOrganization(context, request, wish).finally(() => running.delete(key));
   running.set(key, outcome);
   return outcome;
 }
 
-async function switchOrganization(
-  context: B2bContext,
-  request: AuthRequest,
-  organizationId: string,
-  returnTo: string,
-): Promise<SwitchOutcome> {
+async function switchOrganization(context: B2bContext, request: AuthRequest, wish: Wish): Promise<SwitchOutcome> {
   const { req, peer } = request;
   const client = clientFacts(req, peer);
-  const variant = createOrganizationSwitch(context, organizationId, client, async (session) => {
-    const { onSignIn } = context.settings;
-    const hook = await onSignIn?.({
+  const variant = new OrganizationSwitch(context, request, client, wish);
+  try {
+    const resolution = await context.resolver.switchSession(req.headers.cookie, variant, client);
+    // Signed out meanwhile: what the hook said no longer matters.
+    const refusal = resolution.session === null ? undefined : variant.refusal;
+    return { resolution, redirectTo: request.returnTo(variant.redirectTo ?? wish.returnTo, wish.returnTo), refusal };
+  } catch (error) {
+    throw variant.refusal ?? error;
+  }
+}
+
+type Outcome = RefreshOutcome<SealedSession>;
+
+/** A refresh that asks for another organization, and what came of it. */
+class OrganizationSwitch implements RefreshVariant<SealedSession> {
+  readonly name: string;
+  /** Why the person stays in the old organization, once that is known. */
+  refusal: Error | undefined;
+  /** Where `onSignIn` sends the person. */
+  redirectTo: string | undefined;
+  readonly #context: B2bContext;
+  readonly #request: AuthRequest;
+  readonly #client: ClientFacts;
+  readonly #wish: Wish;
+
+  constructor(context: B2bContext, request: AuthRequest, client: ClientFacts, wish: Wish) {
+    this.name = `organization:${wish.organizationId}`;
+    this.#context = context;
+    this.#request = request;
+    this.#client = client;
+    this.#wish = wish;
+  }
+
+  isReached(session: Session): boolean {
+    return session.adapter === 'b2b' && session.organizationId === this.#wish.organizationId;
+  }
+
+  async refresh(former: SealedSession, signal: AbortSignal): Promise<Outcome> {
+    const { provider, source } = this.#context;
+    const { organizationId } = this.#wish;
+    let renewed: SealedSession;
+    try {
+      const asked = { refreshToken: former.refreshToken, organizationId };
+      renewed = renewedSession(await provider.refresh(asked, this.#client, signal), former);
+    } catch (error) {
+      if (error instanceof AuthError) throw error;
+      const failure = classifyFailure(error);
+      if (failure.kind !== 'refused') return failedRefresh(error);
+      if (failure.code !== 'invalid_grant') throw new VariantRefused(this.name, error);
+      this.refusal = noAccess(failure.code);
+      // The organization may be what was refused: without one the token says whether the session goes on.
+      const outcome = await source.refresh({ ...former, organizationId: undefined }, signal, this.#client);
+      return outcome.kind === 'renewed' ? inOrganizationOf(former, outcome) : outcome;
+    }
+    try {
+      await this.#check(renewed);
+      return { kind: 'renewed', content: renewed };
+    } catch (error) {
+      this.refusal =
+        error instanceof Error ? error : new Error('onSignIn threw a value that is no Error', { cause: error });
+      return this.#goBack(renewed, former, signal);
+    }
+  }
+
+  /** @throws what refuses the switch */
+  async #check(renewed: SealedSession): Promise<void> {
+    const { settings, source, resolver, writer } = this.#context;
+    const { organizationId, returnTo } = this.#wish;
+    const verdict = await source.verify(renewed, 'provider');
+    if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
+    const { session } = verdict;
+    if (session.organizationId !== organizationId) throw noAccess('another_organization');
+    // A sign-out meanwhile ends the new tokens as well.
+    if ((await resolver.revocationOf(session.sessionId)) !== undefined) return;
+    if (!(await writer.fits(renewed, session.user.id))) throw new AuthError('session_too_large');
+    const hook = await settings.onSignIn?.({
       session,
-      req: req as Request,
+      req: this.#request.req as Request,
       returnTo,
       organizationId,
       requestedOrganizationId: organizationId,
       isOrganizationSwitch: true,
     });
-    return hook?.redirectTo;
-  });
-  try {
-    const resolution = await context.resolver.switchSession(req.headers.cookie, variant, client);
-    // Signed out meanwhile: what the hook said no longer matters.
-    const refusal = resolution.session === null ? undefined : variant.refusal;
-    return { resolution, redirectTo: request.returnTo(variant.redirectTo ?? returnTo, returnTo), refusal };
-  } catch (error) {
-    throw variant.refusal ?? error;
+    this.redirectTo = hook?.redirectTo;
   }
+
+  /** The old refresh token is spent by now, so whatever happens, the session goes on with the newest one. */
+  async #goBack(renewed: SealedSession, former: SealedSession, signal: AbortSignal): Promise<Outcome> {
+    if (organizationOf(renewed) === organizationOf(former)) return { kind: 'renewed', content: renewed };
+    const kept = { ...former, refreshToken: renewed.refreshToken, organizationId: organizationOf(former) };
+    try {
+      const outcome = await this.#context.source.refresh(kept, signal, this.#client);
+      if (outcome.kind === 'renewed') return inOrganizationOf(former, outcome);
+      return outcome.kind === 'ended' ? outcome : keptOutcome(kept);
+    } catch {
+      return keptOutcome(kept);
+    }
+  }
+}
+
+/** The next refresh asks for the organization by name. Without one it would lead to the organization that was refused. */
+function keptOutcome(kept: SealedSession): Outcome {
+  return kept.organizationId === undefined
+    ? { kind: 'ended', reason: 'organization_refused' }
+    : { kind: 'renewed', content: kept };
+}
+
+/** WorkOS refreshes a token for its last organization. Where there is no way back from a refused one, the session ends. */
+function inOrganizationOf(former: SealedSession, outcome: Extract<Outcome, { kind: 'renewed' }>): Outcome {
+  const isSame = organizationOf(outcome.content) === organizationOf(former);
+  return isSame ? outcome : { kind: 'ended', reason: 'organization_refused' };
+}
+
+/** As the access token says, which counts, unlike what stands beside it. */
+function organizationOf({ accessToken }: SealedSession): string | undefined {
+  const { org_id: organizationId } = readToken(accessToken).claims;
+  return typeof organizationId === 'string' && organizationId !== '' ? organizationId : undefined;
+}
+
+/** @param reason for operators */
+function noAccess(reason: string): AuthError {
+  return new AuthError('forbidden', { message: 'You can’t switch to this organization.', reason: fitForEvent(reason) });
 }
 
 /** Refusals after which WorkOS wants the person to sign in to the organization. */
@@ -121,7 +228,7 @@ function refusalReply(
   { settings }: B2bContext,
   request: AuthRequest,
   failure: ProviderFailure,
-  { organizationId, returnTo }: { readonly organizationId: string; readonly returnTo: string },
+  { organizationId, returnTo }: Wish,
 ): Reply {
   if (failure.kind !== 'refused') throw new AuthError('forbidden');
   const { authkit_redirect_url: url } = failure.details;

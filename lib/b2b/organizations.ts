@@ -5,6 +5,8 @@ import { builtInPage, initials, otherAccountUrl } from '../http/page.ts';
 import type { PageRequest } from '../http/page.ts';
 import { json } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
+import type { B2bContext } from './context.ts';
+import { fitToCookie } from './flow-cookie.ts';
 import type { Flow } from './flow-cookie.ts';
 
 export interface Organization {
@@ -48,6 +50,19 @@ function isOrganization(value: unknown): value is Organization {
     'name' in value &&
     typeof value.name === 'string'
   );
+}
+
+/** Remembers the choice in the flow, and asks for it. */
+export async function offerOrganizations(
+  { flows, settings }: B2bContext,
+  request: AuthRequest,
+  flow: Flow,
+  { pendingAuthenticationToken, organizations }: OrganizationSelection,
+): Promise<Reply> {
+  const selection = { pendingAuthenticationToken, organizations: [...organizations] };
+  const waiting = fitToCookie({ ...flow, startedAt: settings.now(), selection });
+  request.writeCookies(await flows.start(waiting, request.cookies));
+  return chooserReply(request, settings.callbackPath, flow, organizations);
 }
 
 /** Which of several organizations to sign in to; links, because they lead on to where a code is exchanged. */

@@ -1,9 +1,11 @@
 import type { CookieWrite } from '../core/cookies.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { B2bContext } from './context.ts';
 import { createState } from './flow-cookie.ts';
+import type { Flow } from './flow-cookie.ts';
 import type { AuthorizationRequest } from './workos.ts';
 
 type Screen = 'sign-in' | 'sign-up';
@@ -70,6 +72,17 @@ export async function startFlow(context: B2bContext, request: AuthRequest, start
     state,
     codeChallenge,
   });
+}
+
+/** A reload after an outage: what became of the code is unknown, and it must not be used again (RFC 6749 §4.1.2). */
+export async function startOver(
+  context: B2bContext,
+  request: AuthRequest,
+  { state, returnTo, organizationId }: Flow,
+): Promise<Reply> {
+  request.writeCookies(context.flows.finish(state));
+  const query = new URLSearchParams(organizationId === undefined ? {} : { organization_id: organizationId });
+  return redirect(303, await startFlow(context, request, { screen: 'sign-in', query, returnTo }));
 }
 
 type PassedOn = Omit<AuthorizationRequest, 'redirectUri' | 'state' | 'codeChallenge'>;

@@ -7,7 +7,7 @@ import type { Allowance } from '../session/allowance.ts';
 import type { LeftSession } from '../session/sign-out.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';
 import type { B2bContext } from './context.ts';
-import type { SealedSession } from './sealed-session.ts';
+import type { SealedSession } from './session-cookie.ts';
 
 /** In the query of a post from the built-in page, whose own policy allows no redirect to another site. */
 const fromPage = 'from=page';
