@@ -6,8 +6,7 @@ import { createKeySet } from '../lib/tokens/key-set.ts';
 import { verifyAccessToken } from '../lib/tokens/access-token.ts';
 import { readToken } from '../lib/tokens/token.ts';
 import { createSessionCache } from '../lib/session/session-cache.ts';
-import { openSeal } from '../lib/b2b/seal.ts';
-import { createSeal } from '../lib/b2b/seal.ts';
+import { createSeal, openSeal } from '../lib/b2b/seal.ts';
 import type { Fixtures } from './fixtures.ts';
 import { median } from './measure.ts';
 

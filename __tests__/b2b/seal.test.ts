@@ -1,6 +1,5 @@
-import { parseStoredSession } from '../../lib/b2b/session-cookie.ts';
 import { createB2bSource } from '../../lib/b2b/session-cookie.ts';
-import { createSeal, sealedLength } from '../../lib/b2b/seal.ts';
+import { createSeal, parseStoredSession, sealedLength } from '../../lib/b2b/seal.ts';
 import type { Seal } from '../../lib/b2b/seal.ts';
 import { cookieBytes } from '../../lib/core/cookie-chunks.ts';
 

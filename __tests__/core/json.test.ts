@@ -1,4 +1,4 @@
-import { deepFreeze } from '../../lib/core/json.ts';
+import { deepFreeze, defined, parseJson } from '../../lib/core/json.ts';
 
 it('lets nothing of a session be changed, however deep it lies', () => {
   const session = {
@@ -19,4 +19,25 @@ it('ends where it has been, so that a circle is no trap', () => {
   circle.self = circle;
   deepFreeze(circle);
   expect(Object.isFrozen(circle)).toBe(true);
+});
+
+describe('parseJson', () => {
+  it('reads JSON, and nothing else', () => {
+    expect(parseJson('{"a":[1]}')).toEqual({ a: [1] });
+    expect(parseJson('null')).toBeNull();
+    for (const text of ['', '{', 'undefined', '<!doctype html>']) expect(parseJson(text)).toBeUndefined();
+  });
+});
+
+describe('defined', () => {
+  it('leaves out what is undefined, and keeps every other value', () => {
+    const members = { none: undefined, nothing: null, zero: 0, empty: '', no: false, list: [] };
+    expect(Object.entries(defined(members))).toEqual([
+      ['nothing', null],
+      ['zero', 0],
+      ['empty', ''],
+      ['no', false],
+      ['list', []],
+    ]);
+  });
 });

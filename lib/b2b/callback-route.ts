@@ -1,5 +1,6 @@
 import type { AuthenticationResponse } from '@workos-inc/node';
 import type { Request } from 'express';
+import { defined } from '../core/json.ts';
 import { createOnce } from '../core/once.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
@@ -13,12 +14,11 @@ import type { ClientFacts } from '../session/source.ts';
 import type { B2bSession } from '../types.ts';
 import type { B2bContext } from './context.ts';
 import type { Flow } from './flow-cookie.ts';
-import type { B2bSignIn } from './options.ts';
 import { chosenOrganization, chooserReply, offerOrganizations, selectionOf } from './organizations.ts';
 import type { OrganizationSelection } from './organizations.ts';
 import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
-import { newSession } from './session-cookie.ts';
-import type { SealedSession } from './session-cookie.ts';
+import { newSession } from './seal.ts';
+import type { SealedSession } from './seal.ts';
 import { startFlow, startOver } from './sign-in-route.ts';
 import { revokeQuietly } from './sign-out-route.ts';
 
@@ -59,8 +59,9 @@ async function answerCallback(context: CallbackContext, request: AuthRequest): P
   try {
     return await answerWithFlow(context, request, flow);
   } catch (error) {
-    const canStartOver = isOutage(error) && !query.has('error');
-    if (canStartOver) request.writeCookies(await flows.start({ ...flow, isSpent: true }, request.cookies));
+    const isOutage = error instanceof AuthError && error.code === 'provider_unavailable';
+    if (isOutage && !query.has('error'))
+      request.writeCookies(await flows.start({ ...flow, isSpent: true }, request.cookies));
     // Otherwise this flow is over; the flows of other tabs are not.
     else if (!canComeAgain(error, flow)) request.writeCookies(flows.finish(flow.state));
     emit(signInFailed(error), request.startedAt);
@@ -132,20 +133,23 @@ async function completeSignIn(
 
   const content = newSession(tokens.response, settings.now() / 1000);
   const session = await verifySignIn(context, flow, content);
-  const returnTo = request.returnTo(flow.returnTo);
-  const hook = await settings.onSignIn?.(
-    hookArgument({ session, req: request.req as Request, returnTo }, flow, tokens.response),
-  );
   const { sessionId, organizationId } = session;
+  const { authenticationMethod, oauthTokens } = tokens.response;
+  const returnTo = request.returnTo(flow.returnTo);
+  const hook = await settings.onSignIn?.({
+    session,
+    req: request.req as Request,
+    returnTo,
+    ...defined({ organizationId, requestedOrganizationId: flow.organizationId }),
+    // The wire may say null for either.
+    ...(authenticationMethod ? { authenticationMethod } : {}),
+    ...(oauthTokens ? { oauthTokens } : {}),
+  });
   const userId = session.user.id;
   // A bearer token of this session says so in whole seconds of the provider's clock.
   const { beganAt } = source.factsOf(session.claims);
   const signedInAt = (await resolver.beginSession({ sessionId, userId }, beganAt)) / 1000;
-  const of = {
-    ...(sessionId === undefined ? {} : { sessionId }),
-    ...(organizationId === undefined ? {} : { organizationId }),
-  };
-  emit({ type: 'signed_in', userId, ...of }, request.startedAt);
+  emit({ type: 'signed_in', userId, ...defined({ sessionId, organizationId }) }, request.startedAt);
   return {
     kind: 'signed_in',
     content: { ...content, signedInAt },
@@ -215,22 +219,6 @@ async function refuseSignedOut(
   }
 }
 
-function hookArgument(
-  signIn: Pick<B2bSignIn, 'session' | 'req' | 'returnTo'>,
-  { organizationId: requestedOrganizationId }: Flow,
-  { authenticationMethod, oauthTokens }: AuthenticationResponse,
-): B2bSignIn {
-  const { organizationId } = signIn.session;
-  return {
-    ...signIn,
-    ...(organizationId === undefined ? {} : { organizationId }),
-    ...(requestedOrganizationId === undefined ? {} : { requestedOrganizationId }),
-    // The wire may say null for either.
-    ...(authenticationMethod ? { authenticationMethod } : {}),
-    ...(oauthTokens ? { oauthTokens } : {}),
-  };
-}
-
 /** Stores the new session in place of the ones that the browser held, which end at the provider as well. */
 async function storeSession(
   context: B2bContext,
@@ -257,8 +245,4 @@ function canComeAgain(failure: unknown, { selection }: Flow): boolean {
   if (failure.code === 'code_rejected') return true;
   // A choice that the provider refuses leaves the others open.
   return selection !== undefined && (failure.code === 'access_denied' || failure.code === 'invalid_request');
-}
-
-function isOutage(failure: unknown): boolean {
-  return failure instanceof AuthError && failure.code === 'provider_unavailable';
 }

@@ -10,8 +10,9 @@ import { createFlowCookies } from './flow-cookie.ts';
 import type { FlowCookies } from './flow-cookie.ts';
 import type { B2bOptions } from './options.ts';
 import { createSeal } from './seal.ts';
+import type { SealedSession } from './seal.ts';
 import { createB2bSource } from './session-cookie.ts';
-import type { B2bSource, SealedSession } from './session-cookie.ts';
+import type { B2bSource } from './session-cookie.ts';
 import { createProvider } from './workos.ts';
 import type { Provider } from './workos.ts';
 

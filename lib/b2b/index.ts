@@ -1,4 +1,5 @@
 import type { Router } from 'express';
+import { defined } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { createAuthRouter } from '../http/router.ts';
 import type { AuthRoute } from '../http/router.ts';
@@ -6,9 +7,8 @@ import type { FreshSignIn } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
 import { cookieAttributes } from '../http/options.ts';
 import { createBrand } from '../http/page-options.ts';
-import type { B2bSession, B2bSessionBody, Session } from '../types.ts';
+import type { AccessTokenClaims, B2bSession, B2bSessionBody, Session } from '../types.ts';
 import type { Emit } from '../session/events.ts';
-import { foreignClient } from './bearer.ts';
 import { callbackRoute } from './callback-route.ts';
 import { createB2bContext } from './context.ts';
 import { organizationRoute } from './organization-route.ts';
@@ -84,6 +84,14 @@ function createFreshSignIn(signedInAt: (session: B2bSession) => number | undefin
   };
 }
 
+/** The application that a token was issued to, where it is not this one. A machine's token names its client as the subject. */
+function foreignClient(claims: AccessTokenClaims, clientId: string): string | undefined {
+  const { sub, client_id: client } = claims;
+  if (client === undefined || client === null) return sub.startsWith('client_') ? sub : undefined;
+  if (client === clientId) return undefined;
+  return typeof client === 'string' ? client : '';
+}
+
 function sessionRoute({ sessionPath }: B2bOptions): AuthRoute {
   return {
     path: sessionPath,
@@ -102,8 +110,7 @@ function sessionBody(session: B2bSession): B2bSessionBody {
   const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = session.user;
   return {
     authenticated: true,
-    ...(sessionId === undefined ? {} : { sessionId }),
-    ...(organizationId === undefined ? {} : { organizationId }),
+    ...defined({ sessionId, organizationId }),
     user: { id, email, firstName, lastName, profilePictureUrl },
   };
 }

@@ -17,8 +17,9 @@ import type { Session } from '../types.ts';
 import type { B2bContext } from './context.ts';
 import { classifyFailure, failedRefresh } from './provider-errors.ts';
 import type { ProviderFailure } from './provider-errors.ts';
-import { renewedSession } from './session-cookie.ts';
-import type { SealedSession } from './session-cookie.ts';
+import { renewedSession } from './seal.ts';
+import type { SealedSession } from './seal.ts';
+import { organizationOf } from './session-cookie.ts';
 
 /** What a person asks for: an organization, and where to go then. */
 interface Wish {
@@ -177,8 +178,8 @@ class OrganizationSwitch implements RefreshVariant<SealedSession> {
 
   /** The old refresh token is spent by now, so whatever happens, the session goes on with the newest one. */
   async #goBack(renewed: SealedSession, former: SealedSession, signal: AbortSignal): Promise<Outcome> {
-    if (organizationOf(renewed) === organizationOf(former)) return { kind: 'renewed', content: renewed };
-    const kept = { ...former, refreshToken: renewed.refreshToken, organizationId: organizationOf(former) };
+    if (tokenOrganization(renewed) === tokenOrganization(former)) return { kind: 'renewed', content: renewed };
+    const kept = { ...former, refreshToken: renewed.refreshToken, organizationId: tokenOrganization(former) };
     try {
       const outcome = await this.#context.source.refresh(kept, signal, this.#client);
       if (outcome.kind === 'renewed') return inOrganizationOf(former, outcome);
@@ -198,14 +199,13 @@ function keptOutcome(kept: SealedSession): Outcome {
 
 /** WorkOS refreshes a token for its last organization. Where there is no way back from a refused one, the session ends. */
 function inOrganizationOf(former: SealedSession, outcome: Extract<Outcome, { kind: 'renewed' }>): Outcome {
-  const isSame = organizationOf(outcome.content) === organizationOf(former);
+  const isSame = tokenOrganization(outcome.content) === tokenOrganization(former);
   return isSame ? outcome : { kind: 'ended', reason: 'organization_refused' };
 }
 
 /** As the access token says, which counts, unlike what stands beside it. */
-function organizationOf({ accessToken }: SealedSession): string | undefined {
-  const { org_id: organizationId } = readToken(accessToken).claims;
-  return typeof organizationId === 'string' && organizationId !== '' ? organizationId : undefined;
+function tokenOrganization({ accessToken }: SealedSession): string | undefined {
+  return organizationOf(readToken(accessToken).claims);
 }
 
 /** @param reason for operators */

@@ -1,5 +1,6 @@
 import { html, safeHref } from '../core/html.ts';
 import type { Html } from '../core/html.ts';
+import { isRecord } from '../core/json.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { builtInPage, initials, otherAccountUrl } from '../http/page.ts';
 import type { PageRequest } from '../http/page.ts';
@@ -42,14 +43,7 @@ export function chosenOrganization(
 }
 
 function isOrganization(value: unknown): value is Organization {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'id' in value &&
-    typeof value.id === 'string' &&
-    'name' in value &&
-    typeof value.name === 'string'
-  );
+  return isRecord(value) && typeof value['id'] === 'string' && typeof value['name'] === 'string';
 }
 
 /** Remembers the choice in the flow, and asks for it. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import { fitForEvent } from '../session/events.ts';
@@ -133,7 +134,7 @@ export function callbackError(code: string): AuthError {
 }
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  return isRecord(value) ? value : {};
 }
 
 function isText(value: unknown, among?: ReadonlySet<string>): value is string {

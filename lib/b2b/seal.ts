@@ -1,5 +1,8 @@
 import { createDecipheriv, createHmac, createSecretKey, pbkdf2Sync, timingSafeEqual } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import type { AuthenticationResponse } from '@workos-inc/node';
+import * as v from 'valibot';
+import { AuthError } from '../errors.ts';
 
 /** Seals and opens values; the format is iron-session's `Fe26.2`, which WorkOS' own SDKs read and write. */
 export interface Seal {
@@ -94,4 +97,69 @@ export function openSeal(seal: string, password: string, now: number): unknown {
 /** A key object: raw bytes cost `createHmac` and `createDecipheriv` 9 microseconds more each. */
 function deriveKey(password: string, salt: string): KeyObject {
   return createSecretKey(pbkdf2Sync(password, salt, 1, 32, 'sha1'));
+}
+
+const optionalText = v.nullish(v.string());
+/** Null means absent: WorkOS answers `"organization_id": null`, and SDKs that seal the whole answer seal it, too. */
+const orAbsent = <Entry extends v.GenericSchema>(entry: Entry) => v.nullish(entry, () => undefined);
+
+/** Exactly what WorkOS' SDKs keep in their session cookie; what others add is dropped. */
+const schema = v.object({
+  accessToken: v.pipe(v.string(), v.nonEmpty()),
+  refreshToken: v.pipe(v.string(), v.nonEmpty()),
+  user: v.looseObject({
+    id: v.pipe(v.string(), v.nonEmpty()),
+    email: v.string(),
+    firstName: optionalText,
+    lastName: optionalText,
+    profilePictureUrl: optionalText,
+  }),
+  impersonator: orAbsent(v.object({ email: v.string(), reason: optionalText })),
+  authenticationMethod: orAbsent(v.string()),
+  organizationId: orAbsent(v.string()),
+  /** Seconds since the epoch, to the millisecond; our own, for `sessionMaxAge` and `endSession`. Lost where another SDK seals the session again. */
+  signedInAt: orAbsent(v.number()),
+});
+
+/** What the session cookie's seal holds. */
+export type SealedSession = v.InferOutput<typeof schema>;
+
+/** What an opened seal or a coordinator's message holds, if it is a session. */
+export function parseStoredSession(value: unknown): SealedSession | undefined {
+  const parsed = v.safeParse(schema, value);
+  return parsed.success ? parsed.output : undefined;
+}
+
+/**
+ * @param signedInAt seconds since the epoch
+ * @throws {AuthError} `token_rejected` when the response to a sign-in lacks a token or a user
+ */
+export function newSession(response: AuthenticationResponse, signedInAt: number): SealedSession {
+  const session = parseStoredSession({ ...response, signedInAt });
+  if (session === undefined) throw new AuthError('token_rejected');
+  return session;
+}
+
+/**
+ * The session after a refresh. The old refresh token is spent, so the tokens of the response are kept whatever it lacks; what cannot
+ * be used of the rest stays as it was.
+ *
+ * @throws {AuthError} `token_rejected` when the response carries no token at all
+ */
+export function renewedSession(response: AuthenticationResponse, former: SealedSession): SealedSession {
+  const { accessToken, refreshToken, user, organizationId } = response;
+  const impersonator = response.impersonator ?? former.impersonator;
+  // A refresh is no authentication: the method stays the one that the person used.
+  const authenticationMethod = former.authenticationMethod ?? response.authenticationMethod;
+  const update = { accessToken, refreshToken, user, organizationId, impersonator, authenticationMethod };
+  const tokens = [accessToken, refreshToken].filter((token) => typeof token === 'string' && token !== '');
+  const session =
+    parseStoredSession({ ...former, ...update }) ??
+    parseStoredSession({
+      ...former,
+      accessToken: accessToken || former.accessToken,
+      refreshToken: refreshToken || former.refreshToken,
+    });
+  if (tokens.length === 0 || session === undefined) throw new AuthError('token_rejected');
+  return session;
 }

@@ -1,5 +1,3 @@
-import type { AuthenticationResponse } from '@workos-inc/node';
-import * as v from 'valibot';
 import {
   chunkCookie,
   chunkNames,
@@ -9,7 +7,7 @@ import {
   writeChunks,
 } from '../core/cookie-chunks.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
-import { isRecord } from '../core/json.ts';
+import { defined, isRecord, parseJson } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { cookieAttributes } from '../http/options.ts';
 import { measureVerify } from '../session/diagnostics.ts';
@@ -18,78 +16,12 @@ import { tokenLifetimeMs, verifyAccessToken } from '../tokens/access-token.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import { readSessionId, readToken } from '../tokens/token.ts';
 import type { Token } from '../tokens/token.ts';
-import type { AccessTokenClaims, B2bSession } from '../types.ts';
-import { verifyBearer } from './bearer.ts';
+import type { AccessTokenClaims, B2bSession, B2bUser } from '../types.ts';
 import type { B2bOptions } from './options.ts';
 import { failedRefresh } from './provider-errors.ts';
-import { isSealLike, sealedLength } from './seal.ts';
-import type { Seal } from './seal.ts';
+import { isSealLike, parseStoredSession, renewedSession, sealedLength } from './seal.ts';
+import type { Seal, SealedSession } from './seal.ts';
 import type { Provider } from './workos.ts';
-
-const optionalText = v.nullish(v.string());
-/** Null means absent: WorkOS answers `"organization_id": null`, and SDKs that seal the whole answer seal it, too. */
-const orAbsent = <Entry extends v.GenericSchema>(entry: Entry) => v.nullish(entry, () => undefined);
-
-/** Exactly what WorkOS' SDKs keep in their session cookie; what others add is dropped. */
-const schema = v.object({
-  accessToken: v.pipe(v.string(), v.nonEmpty()),
-  refreshToken: v.pipe(v.string(), v.nonEmpty()),
-  user: v.looseObject({
-    id: v.pipe(v.string(), v.nonEmpty()),
-    email: v.string(),
-    firstName: optionalText,
-    lastName: optionalText,
-    profilePictureUrl: optionalText,
-  }),
-  impersonator: orAbsent(v.object({ email: v.string(), reason: optionalText })),
-  authenticationMethod: orAbsent(v.string()),
-  organizationId: orAbsent(v.string()),
-  /** Seconds since the epoch, to the millisecond; our own, for `sessionMaxAge` and `endSession`. Lost where another SDK seals the session again. */
-  signedInAt: orAbsent(v.number()),
-});
-
-/** What the session cookie's seal holds. */
-export type SealedSession = v.InferOutput<typeof schema>;
-
-/** What an opened seal or a coordinator's message holds, if it is a session. */
-export function parseStoredSession(value: unknown): SealedSession | undefined {
-  const parsed = v.safeParse(schema, value);
-  return parsed.success ? parsed.output : undefined;
-}
-
-/**
- * @param signedInAt seconds since the epoch
- * @throws {AuthError} `token_rejected` when the response to a sign-in lacks a token or a user
- */
-export function newSession(response: AuthenticationResponse, signedInAt: number): SealedSession {
-  const session = parseStoredSession({ ...response, signedInAt });
-  if (session === undefined) throw new AuthError('token_rejected');
-  return session;
-}
-
-/**
- * The session after a refresh. The old refresh token is spent, so the tokens of the response are kept whatever it lacks; what cannot
- * be used of the rest stays as it was.
- *
- * @throws {AuthError} `token_rejected` when the response carries no token at all
- */
-export function renewedSession(response: AuthenticationResponse, former: SealedSession): SealedSession {
-  const { accessToken, refreshToken, user, organizationId } = response;
-  const impersonator = response.impersonator ?? former.impersonator;
-  // A refresh is no authentication: the method stays the one that the person used.
-  const authenticationMethod = former.authenticationMethod ?? response.authenticationMethod;
-  const update = { accessToken, refreshToken, user, organizationId, impersonator, authenticationMethod };
-  const tokens = [accessToken, refreshToken].filter((token) => typeof token === 'string' && token !== '');
-  const session =
-    parseStoredSession({ ...former, ...update }) ??
-    parseStoredSession({
-      ...former,
-      accessToken: accessToken || former.accessToken,
-      refreshToken: refreshToken || former.refreshToken,
-    });
-  if (tokens.length === 0 || session === undefined) throw new AuthError('token_rejected');
-  return session;
-}
 
 export interface B2bSource extends SessionSource<SealedSession, B2bSession> {
   /** When our own callback stored the session, in seconds since the epoch, where its seal says so. */
@@ -132,13 +64,7 @@ export function createB2bSource(
     factsOf,
     toStored: storedSession,
     serialize: (content) => JSON.stringify(content),
-    deserialize(message) {
-      try {
-        return parseStoredSession(JSON.parse(message));
-      } catch {
-        return undefined;
-      }
-    },
+    deserialize: (message) => parseStoredSession(parseJson(message)),
     cookieBytes: (content) => cookieBytes(chunkCookie(cookieName, 'x'.repeat(sealedLength(content)), { attributes })),
     // It holds what WorkOS' SDKs keep, and nothing else.
     slim: (content) => content,
@@ -164,12 +90,24 @@ async function verifySession(
   if (claims['client_id'] !== undefined && claims['client_id'] !== clientId) {
     return { kind: 'invalid', reason: 'client_id' };
   }
-  const { iss } = claims;
-  if (issuer !== undefined && !(typeof iss === 'string' && issuer.includes(iss))) {
-    return { kind: 'invalid', reason: 'issuer' };
-  }
-  const session = publicSession(content, claims);
-  return validUntil === undefined ? { kind: 'live', session } : { kind: 'live', session, validUntil };
+  if (!isIssuerListed(claims, issuer)) return { kind: 'invalid', reason: 'issuer' };
+  return { kind: 'live', session: cookieSession(content, claims), ...defined({ validUntil }) };
+}
+
+/** Whether the token's OAuth client may call is for the guard to say. */
+async function verifyBearer(
+  { issuer, now }: Pick<B2bOptions, 'issuer' | 'now'>,
+  token: Token,
+  keys: Omit<KeySet, 'ofIssued'>,
+): Promise<Verdict<B2bSession>> {
+  const verdict = await verifyAccessToken(token, keys, now);
+  if (verdict.kind !== 'valid') return verdict;
+  if (!isIssuerListed(verdict.claims, issuer)) return { kind: 'invalid', reason: 'issuer' };
+  return { kind: 'live', session: bearerSession(token.text, verdict.claims) };
+}
+
+function isIssuerListed({ iss }: AccessTokenClaims, issuers: readonly string[] | undefined): boolean {
+  return issuers === undefined || (typeof iss === 'string' && issuers.includes(iss));
 }
 
 async function readSealed(
@@ -218,12 +156,8 @@ function factsOf({ sid, sub, auth_time: authTime, iat }: Token['claims']): Sessi
 }
 
 /** The session as the application sees it; `claims` are those of its verified access token. */
-function publicSession(content: SealedSession, claims: AccessTokenClaims): B2bSession {
-  const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = content.user;
-  const { emailVerified, externalId, metadata, locale } = content.user;
-  const { impersonator } = content;
-  const sessionId = readSessionId(claims['sid']);
-  const { org_id: organizationId } = claims;
+function cookieSession({ user, impersonator, accessToken }: SealedSession, claims: AccessTokenClaims): B2bSession {
+  const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = user;
   return {
     adapter: 'b2b',
     credential: 'cookie',
@@ -233,20 +167,36 @@ function publicSession(content: SealedSession, claims: AccessTokenClaims): B2bSe
       firstName,
       lastName,
       profilePictureUrl,
-      emailVerified: emailVerified === true,
-      externalId: textOrNull(externalId),
-      metadata: textsIn(metadata),
-      locale: textOrNull(locale),
+      emailVerified: user['emailVerified'] === true,
+      externalId: textOrNull(user['externalId']),
+      metadata: textsIn(user['metadata']),
+      locale: textOrNull(user['locale']),
     },
-    ...(sessionId === undefined ? {} : { sessionId }),
-    ...(typeof organizationId === 'string' && organizationId !== '' ? { organizationId } : {}),
-    ...(impersonator === undefined
-      ? {}
-      : { impersonator: { email: impersonator.email, reason: impersonator.reason ?? null } }),
-    accessToken: content.accessToken,
-    claims,
-    expiresAt: claims.exp * 1000,
+    ...(impersonator && { impersonator: { email: impersonator.email, reason: impersonator.reason ?? null } }),
+    ...tokenFacts(accessToken, claims),
   };
+}
+
+/** WorkOS' access tokens carry no profile: the user is what the claims say. */
+function bearerSession(accessToken: string, claims: AccessTokenClaims): B2bSession {
+  const { sub: id, email, act } = claims;
+  return {
+    adapter: 'b2b',
+    credential: 'bearer',
+    user: { id, ...(typeof email === 'string' ? { email } : {}) } as B2bUser,
+    ...(isRecord(act) && typeof act['sub'] === 'string' ? { impersonator: { email: act['sub'], reason: null } } : {}),
+    ...tokenFacts(accessToken, claims),
+  };
+}
+
+function tokenFacts(accessToken: string, claims: AccessTokenClaims) {
+  const ids = defined({ sessionId: readSessionId(claims['sid']), organizationId: organizationOf(claims) });
+  return { ...ids, accessToken, claims, expiresAt: claims.exp * 1000 };
+}
+
+/** Absent for a personal session. */
+export function organizationOf({ org_id: id }: Token['claims']): string | undefined {
+  return typeof id === 'string' && id !== '' ? id : undefined;
 }
 
 function textOrNull(value: unknown): string | null {

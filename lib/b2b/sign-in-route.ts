@@ -1,4 +1,4 @@
-import type { CookieWrite } from '../core/cookies.ts';
+import { defined } from '../core/json.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
@@ -20,12 +20,8 @@ export function signInRoute(context: B2bContext, screen: Screen): AuthRoute {
     hasGetEffects: true,
     async get(request) {
       const { query } = request;
-      const url = await startFlow(context, request, {
-        screen,
-        query,
-        returnTo: request.returnTo(query.get('returnTo')),
-      });
-      return redirectOrJson(request, url, 302);
+      const returnTo = request.returnTo(query.get('returnTo'));
+      return redirectOrJson(request, await startFlow(context, request, { screen, query, returnTo }), 302);
     },
     // A guard's 307 replays a form here; its body must not travel on.
     post: (request) => {
@@ -39,7 +35,7 @@ interface FlowStart {
   readonly screen: Screen;
   readonly query: URLSearchParams;
   readonly returnTo: string;
-  readonly isRestart?: boolean;
+  readonly isRestart?: true;
 }
 
 /** Remembers a new flow in its cookie and returns the provider's URL for it. */
@@ -53,25 +49,10 @@ export async function startFlow(context: B2bContext, request: AuthRequest, start
   const state = createState();
   const passedOn = passedOnParameters(start.query, start.screen);
   const organizationId = context.settings.organizationId ?? passedOn.organizationId;
-  const writes: readonly CookieWrite[] = await flows.start(
-    {
-      state,
-      codeVerifier,
-      returnTo: start.returnTo,
-      startedAt: now(),
-      ...(organizationId === undefined ? {} : { organizationId }),
-      ...(start.isRestart === true ? { isRestart: true } : {}),
-    },
-    request.cookies,
-  );
-  request.writeCookies(writes);
-  return provider.authorizationUrl({
-    ...passedOn,
-    ...(organizationId === undefined ? {} : { organizationId }),
-    redirectUri,
-    state,
-    codeChallenge,
-  });
+  const { returnTo, isRestart } = start;
+  const flow = { state, codeVerifier, returnTo, startedAt: now(), organizationId, isRestart };
+  request.writeCookies(await flows.start(flow, request.cookies));
+  return provider.authorizationUrl({ ...passedOn, ...defined({ organizationId }), redirectUri, state, codeChallenge });
 }
 
 /** A reload after an outage: what became of the code is unknown, and it must not be used again (RFC 6749 §4.1.2). */
@@ -94,19 +75,17 @@ function passedOnParameters(query: URLSearchParams, screen: Screen): PassedOn {
     return value !== null && form.test(value) ? value : undefined;
   };
   const provider = take('provider', /^[A-Za-z]{2,40}$/) ?? 'authkit';
-  const asked = take('screen_hint', /^sign-(?:in|up)$/);
-  const loginHint = take('login_hint', /^[^\s\0-\x1f\x7f-\x9f]{1,320}$/u);
-  const organizationId = take('organization_id', /^org_[A-Za-z0-9]{1,64}$/);
-  const domainHint = take('domain_hint', /^(?=.{1,253}$)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i);
+  const asked = take('screen_hint', /^sign-(?:in|up)$/) as Screen | undefined;
   const maxAge = take('max_age', /^\d{1,9}$/);
-  const invitationToken = take('invitation_token', /^[A-Za-z0-9_-]{1,256}$/);
   return {
     provider,
-    ...(provider === 'authkit' ? { screenHint: asked === 'sign-in' || asked === 'sign-up' ? asked : screen } : {}),
-    ...(loginHint === undefined ? {} : { loginHint }),
-    ...(organizationId === undefined ? {} : { organizationId }),
-    ...(domainHint === undefined ? {} : { domainHint }),
-    ...(invitationToken === undefined ? {} : { invitationToken }),
+    ...(provider === 'authkit' ? { screenHint: asked ?? screen } : {}),
+    ...defined({
+      loginHint: take('login_hint', /^[^\s\0-\x1f\x7f-\x9f]{1,320}$/u),
+      organizationId: take('organization_id', /^org_[A-Za-z0-9]{1,64}$/),
+      domainHint: take('domain_hint', /^(?=.{1,253}$)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i),
+      invitationToken: take('invitation_token', /^[A-Za-z0-9_-]{1,256}$/),
+    }),
     ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
     // For another account than the one that is signed in at the provider.
     ...(query.get('prompt') === 'login' ? { prompt: 'login' } : {}),

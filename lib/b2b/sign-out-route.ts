@@ -1,4 +1,5 @@
 import { allowsFormRedirect } from '../core/content-security-policy.ts';
+import { defined } from '../core/json.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirectOrJson } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
@@ -7,7 +8,7 @@ import type { Allowance } from '../session/allowance.ts';
 import type { LeftSession } from '../session/sign-out.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';
 import type { B2bContext } from './context.ts';
-import type { SealedSession } from './session-cookie.ts';
+import type { SealedSession } from './seal.ts';
 
 /** In the query of a post from the built-in page, whose own policy allows no redirect to another site. */
 const fromPage = 'from=page';
@@ -79,7 +80,7 @@ async function isLive(
 }
 
 function subjectOf({ content, sessionId }: StoredSession<SealedSession>): { userId: string; sessionId?: string } {
-  return { userId: content.user.id, ...(sessionId === undefined ? {} : { sessionId }) };
+  return { userId: content.user.id, ...defined({ sessionId }) };
 }
 
 /** By the policy that stands in the response already, which the form's page has probably got as well. */

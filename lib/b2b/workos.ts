@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AuthenticationResponse, WorkOS } from '@workos-inc/node';
 import { withDeadline } from '../core/deadline.ts';
-import { isRecord } from '../core/json.ts';
+import { defined, isRecord, parseJson } from '../core/json.ts';
 import { maxAnswerBytes, readText } from '../core/read-text.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { B2bOptions } from './options.ts';
@@ -93,7 +93,7 @@ export function createProvider(options: ProviderOptions): Provider {
         userManagement.authenticateWithRefreshToken({
           clientId,
           refreshToken,
-          ...(organizationId === undefined ? {} : { organizationId }),
+          ...defined({ organizationId }),
           ...client,
         }),
       );
@@ -115,7 +115,7 @@ async function openSdk(options: ProviderOptions, fetchFn: typeof globalThis.fetc
     clientId,
     apiHostname,
     https,
-    ...(port === undefined ? {} : { port }),
+    ...defined({ port }),
     // No `timeout` of the SDK's own: a refresh may take longer than a request waits for it, and every call has its signal.
     maxRetries: 0,
     fetchFn,
@@ -125,7 +125,7 @@ async function openSdk(options: ProviderOptions, fetchFn: typeof globalThis.fetc
 /** What the SDK gets to read: as much as an answer may have, and a user where there are tokens, as it would throw both away. */
 async function withUser(response: Response): Promise<Response> {
   const text = await readText(response, maxAnswerBytes);
-  const answer = response.ok ? parse(text) : undefined;
+  const answer = response.ok ? parseJson(text) : undefined;
   const isUserless = isRecord(answer) && 'access_token' in answer && !isRecord(answer['user']);
   const body = isUserless ? JSON.stringify({ ...answer, user: {} }) : text;
   const headers = new Headers(response.headers);
@@ -133,12 +133,4 @@ async function withUser(response: Response): Promise<Response> {
   headers.delete('content-encoding');
   headers.delete('content-length');
   return new Response(body === '' ? null : body, { status: response.status, headers });
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
