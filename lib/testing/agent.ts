@@ -1,9 +1,57 @@
 import { encodeCookieValue } from '../core/cookies.ts';
 import type { CookieWrite } from '../core/cookies.ts';
+import { refuseInProduction } from './provider.ts';
 
 /** What is needed of `request.agent(app)`; supertest's and superagent's agents have it. */
 export interface CookieAgent {
   readonly jar: { setCookie(cookie: string, domain: string, path: string): unknown };
+}
+
+/** How a test signs people in, whichever client it uses. */
+export interface SignIns<TestSession> {
+  /**
+   * Signs an agent in, in place of any session that it had.
+   *
+   * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } });
+   */
+  signIn<Agent extends CookieAgent>(agent: Agent, session?: TestSession): Promise<Agent>;
+  /** The `Cookie` header of a signed-in person, for any HTTP client. */
+  cookie(session?: TestSession): Promise<string>;
+  /**
+   * The cookies of a signed-in person for Playwright.
+   *
+   * @param origin where the browser finds the application, such as `http://localhost:3000`
+   * @throws {TypeError} for an origin that is not an http or https URL
+   * @example const context = await browser.newContext({ storageState: await kit.storageState(origin, { user }) });
+   */
+  storageState(origin: string, session?: TestSession): Promise<StorageState>;
+}
+
+/** A session's cookie, and the one or more cookies that it is written to. */
+export interface SessionCookie {
+  readonly cookieName: string;
+  readonly writes: readonly CookieWrite[];
+}
+
+export function createSignIns<TestSession>(
+  cookieOf: (session?: TestSession) => Promise<SessionCookie>,
+): SignIns<TestSession> {
+  return {
+    async signIn(agent, session) {
+      refuseInProduction();
+      putCookies(agent, await cookieOf(session));
+      return agent;
+    },
+    async cookie(session) {
+      refuseInProduction();
+      const { writes } = await cookieOf(session);
+      return writes.map(({ name, value = '' }) => `${name}=${encodeCookieValue(value)}`).join('; ');
+    },
+    async storageState(origin, session) {
+      refuseInProduction();
+      return storageState(origin, await cookieOf(session));
+    },
+  };
 }
 
 /** Where agents find an application that runs in the test's own process. */
@@ -16,7 +64,7 @@ const maxChunks = 8;
  * Puts a session's cookies where the agent keeps those that servers send it, so that the application can renew and delete them, and
  * takes away what an earlier session left there.
  */
-export function putCookies(agent: CookieAgent, cookieName: string, writes: readonly CookieWrite[]): void {
+function putCookies(agent: CookieAgent, { cookieName, writes }: SessionCookie): void {
   const chunks = Array.from({ length: maxChunks }, (_, index) => `${cookieName}.${index}`);
   for (const host of hosts) {
     for (const name of [cookieName, ...chunks]) {
@@ -47,12 +95,7 @@ export interface StorageState {
   origins: never[];
 }
 
-/**
- * These cookies, as a browser keeps them for an origin.
- *
- * @throws {TypeError} for an origin that is not an http or https URL
- */
-export function storageState(origin: string, writes: readonly CookieWrite[]): StorageState {
+function storageState(origin: string, { writes }: SessionCookie): StorageState {
   const { protocol = '', hostname = '' } = URL.parse(origin) ?? {};
   if (!/^https?:$/.test(protocol)) throw new TypeError('origin must start with http:// or https://');
   const shared = { domain: hostname, path: '/', expires: -1, httpOnly: true, sameSite: 'Lax' } as const;
@@ -63,9 +106,4 @@ export function storageState(origin: string, writes: readonly CookieWrite[]): St
     secure: protocol === 'https:',
   }));
   return { cookies, origins: [] };
-}
-
-/** The `Cookie` header that brings these cookies back. */
-export function cookieHeader(writes: readonly CookieWrite[]): string {
-  return writes.map(({ name, value = '' }) => `${name}=${encodeCookieValue(value)}`).join('; ');
 }

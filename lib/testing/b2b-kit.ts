@@ -1,15 +1,13 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { B2bAuthOptions } from '../b2b/index.ts';
 import { createSeal } from '../b2b/seal.ts';
 import { writeChunks } from '../core/cookie-chunks.ts';
-import type { CookieWrite } from '../core/cookies.ts';
-import type { B2bAuthOptions } from '../b2b/index.ts';
+import { defined } from '../core/json.ts';
 import type { B2bUser, Impersonator, Json } from '../types.ts';
-import { cookieHeader, putCookies, storageState } from './agent.ts';
-import type { CookieAgent, StorageState } from './agent.ts';
-import { createInMemoryProvider } from './provider.ts';
+import { createSignIns } from './agent.ts';
+import type { SessionCookie, SignIns } from './agent.ts';
+import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
-import { refuseInProduction } from './refuse-in-production.ts';
-import { createSigningKey } from './signing-key.ts';
 
 /** What the application fixes itself; everything else is made up. */
 export interface B2bTestKitOptions {
@@ -39,25 +37,9 @@ export interface B2bTestSession {
   readonly organizations?: readonly string[];
 }
 
-export interface B2bTestKit {
+export interface B2bTestKit extends SignIns<B2bTestSession> {
   /** For `b2bAuth`: `b2bAuth({ ...yourOptions, ...kit.options })`. */
   readonly options: Pick<B2bAuthOptions, 'clientId' | 'apiKey' | 'cookiePassword' | 'cookieName' | 'fetch' | 'now'>;
-  /**
-   * Signs an agent in, in place of any session that it had.
-   *
-   * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } });
-   */
-  signIn<Agent extends CookieAgent>(agent: Agent, session?: B2bTestSession): Promise<Agent>;
-  /** The `Cookie` header of a signed-in person, for any HTTP client. */
-  cookie(session?: B2bTestSession): Promise<string>;
-  /**
-   * The cookies of a signed-in person for Playwright.
-   *
-   * @param origin where the browser finds the application, such as `http://localhost:3000`
-   * @throws {TypeError} for an origin that is not an http or https URL
-   * @example const context = await browser.newContext({ storageState: await kit.storageState(origin, { user }) });
-   */
-  storageState(origin: string, session?: B2bTestSession): Promise<StorageState>;
   /**
    * Plays the hosted page.
    *
@@ -81,108 +63,35 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
   const { clientId = 'client_testing', cookieName = 'b2b-session', now = () => Date.now() } = given;
   const { cookiePassword = randomBytes(32).toString('base64url') } = given;
   const seal = createSeal([cookiePassword]);
-  const key = createSigningKey('RS256');
-  const byRefreshToken = new Map<string, Started>();
-  const byCode = new Map<string, Started>();
-  const provider = createInMemoryProvider(answer);
+  const workos = new InMemoryWorkos(clientId, now);
+  const { fetch, simulate } = createInMemoryProvider((call, state) => workos.answer(call, state));
 
-  /** @param age seconds since the token was issued */
-  async function issue({ id, authTime, session }: Started, age = 0): Promise<Issued> {
-    const iat = Math.floor(now() / 1000) - age;
-    const user = userOf(session);
-    const refreshToken = randomBytes(18).toString('base64url');
-    byRefreshToken.set(refreshToken, { id, authTime, session });
-    const accessToken = await key.sign({
-      iss: `https://api.workos.com/user_management/${clientId}`,
-      sub: user.id,
-      sid: id,
-      jti: randomUUID(),
-      client_id: clientId,
-      ...(session.organizationId === undefined ? {} : { org_id: session.organizationId }),
-      auth_time: authTime,
-      iat,
-      exp: iat + tokenLifetime,
-      ...session.claims,
-    });
-    return { accessToken, refreshToken, user };
-  }
-
-  /** @param age seconds since its first token was issued */
-  function start(session: B2bTestSession, age = 0): Started {
-    const authTime = Math.floor(now() / 1000) - Math.max(session.signedInAgo ?? 0, age);
-    return { id: session.sessionId ?? `session_${randomUUID()}`, authTime, session };
-  }
-
-  async function cookies(session: B2bTestSession): Promise<readonly CookieWrite[]> {
-    refuseInProduction();
+  async function cookieOf(session: B2bTestSession = {}): Promise<SessionCookie> {
     const age = session.expired === true ? 2 * tokenLifetime : 0;
-    const issued = await issue(start(session, age), age);
+    const issued = await workos.issue(workos.start(session, age), age);
     const { organizationId, impersonator } = session;
-    const content = {
-      ...issued,
-      signedInAt: now() / 1000,
-      ...(impersonator === undefined ? {} : { impersonator }),
-      ...(organizationId === undefined ? {} : { organizationId }),
-    };
-    return writeChunks(cookieName, await seal.seal(content), new Map());
-  }
-
-  async function answer({ method, url, body }: ProviderCall, state: ProviderState): Promise<Response | undefined> {
-    if (method === 'GET' && url.pathname === `/sso/jwks/${clientId}`) return Response.json(await key.jwks());
-    if (method !== 'POST' || url.pathname !== '/user_management/authenticate') return undefined;
-    const started = state === 'revoking' ? undefined : take(body);
-    if (started === undefined) {
-      return Response.json(
-        { error: 'invalid_grant', error_description: 'The grant is spent or revoked.' },
-        { status: 400 },
-      );
-    }
-    const { organization_id: organizationId } = body;
-    if (typeof organizationId !== 'string' || organizationId === started.session.organizationId) {
-      return Response.json(toWire(await issue(started), started.session));
-    }
-    if (started.session.organizations?.includes(organizationId) === false) {
-      // WorkOS does not spend the token of a refused switch.
-      if (typeof body['refresh_token'] === 'string') byRefreshToken.set(body['refresh_token'], started);
-      return Response.json({ code: 'organization_membership_not_found', message: 'Not a member.' }, { status: 400 });
-    }
-    const session = { ...started.session, organizationId };
-    return Response.json(toWire(await issue({ ...started, session }), session));
-  }
-
-  function take(body: ProviderCall['body']): Started | undefined {
-    const [grants, grant] =
-      body['grant_type'] === 'refresh_token' ? [byRefreshToken, body['refresh_token']] : [byCode, body['code']];
-    if (typeof grant !== 'string') return undefined;
-    const started = grants.get(grant);
-    grants.delete(grant);
-    return started;
+    const content = { ...issued, signedInAt: now() / 1000, impersonator, organizationId };
+    return { cookieName, writes: writeChunks(cookieName, await seal.seal(content), new Map()) };
   }
 
   return {
+    ...createSignIns(cookieOf),
     options: {
       clientId,
       apiKey: `sk_testing_${randomBytes(12).toString('hex')}`,
       cookiePassword,
       cookieName,
-      fetch: provider.fetch,
-      ...(given.now === undefined ? {} : { now }),
+      fetch,
+      ...defined({ now: given.now }),
     },
-    async signIn(agent, session = {}) {
-      putCookies(agent, cookieName, await cookies(session));
-      return agent;
-    },
-    cookie: async (session = {}) => cookieHeader(await cookies(session)),
-    storageState: async (origin, session = {}) => storageState(origin, await cookies(session)),
     authorize(authorizationUrl, session = {}) {
       refuseInProduction();
       const { searchParams } = new URL(authorizationUrl);
       const { pathname } = new URL(searchParams.get('redirect_uri') ?? '');
-      const code = randomBytes(18).toString('base64url');
-      byCode.set(code, start(session));
-      return `${pathname}?${new URLSearchParams({ code, state: searchParams.get('state') ?? '' }).toString()}`;
+      const query = { code: workos.authorize(session), state: searchParams.get('state') ?? '' };
+      return `${pathname}?${new URLSearchParams(query).toString()}`;
     },
-    simulate: (state) => provider.simulate(state),
+    simulate,
   };
 }
 
@@ -192,6 +101,88 @@ interface Started {
   /** Seconds since the epoch, through all renewals as well. */
   readonly authTime: number;
   readonly session: B2bTestSession;
+}
+
+/** The calls of the SDK that `b2bAuth` makes, answered for the sessions that tests start. */
+class InMemoryWorkos {
+  readonly #clientId: string;
+  readonly #now: () => number;
+  readonly #key = createSigningKey('RS256');
+  readonly #byRefreshToken = new Map<string, Started>();
+  readonly #byCode = new Map<string, Started>();
+
+  constructor(clientId: string, now: () => number) {
+    this.#clientId = clientId;
+    this.#now = now;
+  }
+
+  /** @param age seconds since its first token was issued */
+  start(session: B2bTestSession, age = 0): Started {
+    const authTime = Math.floor(this.#now() / 1000) - Math.max(session.signedInAgo ?? 0, age);
+    return { id: session.sessionId ?? `session_${randomUUID()}`, authTime, session };
+  }
+
+  /** @returns the code of a new session */
+  authorize(session: B2bTestSession): string {
+    const code = randomBytes(18).toString('base64url');
+    this.#byCode.set(code, this.start(session));
+    return code;
+  }
+
+  /** @param age seconds since the token was issued */
+  async issue(started: Started, age = 0): Promise<Issued> {
+    const { id, authTime, session } = started;
+    const iat = Math.floor(this.#now() / 1000) - age;
+    const user = userOf(session);
+    const refreshToken = randomBytes(18).toString('base64url');
+    this.#byRefreshToken.set(refreshToken, started);
+    const accessToken = await this.#key.sign({
+      iss: `https://api.workos.com/user_management/${this.#clientId}`,
+      sub: user.id,
+      sid: id,
+      jti: randomUUID(),
+      client_id: this.#clientId,
+      ...defined({ org_id: session.organizationId }),
+      auth_time: authTime,
+      iat,
+      exp: iat + tokenLifetime,
+      ...session.claims,
+    });
+    return { accessToken, refreshToken, user };
+  }
+
+  async answer({ method, url, body }: ProviderCall, state: ProviderState): Promise<Response | undefined> {
+    if (method === 'GET' && url.pathname === `/sso/jwks/${this.#clientId}`) {
+      return Response.json(await this.#key.jwks());
+    }
+    if (method !== 'POST' || url.pathname !== '/user_management/authenticate') return undefined;
+    const started = state === 'revoking' ? undefined : this.#take(body);
+    if (started === undefined) {
+      const refusal = { error: 'invalid_grant', error_description: 'The grant is spent or revoked.' };
+      return Response.json(refusal, { status: 400 });
+    }
+    const { organization_id: organizationId } = body;
+    if (typeof organizationId !== 'string' || organizationId === started.session.organizationId) {
+      return Response.json(toWire(await this.issue(started), started.session));
+    }
+    if (started.session.organizations?.includes(organizationId) === false) {
+      // WorkOS does not spend the token of a refused switch.
+      if (typeof body['refresh_token'] === 'string') this.#byRefreshToken.set(body['refresh_token'], started);
+      return Response.json({ code: 'organization_membership_not_found', message: 'Not a member.' }, { status: 400 });
+    }
+    const session = { ...started.session, organizationId };
+    return Response.json(toWire(await this.issue({ ...started, session }), session));
+  }
+
+  #take(body: ProviderCall['body']): Started | undefined {
+    const isRefresh = body['grant_type'] === 'refresh_token';
+    const grants = isRefresh ? this.#byRefreshToken : this.#byCode;
+    const grant = body[isRefresh ? 'refresh_token' : 'code'];
+    if (typeof grant !== 'string') return undefined;
+    const started = grants.get(grant);
+    grants.delete(grant);
+    return started;
+  }
 }
 
 function userOf({ user = {} }: B2bTestSession): B2bUser {
@@ -226,6 +217,6 @@ function toWire({ accessToken, refreshToken, user }: Issued, { organizationId, i
       locale: user.locale,
     },
     organization_id: organizationId ?? null,
-    ...(impersonator === undefined ? {} : { impersonator }),
+    ...defined({ impersonator }),
   };
 }

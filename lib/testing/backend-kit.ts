@@ -1,17 +1,14 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { writeChunks } from '../core/cookie-chunks.ts';
-import { encodePending } from '../backend/sign-in/pending.ts';
-import { createSessionCookie } from '../backend/session-cookie.ts';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { BackendAuthOptions } from '../backend/index.ts';
-import type { CookieWrite } from '../core/cookies.ts';
-import { assurance, factorId, toWire, userOf } from './backend-user.ts';
-import type { BackendTestSession } from './backend-user.ts';
-import { cookieHeader, putCookies, storageState } from './agent.ts';
-import type { CookieAgent, StorageState } from './agent.ts';
-import { createInMemoryProvider } from './provider.ts';
+import { createSessionCookie } from '../backend/session-cookie.ts';
+import { encodePending } from '../backend/sign-in/pending.ts';
+import { writeChunks } from '../core/cookie-chunks.ts';
+import { defined } from '../core/json.ts';
+import type { BackendUser, Json } from '../types.ts';
+import { createSignIns } from './agent.ts';
+import type { SessionCookie, SignIns } from './agent.ts';
+import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
-import { refuseInProduction } from './refuse-in-production.ts';
-import { createSigningKey } from './signing-key.ts';
 
 /** What the application fixes itself; everything else is made up. */
 export interface BackendTestKitOptions {
@@ -25,27 +22,26 @@ export interface BackendTestKitOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
-export type { BackendTestSession };
+/** Who is signed in, and how. */
+export interface BackendTestSession {
+  /** Whatever is left out is made up; the `id` from the email address, so that one address is one person. */
+  readonly user?: Partial<BackendUser>;
+  readonly sessionId?: string;
+  /** `aal2` where a second factor was given. Default `aal1`. */
+  readonly aal?: 'aal1' | 'aal2';
+  /** Seconds since the person signed in, for guards with `maxAge`. Default 0. */
+  readonly signedInAgo?: number;
+  /** No session yet: the second factor is still to come, or the new password after an email's link. The kit's `code` is the right one. */
+  readonly pending?: 'factor' | 'recovery';
+  /** Further claims of the access token. */
+  readonly claims?: Readonly<Record<string, Json>>;
+  /** The access token has expired: the first request renews it. */
+  readonly expired?: boolean;
+}
 
-export interface BackendTestKit {
+export interface BackendTestKit extends SignIns<BackendTestSession> {
   /** For `backendAuth`: `backendAuth({ ...yourOptions, ...kit.options })`. */
   readonly options: Pick<BackendAuthOptions, 'url' | 'anonKey' | 'cookieName' | 'fetch' | 'now'>;
-  /**
-   * Signs an agent in, in place of any session that it had.
-   *
-   * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } });
-   */
-  signIn<Agent extends CookieAgent>(agent: Agent, session?: BackendTestSession): Promise<Agent>;
-  /** The `Cookie` header of a signed-in person, for any HTTP client. */
-  cookie(session?: BackendTestSession): Promise<string>;
-  /**
-   * The cookies of a signed-in person for Playwright.
-   *
-   * @param origin where the browser finds the application, such as `http://localhost:3000`
-   * @throws {TypeError} for an origin that is not an http or https URL
-   * @example const context = await browser.newContext({ storageState: await kit.storageState(origin, { user }) });
-   */
-  storageState(origin: string, session?: BackendTestSession): Promise<StorageState>;
   /** The code that a second factor shows; any other is wrong. */
   readonly code: string;
   simulate(state: ProviderState): void;
@@ -65,122 +61,33 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
   refuseInProduction();
   const { url = 'https://project.supabase.test', now = () => Date.now() } = given;
   const { cookieName = `sb-${new URL(url).hostname.split('.')[0] ?? ''}-auth-token` } = given;
-  const key = createSigningKey('ES256');
   const cookie = createSessionCookie(cookieName, {}, []);
-  const byRefreshToken = new Map<string, Started>();
-  const byAccessToken = new Map<string, Started>();
-  const provider = createInMemoryProvider(answer, given.fetch);
+  const supabase = new InMemorySupabase(url, now);
+  const { fetch, simulate } = createInMemoryProvider((call, state) => supabase.answer(call, state), given.fetch);
 
-  /** @param age seconds since the token was issued */
-  async function issue({ id, session }: Started, age = 0): Promise<Issued> {
-    const user = userOf(session);
-    const iat = Math.floor(now() / 1000) - age;
-    const exp = iat + tokenLifetime;
-    const refreshToken = randomBytes(9).toString('base64url');
-    const accessToken = await key.sign({
-      iss: `${url}/auth/v1`,
-      sub: user.id,
-      aud: 'authenticated',
-      exp,
-      iat,
-      email: user.email ?? '',
-      phone: user.phone ?? '',
-      app_metadata: { ...user.appMetadata },
-      user_metadata: { ...user.userMetadata },
-      role: user.role,
-      // To the millisecond, so that `endSession` tells sessions of one second apart.
-      ...assurance(session, now() / 1000),
-      session_id: id,
-      is_anonymous: user.isAnonymous,
-      ...session.claims,
-    });
-    byRefreshToken.set(refreshToken, { id, session });
-    byAccessToken.set(accessToken, { id, session });
-    return {
-      access_token: accessToken,
-      token_type: 'bearer',
-      expires_in: tokenLifetime,
-      expires_at: exp,
-      refresh_token: refreshToken,
-      user: toWire(user, session),
-    };
-  }
-
-  async function cookies(session: BackendTestSession): Promise<readonly CookieWrite[]> {
-    refuseInProduction();
-    const issued = await issue(start(session), session.expired === true ? 2 * tokenLifetime : 0);
+  async function cookieOf(session: BackendTestSession = {}): Promise<SessionCookie> {
+    const started = { id: session.sessionId ?? randomUUID(), session };
+    const issued = await supabase.issue(started, session.expired === true ? 2 * tokenLifetime : 0);
     const { pending: kind } = session;
-    if (kind === undefined) return cookie.write({ ...issued }, new Map());
+    if (kind === undefined) return { cookieName, writes: await cookie.write({ ...issued }, new Map()) };
     const { access_token, refresh_token, expires_at } = issued;
     const content = { access_token, refresh_token, expires_at, token_type: 'bearer' };
     const waiting = { kind, content, returnTo: '/', needsFactor: kind === 'factor', isUnanswered: false };
-    return writeChunks(`${cookieName}-pending`, encodePending(waiting), new Map());
-  }
-
-  async function answer(call: ProviderCall, state: ProviderState): Promise<Response | undefined> {
-    const path = call.url.href.startsWith(`${url}/auth/v1/`) ? call.url.pathname.split('/auth/v1/')[1] : undefined;
-    switch (`${call.method} ${path ?? ''}`) {
-      case 'GET .well-known/jwks.json':
-        return Response.json(await key.jwks());
-      case 'POST token':
-        return call.url.searchParams.get('grant_type') === 'refresh_token' ? refresh(call, state) : undefined;
-      case 'GET user':
-        return describeUser(call, state);
-      case 'PUT user':
-        return describeUser(call, state);
-      case `POST factors/${factorId}/challenge`:
-        return Response.json({ id: randomUUID(), type: 'totp', expires_at: Math.floor(now() / 1000) + 300 });
-      case `POST factors/${factorId}/verify`:
-        return verifyCode(call, state);
-      case 'POST logout':
-        return new Response(null, { status: 204 });
-      default:
-        return undefined;
-    }
-  }
-
-  async function refresh({ body }: ProviderCall, state: ProviderState): Promise<Response> {
-    const token = String(body['refresh_token']);
-    const started = state === 'revoking' ? undefined : byRefreshToken.get(token);
-    byRefreshToken.delete(token);
-    if (started === undefined) return refusal(400, 'refresh_token_not_found', 'Invalid Refresh Token');
-    return Response.json(await issue(started));
-  }
-
-  function startedBy({ headers }: ProviderCall, state: ProviderState): Started | undefined {
-    const token = (headers.get('authorization') ?? '').replace(/^Bearer /i, '');
-    return state === 'revoking' ? undefined : byAccessToken.get(token);
-  }
-
-  function describeUser(call: ProviderCall, state: ProviderState): Response {
-    const started = startedBy(call, state);
-    if (started === undefined) return refusal(403, 'session_not_found', 'The session does not exist');
-    return Response.json(toWire(userOf(started.session), started.session));
-  }
-
-  async function verifyCode(call: ProviderCall, state: ProviderState): Promise<Response> {
-    const started = startedBy(call, state);
-    if (started === undefined) return refusal(403, 'session_not_found', 'The session does not exist');
-    if (call.body['code'] !== code) return refusal(422, 'mfa_verification_failed', 'Invalid TOTP code entered');
-    return Response.json(await issue({ ...started, session: { ...started.session, aal: 'aal2' } }));
+    const pendingName = `${cookieName}-pending`;
+    return { cookieName: pendingName, writes: writeChunks(pendingName, encodePending(waiting), new Map()) };
   }
 
   return {
+    ...createSignIns(cookieOf),
     options: {
       url,
       anonKey: `sb_publishable_testing_${randomBytes(12).toString('hex')}`,
       cookieName,
-      fetch: provider.fetch,
-      ...(given.now === undefined ? {} : { now }),
-    },
-    async signIn(agent, session = {}) {
-      putCookies(agent, session.pending === undefined ? cookieName : `${cookieName}-pending`, await cookies(session));
-      return agent;
+      fetch,
+      ...defined({ now: given.now }),
     },
     code,
-    cookie: async (session = {}) => cookieHeader(await cookies(session)),
-    storageState: async (origin, session = {}) => storageState(origin, await cookies(session)),
-    simulate: (state) => provider.simulate(state),
+    simulate,
   };
 }
 
@@ -189,8 +96,6 @@ interface Started {
   readonly id: string;
   readonly session: BackendTestSession;
 }
-
-const start = (session: BackendTestSession): Started => ({ id: session.sessionId ?? randomUUID(), session });
 
 interface Issued {
   readonly access_token: string;
@@ -202,5 +107,142 @@ interface Issued {
   readonly user: ReturnType<typeof toWire>;
 }
 
+/** The calls of the SDK that `backendAuth` makes, answered for the sessions that tests start. */
+class InMemorySupabase {
+  readonly #url: string;
+  readonly #now: () => number;
+  readonly #key = createSigningKey('ES256');
+  readonly #byRefreshToken = new Map<string, Started>();
+  readonly #byAccessToken = new Map<string, Started>();
+
+  constructor(url: string, now: () => number) {
+    this.#url = url;
+    this.#now = now;
+  }
+
+  /** @param age seconds since the token was issued */
+  async issue(started: Started, age = 0): Promise<Issued> {
+    const { id, session } = started;
+    const user = userOf(session);
+    const iat = Math.floor(this.#now() / 1000) - age;
+    const exp = iat + tokenLifetime;
+    const refreshToken = randomBytes(9).toString('base64url');
+    const accessToken = await this.#key.sign({
+      iss: `${this.#url}/auth/v1`,
+      sub: user.id,
+      aud: 'authenticated',
+      exp,
+      iat,
+      email: user.email ?? '',
+      phone: user.phone ?? '',
+      app_metadata: { ...user.appMetadata },
+      user_metadata: { ...user.userMetadata },
+      role: user.role,
+      // To the millisecond, so that `endSession` tells sessions of one second apart.
+      ...assurance(session, this.#now() / 1000),
+      session_id: id,
+      is_anonymous: user.isAnonymous,
+      ...session.claims,
+    });
+    this.#byRefreshToken.set(refreshToken, started);
+    this.#byAccessToken.set(accessToken, started);
+    return {
+      access_token: accessToken,
+      token_type: 'bearer',
+      expires_in: tokenLifetime,
+      expires_at: exp,
+      refresh_token: refreshToken,
+      user: toWire(user, session),
+    };
+  }
+
+  async answer({ method, url, body, headers }: ProviderCall, state: ProviderState): Promise<Response | undefined> {
+    const path = url.href.startsWith(`${this.#url}/auth/v1/`) ? url.pathname.split('/auth/v1/')[1] : undefined;
+    const token = (headers.get('authorization') ?? '').replace(/^Bearer /i, '');
+    const started = state === 'revoking' ? undefined : this.#byAccessToken.get(token);
+    switch (`${method} ${path ?? ''}`) {
+      case 'GET .well-known/jwks.json':
+        return Response.json(await this.#key.jwks());
+      case 'POST token':
+        if (url.searchParams.get('grant_type') !== 'refresh_token') return undefined;
+        return this.#refresh(String(body['refresh_token']), state);
+      case 'GET user':
+      case 'PUT user':
+        if (started === undefined) return refusal(403, 'session_not_found', 'The session does not exist');
+        return Response.json(toWire(userOf(started.session), started.session));
+      case `POST factors/${factorId}/challenge`:
+        return Response.json({ id: randomUUID(), type: 'totp', expires_at: Math.floor(this.#now() / 1000) + 300 });
+      case `POST factors/${factorId}/verify`:
+        return this.#verifyCode(started, body['code']);
+      case 'POST logout':
+        return new Response(null, { status: 204 });
+      default:
+        return undefined;
+    }
+  }
+
+  async #verifyCode(started: Started | undefined, given: unknown): Promise<Response> {
+    if (started === undefined) return refusal(403, 'session_not_found', 'The session does not exist');
+    if (given !== code) return refusal(422, 'mfa_verification_failed', 'Invalid TOTP code entered');
+    return Response.json(await this.issue({ ...started, session: { ...started.session, aal: 'aal2' } }));
+  }
+
+  async #refresh(token: string, state: ProviderState): Promise<Response> {
+    const started = state === 'revoking' ? undefined : this.#byRefreshToken.get(token);
+    this.#byRefreshToken.delete(token);
+    if (started === undefined) return refusal(400, 'refresh_token_not_found', 'Invalid Refresh Token');
+    return Response.json(await this.issue(started));
+  }
+}
+
 const refusal = (status: number, code: string, message: string): Response =>
   Response.json({ code, message }, { status, headers: { 'x-supabase-api-version': '2024-01-01' } });
+
+/** Complete, as the tokens tell of them. */
+function userOf({ user = {} }: BackendTestSession): BackendUser {
+  const { email = 'user@example.com' } = user;
+  return {
+    id: uuidOf(email ?? ''),
+    email,
+    role: 'authenticated',
+    isAnonymous: false,
+    appMetadata: { provider: 'email', providers: ['email'] },
+    userMetadata: {},
+    ...user,
+  };
+}
+
+/** Version 8, made to one's own rule (RFC 9562 §5.8). */
+function uuidOf(text: string): string {
+  const hex = createHash('sha256').update(text).digest('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
+    '-',
+  );
+}
+
+/** Of the authenticator app that users of the kit have. */
+const factorId = '00000000-0000-4000-8000-000000000000';
+
+/** The level that was reached, and when. */
+function assurance({ aal = 'aal1', signedInAgo = 0 }: BackendTestSession, now: number) {
+  const timestamp = now - signedInAgo;
+  const password = { method: 'password', timestamp };
+  return { aal, amr: aal === 'aal2' ? [{ method: 'totp', timestamp }, password] : [password] };
+}
+
+/** The user as Supabase answers. */
+function toWire(user: BackendUser, { aal, pending }: BackendTestSession) {
+  const factor = { id: factorId, factor_type: 'totp', status: 'verified', friendly_name: 'app' };
+  return {
+    ...(aal === 'aal2' || pending === 'factor' ? { factors: [factor] } : {}),
+    id: user.id,
+    aud: 'authenticated',
+    role: user.role,
+    email: user.email ?? '',
+    phone: user.phone ?? '',
+    app_metadata: user.appMetadata,
+    user_metadata: user.userMetadata,
+    identities: [],
+    is_anonymous: user.isAnonymous,
+  };
+}

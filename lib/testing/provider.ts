@@ -1,4 +1,8 @@
-import { refuseInProduction } from './refuse-in-production.ts';
+import { randomUUID } from 'node:crypto';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import type { JSONWebKeySet, JWTPayload } from 'jose';
+import { isRecord, parseJson } from '../core/json.ts';
+import { ConfigurationError } from '../errors.ts';
 
 /**
  * How the provider behaves: `working`; `down`, so that every call to it fails; `revoking`, so that it ends each session that is
@@ -17,7 +21,7 @@ export interface ProviderCall {
 
 export interface InMemoryProvider {
   readonly fetch: typeof globalThis.fetch;
-  simulate(state: ProviderState): void;
+  readonly simulate: (state: ProviderState) => void;
 }
 
 /**
@@ -53,12 +57,8 @@ export function createInMemoryProvider(
 
 async function bodyOf(request: Request): Promise<ProviderCall['body']> {
   const text = await request.text();
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    return Object.fromEntries(new URLSearchParams(text));
-  }
+  const value = parseJson(text);
+  return isRecord(value) ? value : Object.fromEntries(new URLSearchParams(text));
 }
 
 /** An answer rather than a broken connection, which SDKs would try again for seconds; a warning, as a 503 is easily overlooked. */
@@ -69,3 +69,40 @@ const refuse: typeof globalThis.fetch = (input, init) => {
   process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_TESTING' });
   return Promise.resolve(Response.json({ message }, { status: 501 }));
 };
+
+/** A key pair like the provider's own: what it signs is verified exactly as in production. */
+export interface SigningKey {
+  sign(claims: JWTPayload): Promise<string>;
+  /** The public half, as the provider publishes it (RFC 7517 §5). */
+  jwks(): Promise<JSONWebKeySet>;
+}
+
+/** Generated on first need, and never written anywhere. */
+export function createSigningKey(alg: 'RS256' | 'ES256'): SigningKey {
+  const kid = randomUUID();
+  let pair: ReturnType<typeof generateKeyPair> | undefined;
+  const keys = (): ReturnType<typeof generateKeyPair> => (pair ??= generateKeyPair(alg));
+  return {
+    async sign(claims) {
+      const { privateKey } = await keys();
+      return new SignJWT(claims).setProtectedHeader({ alg, kid, typ: 'JWT' }).sign(privateKey);
+    },
+    async jwks() {
+      const { publicKey } = await keys();
+      return { keys: [{ ...(await exportJWK(publicKey)), alg, kid, use: 'sig' }] };
+    },
+  };
+}
+
+/**
+ * A testing kit can sign in as any user. It is asked at every call, so that a kit made before `NODE_ENV` was set is of no
+ * more use than one made after.
+ *
+ * @throws {ConfigurationError} with `NODE_ENV=production`
+ */
+export function refuseInProduction(): void {
+  if (process.env['NODE_ENV'] !== 'production') return;
+  throw new ConfigurationError('express-auth-adapters/testing', [
+    'makes sessions of people who never signed in, so it refuses to run with NODE_ENV=production; import it from tests only',
+  ]);
+}
