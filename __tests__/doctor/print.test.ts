@@ -1,6 +1,5 @@
-import type { Finding, Level } from '../../lib/doctor/finding.ts';
-import { print } from '../../lib/doctor/print.ts';
-import type { DoctorReport } from '../../lib/doctor/run-doctor.ts';
+import { print } from '../../lib/doctor/report.ts';
+import type { DoctorReport, Finding, Level } from '../../lib/doctor/report.ts';
 
 const finding = (level: Level, subject: Finding['subject'] = 'b2b'): Finding => ({
   id: `${subject}.x`,

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { runDoctor } from '../../lib/doctor/run-doctor.ts';
-import type { DoctorOptions, DoctorReport } from '../../lib/doctor/run-doctor.ts';
+import type { DoctorOptions } from '../../lib/doctor/run-doctor.ts';
+import type { DoctorReport } from '../../lib/doctor/report.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
 

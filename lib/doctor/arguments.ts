@@ -57,17 +57,21 @@ export function parseCommand(args: readonly string[]): Command {
   if (values.help) return { kind: 'help' };
   if (values.version) return { kind: 'version' };
   const { adapter, 'app-url': appUrl, 'callback-path': callbackPath, 'env-file': envFile } = values;
-  const timeoutMs = /^\d+$/.test(values.timeout) ? Number(values.timeout) : 0;
   if (positionals.length === 0) throw new TypeError('A command is missing');
   if (positionals.join(' ') !== 'doctor') throw new TypeError(`Unknown command: ${positionals.join(' ')}`);
   if (adapter !== undefined && adapter !== 'b2b' && adapter !== 'backend')
     throw new TypeError('--adapter is b2b or backend');
   if (appUrl !== undefined && !isHttpUrl(appUrl)) throw new TypeError('--app-url must be an absolute http(s) URL');
   if (callbackPath?.startsWith('/') === false) throw new TypeError('--callback-path must start with /');
-  if (timeoutMs < 100 || timeoutMs > 30_000)
-    throw new TypeError('--timeout must be between 100 and 30000 milliseconds');
+  const timeoutMs = parseTimeout(values.timeout);
   const { json: isJson, quiet: isQuiet } = values;
   return { kind: 'doctor', isJson, isQuiet, adapter, appUrl, callbackPath, envFile, timeoutMs };
+}
+
+function parseTimeout(text: string): number {
+  const timeoutMs = /^\d+$/.test(text) ? Number(text) : 0;
+  if (timeoutMs >= 100 && timeoutMs <= 30_000) return timeoutMs;
+  throw new TypeError('--timeout must be between 100 and 30000 milliseconds');
 }
 
 /** @throws {TypeError} which names the option that a misspelled one most likely means */

@@ -1,5 +1,7 @@
 import { withDeadline } from '../core/deadline.ts';
-import type { Add, DoctorContext } from './finding.ts';
+import { isRecord, parseJson } from '../core/json.ts';
+import type { DoctorContext } from './environment.ts';
+import type { Add } from './report.ts';
 
 export type Reply =
   | {
@@ -68,12 +70,8 @@ function causesOf(error: unknown, depth = 0): readonly Readonly<Record<string, u
 
 /** `undefined` for anything but a JSON object. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  return isRecord(value) ? value : undefined;
 }
 
 /** Algorithms of a JWKS document (RFC 7517 §5); `undefined` where the reply is no key set. */
@@ -81,7 +79,7 @@ export function algorithmsOf(reply: Reply): readonly string[] | undefined {
   const keys = reply.kind === 'answered' && reply.status === 200 ? parseObject(reply.text)?.['keys'] : undefined;
   if (!Array.isArray(keys)) return undefined;
   const names = keys.map((key: unknown) => {
-    const { alg, kty } = typeof key === 'object' && key !== null ? (key as Record<string, unknown>) : {};
+    const { alg, kty } = isRecord(key) ? key : {};
     return [alg, kty].find((name) => typeof name === 'string') ?? 'unknown';
   });
   return [...new Set(names)];

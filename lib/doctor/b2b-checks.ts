@@ -1,4 +1,5 @@
 import { withDeadline } from '../core/deadline.ts';
+import { defined } from '../core/json.ts';
 import { b2bVariables, readB2bOptions } from '../b2b/options.ts';
 import type { B2bOptions } from '../b2b/options.ts';
 import { createProvider } from '../b2b/workos.ts';
@@ -6,7 +7,8 @@ import type { Provider } from '../b2b/workos.ts';
 import { classifyFailure } from '../b2b/provider-errors.ts';
 import { algorithmsOf, ask, checkClock, explain } from './ask.ts';
 import { checkSpelling, readOrReport, setVariable } from './environment.ts';
-import type { Add, DoctorContext } from './finding.ts';
+import type { DoctorContext } from './environment.ts';
+import type { Add } from './report.ts';
 
 /** Checks everything that `b2bAuth()` needs, from the environment to the provider's dashboard. */
 export async function checkB2b(context: DoctorContext, add: Add): Promise<void> {
@@ -15,7 +17,7 @@ export async function checkB2b(context: DoctorContext, add: Add): Promise<void> 
     fetch,
     // The adapter's own limits are stricter than the doctor's.
     timeoutMs: Math.min(30_000, Math.max(100, timeoutMs)),
-    ...(callbackPath === undefined ? {} : { callbackPath }),
+    ...defined({ callbackPath }),
   };
   const read = readOrReport(() => readB2bOptions(given, env), add);
   // A missing cookie password is reported; the provider is asked all the same.

@@ -1,16 +1,17 @@
 import { env as backendVariables } from '../backend/option-schema.ts';
 import { readBackendOptions } from '../backend/options.ts';
 import type { BackendOptions } from '../backend/options.ts';
-import { isLoopback } from './application-checks.ts';
+import { defined } from '../core/json.ts';
 import { algorithmsOf, ask, checkClock, parseObject } from './ask.ts';
 import type { Reply } from './ask.ts';
-import { checkSpelling, readOrReport, setVariable } from './environment.ts';
-import type { Add, DoctorContext } from './finding.ts';
+import { checkSpelling, isLoopback, readOrReport, setVariable } from './environment.ts';
+import type { DoctorContext } from './environment.ts';
+import type { Add } from './report.ts';
 
 /** Checks everything that `backendAuth()` needs, from the environment to the project's settings. */
 export async function checkBackend(context: DoctorContext, add: Add): Promise<void> {
   const { env, fetch, callbackPath, now } = context;
-  const given = { fetch, ...(callbackPath === undefined ? {} : { callbackPath }) };
+  const given = { fetch, ...defined({ callbackPath }) };
   const options = readOrReport(() => readBackendOptions(given, withoutBadBaseUrl(env)), add);
   checkSpelling('backend', backendVariables, context, add);
   if (options === undefined) return;

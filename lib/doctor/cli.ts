@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { parseCommand, usage } from './arguments.ts';
 import { configuredAdapters } from './environment.ts';
-import { print } from './print.ts';
+import { print } from './report.ts';
 import { runDoctor } from './run-doctor.ts';
 
 /** @returns the exit code */
@@ -14,7 +14,7 @@ async function main(args: readonly string[]): Promise<0 | 1> {
     return 0;
   }
   const { isJson, isQuiet, envFile, ...options } = command;
-  const env = { ...(envFile === undefined ? {} : readEnvFile(envFile)), ...process.env };
+  const env = { ...(envFile !== undefined && readEnvFile(envFile)), ...process.env };
   if (options.callbackPath !== undefined && options.adapter === undefined && configuredAdapters(env).length > 1)
     throw new TypeError('Both adapters are configured: say with --adapter which one --callback-path belongs to');
   const report = await runDoctor({

@@ -1,7 +1,21 @@
 import { nearestName } from '../core/nearest.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName } from '../types.ts';
-import type { Add } from './finding.ts';
+import type { Add } from './report.ts';
+
+export interface DoctorContext {
+  /** The environment variables. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly fetch: typeof globalThis.fetch;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** For each call to a provider, in milliseconds. */
+  readonly timeoutMs: number;
+  /** The application's public base URL without a trailing slash. */
+  readonly appUrl: string;
+  /** Where it differs from the adapter's default. */
+  readonly callbackPath: string | undefined;
+}
 
 /** The first of these variables that is set, as the adapters read them. */
 export function setVariable(env: NodeJS.ProcessEnv, names: readonly string[]): string | undefined {
@@ -15,6 +29,10 @@ export function configuredAdapters(env: NodeJS.ProcessEnv): readonly AdapterName
   const names = Object.keys(env).filter((name) => (env[name] ?? '') !== '');
   return (['b2b', 'backend'] as const).filter((adapter) => names.some((name) => prefixes[adapter].test(name)));
 }
+
+const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$|\.localhost$/;
+
+export const isLoopback = (hostname: string): boolean => loopback.test(hostname);
 
 /** Reads an adapter's options as the adapter does, and reports every problem that it would refuse to start with. */
 export function readOrReport<Options>(read: () => Options, add?: Add): Options | undefined {

@@ -1,25 +1,21 @@
+import { isHttpUrl } from '../http/options.ts';
 import type { AdapterName } from '../types.ts';
-import { appUrlOf, checkApplication } from './application-checks.ts';
-import type { ApplicationFacts } from './application-checks.ts';
 import { checkB2b } from './b2b-checks.ts';
 import { checkBackend } from './backend-checks.ts';
-import { checkVendorNames, configuredAdapters, createRedaction } from './environment.ts';
-import type { Add, DoctorContext, Finding, Subject } from './finding.ts';
+import { checkVendorNames, configuredAdapters, createRedaction, isLoopback, setVariable } from './environment.ts';
+import type { DoctorContext } from './environment.ts';
+import type { Add, DoctorReport, Finding, Subject } from './report.ts';
 
-export interface DoctorOptions extends ApplicationFacts, Partial<Omit<DoctorContext, 'env' | 'appUrl'>> {
+export interface DoctorOptions extends Partial<Omit<DoctorContext, 'env' | 'appUrl'>> {
+  readonly env: NodeJS.ProcessEnv;
+  /** `process.versions.node` */
+  readonly nodeVersion: string;
+  /** As given with `--app-url`. */
+  readonly appUrl?: string | undefined;
   /** Default: those whose variables are set. */
   readonly adapter?: AdapterName | undefined;
   /** Whether there is a file `.env` that was not read. */
   readonly isEnvFileUnread?: boolean;
-}
-
-/** What `--json` prints. Members may be added; those that are here stay as long as `format` does. */
-export interface DoctorReport {
-  readonly format: 1;
-  /** Whether no finding is a problem. */
-  readonly ok: boolean;
-  readonly adapters: readonly AdapterName[];
-  readonly findings: readonly Finding[];
 }
 
 /** Reads the environment as the adapters do, asks the providers, and reports what it finds. Changes nothing anywhere. */
@@ -55,4 +51,94 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorReport> {
   if (adapters.includes('b2b')) await checkB2b(context, addTo('b2b'));
   if (adapters.includes('backend')) await checkBackend(context, addTo('backend'));
   return { format: 1, ok: !findings.some(({ level }) => level === 'problem'), adapters, findings };
+}
+
+/** `engines` of the package. */
+const leastNode = [22, 13] as const;
+
+/** Where the application is said to live, without a trailing slash; an assumption where no setting says it. */
+function appUrlOf({ env, appUrl }: DoctorOptions): string {
+  const given = [appUrl, env['APP_BASE_URL']].find((url) => url !== undefined && isHttpUrl(url));
+  // It is printed, so credentials and the query are left out.
+  const { origin, pathname } = new URL(given ?? 'http://localhost:3000');
+  return (origin + pathname).replace(/\/+$/, '');
+}
+
+/** Checks the process and its surroundings, whichever adapter is used. */
+function checkApplication(facts: DoctorOptions, add: Add): void {
+  const { env, nodeVersion } = facts;
+  const isProduction = env['NODE_ENV'] === 'production';
+  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
+  const isRecent = major > leastNode[0] || (major === leastNode[0] && minor >= leastNode[1]);
+  if (isRecent) add('ok', 'node', `Node ${nodeVersion}`);
+  else add('problem', 'node', `Node ${nodeVersion} is too old`, { fix: `Use Node ${leastNode.join('.')} or later.` });
+  if (isProduction) add('ok', 'node_env', 'NODE_ENV is production: its rules are applied here too');
+  else {
+    add('note', 'node_env', `NODE_ENV is ${env['NODE_ENV'] ?? 'not set'}: the rules of development are applied`, {
+      fix: 'To check what you deploy, run the doctor there, or with NODE_ENV=production.',
+    });
+  }
+  checkAppUrl(facts, isProduction, add);
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
+    const message = 'NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the verification of TLS certificates';
+    add(isProduction ? 'problem' : 'warning', 'tls', message, {
+      fix: 'Remove it, and add your own certificate authority with NODE_EXTRA_CA_CERTS.',
+    });
+  }
+  // Node's `fetch` ignores these variables by default.
+  const proxy = setVariable(env, ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']);
+  if (proxy !== undefined && env['NODE_USE_ENV_PROXY'] !== '1') {
+    add('warning', 'outgoing_proxy', `${proxy} is set, but Node connects to the provider without that proxy`, {
+      fix: 'Set NODE_USE_ENV_PROXY=1 (Node 22.21, 24 or later), or pass the adapter a fetch that uses the proxy.',
+    });
+  }
+}
+
+function checkAppUrl(facts: DoctorOptions, isProduction: boolean, add: Add): void {
+  const name = facts.appUrl === undefined ? 'APP_BASE_URL' : '--app-url';
+  const given = facts.appUrl ?? facts.env['APP_BASE_URL'] ?? '';
+  const appUrl = appUrlOf(facts);
+  if (given === '') {
+    add('note', 'url', `No setting names the application's URL; ${appUrl} is assumed`, {
+      fix: 'Set APP_BASE_URL, or pass --app-url https://app.example.com',
+      values: { appUrl, isAssumed: true },
+    });
+    return;
+  }
+  const url = isHttpUrl(given) ? new URL(given) : undefined;
+  if (url === undefined || url.username + url.password + url.search + url.hash !== '') {
+    const what = url === undefined ? 'is not an absolute URL' : 'holds a user name, a password, a query or a fragment';
+    const fix = 'Write its protocol, host and path only, such as https://app.example.com';
+    add('problem', 'url', `${name} ${what}`, { fix });
+    return;
+  }
+  checkAddress(url, { name, appUrl, isProduction }, add);
+}
+
+function checkAddress(
+  { protocol, hostname, pathname }: URL,
+  { name, appUrl, isProduction }: { readonly name: string; readonly appUrl: string; readonly isProduction: boolean },
+  add: Add,
+): void {
+  const values = { appUrl, isAssumed: false };
+  if (isProduction && isLoopback(hostname)) {
+    add('warning', 'url', `${name} is ${appUrl} although NODE_ENV is production`, {
+      fix: 'Set it to the address that visitors use: redirect URIs are made from it.',
+      values,
+    });
+  } else if (protocol === 'http:' && !isLoopback(hostname)) {
+    const message = `${name} is ${appUrl}: without https, cookies travel unencrypted and providers refuse redirect URIs`;
+    const fix = 'Serve the application over https and write https:// here.';
+    add(isProduction ? 'problem' : 'warning', 'url', message, { fix, values });
+  } else add('ok', 'url', `${name} is ${appUrl}`, { values });
+  if (pathname.replace(/\/+$/, '') !== '') {
+    add('note', 'mount', `${name} has the path ${pathname}: an adapter mounted there misses other spellings of it`, {
+      fix: 'Mount an adapter with protectedRoutes at the root, or put requireSession() in front of these pages.',
+    });
+  }
+  if (protocol === 'https:') {
+    add('note', 'proxy', 'The application is public over https; a proxy or load balancer probably ends TLS', {
+      fix: "Call app.set('trust proxy', 1) (the number of proxies), or give the adapters appBaseUrl; else redirect URIs start with http:// and cookies lack Secure.",
+    });
+  }
 }

@@ -1,6 +1,35 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
-import type { DoctorReport } from './run-doctor.ts';
-import type { Level, Subject } from './finding.ts';
+import type { AdapterName } from '../types.ts';
+
+/** `problem`: sign-in fails or is unsafe. `warning`: it works, and something will surprise you. `note`: worth knowing. */
+export type Level = 'ok' | 'note' | 'warning' | 'problem';
+
+export type Subject = 'application' | AdapterName;
+
+/** One result of a check. Never holds a key, a password or a part of one. */
+export interface Finding {
+  /** Stable, such as `b2b.api_key`. */
+  readonly id: string;
+  readonly subject: Subject;
+  readonly level: Level;
+  readonly message: string;
+  /** What to do about it. */
+  readonly fix?: string;
+  /** For scripts, such as the redirect URI. */
+  readonly values?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
+}
+
+/** Adds a finding about one subject. @param id without the subject */
+export type Add = (level: Level, id: string, message: string, details?: Pick<Finding, 'fix' | 'values'>) => void;
+
+/** What `--json` prints. Members may be added; those that are here stay as long as `format` does. */
+export interface DoctorReport {
+  readonly format: 1;
+  /** Whether no finding is a problem. */
+  readonly ok: boolean;
+  readonly adapters: readonly AdapterName[];
+  readonly findings: readonly Finding[];
+}
 
 const titles: Readonly<Record<Subject, string>> = {
   application: 'Application',
