@@ -5,30 +5,34 @@ import {
   tokenLifetimeMs,
   visit,
 } from '../support/memory-sessions.ts';
-import type { MemoryApp, MemoryBrowser, MemoryContent, Pause } from '../support/memory-sessions.ts';
+import type { MemoryApp, MemoryBrowser, Pause } from '../support/memory-sessions.ts';
 import { createClock } from '../support/clock.ts';
 import { createShared } from '../support/shared-memory.ts';
-import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
-import type { StoredSession } from '../../lib/session/source.ts';
+import type { SharedMemory } from '../support/shared-memory.ts';
 import { until } from '../support/until.ts';
 
 const unavailable = { code: 'provider_unavailable', reason: 'coordinator' };
 
-/** Processes of one application, in front of one provider. */
-function createProcesses(shared: SharedCoordinator, pause?: Pause) {
+/** Two processes of one application, in front of one provider and one coordinator. */
+function createProcesses(pause?: Pause) {
   const clock = createClock();
   const provider = createMemoryProvider(clock);
+  const shared = createShared();
   const create = (own?: Pause): MemoryApp => createMemoryApp({ shared, clock, provider, ...(own && { pause: own }) });
-  return [create(pause), create(), clock] as const;
+  return { one: create(pause), two: create(), clock, shared };
 }
 
-async function signIn({
-  resolver,
-  provider,
-}: MemoryApp): Promise<{ kept: StoredSession<MemoryContent>; browser: MemoryBrowser }> {
+/** The same, where a user signed in a second ago. */
+async function startSignedIn() {
+  const processes = createProcesses();
+  const signedIn = await signIn(processes.one);
+  processes.clock.advance(1_000);
+  return { ...processes, ...signedIn };
+}
+
+async function signIn({ resolver, provider }: MemoryApp) {
   const content = provider.issue('ada');
-  const beganAt = await resolver.beginSession(content);
-  const begun = { ...content, beganAt };
+  const begun = { ...content, beganAt: await resolver.beginSession(content) };
   return { kept: { ...begun, content: begun, tokenLifetimeMs }, browser: createMemoryBrowser(begun) };
 }
 
@@ -38,40 +42,41 @@ async function sees(app: MemoryApp, browser: MemoryBrowser): Promise<string | un
   return resolution.session?.user.id;
 }
 
+const lose = (): Promise<never> => Promise.reject(new Error('lost'));
+
+/** Loses what the coordinator is told or asked about when a session began, until the returned function is called. */
+function loseWhatBegan(shared: SharedMemory, method: 'endSession' | 'isEnded'): () => void {
+  const original = shared[method].bind(shared) as (...call: readonly [string, number]) => Promise<any>;
+  const change = (call: typeof original) => Object.assign(shared, { [method]: call });
+  change((name, ttlMs) => (name.startsWith('began:') ? lose() : original(name, ttlMs)));
+  return () => change(original);
+}
+
 const nextTurns = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
 describe('the session that goes on when the others end', () => {
   it('lives here and elsewhere', async () => {
-    const [one, two, clock] = createProcesses(createShared());
-    const { kept, browser } = await signIn(one);
-    clock.advance(1_000);
+    const { one, two, kept, browser } = await startSignedIn();
     await one.resolver.endOthers(kept);
     expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
   });
 
   it('keeps its cookie where one answer of the coordinator gets lost', async () => {
-    const shared = createShared();
-    const [one, two, clock] = createProcesses(shared);
-    const { kept, browser } = await signIn(one);
-    clock.advance(1_000);
+    const { one, two, kept, browser, shared } = await startSignedIn();
     await one.resolver.endOthers(kept);
-    const isEnded = shared.isEnded.bind(shared);
-    shared.isEnded = (name) => (name.startsWith('began:') ? Promise.reject(new Error('lost')) : isEnded(name));
+    const heal = loseWhatBegan(shared, 'isEnded');
     await expect(visit(two, browser.header())).rejects.toMatchObject(unavailable);
-    shared.isEnded = isEnded;
+    heal();
     expect(await sees(two, browser)).toBe('ada');
   });
 
   it('is not watched to its end because an answer of the coordinator gets lost', async () => {
-    const shared = createShared();
-    const [one, two, clock] = createProcesses(shared);
-    const { kept, browser } = await signIn(one);
-    clock.advance(1_000);
+    const { one, two, kept, browser, shared } = await startSignedIn();
     await one.resolver.endOthers(kept);
     const { session } = await visit(one, browser.header());
-    shared.isEnded = () => Promise.reject(new Error('lost'));
+    shared.isEnded = lose;
     const ends: string[] = [];
     const stop = await two.resolver.watchSession(session!, browser.header(), (end) => ends.push(end));
     await until(() => two.eventTypes().includes('coordinator_unavailable'));
@@ -81,39 +86,29 @@ describe('the session that goes on when the others end', () => {
   });
 
   it('goes on elsewhere where the coordinator did not take that it does', async () => {
-    const shared = createShared();
-    const [one, two, clock] = createProcesses(shared);
-    const { kept, browser } = await signIn(one);
-    clock.advance(1_000);
-    const endSession = shared.endSession.bind(shared);
-    shared.endSession = (name, ttlMs) =>
-      name.startsWith('began:') ? Promise.reject(new Error('slot down')) : endSession(name, ttlMs);
+    const { one, two, kept, browser, shared, clock } = await startSignedIn();
+    const heal = loseWhatBegan(shared, 'endSession');
     await expect(one.resolver.endOthers(kept)).rejects.toMatchObject(unavailable);
-    shared.endSession = endSession;
+    heal();
     clock.advance(6_000);
     expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
   });
 
   it('is told of once more where the first try got lost, so that the others end elsewhere, too', async () => {
-    const shared = createShared();
-    const [one, two, clock] = createProcesses(shared);
+    const { one, two, clock, shared } = createProcesses();
     const [{ kept, browser }, other] = [await signIn(one), await signIn(one)];
     clock.advance(1_000);
     const endSession = shared.endSession.bind(shared);
-    let tries = 0;
-    shared.endSession = (name, ttlMs) => {
-      tries += 1;
-      return tries === 1 ? Promise.reject(new Error('lost')) : endSession(name, ttlMs);
+    shared.endSession = () => {
+      shared.endSession = endSession;
+      return lose();
     };
     await one.resolver.endOthers(kept);
     expect([await sees(two, browser), await sees(two, other.browser)]).toEqual(['ada', undefined]);
   });
 
   it('ends by an endSession that comes while the coordinator is asked about it', async () => {
-    const shared = createShared();
-    const [one, two, clock] = createProcesses(shared);
-    const { kept, browser } = await signIn(one);
-    clock.advance(1_000);
+    const { one, two, kept, browser, shared, clock } = await startSignedIn();
     await one.resolver.renewSession({ userId: 'ada' });
     const held = Promise.withResolvers<boolean>();
     const isEnded = shared.isEnded.bind(shared);
@@ -130,8 +125,7 @@ describe('the session that goes on when the others end', () => {
 });
 
 it('a sign-out in another process counts for a session that was replaced here', async () => {
-  const [one, two] = createProcesses(createShared());
-  const { kept, browser } = await signIn(one);
+  const { one, two, kept, browser } = await startSignedIn();
   await one.resolver.awaitSuccessor(kept);
   expect(await one.resolver.revocationOf(kept.sessionId)).toBe('replaced');
   await two.resolver.signOut(browser.header());
@@ -140,9 +134,7 @@ it('a sign-out in another process counts for a session that was replaced here', 
 
 it('five seconds begin when the coordinator is asked, however late the verification ends', async () => {
   const held = Promise.withResolvers<undefined>();
-  const [one, two, clock] = createProcesses(createShared(), (what) =>
-    what === 'verify' ? held.promise : Promise.resolve(),
-  );
+  const { one, two, clock } = createProcesses((what) => (what === 'verify' ? held.promise : Promise.resolve()));
   const { browser } = await signIn(two);
   clock.advance(1_000);
   const first = visit(one, browser.header());
@@ -160,9 +152,8 @@ it.each([
   ['times that are no numbers', { endedUntil: 'now', staleUntil: null }],
   ['times as a database may give them', { endedUntil: -1n, staleUntil: '-1' }],
 ])('a coordinator that answers with %s lifts no endSession, and costs no session', async (_what, odd) => {
-  const shared = createShared();
+  const { one, clock, shared } = createProcesses();
   shared.cutoffsOf = () => Promise.resolve(odd as never);
-  const [one, , clock] = createProcesses(shared);
   const { browser } = await signIn(one);
   expect(await sees(one, browser)).toBe('ada');
   clock.advance(1_000);
@@ -174,9 +165,7 @@ it.each([
 });
 
 it('a sign-out stays one where its session is replaced at the same time, and no other process hears of either', async () => {
-  const shared = createShared();
-  const [one] = createProcesses(shared);
-  const { kept, browser } = await signIn(one);
+  const { one, kept, browser, shared } = await startSignedIn();
   const held = Promise.withResolvers<undefined>();
   shared.cutoffsOf = () => held.promise;
   shared.isDown = true;
@@ -188,10 +177,7 @@ it('a sign-out stays one where its session is replaced at the same time, and no 
 });
 
 it.each([undefined, null, 0, 'maybe'])('a coordinator that answers with %p names no exception', async (odd) => {
-  const shared = createShared();
-  const [one, two, clock] = createProcesses(shared);
-  const { browser } = await signIn(one);
-  clock.advance(1_000);
+  const { one, two, browser, shared } = await startSignedIn();
   await one.resolver.endSession({ userId: 'ada' });
   shared.isEnded = () => Promise.resolve(odd as never);
   expect(await sees(two, browser)).toBeUndefined();
