@@ -6,18 +6,20 @@ import { hosts, sendText } from '../support/hosts.ts';
 import type { Handler } from '../support/handler-list.ts';
 import { serve } from '../support/servers.ts';
 import { hostNames } from '../support/variant.ts';
+import type { HostName } from '../support/variant.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Answer } from '../support/visitor.ts';
 
 const kit = createB2bTestKit();
 
-/** Where a handler stands behind others: the hosts, and `node:http` as one writes it by hand. */
-const places = [...hostNames, 'by hand'] as const;
-type Place = (typeof places)[number];
-
-/** What this place answers behind these handlers; an error that reaches the place is a 500. */
-async function answerOf(place: Place, handlers: readonly Handler[], path: string, cookie?: string): Promise<Answer> {
-  const server = await serve(listenerOf(place, handlers));
+/** What this host answers behind these handlers; an error that reaches the host is a 500. */
+async function answerOf(
+  hostName: HostName,
+  handlers: readonly Handler[],
+  path: string,
+  cookie?: string,
+): Promise<Answer> {
+  const server = await serve(listenerOf(hostName, handlers));
   try {
     const headers = { accept: 'application/json', ...(cookie === undefined ? {} : { cookie }) };
     return await createVisitor(server.origin).get(path, { headers });
@@ -33,17 +35,8 @@ const raise = (value: unknown): never => {
 };
 const secret: Handler = (_req, res) => sendText(res, 'SECRET');
 
-function listenerOf(place: Place, handlers: readonly Handler[]): RequestListener {
-  if (place === 'by hand') {
-    const run = (index: number, req: unknown, res: any): void => {
-      handlers[index]?.(req, res, (error) => {
-        if (error) sendText(res, 'failed', 500);
-        else run(index + 1, req, res);
-      });
-    };
-    return (req, res) => run(0, req, res);
-  }
-  const host = hosts[place]();
+function listenerOf(hostName: HostName, handlers: readonly Handler[]): RequestListener {
+  const host = hosts[hostName]();
   for (const handler of handlers) host.use(handler);
   host.onError((_error, _req, res) => sendText(res, 'failed', 500));
   return host.listener;
@@ -61,9 +54,9 @@ const noBooleans: readonly (readonly [string, () => unknown])[] = [1, 'yes', {},
 );
 const falsyFailures = [undefined, null, false, 0, '', 'route', 'router'];
 
-describe.each(places)('on %s', (place) => {
+describe.each(hostNames)('on %s', (hostName) => {
   const behind = async (options: object, adapterOptions?: B2bAuthOptions): Promise<Answer> =>
-    answerOf(place, [adapter(adapterOptions), guard(options), secret], '/x', await kit.cookie());
+    answerOf(hostName, [adapter(adapterOptions), guard(options), secret], '/x', await kit.cookie());
 
   it('a session passes a check that says true, in time or later', async () => {
     expect((await behind({ check: () => true })).text).toBe('SECRET');
@@ -92,16 +85,16 @@ describe.each(places)('on %s', (place) => {
       const options = { onError } as B2bAuthOptions;
       const refused = await behind({ check: () => false }, options);
       expect([refused.status, refused.text]).toEqual([500, 'failed']);
-      const signedOut = await answerOf(place, [adapter(options), guard({}), secret], '/x');
+      const signedOut = await answerOf(hostName, [adapter(options), guard({}), secret], '/x');
       expect([signedOut.status, signedOut.text]).toEqual([500, 'failed']);
-      const ownRoute = await answerOf(place, [adapter(options), secret], '/auth/session');
+      const ownRoute = await answerOf(hostName, [adapter(options), secret], '/auth/session');
       expect([ownRoute.status, ownRoute.text]).toEqual([500, 'failed']);
     }
   });
 
   it.each(falsyFailures)('a hook that throws %j refuses the sign-in and does not go on', async (failure) => {
     const onSignIn = (): never => raise(failure);
-    const server = await serve(listenerOf(place, [adapter({ onSignIn }), secret]));
+    const server = await serve(listenerOf(hostName, [adapter({ onSignIn }), secret]));
     try {
       const visitor = createVisitor(server.origin);
       const start = await visitor.get('/login');
@@ -125,7 +118,7 @@ describe.each(places)('on %s', (place) => {
         count += 1;
         next(error);
       });
-    expect((await answerOf(place, [adapter({ onError }), counted, secret], '/x')).text).toBe('failed');
+    expect((await answerOf(hostName, [adapter({ onError }), counted, secret], '/x')).text).toBe('failed');
     expect(count).toBe(1);
   });
 });

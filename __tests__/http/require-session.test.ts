@@ -17,6 +17,17 @@ const [{ id: instruments }] = demoUsers.oneOrganization.organizations;
 /** As an application without TypeScript may call it. */
 const guardOf = (options: unknown): express.RequestHandler => requireSession(options as RequireSessionOptions);
 
+/** What a handler throws is its own affair over bare `node:http`. */
+const handingOn =
+  (handler: Handler): Handler =>
+  (req, res, next) => {
+    try {
+      handler(req, res, next);
+    } catch (error) {
+      next(error);
+    }
+  };
+
 let provider: SharedProvider;
 let app: B2bApp;
 let personal: Visitor;
@@ -53,11 +64,18 @@ beforeAll(async () => {
         }),
         hello,
       );
-      root.get('/current/unguarded', (req, res) => sendText(res, currentSession(req).user.id));
+      root.get(
+        '/current/unguarded',
+        handingOn((req, res) => sendText(res, currentSession(req).user.id)),
+      );
       root.get('/current/b2b', requireSession, (req, res) =>
         sendText(res, String(currentSession(req, 'b2b').sessionId)),
       );
-      root.get('/current/backend', requireSession, (req, res) => sendText(res, currentSession(req, 'backend').user.id));
+      root.get(
+        '/current/backend',
+        requireSession,
+        handingOn((req, res) => sendText(res, currentSession(req, 'backend').user.id)),
+      );
       root.get('/dashboard/current', hello);
       root.get('/same', requireSession, requireSession({ organization: true }), async (req, res) => {
         sendJson(res, new Set([currentSession(req), await getSession(req), await getSession(req, 'b2b')]).size);
@@ -218,7 +236,10 @@ describe('without an adapter before it', () => {
     host.get('/guarded', requireSession(), secret);
     host.get('/uncalled', requireSession, secret);
     host.get('/session', (req, res, next) => getSession(req).then((session) => sendJson(res, session), next));
-    host.get('/current', (req, res) => sendJson(res, currentSession(req)));
+    host.get(
+      '/current',
+      handingOn((req, res) => sendJson(res, currentSession(req))),
+    );
     host.onError((error, _req, res) => sendText(res, `${error.name}: ${error.message}`, 500));
     bare = await serve(listener);
   });

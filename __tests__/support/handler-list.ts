@@ -13,62 +13,62 @@ export interface HandlerList {
 }
 
 /**
- * An application without a framework: handlers one after the other, written as one would by hand. Below a path, `url` is what is
- * left of it and `originalUrl` what came.
+ * Handlers one after the other, as one writes them over `node:http` by hand: nothing catches what a handler throws, and every call
+ * of `next` goes on.
  */
 export function createHandlerList(): HandlerList {
-  const layers: { readonly path: string; readonly handler: Handler | ErrorHandler }[] = [];
+  const handlers: Handler[] = [];
+  const errorHandlers: ErrorHandler[] = [];
 
-  const list = (req: http.IncomingMessage & { originalUrl?: string }, res: http.ServerResponse, next?: Next): void => {
-    const url = req.url ?? '/';
-    const leave = next ?? ((error?: unknown) => endWith(res, error));
-    const run = (index: number, error?: unknown): void => {
-      req.url = url;
-      const layer = layers[index];
-      if (layer === undefined) {
-        leave(error);
-        return;
-      }
-      const rest = restBelow(layer.path, url);
-      const isForErrors = layer.handler.length === 4;
-      if (rest === undefined || isForErrors !== (error !== undefined)) {
-        run(index + 1, error);
-        return;
-      }
-      if (layer.path !== '/') req.originalUrl ??= url;
-      req.url = rest;
-      const goOn: Next = (failure) => run(index + 1, failure);
-      try {
-        if (isForErrors) (layer.handler as ErrorHandler)(error, req, res, goOn);
-        else (layer.handler as Handler)(req, res, goOn);
-      } catch (failure) {
-        goOn(failure);
-      }
+  const list = (
+    req: http.IncomingMessage,
+    res: http.ServerResponse,
+    leave: Next = (error) => end(res, error),
+  ): void => {
+    const fail = (index: number, error: unknown): void => {
+      const handler = errorHandlers[index];
+      if (handler === undefined) leave(error);
+      else handler(error, req, res, (next) => fail(index + 1, next));
+    };
+    const run = (index: number): void => {
+      const handler = handlers[index];
+      if (handler === undefined) leave();
+      else handler(req, res, (error) => (error ? fail(0, error) : run(index + 1)));
     };
     run(0);
   };
 
   function use(first: string | ErrorHandler, handler?: Handler): void {
-    if (typeof first !== 'string') layers.push({ path: '/', handler: first });
-    else if (handler !== undefined) layers.push({ path: first, handler });
+    if (typeof first !== 'string') errorHandlers.push(first);
+    else if (handler !== undefined) handlers.push(first === '/' ? handler : below(first, handler));
   }
   return Object.assign(list, { use });
 }
 
-function restBelow(path: string, url: string): string | undefined {
-  if (path === '/') return url;
-  if (!url.toLowerCase().startsWith(path.toLowerCase())) return undefined;
-  const rest = url.slice(path.length);
-  if (rest !== '' && !/^[/?]/.test(rest)) return undefined;
-  return rest.startsWith('/') ? rest : `/${rest}`;
+/** Below a path, `url` is what is left of it and `originalUrl` what came. */
+function below(path: string, handler: Handler): Handler {
+  return (req, res, next) => {
+    const url = String(req.url);
+    const rest = url.slice(path.length);
+    if (!url.toLowerCase().startsWith(path.toLowerCase()) || !/^(?:$|[/?])/.test(rest)) {
+      next();
+      return;
+    }
+    req.originalUrl ??= url;
+    req.url = rest.startsWith('/') ? rest : `/${rest}`;
+    handler(req, res, (error) => {
+      req.url = url;
+      next(error);
+    });
+  };
 }
 
-function endWith(res: http.ServerResponse, error: unknown): void {
+function end(res: http.ServerResponse, error: unknown): void {
   // Half an answer must not look like a whole one.
   if (res.headersSent) {
     res.destroy();
     return;
   }
-  res.statusCode = error === undefined ? 404 : 500;
+  res.statusCode = error ? 500 : 404;
   res.end(error instanceof Error ? error.message : '');
 }

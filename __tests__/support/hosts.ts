@@ -57,18 +57,17 @@ function expressHost(app: express.Express, createRouter: () => express.Router, r
 /** Neither methods nor exact paths are known here: handlers that need them ask the request. */
 function plainHost(create: () => HandlerList): Host {
   const list = create();
-  const addRoute = (paths: Paths, handlers: readonly Handler[], isMine: (req: http.IncomingMessage) => boolean) =>
-    void list.use('/', (req, res, next) => {
-      if (isMine(req) && isAt(paths, req.url ?? '/')) runAll(handlers, req, res, next);
-      else next();
-    });
+  const addRoutes = (paths: Paths, handlers: readonly Handler[], isMine: (req: http.IncomingMessage) => boolean) => {
+    for (const handler of handlers)
+      list.use('/', (req, res, next) => (isMine(req) && isAt(paths, req.url) ? handler(req, res, next) : next()));
+  };
   return {
     use(first: string | Handler, ...rest: readonly Handler[]) {
       const [path, handlers] = typeof first === 'string' ? [first, rest] : ['/', [first, ...rest]];
       for (const handler of handlers) list.use(path, handler);
     },
-    get: (paths, ...handlers) => addRoute(paths, handlers, ({ method }) => method === 'GET' || method === 'HEAD'),
-    all: (paths, ...handlers) => addRoute(paths, handlers, () => true),
+    get: (paths, ...handlers) => addRoutes(paths, handlers, ({ method }) => method === 'GET' || method === 'HEAD'),
+    all: (paths, ...handlers) => addRoutes(paths, handlers, () => true),
     onError: (handler) =>
       void list.use((error: unknown, req: unknown, res: unknown, next: Next) => handler(error, req, res, next)),
     get express(): never {
@@ -88,18 +87,6 @@ function isAt(paths: Paths, url: string): boolean {
   if (paths instanceof RegExp) return paths.test(path);
   const wanted = path.toLowerCase().replace(/(?<=.)\/$/, '');
   return [paths].flat().some((each) => each.toLowerCase() === wanted);
-}
-
-function runAll([handler, ...rest]: readonly Handler[], req: unknown, res: unknown, next: Next): void {
-  if (handler === undefined) {
-    next();
-    return;
-  }
-  try {
-    handler(req, res, (error) => (error === undefined ? runAll(rest, req, res, next) : next(error)));
-  } catch (error) {
-    next(error);
-  }
 }
 
 /** `res.send` for every host. */
