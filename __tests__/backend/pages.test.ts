@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { FormProblem } from '../../lib/backend/forms.ts';
-import { confirmPage } from '../../lib/backend/pages/confirm-page.ts';
-import { mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice-page.ts';
+import { signedInPage, signInPage, signUpPage } from '../../lib/backend/pages/credentials.ts';
+import { confirmPage, mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice.ts';
 import { formErrorOf, withReturnTo } from '../../lib/backend/pages/parts.ts';
 import type { FormState, PageRequest } from '../../lib/backend/pages/parts.ts';
-import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in-page.ts';
-import { signUpPage } from '../../lib/backend/pages/sign-up-page.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import { render } from '../../lib/core/html.ts';

@@ -1,4 +1,4 @@
-import { providerLabel } from '../../lib/backend/pages/provider-buttons.ts';
+import { providerLabel } from '../../lib/backend/pages/providers.ts';
 
 it.each([
   ['github', 'GitHub'],

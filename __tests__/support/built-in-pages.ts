@@ -5,20 +5,26 @@ import { chooserPage } from '../../lib/b2b/organizations.ts';
 import { readEmail } from '../../lib/backend/forms.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/options.ts';
-import { codePage } from '../../lib/backend/pages/code-page.ts';
-import { confirmPage } from '../../lib/backend/pages/confirm-page.ts';
-import { forgotPage } from '../../lib/backend/pages/forgot-page.ts';
-import { enrollPage, factorsPage } from '../../lib/backend/pages/enroll-page.ts';
-import { mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice-page.ts';
-import { linkExpiredPage, passwordPage } from '../../lib/backend/pages/password-page.ts';
+import {
+  codePage,
+  forgotPage,
+  passwordPage,
+  signedInPage,
+  signInPage,
+  signUpPage,
+  ssoPage,
+} from '../../lib/backend/pages/credentials.ts';
+import { enrollPage, factorsPage, qrCode, verifyPage } from '../../lib/backend/pages/factors.ts';
+import {
+  confirmPage,
+  linkExpiredPage,
+  mailPage,
+  otherLinkPage,
+  pleaseSignInPage,
+} from '../../lib/backend/pages/notice.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
-import { qrCode } from '../../lib/backend/pages/qr-code.ts';
-import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in-page.ts';
-import { signUpPage } from '../../lib/backend/pages/sign-up-page.ts';
-import { ssoPage } from '../../lib/backend/pages/sso-page.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
-import { verifyPage } from '../../lib/backend/pages/verify-page.ts';
 import type { Factor } from '../../lib/backend/account/factors.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
 import type { ErrorPageParts } from '../../lib/http/error-page.ts';

@@ -8,7 +8,7 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
 import { errorForForm, localUrl, readCode } from '../forms.ts';
-import { verifyPage } from '../pages/verify-page.ts';
+import { verifyPage } from '../pages/factors.ts';
 import { acceptFactor, endOver, findSubject, goOnWithout, raiseSubject, signInFirst } from './factor-subject.ts';
 import type { FactorSubject, GivenFactor } from './factor-subject.ts';
 import { isSessionOver, listFactors, sendFactorCode, verifyFactor } from './factors.ts';

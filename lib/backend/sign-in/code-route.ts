@@ -10,7 +10,7 @@ import { sendMail } from '../account/mail-routes.ts';
 import type { BackendContext } from '../context.ts';
 import { errorForForm, formElsewhere, redirectUrl } from '../forms.ts';
 import { readCaptcha, readEmailCode, readEmail, readReturnTo, rethrowAs } from '../forms.ts';
-import { codePage } from '../pages/code-page.ts';
+import { codePage } from '../pages/credentials.ts';
 import { fillIn } from '../../http/page-text.ts';
 import type { SupabaseCall } from '../supabase.ts';
 import { foldAccount, mailWaitSeconds } from '../throttle.ts';

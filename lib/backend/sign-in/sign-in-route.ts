@@ -14,8 +14,7 @@ import { errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../f
 import { FormProblem, readCaptcha, readEmail, readPassword, readReturnTo, rethrowAs } from '../forms.ts';
 import { providerName } from '../option-schema.ts';
 import type { BackendOptions } from '../options.ts';
-import { signedInPage, signInPage } from '../pages/sign-in-page.ts';
-import { ssoPage } from '../pages/sso-page.ts';
+import { signedInPage, signInPage, ssoPage } from '../pages/credentials.ts';
 import { completeSignIn } from './sign-in.ts';
 
 /** `/auth/login`: the form, or OAuth; its POST signs in with email and password. */

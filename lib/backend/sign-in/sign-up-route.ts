@@ -10,7 +10,7 @@ import { mailAnswer, sendMail } from '../account/mail-routes.ts';
 import type { BackendContext } from '../context.ts';
 import { errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../forms.ts';
 import { readCaptcha, readEmail, readNewPassword, readReturnTo, rethrowAs } from '../forms.ts';
-import { signUpPage } from '../pages/sign-up-page.ts';
+import { signUpPage } from '../pages/credentials.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { SupabaseCall } from '../supabase.ts';
 import { completeSignIn } from './sign-in.ts';

@@ -2,8 +2,50 @@ import { html, safeHref } from '../../core/html.ts';
 import type { Html, Text } from '../../core/html.ts';
 import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
-import { postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
-import type { PageRequest, Site } from './parts.ts';
+import { formAlert, formErrorOf, postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
+import type { FormState, PageRequest, Site } from './parts.ts';
+import type { PagesText } from './text.ts';
+
+/** What a mail's link carries. */
+export interface ConfirmState extends FormState {
+  /** Posted as `token_hash`. */
+  readonly tokenHash: string;
+  readonly type: string;
+}
+
+/** One button, for a person to press: programs that follow a mail's links do not. */
+export function confirmPage(site: Site, request: PageRequest, state: ConfirmState): Reply {
+  const { tokenHash, type, error } = state;
+  const { heading, words, label } = purposeOf(type, site.text);
+  const hidden = { token_hash: tokenHash, type, ...returnToOf(state) };
+  return showPage(site, request, {
+    heading,
+    lead: words,
+    error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error && formErrorOf(error, site.text))}
+${postForm(request.localPath(site.settings.confirmPath), hidden, html`<button>${label}</button>`)}`,
+  });
+}
+
+/** What the link is for. `email` may be a new account's or a magic link: both confirm the address and sign in. */
+function purposeOf(
+  type: string,
+  text: PagesText,
+): { readonly heading: Text; readonly words: Text; readonly label: Text } {
+  switch (type) {
+    case 'magiclink':
+      return { heading: text.magicLinkHeading, words: text.magicLinkText, label: text.magicLinkButton };
+    case 'recovery':
+      return { heading: text.recoveryHeading, words: text.recoveryText, label: text.recoveryButton };
+    case 'invite':
+      return { heading: text.inviteHeading, words: text.inviteText, label: text.inviteButton };
+    case 'email_change':
+      return { heading: text.emailChangeHeading, words: text.emailChangeText, label: text.emailChangeButton };
+    default:
+      return { heading: text.confirmHeading, words: text.confirmText, label: text.confirmButton };
+  }
+}
 
 /** After an email was asked for: the same words for every address. */
 export interface MailNotice {
@@ -50,6 +92,21 @@ export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: str
     leadRole: 'status',
     content: html`${wayOn(request.signInUrl(returnTo), text.signInButton)}
 ${site.settings.signInMethods.includes('password') && html`<p class="actions"><a href="${safeHref(withReturnTo(request.localPath(site.settings.forgotPath), { returnTo }))}">${text.toForgotLink}</a></p>`}`,
+  });
+}
+
+/** A link for a new password that no longer works, or one that was opened too late: the way to another. */
+export function linkExpiredPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { settings, text } = site;
+  const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
+  return showPage(site, request, {
+    heading: text.linkExpiredHeading,
+    error: state.error,
+    hasForm: false,
+    lead: text.linkExpiredText,
+    leadRole: 'alert',
+    content: html`<p class="actions"><a class="button" href="${safeHref(forgotHref)}">${text.newLinkButton}</a>
+<a href="${safeHref(request.signInUrl(state.returnTo))}">${text.backToSignIn}</a></p>`,
   });
 }
 

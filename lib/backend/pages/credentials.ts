@@ -1,0 +1,242 @@
+import { html, safeHref } from '../../core/html.ts';
+import type { Html, HtmlValue, Text } from '../../core/html.ts';
+import { otherAccountUrl } from '../../http/page.ts';
+import { duration, emphasis, fillIn } from '../../http/page-text.ts';
+import type { Reply } from '../../http/reply.ts';
+import { field, focusOf, formAlert, formErrorOf, postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
+import type { FormError, FormState, PageRequest, Site } from './parts.ts';
+import { providerButtons } from './providers.ts';
+import { englishText } from './text.ts';
+import type { PagesTextKey } from './text.ts';
+
+/** A button for each provider, and email and password or the address for a code. */
+export function signInPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { settings, text } = site;
+  const { email } = state;
+  const error = state.error && formErrorOf(state.error, text);
+  const hasPasswords = settings.signInMethods.includes('password');
+  // A visitor who can have the email sent again is not helped by another password.
+  const canResend = state.error?.code === 'email_not_confirmed' && email !== undefined && email !== '';
+  const focus = canResend ? undefined : focusOf(email, error);
+  const resend = html`<button class="quiet" aria-describedby="form-error" autofocus>${text.resendButton}</button>`;
+  const hidden = returnToOf(state);
+  const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
+  const forgot = html`<a href="${safeHref(forgotHref)}">${text.toForgotLink}</a>`;
+  const fields = html`${field({ name: 'email', type: 'email', label: text.email, autocomplete: 'username', value: email, error, hasFocus: focus === 'email' })}
+${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'current-password', aside: forgot, error, hasFocus: focus === 'password' })}
+<button>${text.signInButton}</button>
+${settings.signInMethods.includes('code') && html`<button class="quiet" formaction="${safeHref(request.localPath(settings.codePath))}" formnovalidate>${text.toCodeButton}</button>`}`;
+  return showPage(site, request, {
+    heading: signInHeading(site, request),
+    lead: error === undefined && text.signInText,
+    error: state.error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error, canResend && postForm(request.localPath(settings.resendPath), { email, ...hidden }, resend))}
+${providerButtons(site, request, state)}
+${hasPasswords ? postForm(request.localPath(settings.loginPath), hidden, fields) : addressForm(site, request, state, error)}
+${otherWays(site, request, state)}`,
+  });
+}
+
+/** To single sign-on and to sign-up, where the options offer them. */
+function otherWays({ settings, text }: Site, request: PageRequest, state: FormState): HtmlValue {
+  const { signInMethods, signUp, sso, pages } = settings;
+  const ssoHref = withReturnTo(request.localPath(settings.ssoPath), state);
+  const signUpHref = withReturnTo(pages.signUp ?? request.localPath(settings.signupPath), state);
+  return html`${sso && html`<p class="actions"><a href="${safeHref(ssoHref)}">${text.toSsoLink}</a></p>`}
+${signUp && signInMethods.includes('password') && html`<p class="actions">${text.toSignUp} <a href="${safeHref(signUpHref)}">${text.toSignUpLink}</a></p>`}`;
+}
+
+/** Names the product, unless the application has words of its own for the heading without it. */
+function signInHeading({ text }: Site, { definition: { brand } }: PageRequest): Text {
+  const isOurs = (key: PagesTextKey): boolean => text[key].plain === englishText[key];
+  if (brand.title === undefined || (isOurs('signInToHeading') && !isOurs('signInHeading'))) return text.signInHeading;
+  return fillIn(text.signInToHeading, { title: brand.title });
+}
+
+/** Tells who is signed in, and leads on: back to where the visitor was going, or to the form. */
+export function signedInPage(
+  site: Site,
+  request: PageRequest,
+  { returnTo, account }: { readonly returnTo: string; readonly account: string | undefined },
+): Reply {
+  const { text } = site;
+  const lead: HtmlValue = account !== undefined && fillIn(text.signedInAs, { account }, emphasis);
+  return showPage(site, request, {
+    heading: text.signedInHeading,
+    lead,
+    hasForm: false,
+    content: html`<p class="actions"><a class="button" href="${safeHref(returnTo)}">${text.continueButton}</a>
+<a href="${safeHref(otherAccountUrl(request, returnTo))}">${text.otherAccount}</a></p>`,
+  });
+}
+
+/** A button for each provider, email and a new password. */
+export function signUpPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { settings, text } = site;
+  const { email } = state;
+  const error = state.error && formErrorOf(state.error, text);
+  const focus = focusOf(email, error);
+  const hint = text.newPasswordHint;
+  const fields = html`${field({ name: 'email', type: 'email', label: text.email, autocomplete: 'email', value: email, error, hasFocus: focus === 'email' })}
+${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' })}
+<button>${text.signUpButton}</button>`;
+  return showPage(site, request, {
+    heading: text.signUpHeading,
+    error: state.error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error)}
+${providerButtons(site, request, state)}
+${postForm(request.localPath(settings.signupPath), returnToOf(state), fields)}
+<p class="actions">${text.toSignIn} <a href="${safeHref(request.signInUrl(state.returnTo))}">${text.toSignInLink}</a></p>`,
+  });
+}
+
+/** Asks for the address to which a link for a new password is sent. */
+export function forgotPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { settings, text } = site;
+  const { email } = state;
+  const error = state.error && formErrorOf(state.error, text);
+  const fields = html`${field({ name: 'email', type: 'email', label: text.email, autocomplete: 'username', value: email, error, hasFocus: true })}
+<button>${text.forgotButton}</button>`;
+  return showPage(site, request, {
+    heading: text.forgotHeading,
+    lead: text.forgotText,
+    error: state.error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error)}
+${postForm(request.localPath(settings.forgotPath), returnToOf(state), fields)}
+<p class="actions"><a href="${safeHref(request.signInUrl(state.returnTo))}">${text.backToSignIn}</a></p>`,
+  });
+}
+
+export interface PasswordState extends FormState {
+  /** Whether the current password must be given: not after an email's link. */
+  readonly asksCurrent: boolean;
+}
+
+/** Asks for a new password; `email` names the account that it is for. */
+export function passwordPage(site: Site, request: PageRequest, state: PasswordState): Reply {
+  const { settings, text } = site;
+  const { asksCurrent, email = '' } = state;
+  const error = state.error && formErrorOf(state.error, text);
+  const focus = error?.field === 'password' ? 'password' : 'currentPassword';
+  const hint = text.newPasswordHint;
+  const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
+  const current =
+    asksCurrent &&
+    field({
+      name: 'currentPassword',
+      type: 'password',
+      label: text.currentPassword,
+      autocomplete: 'current-password',
+      aside: html`<a href="${safeHref(forgotHref)}">${text.toForgotLink}</a>`,
+      error,
+      hasFocus: focus === 'currentPassword',
+    });
+  // For password managers: they store the new password under this name.
+  const username = html`<input type="text" name="username" autocomplete="username" value="${email}" hidden>`;
+  const fields = html`${username}
+${current}
+${field({ name: 'password', type: 'password', label: text.newPassword, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' || !asksCurrent })}
+<button>${text.passwordButton}</button>`;
+  return showPage(site, request, {
+    heading: text.passwordHeading,
+    lead: email !== '' && fillIn(text.passwordFor, { email }, emphasis),
+    error: state.error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error)}
+${postForm(request.localPath(settings.passwordPath), returnToOf(state), fields)}`,
+  });
+}
+
+export interface CodeState extends FormState {
+  /** What the page asks for. */
+  readonly step: 'address' | 'code';
+  /** Seconds until another email can be sent, where one was sent just now. */
+  readonly resendIn?: number | undefined;
+  /** What was limited, where `error` is `rate_limited`. */
+  readonly limited?: 'emails' | 'codes' | undefined;
+}
+
+/** Asks for the address, and then for the code that was sent to it. */
+export function codePage(site: Site, request: PageRequest, state: CodeState): Reply {
+  const { text } = site;
+  const error = codeErrorOf(site, state);
+  const isAddress = state.step === 'address';
+  return showPage(site, request, {
+    heading: isAddress ? text.codeHeading : text.codeSentHeading,
+    lead: !isAddress && fillIn(text.emailCodeSentText, { email: state.email ?? '' }, emphasis),
+    leadRole: 'status',
+    error: state.error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error)}
+${isAddress ? addressForm(site, request, state, error) : codeForm(site, request, state, error)}
+${codeLinks(site, request, state)}`,
+  });
+}
+
+/** The form that has a code sent; also the sign-in page's where there are no passwords. */
+export function addressForm(site: Site, request: PageRequest, state: FormState, error: FormError | undefined): Html {
+  const { text, settings } = site;
+  const { email } = state;
+  const address = { name: 'email', type: 'email', label: text.email, autocomplete: 'username' } as const;
+  const fields = html`${field({ ...address, value: email, error, hasFocus: true })}
+<button>${text.codeSendButton}</button>`;
+  return postForm(request.localPath(settings.codePath), returnToOf(state), fields);
+}
+
+function codeForm(site: Site, request: PageRequest, state: CodeState, error: FormError | undefined): Html {
+  const { text, settings } = site;
+  const { email = '', resendIn } = state;
+  const hidden = { email, ...returnToOf(state) };
+  const action = request.localPath(settings.codePath);
+  const code = {
+    name: 'code',
+    type: 'text',
+    inputmode: 'numeric',
+    label: text.code,
+    autocomplete: 'one-time-code',
+  } as const;
+  const fields = html`${field({ ...code, error, hasFocus: true })}
+<button>${text.signInButton}</button>`;
+  const time = resendIn === undefined ? undefined : duration(resendIn, request.definition.brand.lang);
+  return html`${postForm(action, hidden, fields)}
+<p class="hint">${text.mailHint}${time !== undefined && html` ${fillIn(text.codeResendIn, { time })}`}</p>
+${postForm(action, hidden, html`<button class="quiet">${text.codeResendButton}</button>`)}`;
+}
+
+function codeLinks({ text, settings }: Site, request: PageRequest, state: CodeState): Html {
+  const other = withReturnTo(request.localPath(settings.codePath), state);
+  const toOther = html`<p class="actions"><a href="${safeHref(other)}">${text.codeOtherAddress}</a></p>\n`;
+  const back = safeHref(request.signInUrl(state.returnTo));
+  return html`${state.step === 'code' && toOther}<p class="actions"><a href="${back}">${text.backToSignIn}</a></p>`;
+}
+
+function codeErrorOf({ text }: Site, { error, limited }: CodeState): FormError | undefined {
+  if (error === undefined) return undefined;
+  const shown = formErrorOf(error, text);
+  if (error.code === 'code_wrong') return { ...shown, field: 'code' };
+  if (error.code !== 'rate_limited' || limited === undefined) return shown;
+  return { ...shown, message: limited === 'emails' ? text.codeEmailsLimited : text.codesLimited };
+}
+
+/** Asks for the address whose domain names the organization. */
+export function ssoPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { text, settings } = site;
+  const shown = state.error && formErrorOf(state.error, text);
+  const error = state.error?.code === 'sso_unavailable' && shown ? { ...shown, field: 'email' as const } : shown;
+  const address = { name: 'email', type: 'email', label: text.email, autocomplete: 'username' } as const;
+  const fields = html`${field({ ...address, value: state.email, hint: text.ssoHint, error, hasFocus: true })}
+<button>${text.ssoButton}</button>`;
+  return showPage(site, request, {
+    heading: text.ssoHeading,
+    error: state.error,
+    hasForm: true,
+    // The answer is a redirect to the identity provider, which only the project knows. One without https is a stand-in.
+    formLeadsTo: settings.url.startsWith('https:') ? 'https:' : 'https: http:',
+    content: html`${formAlert(site, request, error)}
+${postForm(request.localPath(settings.ssoPath), returnToOf(state), fields)}
+<p class="actions"><a href="${safeHref(request.signInUrl(state.returnTo))}">${text.backToSignIn}</a></p>`,
+  });
+}

@@ -1,0 +1,211 @@
+import { html, safeHref, textOf } from '../../core/html.ts';
+import type { Html, HtmlValue, Text } from '../../core/html.ts';
+import { withQuery } from '../../core/url.ts';
+import { fillIn } from '../../http/page-text.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { Enrollment, Factor } from '../account/factors.ts';
+import { field, formAlert, formErrorOf, postForm, returnToOf, showPage } from './parts.ts';
+import type { FormError, FormState, PageRequest, Site } from './parts.ts';
+
+export interface VerifyState extends FormState {
+  /** The verified ones. */
+  readonly factors: readonly Factor[];
+  /** The one that is asked for; `undefined` where none is left. */
+  readonly factor: Factor | undefined;
+  /** Whether a text message with a code is on its way to it. */
+  readonly isSent: boolean;
+  /** Whether a sign-in waits, which can be given up. */
+  readonly isPending: boolean;
+  /** What the code is for: the page of the factors, or the sign-in that waits beside another user's session. */
+  readonly then?: 'enroll' | 'sign-in' | undefined;
+}
+
+/** One field for six digits; for a phone first a button that sends them. */
+export function verifyPage(site: Site, request: PageRequest, state: VerifyState): Reply {
+  const { text } = site;
+  const error = state.error && formErrorOf(state.error, text);
+  return showPage(site, request, {
+    heading: text.verifyHeading,
+    lead: leadOf(site, state),
+    ...(state.isSent ? { leadRole: 'status' as const } : {}),
+    error: state.error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error)}
+${state.factor === undefined ? noFactor(site, request, state) : askFor(site, request, state.factor, state, error)}
+${otherFactors(site, request, state)}
+${state.isPending && otherAccount(site, request, state)}`,
+  });
+}
+
+/** What to do, in one line. */
+function leadOf({ text }: Site, { factor, isSent }: VerifyState): Text {
+  if (factor === undefined) return text.noFactorText;
+  if (factor.type === 'totp') return text.verifyAppText;
+  return isSent ? text.codeSentText : fillIn(text.verifyPhoneText, { digits: factor.digits });
+}
+
+/** The page's own URL carries where it leads afterwards, so that its form does, too. */
+function verifyAction({ settings }: Site, request: PageRequest, { then }: VerifyState): string {
+  const path = request.localPath(settings.verifyPath);
+  return then === undefined ? path : withQuery(path, { then });
+}
+
+function askFor(
+  site: Site,
+  request: PageRequest,
+  factor: Factor,
+  state: VerifyState,
+  error: FormError | undefined,
+): Html {
+  const { text } = site;
+  const isPhone = factor.type === 'phone';
+  const send = (label: Text, isQuiet: boolean): Html =>
+    postForm(
+      verifyAction(site, request, state),
+      { send: factor.id, ...returnToOf(state) },
+      html`<button${isQuiet && html` class="quiet"`}>${label}</button>`,
+    );
+  if (isPhone && !state.isSent) {
+    return send(text.sendCodeButton, false);
+  }
+  const code = field({
+    name: 'code',
+    type: 'text',
+    inputmode: 'numeric',
+    label: text.code,
+    autocomplete: 'one-time-code',
+    error,
+    hasFocus: true,
+  });
+  const hidden = { factorId: factor.id, ...returnToOf(state) };
+  return html`${postForm(verifyAction(site, request, state), hidden, html`${code}\n<button>${text.continueButton}</button>`)}
+${isPhone && send(text.sendCodeAgainButton, true)}`;
+}
+
+/** An administrator has removed the last one. */
+function noFactor(site: Site, request: PageRequest, state: VerifyState): Html {
+  const { text } = site;
+  return postForm(verifyAction(site, request, state), returnToOf(state), html`<button>${text.continueButton}</button>`);
+}
+
+function otherFactors(site: Site, request: PageRequest, state: VerifyState): HtmlValue {
+  const { text } = site;
+  const others = state.factors.filter(({ id }) => id !== state.factor?.id);
+  if (others.length === 0) return undefined;
+  const links = others.map((factor) => {
+    const href = withQuery(verifyAction(site, request, state), { factorId: factor.id, ...returnToOf(state) });
+    return html`<li><a href="${safeHref(href)}"><bdi class="name">${factorName(site, factor)}</bdi></a></li>\n`;
+  });
+  return html`<p class="or">${text.or}</p>
+<ul class="choices">
+${links}</ul>`;
+}
+
+/** "Phone ending in 123", or the name that it was given. */
+export function factorName({ text }: Pick<Site, 'text'>, { type, name, digits }: Factor): Text {
+  if (type === 'phone') return fillIn(text.factorPhone, { digits });
+  return name === '' ? text.factorApp : textOf(name);
+}
+
+/** Signing out ends what waits here, at the backend, too. */
+function otherAccount({ settings, text }: Site, request: PageRequest, state: VerifyState): Html {
+  const button = html`<button class="link">${text.otherAccount}</button>`;
+  return html`<div class="actions">${postForm(request.localPath(settings.logoutPath), returnToOf(state), button)}</div>`;
+}
+
+/** The second factors of an account, a button to remove each, and one to add an authenticator app. */
+export function factorsPage(
+  site: Site,
+  request: PageRequest,
+  state: FormState & { readonly factors: readonly Factor[] },
+): Reply {
+  const { settings, text } = site;
+  const { factors, returnTo } = state;
+  const action = request.localPath(settings.enrollPath);
+  const row = (factor: Factor): Html => {
+    const name = html`<bdi>${factorName(site, factor)}</bdi>${dateOf(factor, request)}`;
+    const button = html`<button><span class="name">${name}</span> ${text.removeButton}</button>`;
+    return html`<li>${postForm(action, { remove: factor.id, ...returnToOf(state) }, button)}</li>\n`;
+  };
+  return showPage(site, request, {
+    heading: text.factorsHeading,
+    lead: factors.length === 0 ? text.factorsEmptyText : text.factorsText,
+    error: state.error,
+    hasForm: true,
+    content: html`${formAlert(site, request, state.error && formErrorOf(state.error, text))}
+${factors.length > 0 && html`<ul class="choices">\n${factors.map(row)}</ul>`}
+${postForm(action, returnToOf(state), html`<button>${text.addAppButton}</button>`)}
+<p class="actions"><a href="${safeHref(returnTo)}">${text.doneLink}</a></p>`,
+  });
+}
+
+/** The QR code for the app, the same as text, and the field for the first code. */
+export function enrollPage(
+  site: Site,
+  request: PageRequest,
+  state: FormState & { readonly enrollment: Enrollment; readonly picture: Html },
+): Reply {
+  const { settings, text } = site;
+  const { factorId, secret, uri } = state.enrollment;
+  const error = state.error && formErrorOf(state.error, text);
+  const code = field({
+    name: 'code',
+    type: 'text',
+    inputmode: 'numeric',
+    label: text.code,
+    autocomplete: 'one-time-code',
+    error,
+    hasFocus: true,
+  });
+  const action = request.localPath(settings.enrollPath);
+  return showPage(site, request, {
+    heading: text.enrollHeading,
+    lead: text.enrollScanText,
+    error: state.error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error)}
+${state.picture}
+<p class="hint">${text.enrollSecretText}</p>
+<p class="secret"><code dir="ltr">${secret.replace(/(.{4})(?=.)/g, '$1 ')}</code></p>
+${postForm(action, { factorId, uri, ...returnToOf(state) }, html`${code}\n<button>${text.enrollButton}</button>`)}
+<p class="actions"><a href="${safeHref(action)}">${text.cancelLink}</a></p>`,
+  });
+}
+
+/** In a line of its own: beside a name of another script it would be torn apart. */
+function dateOf({ createdAt }: Factor, request: PageRequest): HtmlValue {
+  const time = Date.parse(createdAt);
+  if (Number.isNaN(time)) return undefined;
+  const { lang } = request.definition.brand;
+  return html` <small>${new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(time)}</small>`;
+}
+
+/** Modules of quiet zone around the code (ISO/IEC 18004 §5.3.8). */
+const quietZone = 4;
+
+/**
+ * A QR code as elements of the page: no image to load, no style, so that the strictest policy shows it. It stays dark on light in every
+ * color scheme, as scanners want it.
+ *
+ * @param label what it is, for people who cannot see it
+ */
+export async function qrCode(text: string, label: string): Promise<Html> {
+  const { encode } = await import('uqr');
+  const { data, size } = encode(text, { ecc: 'M', border: quietZone });
+  const path = data
+    .flatMap((row, y) => runsOf(row).map(([x, length]) => `M${x} ${y}h${length}v1h-${length}z`))
+    .join('');
+  return html`<svg class="qr" viewBox="0 0 ${size} ${size}" width="208" height="208" role="img" aria-label="${label}" shape-rendering="crispEdges"><rect width="${size}" height="${size}" fill="#fff"/><path d="${path}" fill="#000"/></svg>`;
+}
+
+/** The dark stretches of a row, each with its start and length. */
+function runsOf(row: readonly boolean[]): readonly (readonly [start: number, length: number])[] {
+  const runs: [number, number][] = [];
+  row.forEach((isDark, x) => {
+    const last = runs.at(-1);
+    if (!isDark) return;
+    if (last !== undefined && last[0] + last[1] === x) last[1] += 1;
+    else runs.push([x, 1]);
+  });
+  return runs;
+}
