@@ -1,10 +1,11 @@
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { AuthError } from '../../lib/errors.ts';
-import { createMemoryLimiter } from '../../lib/backend/limiters.ts';
 import { createThrottle, foldAccount } from '../../lib/backend/throttle.ts';
+import { createMemoryLimiter } from '../../lib/backend/throttle-counter.ts';
+import type { ThrottledAttempt } from '../../lib/backend/throttle-counter.ts';
 import { fakeTimeoutSignals } from '../support/fake-timeouts.ts';
-import type { Throttle, ThrottledAttempt, ThrottleParts } from '../../lib/backend/throttle.ts';
+import type { Throttle, ThrottleParts } from '../../lib/backend/throttle.ts';
 
 const windowMs = 15 * 60 * 1000;
 const home = '192.0.2.1';
@@ -209,7 +210,7 @@ describe('attempts at once', () => {
 
   it('that end where the address is not known count as they would elsewhere', async () => {
     for (let count = 0; count < 20; count += 1) {
-      await (await throttle.attempt('ada@example.com', undefined)).cancelled();
+      await (await throttle.attempt('ada@example.com', undefined)).canceled();
       await (await throttle.attempt('ada@example.com', undefined)).succeeded();
     }
     for (let count = 0; count < 10; count += 1) await throttle.attempt('ada@example.com', undefined);
@@ -230,7 +231,7 @@ describe('attempts at once', () => {
   });
 
   it('that were refused count for nothing, so there is room once the others were right or met an outage', async () => {
-    for (const end of ['succeeded', 'cancelled'] as const) {
+    for (const end of ['succeeded', 'canceled'] as const) {
       const answers = await Promise.allSettled(
         Array.from({ length: 40 }, () => throttle.attempt('ada@example.com', home)),
       );
@@ -243,7 +244,7 @@ describe('attempts at once', () => {
 
   it('that were canceled count for nothing', async () => {
     for (let count = 0; count < 150; count += 1) {
-      await (await throttle.attempt('ada@example.com', home)).cancelled();
+      await (await throttle.attempt('ada@example.com', home)).canceled();
     }
     await fail(10);
     expect(await refusal()).toBeDefined();
@@ -254,13 +255,13 @@ describe('attempts at once', () => {
     for (let count = 0; count < 5; count += 1) late.push(await throttle.attempt('ada@example.com', home));
     jest.advanceTimersByTime(windowMs);
     await fail(10);
-    for (const attempt of late) await attempt.cancelled();
+    for (const attempt of late) await attempt.canceled();
     expect(await refusal()).toBeDefined();
 
     jest.advanceTimersByTime(windowMs);
     const beside = await throttle.attempt('ada@example.com', home);
     await (await throttle.attempt('ada@example.com', home)).succeeded();
-    await beside.cancelled();
+    await beside.canceled();
     await fail(10);
     expect(await refusal()).toBeDefined();
   });
@@ -301,7 +302,7 @@ describe('the memory it takes', () => {
     throttle = create({ maxKeys: 20 });
     await fail(10);
     for (let count = 0; count < 100; count += 1) {
-      await (await throttle.attempt(`u${count}@example.com`, home)).cancelled();
+      await (await throttle.attempt(`u${count}@example.com`, home)).canceled();
     }
     expect(await refusal()).toBeDefined();
   });
@@ -428,7 +429,7 @@ describe('a code of six digits', () => {
   it('starts anew after a right one, and counts no outage', async () => {
     for (let count = 0; count < 4; count += 1) await (await tryCode()).counted();
     await (await tryCode()).succeeded();
-    for (let count = 0; count < 5; count += 1) await (await tryCode()).cancelled();
+    for (let count = 0; count < 5; count += 1) await (await tryCode()).canceled();
     for (let count = 0; count < 5; count += 1) await (await tryCode()).counted();
     await expect(tryCode()).rejects.toMatchObject({ code: 'rate_limited' });
   });
@@ -441,6 +442,6 @@ it('counts an email to an address once a minute, in any spelling and from whatev
   await expect(throttle.mail('ida@example.com')).resolves.toBeDefined();
   jest.advanceTimersByTime(40_000);
   const again = await throttle.mail('ada@example.com');
-  await again.cancelled();
+  await again.canceled();
   await expect(throttle.mail('ada@example.com')).resolves.toBeDefined();
 });

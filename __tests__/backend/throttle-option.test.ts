@@ -1,7 +1,8 @@
 import * as v from 'valibot';
-import { throttleEntry } from '../../lib/backend/throttle-options.ts';
+import { backendSchema } from '../../lib/backend/option-schema.ts';
 
-const problem = (value: unknown): string | undefined => v.safeParse(throttleEntry, value).issues?.[0].message;
+const problem = (value: unknown): string | undefined =>
+  v.safeParse(backendSchema.entries.throttle, value).issues?.[0].message;
 const client = { eval: () => undefined, del: () => undefined };
 
 it.each([

@@ -26,7 +26,7 @@ type Area = 'lib' | 'docs' | 'example app' | 'tools' | 'test titles';
 
 /** How often each word may occur in an area; 0 where it is not listed. A limit may fall, and never rises. */
 const limits: Readonly<Record<Area, Partial<Record<Word, number>>>> = {
-  lib: { 'e-mail': 16, 'British spelling': 8 },
+  lib: { 'e-mail': 16, 'British spelling': 3 },
   // The title of a test.
   docs: { 'e-mail': 12, 'British spelling': 2, everybody: 1 },
   'example app': { everybody: 4 },

@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { AuthError } from '../../lib/errors.ts';
-import type { ThrottleRedisClient } from '../../lib/backend/limiters.ts';
+import type { ThrottleRedisClient } from '../../lib/backend/option-schema.ts';
 import { createThrottle } from '../../lib/backend/throttle.ts';
 import type { Throttle } from '../../lib/backend/throttle.ts';
 import { createClock } from '../support/clock.ts';
@@ -124,7 +124,7 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
   it('counts anew after a success elsewhere, and not what was cancelled', async () => {
     for (let count = 0; count < 9; count += 1) await (await here.attempt(account, home)).counted();
     await (await there.attempt(account, home)).succeeded();
-    for (let count = 0; count < 20; count += 1) await (await there.attempt(account, home)).cancelled();
+    for (let count = 0; count < 20; count += 1) await (await there.attempt(account, home)).canceled();
     for (let count = 0; count < 10; count += 1) await here.attempt(account, home);
     expect(await isRefused(there)).toBe(true);
   });

@@ -7,7 +7,7 @@ import type { StoredContent } from './session-cookie.ts';
 import type { BackendSource } from './session-source.ts';
 import type { FlowCookies } from './sign-in/flow-cookies.ts';
 import type { Supabase } from './supabase.ts';
-import type { Attempts } from './throttle-options.ts';
+import type { Attempts } from './throttle.ts';
 
 /** What the routes and pages of one `backendAuth()` share; `index.ts` makes it. */
 export interface BackendContext {

@@ -30,7 +30,7 @@ import { signInRoute, ssoRoute } from './sign-in/sign-in-route.ts';
 import { signUpRoute } from './sign-in/sign-up-route.ts';
 import { signOutRoute } from './sign-out-route.ts';
 import { createSupabase } from './supabase.ts';
-import { createAttempts } from './throttle-options.ts';
+import { createAttempts } from './throttle.ts';
 import { registerClients } from './user-client.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
@@ -153,7 +153,6 @@ function sessionRoute(path: string): AuthRoute {
 }
 
 export { getSupabaseClient } from './user-client.ts';
-export type { BackendAuthOptions, BackendPagesOptions, OAuthProviderOptions } from './options.ts';
-export type { ThrottleOptions } from './throttle-options.ts';
+export type { BackendAuthOptions, BackendPagesOptions, OAuthProviderOptions, ThrottleOptions } from './options.ts';
 export type { BackendSignIn, OnBackendSignIn, ThrottleRedisClient } from './option-schema.ts';
 export * from '../http/index.ts';

@@ -12,16 +12,20 @@ import {
   wholeNumber,
 } from '../http/options.ts';
 import type { OnError } from '../http/adapter.ts';
-import type { ThrottleRedisClient } from './limiters.ts';
 import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
 import type { BackendSession, OnEvent } from '../types.ts';
 import { pagesEntries } from '../http/page-options.ts';
 import { englishText } from './pages/text.ts';
-import { throttleEntry } from './throttle-options.ts';
 
 // By their names here, so that the declarations of one entry do not refer to the package's index, and through it to the other
 // adapter's SDK.
-export type { OnError, OnEvent, SharedCoordinator, ThrottleRedisClient };
+export type { OnError, OnEvent, SharedCoordinator };
+
+/** What is used of a client of `redis` or `ioredis`. */
+export interface ThrottleRedisClient {
+  eval(...args: never[]): Promise<unknown>;
+  del(...args: never[]): Promise<unknown>;
+}
 
 export interface BackendSignIn {
   readonly session: BackendSession;
@@ -177,11 +181,31 @@ export const backendSchema = v.strictObject({
   ),
   signOutScope: v.optional(v.picklist(['local', 'global'], "must be 'local' or 'global'"), 'local'),
   mailAnswerMs: v.optional(wholeNumber('milliseconds, or 0', 0, 10_000), 1_500),
-  throttle: throttleEntry,
+  throttle: v.optional(
+    v.union(
+      [
+        v.literal(false),
+        v.strictObject({
+          redis: v.optional(v.custom<ThrottleRedisClient>(isThrottleClient, 'must be a client of redis or ioredis')),
+          keyPrefix: v.optional(v.pipe(v.string('must be a string'), v.nonEmpty('is empty'))),
+        }),
+      ],
+      'must be false, or an object with redis or keyPrefix',
+    ),
+    {},
+  ),
   forwardClientAddress: v.optional(v.boolean('must be true or false'), false),
   clientAddress: v.optional(callback<(req: IncomingMessage) => string | undefined>('(req) => string | undefined')),
   onSignIn: v.optional(callback<OnBackendSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
 });
+
+function isThrottleClient(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    ['eval', 'del'].every((name) => typeof Reflect.get(value, name) === 'function')
+  );
+}
 
 function isPlainUrl({ username, password, search, hash }: URL): boolean {
   return username + password + search + hash === '';

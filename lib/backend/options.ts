@@ -5,10 +5,9 @@ import { nameOf, readOptions } from '../http/read-options.ts';
 import type { CookieOptions, SharedAuthOptions } from '../http/options.ts';
 import { refusedKeyKind } from './api-key.ts';
 import { backendSchema, env, paths } from './option-schema.ts';
-import type { OnBackendSignIn } from './option-schema.ts';
+import type { OnBackendSignIn, ThrottleRedisClient } from './option-schema.ts';
 import type { PagesOptions } from '../http/page-options.ts';
 import type { PagesTextKey } from './pages/text.ts';
-import type { ThrottleOptions } from './throttle-options.ts';
 
 /** An OAuth provider, by Supabase's name for it, such as `github`. */
 export interface OAuthProviderOptions {
@@ -24,6 +23,14 @@ export interface BackendPagesOptions extends PagesOptions<PagesTextKey> {
   readonly signIn?: string | undefined;
   /** The application's own sign-up page. */
   readonly signUp?: string | undefined;
+}
+
+/** How failed sign-ins are counted: 10 in 15 minutes per account and network, 100 per network, 5 per second factor. */
+export interface ThrottleOptions {
+  /** A connected client of `redis` or `ioredis`, so that several processes count together. Default: in memory. */
+  readonly redis?: ThrottleRedisClient | undefined;
+  /** In front of every key in Redis. Default `express-auth-adapters:throttle`. */
+  readonly keyPrefix?: string | undefined;
 }
 
 /** Options of `backendAuth`; each beats its environment variable. */

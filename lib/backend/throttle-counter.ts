@@ -1,10 +1,9 @@
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import type { RateLimiterAbstract } from 'rate-limiter-flexible';
 import { createBreaker } from '../core/breaker.ts';
 import { createMasterOf } from '../core/redis-slot.ts';
 import type { Emit } from '../session/events.ts';
-import type { Count, Limiter, RedisLimiter } from './limiters.ts';
-
-/** Whether an attempt that succeeds stays counted. */
-export type OnSuccess = 'forgives' | 'counts';
+import type { ThrottleRedisClient } from './option-schema.ts';
 
 /** A sign-in must not wait longer for Redis than people notice. */
 const redisTimeoutMs = 500;
@@ -13,16 +12,25 @@ const redisFirstTimeoutMs = 2_500;
 /** How long a Redis that did not answer is left alone, so that not every sign-in waits for it. */
 const redisPauseMs = 1_000;
 
-export interface Reserved {
-  readonly kind: 'reserved';
-  readonly keep: () => Promise<void>;
-  readonly giveBack: () => Promise<void>;
-  readonly reset: () => Promise<void>;
+/** Whether an attempt that succeeds stays counted. */
+export type OnSuccess = 'forgives' | 'counts';
+
+/** An attempt that was let through. It is counted until its end is known, and one of these must be called then. */
+export interface ThrottledAttempt {
+  /** The count starts anew. */
+  succeeded(): Promise<void>;
+  /** Neither right nor wrong, as when the backend was out of reach: it counts for nothing. */
+  canceled(): Promise<void>;
+  /** It stays counted. The last wrong code begins a new window, so that codes are refused for all of it. */
+  counted(): Promise<void>;
 }
 
-type Reservation = { readonly kind: 'refused'; readonly waitMs: number } | Reserved;
-
-export type Counter = (key: string, success: OnSuccess) => Promise<Reservation>;
+export type Counter = (
+  key: string,
+  success: OnSuccess,
+) => Promise<
+  { readonly kind: 'refused'; readonly waitMs: number } | (ThrottledAttempt & { readonly kind: 'reserved' })
+>;
 
 interface Limiters {
   readonly memory: Limiter;
@@ -71,22 +79,22 @@ export function createCounter(
       settled();
       await run(work);
     };
-    const giveBack = (): Promise<void> =>
+    const canceled = (): Promise<void> =>
       // In the next window it was never counted: taking it back there would grant one more.
       end(async (limiter) => (now() < windowEndsAt ? limiter.giveBack(key) : undefined));
     if (excess > 0) {
-      await giveBack();
+      await canceled();
       // Once those under way have succeeded there is room.
       return { kind: 'refused', waitMs: excess <= others ? 0 : windowEndsInMs };
     }
     return {
       kind: 'reserved',
-      keep: async () => {
+      succeeded: () => end((limiter) => limiter.reset(key)),
+      canceled,
+      counted: async () => {
         settled();
         if (isClosedByLast && excess === 0) await run((limiter) => limiter.block(key));
       },
-      giveBack,
-      reset: () => end((limiter) => limiter.reset(key)),
     };
   };
 }
@@ -119,5 +127,114 @@ export function createStoreGuard(client: object, emit: Emit, now: () => number):
       isAway = true;
       return undefined;
     }
+  };
+}
+
+/** How many within one window. */
+interface Limit {
+  /** In front of every key, so that two limits do not count each other's. */
+  readonly keyPrefix: string;
+  readonly points: number;
+  readonly windowSeconds: number;
+}
+
+/** One more was counted. */
+interface Count {
+  /** How many there are over the limit; below it, zero or less. */
+  readonly excess: number;
+  /** Milliseconds until the window ends and counting starts anew. */
+  readonly windowEndsInMs: number;
+}
+
+/** Counts by key in windows of fixed length: what comes after the limit does not make the window longer. */
+interface Limiter {
+  count(key: string): Promise<Count>;
+  /** Takes one back. */
+  giveBack(key: string): Promise<void>;
+  reset(key: string): Promise<void>;
+  /** Refuses everything until a whole window from now has passed. */
+  block(key: string): Promise<void>;
+}
+
+interface RedisLimiter extends Limiter {
+  /** What a key is called in Redis. */
+  keyOf(key: string): string;
+}
+
+/**
+ * In this process' memory, of a fixed size: a flood of keys pushes out those that were not asked for the longest.
+ *
+ * @param maxKeys about 500 bytes each
+ */
+export function createMemoryLimiter(limit: Limit, maxKeys: number): Limiter {
+  const memory = new RateLimiterMemory(optionsOf(limit));
+  const limiter = limiterOf(memory, limit.windowSeconds);
+  const keys = new Set<string>();
+  const touch = (key: string): void => {
+    keys.delete(key);
+    keys.add(key);
+    if (keys.size <= maxKeys) return;
+    for (const eldest of keys) {
+      keys.delete(eldest);
+      void memory.delete(eldest);
+      return;
+    }
+  };
+  const reset = async (key: string): Promise<void> => {
+    keys.delete(key);
+    await limiter.reset(key);
+  };
+  return {
+    count: (key) => {
+      touch(key);
+      return limiter.count(key);
+    },
+    giveBack: async (key) => {
+      if (!keys.has(key)) return;
+      // What counts for nothing takes no place: made-up accounts would push out those that are counted.
+      if ((await memory.reward(key)).consumedPoints <= 0) await reset(key);
+    },
+    reset,
+    block: async (key) => {
+      touch(key);
+      await limiter.block(key);
+    },
+  };
+}
+
+export function createRedisLimiter(limit: Limit, client: ThrottleRedisClient): RedisLimiter {
+  // `ioredis` alone takes new commands; the library wants to be told which of the two it has.
+  const useRedisPackage = !('defineCommand' in client && typeof client.defineCommand === 'function');
+  const shared = new RateLimiterRedis({ ...optionsOf(limit), storeClient: client, useRedisPackage });
+  return { ...limiterOf(shared, limit.windowSeconds), keyOf: (key) => shared.getKey(key) };
+}
+
+function optionsOf({ keyPrefix, points, windowSeconds }: Limit) {
+  return { keyPrefix, points, duration: windowSeconds };
+}
+
+function limiterOf(limiter: RateLimiterAbstract, windowSeconds: number): Limiter {
+  const countOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
+    excess: consumedPoints - limiter.points,
+    windowEndsInMs: msBeforeNext,
+  });
+  return {
+    count: async (key) => {
+      try {
+        return countOf(await limiter.consume(key));
+      } catch (reason) {
+        if (reason instanceof RateLimiterRes) return countOf(reason);
+        throw reason;
+      }
+    },
+    giveBack: async (key) => {
+      await limiter.reward(key);
+    },
+    reset: async (key) => {
+      await limiter.delete(key);
+    },
+    block: async (key) => {
+      await limiter.block(key, windowSeconds);
+    },
   };
 }

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { foldCase } from '../core/request-path.ts';
 import { AuthError } from '../errors.ts';
+import type { AuthErrorCode } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
-import { createCounter, createStoreGuard } from './throttle-counter.ts';
-import type { Counter, OnSuccess, Reserved } from './throttle-counter.ts';
-import type { ThrottleRedisClient } from './limiters.ts';
 import { networkKey } from '../session/network-key.ts';
+import { createClientAddress } from './client-address.ts';
+import type { ClientAddress } from './client-address.ts';
+import type { ThrottleRedisClient } from './option-schema.ts';
+import type { ThrottleOptions } from './options.ts';
+import type { Counter, OnSuccess, ThrottledAttempt } from './throttle-counter.ts';
 
 /**
  * Failures within one window; what the rate limit of a password form is about (OWASP ASVS 5.0 §6.3.1). Codes of six digits get fewer,
@@ -22,10 +26,78 @@ export const mailWaitSeconds = limits.mail.windowSeconds;
 
 type Scope = keyof typeof limits;
 
+/** Limits attempts before the backend is asked. All of these reject with `rate_limited` before `work` is begun, or with what it throws. */
+export interface Attempts {
+  /**
+   * Runs an attempt that counts against its account and network, unless its failure is none of the visitor's doing.
+   *
+   * @param email `undefined` for a code or a link, which names no account
+   */
+  run<Result>(
+    req: IncomingMessage,
+    email: string | undefined,
+    work: () => Promise<Result>,
+    success: OnSuccess,
+  ): Promise<Result>;
+  /** Runs a try of a six-digit code, which also counts against its network. @param subject as in `Throttle.code` */
+  runCode<Result>(req: IncomingMessage, subject: string, work: () => Promise<Result>): Promise<Result>;
+  /** Runs a call that sends an email with a code; one that fails is not counted. */
+  runMail<Result>(email: string, work: () => Promise<Result>): Promise<Result>;
+}
+
+/** What a person who tries passwords, addresses, codes or links would see; everything else tells them nothing. */
+const countedFailures: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
+  'invalid_credentials',
+  'code_rejected',
+  'link_expired',
+  'email_in_use',
+  'captcha_failed',
+  'code_wrong',
+  'sso_unavailable',
+]);
+
+export function createAttempts(settings: {
+  readonly throttle: false | ThrottleOptions;
+  readonly clientAddress?: ClientAddress | undefined;
+  readonly emit: Emit;
+  readonly now: () => number;
+}): Attempts {
+  const { throttle: options, emit, now } = settings;
+  if (options === false) {
+    const run: Attempts['runCode'] = (_req, _subject, work) => work();
+    return { run, runCode: run, runMail: (_email, work) => work() };
+  }
+  const { redis: store, keyPrefix = 'express-auth-adapters:throttle' } = options;
+  const throttle = createThrottle({ store, keyPrefix, emit, now });
+  const addressOf = createClientAddress(settings.clientAddress, emit);
+  return {
+    run: async (req, email, work, success) =>
+      settle(await throttle.attempt(email, addressOf(req), success), success, work),
+    async runCode(req, subject, work) {
+      const ofNetwork = await throttle.attempt(undefined, addressOf(req));
+      return settle(ofNetwork, 'forgives', async () => settle(await throttle.code(subject), 'forgives', work));
+    },
+    runMail: async (email, work) => settle(await throttle.mail(email), 'counts', work),
+  };
+}
+
+async function settle<Result>(attempt: ThrottledAttempt, success: OnSuccess, work: () => Promise<Result>) {
+  try {
+    const result = await work();
+    if (success === 'forgives') await attempt.succeeded();
+    else await attempt.counted();
+    return result;
+  } catch (error) {
+    if (error instanceof AuthError && countedFailures.has(error.code)) await attempt.counted();
+    else await attempt.canceled();
+    throw error;
+  }
+}
+
 export interface ThrottleParts {
-  /** A client of `redis` or `ioredis`, for several processes to count together; in this process' memory without. */
+  /** For several processes to count together; without, each counts in its own memory. */
   readonly store?: ThrottleRedisClient | undefined;
-  /** In front of every key in the store, such as `express-auth-adapters:throttle`. */
+  /** In front of every key in the store. */
   readonly keyPrefix: string;
   readonly emit: Emit;
   /** How many accounts, and how many networks, are counted in memory. */
@@ -34,123 +106,104 @@ export interface ThrottleParts {
   readonly now?: () => number;
 }
 
-/** An attempt that was let through. It is counted until its end is known, and one of these must be called then. */
-export interface ThrottledAttempt {
-  /** The account's count starts anew; of the network's, this attempt is taken back. */
-  succeeded(): Promise<void>;
-  /** Neither right nor wrong, as when the backend was out of reach: it counts for nothing. */
-  cancelled(): Promise<void>;
-  /** It stays counted. The last wrong code begins a new window, so that codes are refused for all of it. */
-  counted(): Promise<void>;
-}
-
+/**
+ * Counts before any work is done, so that a hundred attempts at once do not slip through while none has failed yet. What is refused is
+ * not counted: only failures and attempts under way are. A refusal is an `AuthError` with `rate_limited`; its `retryAfter` is the
+ * seconds until the window ends, or one while attempts are under way that a success takes back.
+ */
 export interface Throttle {
   /**
-   * Counts before any work is done, so that a hundred attempts at once do not slip through while none has failed yet. What is
-   * refused is not counted: only failures and attempts under way are.
-   *
    * The account is limited per network: from another network its owner signs in undisturbed by guesses.
    *
    * @param account the email address, in any spelling; only its hash is kept. Without one the network alone is limited
    * @param address the visitor's address; without one the account alone is limited
    * @param success what will become of the count: it is taken back, or it stays
-   * @throws {AuthError} `rate_limited`; `retryAfter` is the seconds until the window ends, or one while attempts are under way that a success takes back
    */
   attempt(account: string | undefined, address: string | undefined, success?: OnSuccess): Promise<ThrottledAttempt>;
   /**
    * Counts a try of a six-digit code: after five wrong ones, from whatever networks, none is tried for 15 minutes.
    *
    * @param subject whose code it is, such as `factor:<id>`; only its hash is kept
-   * @throws {AuthError} `rate_limited`, as `attempt` does
    */
   code(subject: string): Promise<ThrottledAttempt>;
-  /**
-   * Counts an email with a code to an address, from whatever network: one a minute.
-   *
-   * @throws {AuthError} `rate_limited` with the seconds until the next one
-   */
+  /** Counts an email with a code to an address, from whatever network: one a minute. */
   mail(account: string): Promise<ThrottledAttempt>;
 }
 
 export function createThrottle(parts: ThrottleParts): Throttle {
-  const { emit, now = Date.now } = parts;
+  const { emit } = parts;
   let opening: Promise<Record<Scope, Counter>> | undefined;
 
-  async function open(): Promise<Record<Scope, Counter>> {
-    // The library takes longer to load than all of this package, and only a sign-in needs it.
-    const { createMemoryLimiter, createRedisLimiter } = await import('./limiters.ts');
-    const { store, keyPrefix, maxKeys = 50_000 } = parts;
-    const guard = createStoreGuard(store ?? {}, emit, now);
-    const counterOf = (scope: Scope): Counter => {
-      const limit = { keyPrefix: `${keyPrefix}:${scope}`, ...limits[scope] };
-      const limiters = {
-        memory: createMemoryLimiter(limit, maxKeys),
-        shared: store && createRedisLimiter(limit, store),
-        isClosedByLast: scope === 'code',
-      };
-      return createCounter(limiters, guard, now);
-    };
-    return {
-      account: counterOf('account'),
-      network: counterOf('network'),
-      code: counterOf('code'),
-      mail: counterOf('mail'),
-    };
-  }
-
-  function refuse(scope: Exclude<Scope, 'mail'>, waitMs: number): never {
-    emit({ type: 'throttled', scope });
-    throw new AuthError('rate_limited', { retryAfter: Math.max(1, Math.ceil(waitMs / 1000)) });
+  async function count(scope: Scope, key: string, success: OnSuccess): Promise<ThrottledAttempt> {
+    const counters = await (opening ??= openCounters(parts));
+    const counted = await counters[scope](key, success);
+    if (counted.kind === 'reserved') return counted;
+    emit({ type: 'throttled', scope: scope === 'mail' ? 'account' : scope });
+    throw new AuthError('rate_limited', { retryAfter: Math.max(1, Math.ceil(counted.waitMs / 1000)) });
   }
 
   return {
-    code: async (subject) => {
-      const counters = await (opening ??= open());
-      const counted = await counters.code(createHash('sha256').update(subject).digest('base64url'), 'forgives');
-      return counted.kind === 'refused' ? refuse('code', counted.waitMs) : attemptOf(counted);
-    },
-    mail: async (account) => {
-      const counters = await (opening ??= open());
-      const counted = await counters.mail(accountKey(account, undefined), 'counts');
-      return counted.kind === 'refused' ? refuse('account', counted.waitMs) : attemptOf(counted);
-    },
-    attempt: async (account, address, success = 'forgives') => {
-      const counters = await (opening ??= open());
+    code: (subject) => count('code', hash(subject), 'forgives'),
+    mail: (account) => count('mail', accountKey(account, undefined), 'counts'),
+    async attempt(account, address, success = 'forgives') {
       const network = networkKey(address);
       // The network first: one that is used up adds no more accounts to what is remembered.
-      const ofNetwork = network === undefined ? undefined : await counters.network(network, success);
-      if (ofNetwork?.kind === 'refused') refuse('network', ofNetwork.waitMs);
-      const ofAccount =
-        account === undefined ? undefined : await counters.account(accountKey(account, network), success);
-      if (ofAccount?.kind === 'refused') {
-        // It reaches no password, and behind one address there may be a whole office.
-        await ofNetwork?.giveBack();
-        refuse('account', ofAccount.waitMs);
-      }
+      const ofNetwork = network === undefined ? undefined : await count('network', network, success);
+      const countAccount = async (email: string): Promise<ThrottledAttempt> => {
+        try {
+          return await count('account', accountKey(email, network), success);
+        } catch (error) {
+          // It reaches no password, and behind one address there may be a whole office.
+          await ofNetwork?.canceled();
+          throw error;
+        }
+      };
+      const ofAccount = account === undefined ? undefined : await countAccount(account);
       return {
         succeeded: async () => {
-          await Promise.all([ofAccount?.reset(), ofNetwork?.giveBack()]);
+          await Promise.all([ofAccount?.succeeded(), ofNetwork?.canceled()]);
         },
-        cancelled: async () => {
-          await Promise.all([ofAccount?.giveBack(), ofNetwork?.giveBack()]);
+        canceled: async () => {
+          await Promise.all([ofAccount?.canceled(), ofNetwork?.canceled()]);
         },
         counted: async () => {
-          await Promise.all([ofAccount?.keep(), ofNetwork?.keep()]);
+          await Promise.all([ofAccount?.counted(), ofNetwork?.counted()]);
         },
       };
     },
   };
 }
 
-function attemptOf({ reset, giveBack, keep }: Reserved): ThrottledAttempt {
-  return { succeeded: reset, cancelled: giveBack, counted: keep };
+async function openCounters(parts: ThrottleParts): Promise<Record<Scope, Counter>> {
+  const { store, keyPrefix, emit, maxKeys = 50_000, now = Date.now } = parts;
+  // The library takes longer to load than all of this package, and only a sign-in needs it.
+  const { createCounter, createMemoryLimiter, createRedisLimiter, createStoreGuard } =
+    await import('./throttle-counter.ts');
+  const guard = createStoreGuard(store ?? {}, emit, now);
+  const counterOf = (scope: Scope): Counter => {
+    const limit = { keyPrefix: `${keyPrefix}:${scope}`, ...limits[scope] };
+    const limiters = {
+      memory: createMemoryLimiter(limit, maxKeys),
+      shared: store && createRedisLimiter(limit, store),
+      isClosedByLast: scope === 'code',
+    };
+    return createCounter(limiters, guard, now);
+  };
+  return {
+    account: counterOf('account'),
+    network: counterOf('network'),
+    code: counterOf('code'),
+    mail: counterOf('mail'),
+  };
 }
 
 /** A store that leaks tells no address. */
 function accountKey(account: string, network: string | undefined): string {
-  return createHash('sha256')
-    .update(JSON.stringify([foldAccount(account), network ?? null]))
-    .digest('base64url');
+  return hash(JSON.stringify([foldAccount(account), network ?? null]));
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }
 
 /**
