@@ -1,6 +1,6 @@
 import { sealData } from 'iron-session';
 import fc from 'fast-check';
-import { createAnswerSeal } from '../../lib/redis/seal.ts';
+import { createAnswerSeal } from '../../lib/redis/refreshes.ts';
 import type { SettledRefresh } from '../../lib/session/refresh-coordinator.ts';
 
 const [a, b] = ['a'.repeat(32), 'b'.repeat(32)] as const;

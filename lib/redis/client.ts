@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createBreaker } from '../core/breaker.ts';
 import { createMasterOf } from '../core/redis-slot.ts';
@@ -99,4 +100,13 @@ function isConnected(client: RedisClient): boolean {
 function isConnecting(client: RedisClient): boolean {
   if (isIoRedis(client)) return client.status === 'connecting' || client.status === 'connect';
   return client.isReady === false && client.isOpen === true;
+}
+
+/** What the keys of one name begin with; the hash tag gives all of them one slot of a cluster. */
+export function tagOf(keyPrefix: string, name: string): string {
+  return `${keyPrefix}:{${createHash('sha256').update(name).digest('base64url')}}`;
+}
+
+export function isPresent(reply: unknown): boolean {
+  return reply !== null && reply !== undefined;
 }
