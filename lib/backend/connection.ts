@@ -33,7 +33,7 @@ export type ProviderResponse =
 export interface RecordingFetch {
   readonly fetch: typeof globalThis.fetch;
   /** The answer to the last call. */
-  answer(): ProviderResponse;
+  readonly answer: () => ProviderResponse;
 }
 
 /**

@@ -10,7 +10,7 @@ import { keepPrivate } from '../http/reply.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { SessionWriter } from '../session/session-writer.ts';
 import type { BackendSession, Session } from '../types.ts';
-import { neverExpires } from './call-storage.ts';
+import { neverExpires } from './supabase-call.ts';
 import { forwarding } from './connection.ts';
 import type { BackendConnection } from './connection.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';

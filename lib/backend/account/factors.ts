@@ -11,7 +11,7 @@ import { AuthError } from '../../errors.ts';
 import type { Session } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import type { SupabaseCall, Visitor } from '../supabase.ts';
+import type { SupabaseCall, Visitor } from '../supabase-call.ts';
 
 /** A second factor that this package knows how to ask for. */
 export interface Factor {

@@ -16,7 +16,7 @@ import type { MailNotice } from '../pages/notice.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { FlowKind } from '../sign-in/flow-cookies.ts';
 import { discardIssued } from '../sign-in/pending.ts';
-import type { SupabaseCall } from '../supabase.ts';
+import type { SupabaseCall } from '../supabase-call.ts';
 
 /** `/auth/forgot`: has a link for a new password sent, and says the same about every address. */
 export function forgotRoute(backend: BackendContext): AuthRoute {

@@ -12,7 +12,7 @@ import { errorForForm, formElsewhere, redirectUrl } from '../forms.ts';
 import { readCaptcha, readEmailCode, readEmail, readReturnTo, rethrowAs } from '../forms.ts';
 import { codePage } from '../pages/credentials.ts';
 import { fillIn } from '../../http/page-text.ts';
-import type { SupabaseCall } from '../supabase.ts';
+import type { SupabaseCall } from '../supabase-call.ts';
 import { foldAccount, mailWaitSeconds } from '../throttle.ts';
 import { completeSignIn } from './sign-in.ts';
 

@@ -12,7 +12,7 @@ import { errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../f
 import { readCaptcha, readEmail, readNewPassword, readReturnTo, rethrowAs } from '../forms.ts';
 import { signUpPage } from '../pages/credentials.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import type { SupabaseCall } from '../supabase.ts';
+import type { SupabaseCall } from '../supabase-call.ts';
 import { completeSignIn } from './sign-in.ts';
 
 /** What a sign-up asks for. */

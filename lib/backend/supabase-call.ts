@@ -1,0 +1,144 @@
+import type { CookieMethodsServer } from '@supabase/ssr';
+import type { AuthError as SdkError, SupabaseClient } from '@supabase/supabase-js';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
+import { withDeadline } from '../core/deadline.ts';
+import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './connection.ts';
+import type { BackendConnection } from './connection.ts';
+import { providerError } from './provider-errors.ts';
+import type { StoredContent } from './session-cookie.ts';
+import { flowAttributes, verifierFlowId, verifierIds, verifierIn } from './sign-in/flow-cookies.ts';
+
+/** Who asks: a request's cookies, and its address as far as the adapter knows it. `AuthRequest` is one. */
+export interface Visitor {
+  readonly cookies: RequestCookies;
+  readonly peer: string | undefined;
+}
+
+/**
+ * The SDK on an auth route. It never sees the session that the browser may still have: it would refresh it, and if that fails delete the
+ * PKCE verifiers along with it. What it stores is collected, not sent, because nothing may reach the browser before the new
+ * session is verified.
+ */
+export interface SupabaseCall {
+  readonly auth: Omit<SupabaseClient['auth'], 'getSession' | 'setSession' | 'signOut'>;
+  /** The SDK's result. @throws {AuthError} the failure that it is to the visitor */
+  readonly unwrap: <Data>(result: SdkResult<Data>) => Data;
+  /** The flow whose verifier was stored, where one was. */
+  startedId(): string | undefined;
+  /** The flows whose verifiers are stored after a start. */
+  aliveIds(): ReadonlySet<string>;
+  /** The verifiers' cookies after a start; also after one that the backend refused, so that the two look alike. */
+  startedWrites(): readonly CookieWrite[];
+  /** The verifiers' cookies after an exchange: what is spent is deleted. */
+  finishedWrites(): readonly CookieWrite[];
+}
+
+type SdkResult<Data> =
+  { readonly data: Data; readonly error: null } | { readonly data: unknown; readonly error: SdkError };
+
+/**
+ * Runs a piece of work with the SDK within the time budget.
+ *
+ * @throws {AuthError} `provider_unavailable` when the time is up, or what `work` throws
+ */
+export type CallSupabase = <Result>(
+  visitor: Visitor,
+  work: (call: SupabaseCall) => Promise<Result>,
+  options?: {
+    /** Milliseconds; default: `timeoutMs`. */
+    readonly lifeMs?: number;
+    /** Acts as this session's user: `updateUser` and `mfa` need one. It must be verified, and is never refreshed. */
+    readonly session?: StoredContent | undefined;
+  },
+) => Promise<Result>;
+
+export function createCallSupabase(
+  connection: BackendConnection,
+  storageKey: string,
+  sameSite: CookieAttributes['sameSite'],
+): CallSupabase {
+  return async (visitor, work, { lifeMs = connection.timeoutMs, session } = {}) => {
+    // Before the clock starts: the budget is for the backend, not for loading the SDK.
+    const ssr = await import('@supabase/ssr');
+    const open = (signal: AbortSignal): SupabaseCall => {
+      const { fetch, answer } = createRecordingFetch(forwarding(connection, visitor.peer), signal);
+      const { cookies, watch, ...writes } = createCallStorage(storageKey, sameSite, visitor.cookies, session);
+      const { auth } = ssr.createServerClient(connection.url, connection.anonKey, {
+        cookieOptions: { name: storageKey },
+        global: { fetch: watch(fetch) },
+        cookies,
+      });
+      return {
+        ...writes,
+        auth,
+        unwrap(result) {
+          if (result.error === null) return result.data;
+          throw reportRefusal(providerError(answer(), result.error), connection.emit);
+        },
+      };
+    };
+    return withDeadline((signal) => work(open(signal)), lifeMs, outOfTime);
+  };
+}
+
+/** What the SDK reads and stores during one call: PKCE verifiers, and the session that it acts for where one is given. */
+interface CallStorage extends Omit<SupabaseCall, 'auth' | 'unwrap'> {
+  readonly cookies: Required<Pick<CookieMethodsServer, 'getAll' | 'setAll'>>;
+  /** Notes what is stored when the first request leaves. */
+  readonly watch: (fetch: typeof globalThis.fetch) => typeof globalThis.fetch;
+}
+
+/** Seconds since the epoch, and so far away that the SDK never thinks of refreshing by itself. */
+export const neverExpires = 32_503_680_000;
+
+function createCallStorage(
+  storageKey: string,
+  sameSite: CookieAttributes['sameSite'],
+  cookies: RequestCookies,
+  session: StoredContent | undefined,
+): CallStorage {
+  const isVerifier = (name: string): boolean => name.startsWith(`${storageKey}-`) && name.endsWith('-code-verifier');
+  const stored = new Map<string, string>();
+  for (const [name, values] of cookies) {
+    const verifier = verifierIn(storageKey, name, values);
+    if (verifier !== undefined) stored.set(name, verifier);
+  }
+  const acting = session && JSON.stringify({ ...session, user: session['user'] ?? {}, expires_at: neverExpires });
+  /** The last word on each cookie. */
+  const last = new Map<string, string | undefined>();
+  /** Both as they were when the backend was asked: after a refusal the SDK takes the verifier back, and its place in the list of them. */
+  let started: { readonly stored: ReadonlyMap<string, string>; readonly writes: typeof last } | undefined;
+  const atStart = () => started ?? { stored, writes: last };
+  const attributes = flowAttributes(sameSite);
+  const toWrites = (values: ReadonlyMap<string, string | undefined>): CookieWrite[] =>
+    [...values].map(([name, value]) => ({ name, value, attributes }));
+
+  return {
+    cookies: {
+      getAll: () => [
+        ...[...stored].map(([name, value]) => ({ name, value })),
+        ...(acting === undefined ? [] : [{ name: storageKey, value: acting }]),
+      ],
+      // It must never throw: the SDK also calls it from promises that are never awaited.
+      setAll: (writes) => {
+        for (const { name, value } of writes.filter((write) => isVerifier(write.name))) {
+          if (value === '') stored.delete(name);
+          else stored.set(name, value);
+          last.set(name, value === '' ? undefined : value);
+        }
+      },
+    },
+    watch: (fetch) => (input, init) => {
+      started ??= { stored: new Map(stored), writes: new Map(last) };
+      return fetch(input, init);
+    },
+    startedId: () =>
+      [...atStart().writes].flatMap(([name, value]) =>
+        value === undefined ? [] : (verifierFlowId(storageKey, name) ?? []),
+      )[0],
+    aliveIds: () =>
+      new Set(verifierIds(storageKey, new Map([...atStart().stored].map(([name, value]) => [name, [value]])))),
+    startedWrites: () => toWrites(atStart().writes),
+    finishedWrites: () => toWrites(last),
+  };
+}
