@@ -3,7 +3,20 @@ import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { otherAccountUrl } from '../../http/page.ts';
 import { duration, emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
-import { field, focusOf, formAlert, formErrorOf, postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
+import {
+  backToSignIn,
+  codeField,
+  emailField,
+  field,
+  focusOf,
+  forgotLink,
+  formAlert,
+  formErrorOf,
+  postForm,
+  returnToOf,
+  showPage,
+  withReturnTo,
+} from './parts.ts';
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
 import { providerButtons } from './providers.ts';
 import { englishText } from './text.ts';
@@ -20,9 +33,8 @@ export function signInPage(site: Site, request: PageRequest, state: FormState): 
   const focus = canResend ? undefined : focusOf(email, error);
   const resend = html`<button class="quiet" aria-describedby="form-error" autofocus>${text.resendButton}</button>`;
   const hidden = returnToOf(state);
-  const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
-  const forgot = html`<a href="${safeHref(forgotHref)}">${text.toForgotLink}</a>`;
-  const fields = html`${field({ name: 'email', type: 'email', label: text.email, autocomplete: 'username', value: email, error, hasFocus: focus === 'email' })}
+  const forgot = forgotLink(site, request, state);
+  const fields = html`${emailField(site, { value: email, error, hasFocus: focus === 'email' })}
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'current-password', aside: forgot, error, hasFocus: focus === 'password' })}
 <button>${text.signInButton}</button>
 ${settings.signInMethods.includes('code') && html`<button class="quiet" formaction="${safeHref(request.localPath(settings.codePath))}" formnovalidate>${text.toCodeButton}</button>`}`;
@@ -33,7 +45,7 @@ ${settings.signInMethods.includes('code') && html`<button class="quiet" formacti
     hasForm: true,
     content: html`${formAlert(site, request, error, canResend && postForm(request.localPath(settings.resendPath), { email, ...hidden }, resend))}
 ${providerButtons(site, request, state)}
-${hasPasswords ? postForm(request.localPath(settings.loginPath), hidden, fields) : addressForm(site, request, state, error)}
+${hasPasswords ? postForm(request.localPath(settings.loginPath), hidden, fields) : codeAddressForm(site, request, state, error)}
 ${otherWays(site, request, state)}`,
   });
 }
@@ -78,7 +90,7 @@ export function signUpPage(site: Site, request: PageRequest, state: FormState): 
   const error = state.error && formErrorOf(state.error, text);
   const focus = focusOf(email, error);
   const hint = text.newPasswordHint;
-  const fields = html`${field({ name: 'email', type: 'email', label: text.email, autocomplete: 'email', value: email, error, hasFocus: focus === 'email' })}
+  const fields = html`${emailField(site, { value: email, error, hasFocus: focus === 'email' }, 'email')}
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' })}
 <button>${text.signUpButton}</button>`;
   return showPage(site, request, {
@@ -95,19 +107,22 @@ ${postForm(request.localPath(settings.signupPath), returnToOf(state), fields)}
 /** Asks for the address to which a link for a new password is sent. */
 export function forgotPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { settings, text } = site;
-  const { email } = state;
   const error = state.error && formErrorOf(state.error, text);
-  const fields = html`${field({ name: 'email', type: 'email', label: text.email, autocomplete: 'username', value: email, error, hasFocus: true })}
-<button>${text.forgotButton}</button>`;
+  const address = emailField(site, { value: state.email, error, hasFocus: true });
   return showPage(site, request, {
     heading: text.forgotHeading,
     lead: text.forgotText,
     error: state.error,
     hasForm: true,
     content: html`${formAlert(site, request, error)}
-${postForm(request.localPath(settings.forgotPath), returnToOf(state), fields)}
-<p class="actions"><a href="${safeHref(request.signInUrl(state.returnTo))}">${text.backToSignIn}</a></p>`,
+${addressForm(request.localPath(settings.forgotPath), state, address, text.forgotButton)}
+${backToSignIn(site, request, state)}`,
   });
+}
+
+/** Asks for an address alone. */
+function addressForm(action: string, state: FormState, address: Html, button: Text): Html {
+  return postForm(action, returnToOf(state), html`${address}\n<button>${button}</button>`);
 }
 
 export interface PasswordState extends FormState {
@@ -122,7 +137,6 @@ export function passwordPage(site: Site, request: PageRequest, state: PasswordSt
   const error = state.error && formErrorOf(state.error, text);
   const focus = error?.field === 'password' ? 'password' : 'currentPassword';
   const hint = text.newPasswordHint;
-  const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
   const current =
     asksCurrent &&
     field({
@@ -130,7 +144,7 @@ export function passwordPage(site: Site, request: PageRequest, state: PasswordSt
       type: 'password',
       label: text.currentPassword,
       autocomplete: 'current-password',
-      aside: html`<a href="${safeHref(forgotHref)}">${text.toForgotLink}</a>`,
+      aside: forgotLink(site, request, state),
       error,
       hasFocus: focus === 'currentPassword',
     });
@@ -171,19 +185,15 @@ export function codePage(site: Site, request: PageRequest, state: CodeState): Re
     error: state.error,
     hasForm: true,
     content: html`${formAlert(site, request, error)}
-${isAddress ? addressForm(site, request, state, error) : codeForm(site, request, state, error)}
+${isAddress ? codeAddressForm(site, request, state, error) : codeForm(site, request, state, error)}
 ${codeLinks(site, request, state)}`,
   });
 }
 
 /** The form that has a code sent; also the sign-in page's where there are no passwords. */
-export function addressForm(site: Site, request: PageRequest, state: FormState, error: FormError | undefined): Html {
-  const { text, settings } = site;
-  const { email } = state;
-  const address = { name: 'email', type: 'email', label: text.email, autocomplete: 'username' } as const;
-  const fields = html`${field({ ...address, value: email, error, hasFocus: true })}
-<button>${text.codeSendButton}</button>`;
-  return postForm(request.localPath(settings.codePath), returnToOf(state), fields);
+function codeAddressForm(site: Site, request: PageRequest, state: FormState, error: FormError | undefined): Html {
+  const address = emailField(site, { value: state.email, error, hasFocus: true });
+  return addressForm(request.localPath(site.settings.codePath), state, address, site.text.codeSendButton);
 }
 
 function codeForm(site: Site, request: PageRequest, state: CodeState, error: FormError | undefined): Html {
@@ -191,32 +201,22 @@ function codeForm(site: Site, request: PageRequest, state: CodeState, error: For
   const { email = '', resendIn } = state;
   const hidden = { email, ...returnToOf(state) };
   const action = request.localPath(settings.codePath);
-  const code = {
-    name: 'code',
-    type: 'text',
-    inputmode: 'numeric',
-    label: text.code,
-    autocomplete: 'one-time-code',
-  } as const;
-  const fields = html`${field({ ...code, error, hasFocus: true })}
-<button>${text.signInButton}</button>`;
+  const fields = html`${codeField(site, error)}\n<button>${text.signInButton}</button>`;
   const time = resendIn === undefined ? undefined : duration(resendIn, request.definition.brand.lang);
   return html`${postForm(action, hidden, fields)}
 <p class="hint">${text.mailHint}${time !== undefined && html` ${fillIn(text.codeResendIn, { time })}`}</p>
 ${postForm(action, hidden, html`<button class="quiet">${text.codeResendButton}</button>`)}`;
 }
 
-function codeLinks({ text, settings }: Site, request: PageRequest, state: CodeState): Html {
-  const other = withReturnTo(request.localPath(settings.codePath), state);
-  const toOther = html`<p class="actions"><a href="${safeHref(other)}">${text.codeOtherAddress}</a></p>\n`;
-  const back = safeHref(request.signInUrl(state.returnTo));
-  return html`${state.step === 'code' && toOther}<p class="actions"><a href="${back}">${text.backToSignIn}</a></p>`;
+function codeLinks(site: Site, request: PageRequest, state: CodeState): Html {
+  const other = withReturnTo(request.localPath(site.settings.codePath), state);
+  const toOther = html`<p class="actions"><a href="${safeHref(other)}">${site.text.codeOtherAddress}</a></p>\n`;
+  return html`${state.step === 'code' && toOther}${backToSignIn(site, request, state)}`;
 }
 
 function codeErrorOf({ text }: Site, { error, limited }: CodeState): FormError | undefined {
   if (error === undefined) return undefined;
   const shown = formErrorOf(error, text);
-  if (error.code === 'code_wrong') return { ...shown, field: 'code' };
   if (error.code !== 'rate_limited' || limited === undefined) return shown;
   return { ...shown, message: limited === 'emails' ? text.codeEmailsLimited : text.codesLimited };
 }
@@ -224,11 +224,8 @@ function codeErrorOf({ text }: Site, { error, limited }: CodeState): FormError |
 /** Asks for the address whose domain names the organization. */
 export function ssoPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { text, settings } = site;
-  const shown = state.error && formErrorOf(state.error, text);
-  const error = state.error?.code === 'sso_unavailable' && shown ? { ...shown, field: 'email' as const } : shown;
-  const address = { name: 'email', type: 'email', label: text.email, autocomplete: 'username' } as const;
-  const fields = html`${field({ ...address, value: state.email, hint: text.ssoHint, error, hasFocus: true })}
-<button>${text.ssoButton}</button>`;
+  const error = state.error && formErrorOf(state.error, text);
+  const address = emailField(site, { value: state.email, hint: text.ssoHint, error, hasFocus: true });
   return showPage(site, request, {
     heading: text.ssoHeading,
     error: state.error,
@@ -236,7 +233,7 @@ export function ssoPage(site: Site, request: PageRequest, state: FormState): Rep
     // The answer is a redirect to the identity provider, which only the project knows. One without https is a stand-in.
     formLeadsTo: settings.url.startsWith('https:') ? 'https:' : 'https: http:',
     content: html`${formAlert(site, request, error)}
-${postForm(request.localPath(settings.ssoPath), returnToOf(state), fields)}
-<p class="actions"><a href="${safeHref(request.signInUrl(state.returnTo))}">${text.backToSignIn}</a></p>`,
+${addressForm(request.localPath(settings.ssoPath), state, address, text.ssoButton)}
+${backToSignIn(site, request, state)}`,
   });
 }

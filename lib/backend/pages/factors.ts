@@ -4,7 +4,7 @@ import { withQuery } from '../../core/url.ts';
 import { fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { Enrollment, Factor } from '../account/factors.ts';
-import { field, formAlert, formErrorOf, postForm, returnToOf, showPage } from './parts.ts';
+import { codeField, formAlert, formErrorOf, postForm, returnToOf, showPage } from './parts.ts';
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
 
 export interface VerifyState extends FormState {
@@ -65,18 +65,8 @@ function askFor(
       { send: factor.id, ...returnToOf(state) },
       html`<button${isQuiet && html` class="quiet"`}>${label}</button>`,
     );
-  if (isPhone && !state.isSent) {
-    return send(text.sendCodeButton, false);
-  }
-  const code = field({
-    name: 'code',
-    type: 'text',
-    inputmode: 'numeric',
-    label: text.code,
-    autocomplete: 'one-time-code',
-    error,
-    hasFocus: true,
-  });
+  if (isPhone && !state.isSent) return send(text.sendCodeButton, false);
+  const code = codeField(site, error);
   const hidden = { factorId: factor.id, ...returnToOf(state) };
   return html`${postForm(verifyAction(site, request, state), hidden, html`${code}\n<button>${text.continueButton}</button>`)}
 ${isPhone && send(text.sendCodeAgainButton, true)}`;
@@ -148,15 +138,7 @@ export function enrollPage(
   const { settings, text } = site;
   const { factorId, secret, uri } = state.enrollment;
   const error = state.error && formErrorOf(state.error, text);
-  const code = field({
-    name: 'code',
-    type: 'text',
-    inputmode: 'numeric',
-    label: text.code,
-    autocomplete: 'one-time-code',
-    error,
-    hasFocus: true,
-  });
+  const code = codeField(site, error);
   const action = request.localPath(settings.enrollPath);
   return showPage(site, request, {
     heading: text.enrollHeading,

@@ -2,7 +2,16 @@ import { html, safeHref } from '../../core/html.ts';
 import type { Html, Text } from '../../core/html.ts';
 import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
-import { formAlert, formErrorOf, postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
+import {
+  backToSignIn,
+  forgotLink,
+  formAlert,
+  formErrorOf,
+  postForm,
+  returnToOf,
+  showPage,
+  withReturnTo,
+} from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
 import type { PagesText } from './text.ts';
 
@@ -57,17 +66,18 @@ export interface MailNotice {
 /** "Check your email", and a button that has it sent again. */
 export function mailPage(site: Site, request: PageRequest, notice: MailNotice): Reply {
   const { settings, text } = site;
-  const { email, returnTo } = notice;
+  const { email, kind } = notice;
+  const action = request.localPath(kind === 'forgot_sent' ? settings.forgotPath : settings.resendPath);
   const again = html`<button class="quiet">${text.resendButton}</button>`;
   return showPage(site, request, {
-    heading: text[wordsOf[notice.kind].heading],
+    heading: text[wordsOf[kind].heading],
     emblem: envelope,
     hasForm: true,
     lead: mailWords(site, notice),
     leadRole: 'status',
-    content: html`${postForm(request.localPath(notice.kind === 'forgot_sent' ? settings.forgotPath : settings.resendPath), { email, ...returnToOf(notice) }, again)}
+    content: html`${postForm(action, { email, ...returnToOf(notice) }, again)}
 <p class="hint">${text.mailHint}</p>
-<p class="actions"><a href="${safeHref(request.signInUrl(returnTo))}">${text.backToSignIn}</a></p>`,
+${backToSignIn(site, request, notice)}`,
   });
 }
 
@@ -91,7 +101,7 @@ export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: str
     lead: text.pleaseSignInText,
     leadRole: 'status',
     content: html`${wayOn(request.signInUrl(returnTo), text.signInButton)}
-${site.settings.signInMethods.includes('password') && html`<p class="actions"><a href="${safeHref(withReturnTo(request.localPath(site.settings.forgotPath), { returnTo }))}">${text.toForgotLink}</a></p>`}`,
+${site.settings.signInMethods.includes('password') && html`<p class="actions">${forgotLink(site, request, { returnTo })}</p>`}`,
   });
 }
 

@@ -15,26 +15,7 @@ import type { PagesText } from './text.ts';
 
 /** What pages show of the adapter. */
 export interface Site {
-  readonly settings: Pick<
-    BackendOptions,
-    | 'loginPath'
-    | 'signupPath'
-    | 'resendPath'
-    | 'confirmPath'
-    | 'logoutPath'
-    | 'forgotPath'
-    | 'codePath'
-    | 'ssoPath'
-    | 'signInMethods'
-    | 'signUp'
-    | 'sso'
-    | 'url'
-    | 'passwordPath'
-    | 'verifyPath'
-    | 'enrollPath'
-    | 'providers'
-    | 'pages'
-  >;
+  readonly settings: BackendOptions;
   readonly text: PagesText;
 }
 
@@ -127,6 +108,7 @@ const fieldOf: Readonly<Record<string, FieldName>> = {
   current_password_wrong: 'currentPassword',
   email_in_use: 'email',
   code_wrong: 'code',
+  sso_unavailable: 'email',
 };
 
 /**
@@ -159,23 +141,70 @@ export interface FieldParts {
 
 /** A labeled input; its hint and the message about it are tied to it for those who cannot see them stand together. */
 export function field(parts: FieldParts): Html {
-  const { name, type, inputmode = type === 'email' ? type : undefined, label, aside, value, hint, error } = parts;
-  // Addresses and codes are written from left to right in every language.
-  const isPlain = type === 'email' || inputmode === 'numeric';
+  const { name, type, inputmode = type === 'email' ? type : undefined, label, aside, hint, error } = parts;
   const isInvalid = error?.field === name;
   const hasHint = hint !== undefined && hint.plain !== '';
-  const described = [
+  const describedBy = [
     error?.field === 'form' && 'form-error',
     isInvalid && `${name}-error`,
     hasHint && `${name}-hint`,
   ].filter((id) => id !== false);
+  const input = attributes({
+    id: name,
+    name,
+    type,
+    class: inputmode === 'numeric' && 'digits',
+    // Addresses and codes are written from left to right in every language.
+    dir: inputmode !== undefined && 'ltr',
+    autocomplete: parts.autocomplete,
+    autocapitalize: 'none',
+    spellcheck: 'false',
+    inputmode,
+    value: parts.value,
+    required: true,
+    'aria-invalid': isInvalid && 'true',
+    'aria-describedby': describedBy.length > 0 && describedBy.join(' '),
+    autofocus: parts.hasFocus,
+  });
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<input id="${name}" name="${name}" type="${type}"${inputmode === 'numeric' && html` class="digits"`}${isPlain && html` dir="ltr"`} autocomplete="${parts.autocomplete}" autocapitalize="none" spellcheck="false"${inputmode !== undefined && html` inputmode="${inputmode}"`}${value !== undefined && html` value="${value}"`} required${isInvalid && html` aria-invalid="true"`}${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}${parts.hasFocus && html` autofocus`}>
+<input${input}>
 ${aside !== undefined && html`<p class="aside">${aside}</p>`}
 ${isInvalid && html`<p class="field-message" id="${name}-error">${error.message}</p>`}
 ${hasHint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;
+}
+
+/** ` name="value"`, or ` name` where the value is `true`; nothing for what is missing or `false`. */
+function attributes(values: Readonly<Record<string, string | boolean | undefined>>): HtmlValue {
+  return Object.entries(values).map(([name, value]) => {
+    if (value === undefined || value === false) return undefined;
+    return value === true ? html` ${name}` : html` ${name}="${value}"`;
+  });
+}
+
+type GivenField = Pick<FieldParts, 'value' | 'hint' | 'error' | 'hasFocus'>;
+
+/** @param autocomplete `username` where the address has an account already */
+export function emailField(
+  { text }: Pick<Site, 'text'>,
+  parts: GivenField,
+  autocomplete: 'username' | 'email' = 'username',
+): Html {
+  return field({ name: 'email', type: 'email', label: text.email, autocomplete, ...parts });
+}
+
+/** For the digits of an email, a text message or an authenticator app. */
+export function codeField({ text }: Pick<Site, 'text'>, error: FormError | undefined): Html {
+  return field({
+    name: 'code',
+    type: 'text',
+    inputmode: 'numeric',
+    label: text.code,
+    autocomplete: 'one-time-code',
+    error,
+    hasFocus: true,
+  });
 }
 
 /** What concerns the whole form, above it; `extra` is a way out of it. */
@@ -198,4 +227,13 @@ ${extra}
 export function focusOf(email: string | undefined, error: FormError | undefined): FieldName {
   if (error !== undefined && error.field !== 'form') return error.field;
   return email === undefined || email === '' ? 'email' : 'password';
+}
+
+export function forgotLink({ settings, text }: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): Html {
+  const href = withReturnTo(request.localPath(settings.forgotPath), state);
+  return html`<a href="${safeHref(href)}">${text.toForgotLink}</a>`;
+}
+
+export function backToSignIn({ text }: Site, request: PageRequest, { returnTo }: Pick<FormState, 'returnTo'>): Html {
+  return html`<p class="actions"><a href="${safeHref(request.signInUrl(returnTo))}">${text.backToSignIn}</a></p>`;
 }
