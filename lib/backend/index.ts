@@ -22,7 +22,7 @@ import { englishText } from './pages/text.ts';
 import { createBrand } from '../http/page-options.ts';
 import { createTexts } from '../http/page-text.ts';
 import { createSessionCookie } from './session-cookie.ts';
-import { createBackendSource, foreignClient, freshSignIn } from './session-source.ts';
+import { createBackendSource, freshSignIn } from './session-source.ts';
 import { callbackRoute } from './sign-in/callback-route.ts';
 import { codeRoute } from './sign-in/code-route.ts';
 import { createFlowCookies } from './sign-in/flow-cookies.ts';
@@ -32,7 +32,7 @@ import { signOutRoute } from './sign-out-route.ts';
 import { createSupabase } from './supabase.ts';
 import { createAttempts } from './throttle.ts';
 import { registerClients } from './user-client.ts';
-import { createTokenVerifier } from './verify-token.ts';
+import { createTokenVerifier, foreignClient } from './verify-token.ts';
 
 /**
  * Sign-in against a Supabase project by email and password or OAuth: `/auth/login`, `/auth/signup`, `/auth/callback`, `/auth/logout`,
@@ -122,11 +122,7 @@ function createBackend(settings: BackendOptions): BackendContext {
   const issuers = [`${url}/auth/v1`, ...settings.issuer];
   const tokens = createTokenVerifier({ keySet, ask: (token) => supabase.introspect(token), issuers, now });
   const cookie = createSessionCookie(cookieName, cookieOptions, issuers);
-  const source = createBackendSource({
-    cookie,
-    tokens,
-    refresh: (refreshToken, signal, client) => supabase.refresh(refreshToken, signal, client),
-  });
+  const source = createBackendSource(cookie, tokens, supabase);
   const writer = createSessionWriter(source, emit);
   const resolver = createSessions(source, { ...settings, emit });
   registerClients({ connection, cookie, source, writer, resolver, sameSite });

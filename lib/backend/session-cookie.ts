@@ -47,15 +47,24 @@ export function storedOf(content: StoredContent): StoredSession<StoredContent> {
   };
 }
 
-export function factsOf({ session_id: sessionId, sub, amr, iat }: Token['claims']): SessionFacts {
-  const entries: readonly unknown[] = Array.isArray(amr) ? amr : [];
-  const times = entries.map((entry) => (isRecord(entry) ? entry['timestamp'] : undefined));
+export function factsOf(claims: Token['claims']): SessionFacts {
+  const { session_id: sessionId, sub, iat } = claims;
   return {
     sessionId: readSessionId(sessionId),
     userId: typeof sub === 'string' ? sub : undefined,
-    beganAt: Math.max(0, ...times.filter((time) => typeof time === 'number')) * 1000,
+    beganAt: Math.max(0, newestAmrTime(claims) ?? 0) * 1000,
     issuedAt: typeof iat === 'number' ? iat * 1000 : 0,
   };
+}
+
+/** In seconds since the epoch; `amr` lists the ways in which a user signed in, and a refresh does not add to it. */
+export function newestAmrTime({ amr }: Token['claims']): number | undefined {
+  const entries: readonly unknown[] = Array.isArray(amr) ? amr : [];
+  const times = entries.flatMap((entry) => {
+    const time = isRecord(entry) ? entry['timestamp'] : undefined;
+    return typeof time === 'number' && Number.isFinite(time) ? [time] : [];
+  });
+  return times.length === 0 ? undefined : Math.max(...times);
 }
 
 const sdkFields = ['token_type', 'expires_in', 'expires_at', 'provider_token', 'provider_refresh_token'];

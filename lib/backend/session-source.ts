@@ -3,11 +3,12 @@ import { isRecord } from '../core/json.ts';
 import { readToken } from '../tokens/token.ts';
 import type { Token } from '../tokens/token.ts';
 import { measureVerify } from '../session/diagnostics.ts';
-import type { ClientFacts, RefreshOutcome, SessionSource, TokenOrigin, Verdict } from '../session/source.ts';
+import type { SessionSource, TokenOrigin, Verdict } from '../session/source.ts';
 import type { FreshSignIn } from '../http/adapter.ts';
 import type { AccessTokenClaims, BackendSession, BackendUser, Session } from '../types.ts';
-import { factsOf, parseContentText, sdkContent, slimContent, storedOf } from './session-cookie.ts';
+import { factsOf, newestAmrTime, parseContentText, sdkContent, slimContent, storedOf } from './session-cookie.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
+import type { Supabase } from './supabase.ts';
 import type { TokenVerifier } from './verify-token.ts';
 
 export interface BackendSource extends SessionSource<StoredContent> {
@@ -15,39 +16,30 @@ export interface BackendSource extends SessionSource<StoredContent> {
   contentOf(session: BackendSession): StoredContent | undefined;
 }
 
-export interface BackendSourceParts {
-  readonly cookie: SessionCookie;
-  readonly tokens: TokenVerifier;
-  readonly refresh: (
-    refreshToken: string,
-    signal: AbortSignal,
-    client: ClientFacts,
-  ) => Promise<RefreshOutcome<StoredContent>>;
-}
-
 /** Supabase sessions in the cookies of @supabase/ssr. */
-export function createBackendSource({ cookie, tokens, refresh }: BackendSourceParts): BackendSource {
-  const contents = new WeakMap<BackendSession, StoredContent>();
+export function createBackendSource(
+  cookie: SessionCookie,
+  tokens: TokenVerifier,
+  supabase: Pick<Supabase, 'refresh'>,
+): BackendSource {
+  const contents = new WeakMap<Session, StoredContent>();
 
-  async function verify(
+  async function verify(token: Token, origin: TokenOrigin, credential: Session['credential']): Promise<Verdict> {
+    const verdict = await tokens.verify(token, origin, credential === 'cookie' ? 'own client' : 'any client');
+    if (verdict.kind !== 'valid') return verdict;
+    const { claims, validUntil } = verdict;
+    const session = sessionOf(token.text, claims, credential);
+    return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
+  }
+
+  async function verifyContent(
     content: StoredContent,
     origin: TokenOrigin,
     token = readToken(content.access_token),
   ): Promise<Verdict> {
-    const verdict = await tokens.verify(token, origin);
-    if (verdict.kind !== 'valid') return verdict;
-    const session = sessionOf(content.access_token, verdict.claims, 'cookie');
-    contents.set(session, sdkContent(content));
-    const { validUntil } = verdict;
-    return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
-  }
-
-  async function verifyBearer(token: Token, origin: TokenOrigin): Promise<Verdict> {
-    const verdict = await tokens.verify(token, origin, 'any client');
-    if (verdict.kind !== 'valid') return verdict;
-    const { claims, validUntil } = verdict;
-    const session = sessionOf(token.text, claims, 'bearer');
-    return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
+    const verdict = await verify(token, origin, 'cookie');
+    if (verdict.kind === 'live') contents.set(verdict.session, sdkContent(content));
+    return verdict;
   }
 
   return {
@@ -61,9 +53,9 @@ export function createBackendSource({ cookie, tokens, refresh }: BackendSourcePa
       const isKept = !isComplete;
       return candidates.length === 0 ? { kind: 'unreadable', reason, isKept } : { kind: 'stored', candidates, isKept };
     },
-    verify: (content, origin, token) => measureVerify('backend', () => verify(content, origin, token)),
-    verifyBearer: (token, origin) => measureVerify('backend', () => verifyBearer(token, origin)),
-    refresh: (content, signal, client) => refresh(content.refresh_token, signal, client),
+    verify: (content, origin, token) => measureVerify('backend', () => verifyContent(content, origin, token)),
+    verifyBearer: (token, origin) => measureVerify('backend', () => verify(token, origin, 'bearer')),
+    refresh: (content, signal, client) => supabase.refresh(content.refresh_token, signal, client),
     factsOf,
     toStored: storedOf,
     serialize: (content) => JSON.stringify(content),
@@ -102,24 +94,9 @@ function recordOf(value: AccessTokenClaims[string]): Readonly<Record<string, unk
   return isRecord(value) ? value : {};
 }
 
-/** When people signed in: the newest time in `amr`, which lists the ways in which they did; a refresh does not add to it. */
+/** When people signed in, from the ways in which they did. */
 export const freshSignIn: FreshSignIn = {
-  authenticatedAt: newestAmrTime,
-  signInId: (session) => JSON.stringify([session.claims['session_id'], newestAmrTime(session)]),
+  authenticatedAt: ({ claims }) => newestAmrTime(claims),
+  signInId: ({ claims }) => JSON.stringify([claims['session_id'], newestAmrTime(claims)]),
   parameters: (_session, maxAge) => ({ max_age: String(maxAge) }),
 };
-
-function newestAmrTime({ claims: { amr } }: Session): number | undefined {
-  const entries = Array.isArray(amr) ? amr : [];
-  const times = entries.flatMap((entry) => {
-    const time: unknown = isRecord(entry) ? entry['timestamp'] : undefined;
-    return typeof time === 'number' && Number.isFinite(time) ? [time] : [];
-  });
-  return times.length === 0 ? undefined : Math.max(...times);
-}
-
-/** The client of the project's OAuth server that a token was issued to; the application's own tokens name none. */
-export function foreignClient({ client_id: client }: AccessTokenClaims): string | undefined {
-  if (client === undefined || client === null) return undefined;
-  return typeof client === 'string' ? client : '';
-}

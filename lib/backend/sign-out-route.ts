@@ -7,7 +7,7 @@ import { signOutPage } from '../http/sign-out-page.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { LeftSession } from '../session/sign-out.ts';
-import type { StoredSession } from '../session/source.ts';
+import type { SessionFacts } from '../session/source.ts';
 import type { BackendContext } from './context.ts';
 import { readReturnTo } from './forms.ts';
 import type { StoredContent } from './session-cookie.ts';
@@ -58,11 +58,9 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
   };
 }
 
-/** Whose session a genuine token belongs to. */
-function subjectOf({ token, sessionId }: StoredSession<StoredContent>): { userId?: string; sessionId?: string } {
-  const userId = token?.claims['sub'];
+function subjectOf({ userId, sessionId }: SessionFacts): { userId?: string; sessionId?: string } {
   return {
-    ...(typeof userId === 'string' ? { userId } : {}),
+    ...(userId === undefined ? {} : { userId }),
     ...(sessionId === undefined ? {} : { sessionId }),
   };
 }

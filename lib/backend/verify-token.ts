@@ -98,10 +98,7 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
     async verify(token, origin, clients = 'own client') {
       if (!token.isCompact) return { kind: 'invalid', reason: 'malformed' };
       // What speaks against a token needs no proof, and an expired one must not be renewed either.
-      const { client_id: client } = token.claims;
-      // Only the project's OAuth server writes it, into the tokens of other applications. They speak for a user to whom no
-      // session was given here.
-      const isForeign = client !== undefined && client !== null && clients === 'own client';
+      const isForeign = clients === 'own client' && foreignClient(token.claims) !== undefined;
       const reason = claimProblem(token.claims, issuers) ?? (isForeign ? 'client' : undefined);
       if (reason !== undefined) return { kind: 'invalid', reason };
       return token.header['alg'] === 'HS256'
@@ -109,6 +106,15 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
         : verifyAccessToken(token, origin === 'provider' ? keySet.ofIssued : keySet, now);
     },
   };
+}
+
+/**
+ * The client of the project's OAuth server that a token was issued to. Only that server writes it, into the tokens of other applications,
+ * which speak for a user to whom no session was given here.
+ */
+export function foreignClient({ client_id: client }: Token['claims']): string | undefined {
+  if (client === undefined || client === null) return undefined;
+  return typeof client === 'string' ? client : '';
 }
 
 const isAccepted = (word: TokenWord): boolean => word === 'accepted';
