@@ -1,3 +1,4 @@
+import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { ProviderResponse } from './connection.ts';
@@ -183,15 +184,13 @@ function messageOf(code = ''): { readonly message?: string } {
 
 /** GoTrue's code of a failed call. */
 export function codeOf(error: unknown): string | undefined {
-  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : undefined;
+  const code = isRecord(error) ? error['code'] : undefined;
+  return typeof code === 'string' ? code : undefined;
 }
 
 function statusOf(error: unknown): number {
-  return typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number'
-    ? error.status
-    : 0;
+  const status = isRecord(error) ? error['status'] : undefined;
+  return typeof status === 'number' ? status : 0;
 }
 
 /** For what no code explains: a gateway in front of GoTrue, or a code of tomorrow. */
@@ -216,7 +215,7 @@ const weaknesses: Readonly<Record<string, string>> = {
 };
 
 function weakPasswordMessage(error: unknown): { readonly message?: string } {
-  const reasons = typeof error === 'object' && error !== null && 'reasons' in error ? error.reasons : undefined;
+  const reasons = isRecord(error) ? error['reasons'] : undefined;
   if (!Array.isArray(reasons)) return {};
   const [message] = Object.keys(weaknesses)
     .filter((reason) => reasons.includes(reason))

@@ -106,11 +106,11 @@ export interface StoredCookies {
 export interface SessionCookie {
   readonly name: string;
   /** The raw value in the header, chunks joined, without decoding. */
-  findCookie(cookieHeader: string): string | undefined;
+  readonly findCookie: (cookieHeader: string) => string | undefined;
   isPresent(cookies: RequestCookies): boolean;
   read(cookies: RequestCookies): StoredCookies;
-  write(content: StoredContent, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
-  clear(cookies: RequestCookies): readonly CookieWrite[];
+  readonly write: (content: StoredContent, cookies: RequestCookies) => Promise<readonly CookieWrite[]>;
+  readonly clear: (cookies: RequestCookies) => readonly CookieWrite[];
 }
 
 const prefix = 'base64-';

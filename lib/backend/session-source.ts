@@ -45,7 +45,7 @@ export function createBackendSource(
   return {
     adapter: 'backend',
     isSealed: false,
-    findCookie: (cookieHeader) => cookie.findCookie(cookieHeader),
+    findCookie: cookie.findCookie,
     read(cookies) {
       if (!cookie.isPresent(cookies)) return { kind: 'none' };
       const { sessions, isComplete, reason } = cookie.read(cookies);
@@ -62,8 +62,8 @@ export function createBackendSource(
     deserialize: parseContentText,
     cookieBytes: async (content) => cookieBytes(await cookie.write(content, new Map())),
     slim: slimContent,
-    write: (content, cookies) => cookie.write(content, cookies),
-    clear: (cookies) => cookie.clear(cookies),
+    write: cookie.write,
+    clear: cookie.clear,
     contentOf: (session) => contents.get(session),
   };
 }
