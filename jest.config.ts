@@ -5,7 +5,7 @@ const { TEST_EXPRESS: peer, TEST_HOST: host } = process.env;
 /** An application on Express 4 has that one alone, so the adapters use it, too. */
 const peerNames = host === 'Express 4' ? '^express4?$' : '^express$';
 
-const config: Config = {
+const config = {
   testEnvironment: 'node',
   // A busy machine is no failure; what hangs still ends.
   testTimeout: 30_000,
@@ -32,6 +32,6 @@ const config: Config = {
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.stryker-tmp/'],
   // Jest strips the types, as Node does; `npm run types` checks them.
   transform: {},
-};
+} satisfies Config;
 
 export default config;

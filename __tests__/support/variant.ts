@@ -6,7 +6,7 @@ export type HostName = (typeof allHosts)[number];
 export const frontNames = ['nothing', 'parsers', 'hardening', 'everything'] as const;
 export type FrontName = (typeof frontNames)[number];
 
-/** What the applications of the HTTP suites are built on: Express 5 with nothing in front, unless tools/variants.js says otherwise. */
+/** What the applications of the HTTP suites are built on: Express 5 with nothing in front, unless a project or the environment differs. */
 export interface Variant {
   readonly host: HostName;
   readonly front: FrontName;
@@ -19,18 +19,20 @@ export interface Variant {
 }
 
 const { env } = process;
-const host = oneOf(allHosts, env['TEST_HOST'] ?? 'Express 5');
-
-/** What a suite of every host runs on; where tools/peers.js puts another Express in place, on that one alone. */
-export const hostNames: readonly HostName[] = env['TEST_EXPRESS'] === undefined ? allHosts : [host];
+/** Of a project of tools/jest.variants.config.ts. */
+const { variant: ofProject } = globalThis as { readonly variant?: Partial<Variant> };
 
 export const variant: Variant = {
-  host,
+  host: oneOf(allHosts, env['TEST_HOST'] ?? 'Express 5'),
   front: oneOf(frontNames, env['TEST_FRONT'] ?? 'nothing'),
   prefix: env['TEST_PREFIX'] ?? '',
   isProxied: env['TEST_PROXY'] === 'on',
   isCached: env['TEST_CACHE'] !== 'off',
+  ...ofProject,
 };
+
+/** What a suite of every host runs on; where tools/peers.js puts another Express in place, on that one alone. */
+export const hostNames: readonly HostName[] = env['TEST_EXPRESS'] === undefined ? allHosts : [variant.host];
 
 export const isExpress = variant.host.startsWith('Express');
 
