@@ -136,7 +136,7 @@ export function fitToCookie(flow: Flow): Flow {
   return { ...flow, selection: { pendingAuthenticationToken: selection.pendingAuthenticationToken } };
 }
 
-export interface StartedFlow {
+interface StartedFlow {
   readonly name: string;
   /** What it adds to every request. */
   readonly bytes: number;
@@ -145,7 +145,7 @@ export interface StartedFlow {
 }
 
 /** The names to drop so that the newest remain, as many as there is room for. */
-export function selectStale(
+function selectStale(
   flows: readonly StartedFlow[],
   room: { readonly flows: number; readonly bytes: number },
 ): string[] {

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { AuthenticationResponse, WorkOS } from '@workos-inc/node';
+import type { WorkOS } from '@workos-inc/node';
 import { withDeadline } from '../core/deadline.ts';
 import { defined, isRecord, parseJson } from '../core/json.ts';
 import { maxAnswerBytes, readText } from '../core/read-text.ts';
@@ -22,33 +22,22 @@ export interface AuthorizationRequest {
   readonly prompt?: 'login';
 }
 
-/** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */
-export interface Provider {
-  createVerifier(): Promise<{ readonly codeVerifier: string; readonly codeChallenge: string }>;
-  authorizationUrl(request: AuthorizationRequest): Promise<string>;
-  exchangeCode(code: string, codeVerifier: string, client: ClientFacts): Promise<AuthenticationResponse>;
-  selectOrganization(
-    pendingAuthenticationToken: string,
-    organizationId: string,
-    client: ClientFacts,
-  ): Promise<AuthenticationResponse>;
-  refresh(
-    session: { readonly refreshToken: string; readonly organizationId?: string | undefined },
-    client: ClientFacts,
-    signal: AbortSignal,
-  ): Promise<AuthenticationResponse>;
-  logoutUrl(sessionId: string, returnTo: string): Promise<string>;
-  /** Ends a session without a browser. */
-  revokeSession(sessionId: string): Promise<void>;
-  readonly jwksUrl: string;
+interface RefreshRequest {
+  readonly refreshToken: string;
+  readonly organizationId?: string | undefined;
 }
+
+type Users = WorkOS['userManagement'];
 
 type ProviderOptions = Pick<
   B2bOptions,
   'clientId' | 'apiKey' | 'apiHostname' | 'port' | 'https' | 'timeoutMs' | 'fetch'
 >;
 
-export function createProvider(options: ProviderOptions): Provider {
+export type Provider = ReturnType<typeof createProvider>;
+
+/** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */
+export function createProvider(options: ProviderOptions) {
   const { clientId, apiHostname, port, https, timeoutMs, fetch } = options;
   // The SDK takes no signal per call, but it fetches through a function of ours.
   const deadlines = new AsyncLocalStorage<AbortSignal>();
@@ -59,50 +48,40 @@ export function createProvider(options: ProviderOptions): Provider {
   let opening: Promise<WorkOS> | undefined;
 
   const workos = (): Promise<WorkOS> => (opening ??= openSdk(options, fetchWithin));
-  const users = async (): Promise<WorkOS['userManagement']> => (await workos()).userManagement;
 
-  function withinBudget<Result>(call: () => Promise<Result>): Promise<Result> {
+  async function withinBudget<Result>(call: (users: Users) => Promise<Result>): Promise<Result> {
+    const { userManagement } = await workos();
     const outOfTime = (): Error => new Error(`WorkOS did not answer within ${timeoutMs} ms`);
-    return withDeadline((signal) => deadlines.run(signal, call), timeoutMs, outOfTime);
+    return withDeadline((signal) => deadlines.run(signal, () => call(userManagement)), timeoutMs, outOfTime);
   }
 
   return {
     // https://workos.com/docs/reference/authkit/session-tokens/jwks
     jwksUrl: `${https ? 'https' : 'http'}://${apiHostname}${port === undefined ? '' : `:${port}`}/sso/jwks/${clientId}`,
     createVerifier: async () => (await workos()).pkce.generate(),
-    authorizationUrl: async (request) =>
-      (await users()).getAuthorizationUrl({ ...request, clientId, codeChallengeMethod: 'S256' }),
-    exchangeCode: async (code, codeVerifier, client) => {
-      const userManagement = await users();
-      return withinBudget(() => userManagement.authenticateWithCode({ clientId, code, codeVerifier, ...client }));
-    },
-    selectOrganization: async (pendingAuthenticationToken, organizationId, client) => {
-      const userManagement = await users();
-      return withinBudget(() =>
-        userManagement.authenticateWithOrganizationSelection({
+    authorizationUrl: async (request: AuthorizationRequest) =>
+      (await workos()).userManagement.getAuthorizationUrl({ ...request, clientId, codeChallengeMethod: 'S256' }),
+    exchangeCode: (code: string, codeVerifier: string, client: ClientFacts) =>
+      withinBudget((users) => users.authenticateWithCode({ clientId, code, codeVerifier, ...client })),
+    selectOrganization: (pendingAuthenticationToken: string, organizationId: string, client: ClientFacts) =>
+      withinBudget((users) =>
+        users.authenticateWithOrganizationSelection({
           clientId,
           pendingAuthenticationToken,
           organizationId,
           ...client,
         }),
-      );
+      ),
+    /** Within the deadline of the refresh, which may be longer than that of a request. */
+    async refresh({ refreshToken, organizationId }: RefreshRequest, client: ClientFacts, signal: AbortSignal) {
+      const { userManagement } = await workos();
+      const request = { clientId, refreshToken, ...defined({ organizationId }), ...client };
+      return deadlines.run(signal, () => userManagement.authenticateWithRefreshToken(request));
     },
-    refresh: async ({ refreshToken, organizationId }, client, signal) => {
-      const userManagement = await users();
-      return deadlines.run(signal, () =>
-        userManagement.authenticateWithRefreshToken({
-          clientId,
-          refreshToken,
-          ...defined({ organizationId }),
-          ...client,
-        }),
-      );
-    },
-    revokeSession: async (sessionId) => {
-      const userManagement = await users();
-      await withinBudget(() => userManagement.revokeSession({ sessionId }));
-    },
-    logoutUrl: async (sessionId, returnTo) => (await users()).getLogoutUrl({ sessionId, returnTo }),
+    /** Ends a session without a browser. */
+    revokeSession: (sessionId: string) => withinBudget((users) => users.revokeSession({ sessionId })),
+    logoutUrl: async (sessionId: string, returnTo: string) =>
+      (await workos()).userManagement.getLogoutUrl({ sessionId, returnTo }),
   };
 }
 
