@@ -55,9 +55,7 @@ export function checkSpelling(
   const known = Object.values(variables).flat();
   for (const name of Object.keys(env)) {
     if (!prefixes[adapter].test(name) || env[name] === '' || known.includes(name)) continue;
-    add('warning', 'variables', `${name} is set, but nothing reads it`, {
-      fix: spellingFix(name, known),
-    });
+    add('warning', 'variables', `${name} is set, but nothing reads it`, { fix: spellingFix(name, known) });
   }
 }
 
