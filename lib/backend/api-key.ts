@@ -1,18 +1,5 @@
 import { readToken } from '../tokens/token.ts';
 
-/** What may not be given as `anonKey`, by its kind. */
-export type RefusedKeyKind =
-  | 'a secret key'
-  | 'a service-role key'
-  | 'an administrator’s key'
-  | 'a user’s access token'
-  | 'a personal access token'
-  | 'a key of an unknown kind'
-  | 'an expired key'
-  | 'a key of another project'
-  | 'a key with blanks or quotes around it'
-  | 'not a Supabase key';
-
 /**
  * Tells whether a key may be used in a server that acts for its visitors: only publishable keys and legacy `anon` keys, because
  * row-level security holds for those. Everything else is refused by what it is. No signature is checked: the
@@ -22,12 +9,12 @@ export type RefusedKeyKind =
  * @returns the kind to refuse, `undefined` for a key that is fine
  * @see https://supabase.com/docs/guides/api/api-keys
  */
-export function refusedKeyKind(key: string, projectUrl: string, now: number): RefusedKeyKind | undefined {
+export function refusedKeyKind(key: string, projectUrl: string, now: number): string | undefined {
   const bare = key.replace(/^[\s"'`]+|[\s"'`]+$/g, '');
   return kindOf(bare, projectUrl, now) ?? (bare === key ? undefined : 'a key with blanks or quotes around it');
 }
 
-function kindOf(key: string, projectUrl: string, now: number): RefusedKeyKind | undefined {
+function kindOf(key: string, projectUrl: string, now: number): string | undefined {
   if (/^sb_publishable_[A-Za-z0-9_-]+$/.test(key)) return undefined;
   if (key.startsWith('sb_secret_')) return 'a secret key';
   if (key.startsWith('sbp_')) return 'a personal access token';
@@ -40,7 +27,7 @@ function refusedJwtKind(
   claims: Readonly<Record<string, unknown>>,
   projectUrl: string,
   now: number,
-): RefusedKeyKind | undefined {
+): string | undefined {
   const { role, ref, exp } = claims;
   switch (role) {
     case 'anon':

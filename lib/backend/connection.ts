@@ -1,4 +1,4 @@
-import { isRecord } from '../core/json.ts';
+import { isRecord, parseJson } from '../core/json.ts';
 import { maxAnswerBytes, readText } from '../core/read-text.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
@@ -49,9 +49,10 @@ export function createRecordingFetch(fetch: typeof globalThis.fetch, signal: Abo
       try {
         const response = await fetch(input, { ...init, signal, redirect: 'manual' });
         const text = await readText(response, maxAnswerBytes);
+        const body = parseJson(text);
         // A captive portal's page comes as a success; the SDK would retry what it cannot parse, and trips over a bare `null`.
-        const status = response.ok && !isRecord(parse(text)) && !isSignedOut(input, response) ? 502 : response.status;
-        answer = { kind: 'answered', status, ...readError(response, text) };
+        const status = response.ok && !isRecord(body) && !isSignedOut(input, response) ? 502 : response.status;
+        answer = { kind: 'answered', status, ...readError(response, isRecord(body) ? body : {}) };
         if (status < 500) return rebuilt(status, text, response.headers);
       } catch (cause) {
         answer = { kind: 'unanswered', cause };
@@ -79,12 +80,11 @@ function rebuilt(status: number, text: string, headers?: Headers): Response {
 
 function readError(
   response: Response,
-  text: string,
+  body: Readonly<Record<string, unknown>>,
 ): Pick<Extract<ProviderResponse, { kind: 'answered' }>, 'code' | 'message' | 'retryAfter'> {
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
   const retryAfter = Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
   if (response.ok) return { code: undefined, message: undefined, retryAfter };
-  const body = parseObject(text);
   // API version 2024-01-01 says `code`; before it, `code` was the status and the code was `error_code`.
   const code =
     [body['error_code'], body['code']].find((value) => typeof value === 'string') ?? oauthCode(body['error']);
@@ -95,19 +95,6 @@ function readError(
 /** What GoTrue's OAuth server says of a grant (RFC 6749 §5.2). Other texts in `error` are a gateway's and no codes. */
 function oauthCode(error: unknown): string | undefined {
   return error === 'invalid_grant' || error === 'invalid_client' ? error : undefined;
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> {
-  const value = parse(text);
-  return isRecord(value) ? value : {};
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

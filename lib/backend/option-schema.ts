@@ -88,6 +88,10 @@ const absoluteUrl = (what: string) =>
     v.description(what),
   );
 
+const pathEntries = Object.fromEntries(
+  Object.entries(paths).map(([option, fallback]) => [option, routePath(fallback)]),
+) as Readonly<Record<keyof typeof paths, ReturnType<typeof routePath>>>;
+
 const optionalText = v.optional(v.string('must be a string'));
 
 const issuer = text('an issuer');
@@ -104,17 +108,7 @@ export const backendSchema = v.strictObject({
   ),
   anonKey: text('the publishable key (sb_publishable_…, or the older anon key), from the project’s API settings'),
   callbackUrl: v.optional(absoluteUrl('an absolute URL')),
-  loginPath: routePath(paths.loginPath),
-  signupPath: routePath(paths.signupPath),
-  callbackPath: routePath(paths.callbackPath),
-  logoutPath: routePath(paths.logoutPath),
-  sessionPath: routePath(paths.sessionPath),
-  resendPath: routePath(paths.resendPath),
-  confirmPath: routePath(paths.confirmPath),
-  forgotPath: routePath(paths.forgotPath),
-  passwordPath: routePath(paths.passwordPath),
-  codePath: routePath(paths.codePath),
-  ssoPath: routePath(paths.ssoPath),
+  ...pathEntries,
   signInMethods: v.optional(
     v.pipe(
       v.array(v.picklist(['password', 'code'], "must be a list of 'password' and 'code'"), 'must be a list of methods'),
@@ -124,8 +118,6 @@ export const backendSchema = v.strictObject({
   ),
   signUp: v.optional(v.boolean('must be true or false'), true),
   sso: v.optional(v.boolean('must be true or false'), false),
-  verifyPath: routePath(paths.verifyPath),
-  enrollPath: routePath(paths.enrollPath),
   providers: v.optional(
     v.array(
       v.union(

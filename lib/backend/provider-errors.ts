@@ -1,4 +1,4 @@
-import { isRecord } from '../core/json.ts';
+import { defined, isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { ProviderResponse } from './connection.ts';
@@ -178,8 +178,7 @@ export function organizationSignIn(): AuthError {
 }
 
 function messageOf(code = ''): { readonly message?: string } {
-  const message = messages.get(code);
-  return message === undefined ? {} : { message };
+  return defined({ message: messages.get(code) });
 }
 
 /** GoTrue's code of a failed call. */
@@ -220,5 +219,5 @@ function weakPasswordMessage(error: unknown): { readonly message?: string } {
   const [message] = Object.keys(weaknesses)
     .filter((reason) => reasons.includes(reason))
     .map((reason) => weaknesses[reason]);
-  return message === undefined ? {} : { message };
+  return defined({ message });
 }

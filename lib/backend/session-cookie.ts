@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { tokenLifetimeMs } from '../tokens/access-token.ts';
-import { isRecord } from '../core/json.ts';
+import { isRecord, parseJson } from '../core/json.ts';
 import { readSessionId, readToken } from '../tokens/token.ts';
 import type { Token } from '../tokens/token.ts';
 import type { SessionFacts, StoredSession } from '../session/source.ts';
@@ -29,11 +29,7 @@ export function parseContent(value: unknown): StoredContent | undefined {
 }
 
 export function parseContentText(text: string): StoredContent | undefined {
-  try {
-    return parseContent(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  return parseContent(parseJson(text));
 }
 
 export function storedOf(content: StoredContent): StoredSession<StoredContent> {

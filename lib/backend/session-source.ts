@@ -1,5 +1,5 @@
 import { cookieBytes } from '../core/cookie-chunks.ts';
-import { isRecord } from '../core/json.ts';
+import { defined, isRecord } from '../core/json.ts';
 import { readToken } from '../tokens/token.ts';
 import type { Token } from '../tokens/token.ts';
 import { measureVerify } from '../session/diagnostics.ts';
@@ -29,7 +29,7 @@ export function createBackendSource(
     if (verdict.kind !== 'valid') return verdict;
     const { claims, validUntil } = verdict;
     const session = sessionOf(token.text, claims, credential);
-    return { kind: 'live', session, ...(validUntil === undefined ? {} : { validUntil }) };
+    return { kind: 'live', session, ...defined({ validUntil }) };
   }
 
   async function verifyContent(

@@ -1,3 +1,4 @@
+import { defined } from '../core/json.ts';
 import { readFields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirectOrJson } from '../http/reply.ts';
@@ -59,10 +60,7 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
 }
 
 function subjectOf({ userId, sessionId }: SessionFacts): { userId?: string; sessionId?: string } {
-  return {
-    ...(userId === undefined ? {} : { userId }),
-    ...(sessionId === undefined ? {} : { sessionId }),
-  };
+  return defined({ userId, sessionId });
 }
 
 /** Whether a GET was asked for by this site or by the visitor, and not by a link elsewhere, an image or a browser's guess. */

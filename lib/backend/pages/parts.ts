@@ -120,7 +120,7 @@ export function formErrorOf(error: AuthError, text: PagesText): FormError {
   const { code, retryAfter } = error;
   const isGeneral = error.message === errorTable[code].message;
   const message = isGeneral ? text[code] : textOf(error.message);
-  return { message, field: fieldOf[code] ?? 'form', ...(retryAfter === undefined ? {} : { retryAfter }) };
+  return { message, field: fieldOf[code] ?? 'form', retryAfter };
 }
 
 export interface FieldParts {
