@@ -26,6 +26,7 @@
  * - `completeSignIn` verifies and stores what the backend issued. What is to be remembered until a callback is in `sign-in/flow-cookies.ts`.
  * - The path option goes into `options.ts` and `option-schema.ts`, the route into the list in `index.ts`.
  */
+import { defined } from '../core/json.ts';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
@@ -108,7 +109,7 @@ export function readCode(fields: Fields): string {
 export function readCaptcha(fields: Fields): { readonly captchaToken?: string } {
   const captchaToken =
     fields.get('captchaToken') ?? fields.get('cf-turnstile-response') ?? fields.get('h-captcha-response');
-  return captchaToken === undefined ? {} : { captchaToken };
+  return defined({ captchaToken });
 }
 
 /**

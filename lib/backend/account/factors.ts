@@ -6,7 +6,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Session as SdkSession, User as SdkUser } from '@supabase/supabase-js';
-import { isRecord } from '../../core/json.ts';
+import { defined, isRecord } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { Session } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
@@ -113,8 +113,9 @@ export async function enrollApp(
   const enroll = async ({ auth, unwrap }: SupabaseCall): Promise<Enrollment> => {
     // Two factors of one name are a conflict, those without a name included.
     const friendlyName = namePrefix + randomBytes(6).toString('hex');
-    const named = issuer === undefined ? {} : { issuer };
-    const { id, totp } = present(unwrap(await auth.mfa.enroll({ factorType: 'totp', friendlyName, ...named })));
+    const { id, totp } = present(
+      unwrap(await auth.mfa.enroll({ factorType: 'totp', friendlyName, ...defined({ issuer }) })),
+    );
     return { factorId: id, secret: totp.secret, uri: totp.uri };
   };
   try {

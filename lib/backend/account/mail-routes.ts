@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Session as SdkSession } from '@supabase/supabase-js';
+import { defined } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { readFields } from '../../http/body.ts';
@@ -139,8 +140,7 @@ export async function sendMail(
 ): Promise<SdkSession | null> {
   const { settings, supabase, flows, attempts, emit } = backend;
   const { mailAnswerMs, timeoutMs } = settings;
-  const failed = ({ code, reason }: AuthError): void =>
-    emit({ type: 'mail_failed', code, ...(reason === undefined ? {} : { reason }) });
+  const failed = ({ code, reason }: AuthError): void => emit({ type: 'mail_failed', code, ...defined({ reason }) });
   const answerIsDue = wait(mailAnswerMs);
   let started: SupabaseCall | undefined;
   const send = async (call: SupabaseCall): Promise<SdkSession | null> => {

@@ -1,5 +1,5 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { isRecord } from '../../core/json.ts';
+import { defined, isRecord } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { BackendSession } from '../../types.ts';
@@ -30,7 +30,7 @@ export async function setPassword(
   { content, currentPassword, replaced }: PasswordGrant,
   password: string,
 ): Promise<SdkSession> {
-  const attributes = { password, ...(currentPassword === undefined ? {} : { current_password: currentPassword }) };
+  const attributes = { password, ...defined({ current_password: currentPassword }) };
   const user = await backend.supabase.call(
     request,
     async ({ auth, unwrap }) => unwrap(await auth.updateUser(attributes)).user,

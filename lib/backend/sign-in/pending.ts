@@ -1,7 +1,7 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../../core/cookie-chunks.ts';
 import type { CookieWrite } from '../../core/cookies.ts';
-import { isRecord } from '../../core/json.ts';
+import { defined, isRecord, parseJson } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { clientFacts } from '../../http/request.ts';
@@ -217,24 +217,20 @@ export function encodePending({ kind, content, returnTo, needsFactor: factor, is
 
 /** The tokens, and what a session cookie needs beside them; `user` comes again with the next step. */
 function pendingContent({ access_token, refresh_token, expires_at }: StoredContent): StoredContent {
-  return { access_token, refresh_token, ...(expires_at === undefined ? {} : { expires_at }), token_type: 'bearer' };
+  return { access_token, refresh_token, ...defined({ expires_at }), token_type: 'bearer' };
 }
 
 function parse(text: string): Stored | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-    const content = parseContent(value);
-    if (!isRecord(value) || content === undefined) return undefined;
-    const { kind, returnTo, factor, isUnanswered } = value;
-    if (kind !== 'recovery' && kind !== 'factor') return undefined;
-    return {
-      kind,
-      content: pendingContent(content),
-      returnTo: typeof returnTo === 'string' ? returnTo : '/',
-      needsFactor: factor === true,
-      isUnanswered: isUnanswered === true,
-    };
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(Buffer.from(text, 'base64url').toString('utf8'));
+  const content = parseContent(value);
+  if (!isRecord(value) || content === undefined) return undefined;
+  const { kind, returnTo, factor, isUnanswered } = value;
+  if (kind !== 'recovery' && kind !== 'factor') return undefined;
+  return {
+    kind,
+    content: pendingContent(content),
+    returnTo: typeof returnTo === 'string' ? returnTo : '/',
+    needsFactor: factor === true,
+    isUnanswered: isUnanswered === true,
+  };
 }

@@ -1,3 +1,4 @@
+import { defined } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { readFields } from '../../http/body.ts';
@@ -77,7 +78,7 @@ async function startOAuth(backend: BackendContext, request: AuthRequest): Promis
   const returnTo = request.returnTo(query.get('returnTo'));
   const redirectTo = redirectUrl(request, settings);
   const { url, writes } = await supabase.call(request, async (call) => {
-    const options = { redirectTo, skipBrowserRedirect: false, ...(scopes === undefined ? {} : { scopes }) };
+    const options = { redirectTo, skipBrowserRedirect: false, ...defined({ scopes }) };
     // Supabase's type lists the providers of today; `custom:` ones and those of tomorrow work as well.
     const result = await call.auth.signInWithOAuth({ provider: name as 'github', options });
     const writes = flows.remember(call, { kind: 'oauth', returnTo }, request.cookies);

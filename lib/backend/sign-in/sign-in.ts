@@ -3,6 +3,7 @@ import type { Session as SdkSession } from '@supabase/supabase-js';
 import { chunkNames } from '../../core/cookie-chunks.ts';
 import type { CookieWrite } from '../../core/cookies.ts';
 import { withDeadline } from '../../core/deadline.ts';
+import { defined } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { Allowance } from '../../session/allowance.ts';
@@ -45,7 +46,7 @@ export async function prepareSignIn(
   { issued, returnTo, kind = needsFactor(issued) ? 'factor' : 'session' }: Issued,
 ): Promise<PreparedSignIn> {
   if (kind !== 'session') return { kind, issued, returnTo };
-  const { settings, writer, emit } = backend;
+  const { settings, source, writer, emit } = backend;
   const content = issuedContent(issued);
   const session = await verifyIssued(backend, content);
   try {
@@ -53,7 +54,8 @@ export async function prepareSignIn(
     const answer = await settings.onSignIn?.({ session, req: request.req as Request, returnTo });
     const redirectTo = request.returnTo(answer?.redirectTo ?? returnTo, returnTo);
     await beginSession(backend, content);
-    emit({ type: 'signed_in', userId: session.user.id, ...sessionIdOf(backend, content) }, request.startedAt);
+    const { sessionId } = source.toStored(content);
+    emit({ type: 'signed_in', userId: session.user.id, ...defined({ sessionId }) }, request.startedAt);
     return { kind, content, redirectTo };
   } catch (error) {
     await discardIssued(backend, content);
@@ -97,11 +99,13 @@ export async function completeSignIn(
 
 /** Stores newer tokens of the session that the browser has. It is no new sign-in, so the hook is not asked. @throws {AuthError} */
 export async function renewSession(backend: BackendContext, request: AuthRequest, issued: SdkSession): Promise<void> {
+  const { source, writer, emit } = backend;
   const content = issuedContent(issued);
   const { user } = await verifyIssued(backend, content);
-  if (!(await backend.writer.fits(content, user.id))) throw new AuthError('session_too_large');
+  if (!(await writer.fits(content, user.id))) throw new AuthError('session_too_large');
   await storeSession(backend, request, content);
-  backend.emit({ type: 'session_refreshed', userId: user.id, ...sessionIdOf(backend, content) });
+  const { sessionId } = source.toStored(content);
+  emit({ type: 'session_refreshed', userId: user.id, ...defined({ sessionId }) });
 }
 
 /**
@@ -164,9 +168,4 @@ async function storeSession(
   for (const left of sessions) void endAtBackend(backend, 'local', left, allowance).catch(() => undefined);
   await endPendingOfOthers(backend, request, userId);
   request.writeCookies([...further, ...writes]);
-}
-
-function sessionIdOf({ source }: BackendContext, content: StoredContent): { readonly sessionId?: string } {
-  const { sessionId } = source.toStored(content);
-  return sessionId === undefined ? {} : { sessionId };
 }
