@@ -1,4 +1,4 @@
-import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
+import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { SessionJson } from '../../example-app/providers/supabase/stand-in.ts';
 import { flowPrefix } from '../support/variant.ts';
@@ -218,6 +218,25 @@ describe('the cookie of a sign-in that waits', () => {
     app.supabase.setMetadata(ada.email, { note: 'x'.repeat(6_500) });
     expect((await app.visitor().postJson('/auth/login', ada)).json.error.code).toBe('session_too_large');
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
+  });
+
+  it.each(['factor', 'recovery'])('is refused as well where its callback is opened once more (%s)', async (kind) => {
+    await start({ options: { providers: ['github'] } });
+    app.supabase.setMetadata(ada.email, { note: 'x'.repeat(3_000) });
+    const visitor = app.visitor();
+    let callback: string;
+    if (kind === 'factor') {
+      app.supabase.addFactor(ada.email);
+      const { location } = await visitor.get('/auth/login?provider=github');
+      callback = (await app.supabase.authorize(location, { approve: true, user: ada.email })).href;
+    } else {
+      await postForm(visitor, '/auth/forgot', { email: ada.email });
+      callback = (await visitor.get(app.supabase.mails.at(-1)!.confirmationUrl)).location;
+    }
+    visitor.cookies.set('other', 'y'.repeat(10_000));
+    const codes = [await visitor.getJson(callback), await visitor.getJson(callback)].map(({ json }) => json.error.code);
+    expect(codes).toEqual(['session_too_large', 'session_too_large']);
+    expect([...visitor.cookies.keys()].some((name) => name.endsWith('-pending'))).toBe(false);
   });
 });
 
