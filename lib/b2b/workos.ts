@@ -22,7 +22,7 @@ export interface AuthorizationRequest {
   readonly prompt?: 'login';
 }
 
-interface RefreshRequest {
+export interface RefreshRequest {
   readonly refreshToken: string;
   readonly organizationId?: string | undefined;
 }
