@@ -107,11 +107,10 @@ function createBackend(settings: BackendOptions): BackendContext {
   const { url, timeoutMs, now, cookieName } = settings;
   const explain = createExplain('backend');
   const emit = createEmit('backend', settings.onEvent, explain, now);
-  const connection = { ...settings, emit };
   const cookieOptions = cookieAttributes(settings.cookieOptions, cookieName);
   const { sameSite } = cookieOptions;
 
-  const supabase = createSupabase(connection, cookieName, sameSite);
+  const supabase = createSupabase({ ...settings, emit }, cookieName, sameSite);
   const keySet = createKeySet({
     url: `${url}/auth/v1/.well-known/jwks.json`,
     fetch: settings.fetch,
@@ -125,12 +124,13 @@ function createBackend(settings: BackendOptions): BackendContext {
   const source = createBackendSource(cookie, tokens, supabase);
   const writer = createSessionWriter(source, emit);
   const resolver = createSessions(source, { ...settings, emit });
-  registerClients({ connection, cookie, source, writer, resolver, sameSite });
 
   const flows = createFlowCookies(cookieName, sameSite);
   const attempts = createAttempts({ ...settings, emit });
   const text = createTexts(englishText, settings.pages.text, settings.pages.lang);
-  return { settings, text, supabase, attempts, flows, source, writer, resolver, emit, explain };
+  const backend = { settings, text, supabase, attempts, flows, source, writer, resolver, emit, explain };
+  registerClients(backend, cookie);
+  return backend;
 }
 
 /** `GET /auth/session`: who is signed in; never a token. */

@@ -2,30 +2,20 @@ import type { IncomingMessage } from 'node:http';
 import type * as SupabaseSsr from '@supabase/ssr';
 import type { CookieOptions } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
-import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
+import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { authRequestOf } from '../http/auth-request.ts';
 import { notMounted } from '../http/get-session.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { keepPrivate } from '../http/reply.ts';
-import type { SessionResolver } from '../session/sessions.ts';
-import type { SessionWriter } from '../session/session-writer.ts';
 import type { BackendSession, Session } from '../types.ts';
-import { neverExpires } from './supabase-call.ts';
 import { forwarding } from './connection.ts';
-import type { BackendConnection } from './connection.ts';
+import type { BackendContext } from './context.ts';
+import type { BackendOptions } from './options.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
 import { flowAttributes, verifierIn } from './sign-in/flow-cookies.ts';
 import type { BackendSource } from './session-source.ts';
+import { neverExpires } from './supabase-call.ts';
 import { readToken } from '../tokens/token.ts';
-
-export interface UserClientParts {
-  readonly connection: Pick<BackendConnection, 'url' | 'anonKey' | 'fetch' | 'forwardClientAddress'>;
-  readonly cookie: SessionCookie;
-  readonly source: BackendSource;
-  readonly writer: SessionWriter<StoredContent>;
-  readonly resolver: SessionResolver<StoredContent>;
-  readonly sameSite: CookieAttributes['sameSite'];
-}
 
 type ClientFactory = (request: AuthRequest, session: Session | null) => Promise<SupabaseClient>;
 
@@ -37,8 +27,8 @@ const factories = new WeakMap<object, ClientFactory>();
 /** One client per request and adapter: two of them would each keep the session in their own way. */
 const clients = new WeakMap<AuthRequest, { readonly isBearer: boolean; readonly client: Promise<SupabaseClient> }>();
 
-export function registerClients(parts: UserClientParts): void {
-  factories.set(parts.resolver, (request, session) => createUserClient(parts, request, session));
+export function registerClients(backend: BackendContext, cookie: SessionCookie): void {
+  factories.set(backend.resolver, (request, session) => createUserClient(backend, cookie, request, session));
 }
 
 /**
@@ -67,25 +57,25 @@ export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseC
 }
 
 async function createUserClient(
-  parts: UserClientParts,
+  { settings, source, writer, resolver }: BackendContext,
+  cookie: SessionCookie,
   request: AuthRequest,
   session: Session | null,
 ): Promise<SupabaseClient> {
-  const { connection, cookie, source, writer } = parts;
-  if (session?.credential === 'bearer') return createBearerClient(connection, request, session);
+  if (session?.credential === 'bearer') return createBearerClient(settings, request, session);
   // With the first client: an application that starts need not wait for the SDK to load.
   const ssr = await import('@supabase/ssr');
   const { cookies } = request;
   const verified = session?.adapter === 'backend' ? session : undefined;
   const content = verified === undefined ? undefined : storedContent(source, verified);
   const jar = new Map(initialCookies(ssr, cookies, cookie.name, content));
-  const verifierAttributes = flowAttributes(parts.sameSite);
+  const verifierAttributes = flowAttributes(request.definition.cookieOptions.sameSite);
   let weighedToken = content?.access_token;
 
   // Its own type and supabase-js' are too deep for the compiler to compare; they are the same class.
-  const client: unknown = ssr.createServerClient(connection.url, connection.anonKey, {
+  const client: unknown = ssr.createServerClient(settings.url, settings.anonKey, {
     cookieOptions: { name: cookie.name },
-    global: { fetch: forwarding(connection, request.peer) },
+    global: { fetch: forwarding(settings, request.peer) },
     cookies: {
       getAll: () => [...jar].map(([name, value]) => ({ name, value })),
       // It must never throw: the SDK also calls it from promises that are never awaited, perhaps long after the response.
@@ -117,7 +107,7 @@ async function createUserClient(
   async function sessionWrites(): Promise<readonly CookieWrite[]> {
     const text = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
     const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]])).sessions;
-    if (changed === undefined) return (await parts.resolver.signOut(request.req.headers.cookie, request.peer)).cookies;
+    if (changed === undefined) return (await resolver.signOut(request.req.headers.cookie, request.peer)).cookies;
     const stored = withOwnExpiry(changed.content);
     if (stored.access_token !== weighedToken) {
       weighedToken = stored.access_token;
@@ -129,14 +119,14 @@ async function createUserClient(
 
 /** Acts with the token that the request carries, which is neither stored nor renewed; the client's `auth` cannot be used. */
 async function createBearerClient(
-  connection: UserClientParts['connection'],
+  settings: BackendOptions,
   { peer }: AuthRequest,
   { accessToken }: Session,
 ): Promise<SupabaseClient> {
   const { createClient } = await import('@supabase/supabase-js');
-  return createClient(connection.url, connection.anonKey, {
+  return createClient(settings.url, settings.anonKey, {
     accessToken: () => Promise.resolve(accessToken),
-    global: { fetch: forwarding(connection, peer) },
+    global: { fetch: forwarding(settings, peer) },
   });
 }
 
