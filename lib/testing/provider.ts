@@ -19,11 +19,6 @@ export interface ProviderCall {
   readonly headers: Headers;
 }
 
-export interface InMemoryProvider {
-  readonly fetch: typeof globalThis.fetch;
-  readonly simulate: (state: ProviderState) => void;
-}
-
 /**
  * A `fetch` that never touches the network.
  *
@@ -33,26 +28,19 @@ export interface InMemoryProvider {
 export function createInMemoryProvider(
   answer: (call: ProviderCall, state: ProviderState) => Promise<Response | undefined>,
   otherwise: typeof globalThis.fetch = refuse,
-): InMemoryProvider {
+) {
   let state: ProviderState = 'working';
-  return {
-    async fetch(input, init) {
-      refuseInProduction();
-      const request = new Request(input, init);
-      const call: ProviderCall = {
-        method: request.method,
-        url: new URL(request.url),
-        body: await bodyOf(request.clone()),
-        headers: request.headers,
-      };
-      if (state === 'down')
-        throw new TypeError('fetch failed', { cause: new Error('The provider is simulated to be down') });
-      return (await answer(call, state)) ?? otherwise(input, init);
-    },
-    simulate(next) {
-      state = next;
-    },
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    refuseInProduction();
+    const request = new Request(input, init);
+    const { method, url, headers } = request;
+    const call = { method, url: new URL(url), body: await bodyOf(request.clone()), headers };
+    if (state === 'down')
+      throw new TypeError('fetch failed', { cause: new Error('The provider is simulated to be down') });
+    return (await answer(call, state)) ?? otherwise(input, init);
   };
+  const simulate = (next: ProviderState): void => void (state = next);
+  return { fetch, simulate };
 }
 
 async function bodyOf(request: Request): Promise<ProviderCall['body']> {
@@ -70,24 +58,21 @@ const refuse: typeof globalThis.fetch = (input, init) => {
   return Promise.resolve(Response.json({ message }, { status: 501 }));
 };
 
-/** A key pair like the provider's own: what it signs is verified exactly as in production. */
-export interface SigningKey {
-  sign(claims: JWTPayload): Promise<string>;
-  /** The public half, as the provider publishes it (RFC 7517 §5). */
-  jwks(): Promise<JSONWebKeySet>;
-}
-
-/** Generated on first need, and never written anywhere. */
-export function createSigningKey(alg: 'RS256' | 'ES256'): SigningKey {
+/**
+ * A key pair like the provider's own: what it signs is verified exactly as in production. Generated on first need, and never written
+ * anywhere.
+ */
+export function createSigningKey(alg: 'RS256' | 'ES256') {
   const kid = randomUUID();
   let pair: ReturnType<typeof generateKeyPair> | undefined;
   const keys = (): ReturnType<typeof generateKeyPair> => (pair ??= generateKeyPair(alg));
   return {
-    async sign(claims) {
+    async sign(claims: JWTPayload): Promise<string> {
       const { privateKey } = await keys();
       return new SignJWT(claims).setProtectedHeader({ alg, kid, typ: 'JWT' }).sign(privateKey);
     },
-    async jwks() {
+    /** The public half, as the provider publishes it (RFC 7517 §5). */
+    async jwks(): Promise<JSONWebKeySet> {
       const { publicKey } = await keys();
       return { keys: [{ ...(await exportJWK(publicKey)), alg, kid, use: 'sig' }] };
     },
