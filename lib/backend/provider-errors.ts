@@ -1,6 +1,6 @@
 import { defined, isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
-import type { AuthErrorCode } from '../errors.ts';
+import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
 import type { ProviderResponse } from './connection.ts';
 
 /**
@@ -113,21 +113,22 @@ const limitRetryAfter = 60;
  * @param error what the SDK made of it; it has codes of its own for what never left this process
  */
 export function providerError(answer: ProviderResponse, error: unknown): AuthError {
+  if (answer.kind === 'unanswered') return failure('provider_unavailable', { cause: answer.cause });
   const status = answer.kind === 'answered' ? answer.status : statusOf(error);
   // The SDK makes up codes of its own for answers without one.
   const gotrueCode = answer.kind === 'answered' ? answer.code : codeOf(error);
   const options = { cause: error, reason: reasonOf(gotrueCode) };
-  const unavailable = { ...options, retryAfter: outageRetryAfter };
-  if (answer.kind === 'unanswered')
-    return new AuthError('provider_unavailable', { retryAfter: outageRetryAfter, cause: answer.cause });
-  if (status >= 500) return new AuthError('provider_unavailable', unavailable);
-  const known = codes.get(gotrueCode ?? '');
-  const code = known ?? codeForStatus(status, gotrueCode !== undefined);
-  if (code === 'rate_limited')
-    return new AuthError(code, { ...options, retryAfter: waitOf(answer) ?? limitRetryAfter });
-  if (code === 'provider_unavailable') return new AuthError(code, unavailable);
-  if (code === 'weak_password') return new AuthError(code, { ...options, ...weakPasswordMessage(error) });
-  return new AuthError(code, { ...options, ...messageOf(gotrueCode) });
+  if (status >= 500) return failure('provider_unavailable', options);
+  const code = codes.get(gotrueCode ?? '') ?? codeForStatus(status, gotrueCode !== undefined);
+  const message = code === 'weak_password' ? weakPasswordMessage(error) : messageOf(gotrueCode);
+  return failure(code, { ...options, ...message }, waitOf(answer));
+}
+
+/** @param limitWait seconds until a rate limit ends */
+function failure(code: AuthErrorCode, options: AuthErrorOptions, limitWait = limitRetryAfter): AuthError {
+  if (code === 'rate_limited') return new AuthError(code, { ...options, retryAfter: limitWait });
+  if (code === 'provider_unavailable') return new AuthError(code, { ...options, retryAfter: outageRetryAfter });
+  return new AuthError(code, options);
 }
 
 /** The reason for which the answer to a refresh ends the session, if it does. */
@@ -143,9 +144,7 @@ export function endingOf(answer: ProviderResponse): string | undefined {
 export function callbackError(error: string | null, errorCode: string | null): AuthError {
   const options = { reason: reasonOf(errorCode ?? error), ...messageOf(errorCode ?? undefined) };
   const code = codes.get(errorCode ?? '') ?? codeForOAuthError(error, errorCode !== null && errorCode !== '');
-  if (code === 'rate_limited') return new AuthError(code, { ...options, retryAfter: limitRetryAfter });
-  if (code === 'provider_unavailable') return new AuthError(code, { ...options, retryAfter: outageRetryAfter });
-  return new AuthError(code, options);
+  return failure(code, options);
 }
 
 function codeForOAuthError(error: string | null, hasCode: boolean): AuthErrorCode {

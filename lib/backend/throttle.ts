@@ -161,6 +161,7 @@ export function createThrottle(parts: ThrottleParts): Throttle {
       const ofAccount = account === undefined ? undefined : await countAccount(account);
       return {
         succeeded: async () => {
+          // Other accounts are guessed from the same network: of its count, this attempt alone is taken back.
           await Promise.all([ofAccount?.succeeded(), ofNetwork?.canceled()]);
         },
         canceled: async () => {
