@@ -7,6 +7,7 @@ import type { BackendConnection } from './connection.ts';
 import { providerError } from './provider-errors.ts';
 import type { StoredContent } from './session-cookie.ts';
 import { flowAttributes, verifierFlowId, verifierIds, verifierIn } from './sign-in/flow-cookies.ts';
+import type { StartedFlow } from './sign-in/flow-cookies.ts';
 
 /** Who asks: a request's cookies, and its address as far as the adapter knows it. `AuthRequest` is one. */
 export interface Visitor {
@@ -23,12 +24,8 @@ export interface SupabaseCall {
   readonly auth: Omit<SupabaseClient['auth'], 'getSession' | 'setSession' | 'signOut'>;
   /** The SDK's result. @throws {AuthError} the failure that it is to the visitor */
   readonly unwrap: <Data>(result: SdkResult<Data>) => Data;
-  /** The flow whose verifier was stored, where one was. */
-  startedId(): string | undefined;
-  /** The flows whose verifiers are stored after a start. */
-  aliveIds(): ReadonlySet<string>;
-  /** The verifiers' cookies after a start; also after one that the backend refused, so that the two look alike. */
-  startedWrites(): readonly CookieWrite[];
+  /** What was stored when the backend was asked; a start that it refused looks like one that it did not. */
+  started(): StartedFlow;
   /** The verifiers' cookies after an exchange: what is spent is deleted. */
   finishedWrites(): readonly CookieWrite[];
 }
@@ -107,8 +104,7 @@ function createCallStorage(
   /** The last word on each cookie. */
   const last = new Map<string, string | undefined>();
   /** Both as they were when the backend was asked: after a refusal the SDK takes the verifier back, and its place in the list of them. */
-  let started: { readonly stored: ReadonlyMap<string, string>; readonly writes: typeof last } | undefined;
-  const atStart = () => started ?? { stored, writes: last };
+  let atStart: { readonly stored: ReadonlyMap<string, string>; readonly writes: typeof last } | undefined;
   const attributes = flowAttributes(sameSite);
   const toWrites = (values: ReadonlyMap<string, string | undefined>): CookieWrite[] =>
     [...values].map(([name, value]) => ({ name, value, attributes }));
@@ -129,16 +125,17 @@ function createCallStorage(
       },
     },
     watch: (fetch) => (input, init) => {
-      started ??= { stored: new Map(stored), writes: new Map(last) };
+      atStart ??= { stored: new Map(stored), writes: new Map(last) };
       return fetch(input, init);
     },
-    startedId: () =>
-      [...atStart().writes].flatMap(([name, value]) =>
+    started() {
+      const { stored: verifiers, writes } = atStart ?? { stored, writes: last };
+      const [id] = [...writes].flatMap(([name, value]) =>
         value === undefined ? [] : (verifierFlowId(storageKey, name) ?? []),
-      )[0],
-    aliveIds: () =>
-      new Set(verifierIds(storageKey, new Map([...atStart().stored].map(([name, value]) => [name, [value]])))),
-    startedWrites: () => toWrites(atStart().writes),
+      );
+      const alive = verifierIds(storageKey, new Map([...verifiers].map(([name, value]) => [name, [value]])));
+      return { id, alive: new Set(alive), writes: toWrites(writes) };
+    },
     finishedWrites: () => toWrites(last),
   };
 }

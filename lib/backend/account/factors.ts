@@ -42,7 +42,7 @@ export interface Enrollment {
   readonly uri: string;
 }
 
-export interface FactorAnswer {
+interface FactorAnswer {
   readonly factorId: string;
   readonly code: string;
   /** Of the text message; left out for an app, which is challenged in the same request. */

@@ -142,9 +142,9 @@ export async function sendMail(
   const { mailAnswerMs, timeoutMs } = settings;
   const failed = ({ code, reason }: AuthError): void => emit({ type: 'mail_failed', code, ...defined({ reason }) });
   const answerIsDue = wait(mailAnswerMs);
-  let started: SupabaseCall | undefined;
+  let asked: SupabaseCall | undefined;
   const send = async (call: SupabaseCall): Promise<SdkSession | null> => {
-    started = call;
+    asked = call;
     try {
       return await ask(call);
     } catch (error) {
@@ -167,7 +167,7 @@ export async function sendMail(
     if (!isAnsweredEarly) throw outOfTime();
   } else if (result !== null) return result;
   await answerIsDue;
-  if (started !== undefined) request.writeCookies(flows.remember(started, { kind, returnTo }, request.cookies));
+  if (asked !== undefined) request.writeCookies(flows.remember(asked.started(), { kind, returnTo }, request.cookies));
   return null;
 }
 

@@ -10,7 +10,7 @@ import type { StoredContent } from '../session-cookie.ts';
 import type { BackendSource } from '../session-source.ts';
 
 /** Tokens that may set a password: of a link, or of someone who has just given the current one. */
-export interface PasswordGrant {
+interface PasswordGrant {
   readonly content: StoredContent;
   /** Where a project asks for it (`GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD`). */
   readonly currentPassword?: string;

@@ -14,14 +14,14 @@ export interface SignInFlow {
   readonly spentCode?: string | undefined;
 }
 
-/** A call of the SDK, as far as it tells of the flow that it started. */
-export interface StartedCall {
+/** What a call of the SDK has stored for a flow that it started. */
+export interface StartedFlow {
   /** The flow whose verifier was stored, where one was. */
-  startedId(): string | undefined;
-  /** The flows whose verifiers are stored after the start. */
-  aliveIds(): ReadonlySet<string>;
+  readonly id: string | undefined;
+  /** The flows whose verifiers remain. */
+  readonly alive: ReadonlySet<string>;
   /** The verifiers' cookies. */
-  startedWrites(): readonly CookieWrite[];
+  readonly writes: readonly CookieWrite[];
 }
 
 export interface FlowCookies {
@@ -34,7 +34,7 @@ export interface FlowCookies {
    * much room are forgotten.
    */
   remember(
-    call: StartedCall,
+    started: StartedFlow,
     flow: Pick<SignInFlow, 'kind' | 'returnTo'>,
     cookies: RequestCookies,
   ): readonly CookieWrite[];
@@ -78,19 +78,16 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
       verifierIds(storageKey, cookies)
         .reverse()
         .map((id) => ({ id, ...parse(cookies.get(nameOf(id))?.[0]) })),
-    remember(call, { kind, returnTo }, cookies) {
-      const started = call.startedId();
-      const verifiers = call.startedWrites();
-      if (started === undefined) return verifiers;
-      const alive = call.aliveIds();
+    remember({ id, alive, writes }, { kind, returnTo }, cookies) {
+      if (id === undefined) return writes;
       const value = `${kind}:${returnTo}`;
-      const others = stateIds(cookies).filter((id) => id !== started);
-      const sizes = others.map((id) => ({
-        id,
-        bytes: alive.has(id) ? encodeCookieValue(cookies.get(nameOf(id))?.[0] ?? '').length : Infinity,
+      const others = stateIds(cookies).filter((other) => other !== id);
+      const sizes = others.map((other) => ({
+        id: other,
+        bytes: alive.has(other) ? encodeCookieValue(cookies.get(nameOf(other))?.[0] ?? '').length : Infinity,
       }));
       const stale = selectStale(sizes, maxStateBytes - encodeCookieValue(value).length);
-      return [...verifiers, ...stale.map(forget), { name: nameOf(started), value, attributes }];
+      return [...writes, ...stale.map(forget), { name: nameOf(id), value, attributes }];
     },
     markCodeSpent: ({ id, kind, returnTo }, spentCode) => ({
       name: nameOf(id),

@@ -81,7 +81,7 @@ async function startOAuth(backend: BackendContext, request: AuthRequest): Promis
     const options = { redirectTo, skipBrowserRedirect: false, ...defined({ scopes }) };
     // Supabase's type lists the providers of today; `custom:` ones and those of tomorrow work as well.
     const result = await call.auth.signInWithOAuth({ provider: name as 'github', options });
-    const writes = flows.remember(call, { kind: 'oauth', returnTo }, request.cookies);
+    const writes = flows.remember(call.started(), { kind: 'oauth', returnTo }, request.cookies);
     return { url: call.unwrap(result).url, writes };
   });
   request.writeCookies(writes);
@@ -145,7 +145,7 @@ async function startSso(
       const result = await call.auth.signInWithSSO({ domain, options });
       const url = call.unwrap(result)?.url ?? '';
       if (!isHttpUrl(url)) throw new AuthError('provider_refused');
-      return { url, writes: flows.remember(call, { kind: 'oauth', returnTo }, request.cookies) };
+      return { url, writes: flows.remember(call.started(), { kind: 'oauth', returnTo }, request.cookies) };
     });
   const { url, writes } = await attempts.run(request.req, undefined, () => ask().catch(asUnavailable), 'forgives');
   request.writeCookies(writes);
