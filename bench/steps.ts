@@ -3,9 +3,8 @@ import { unsealData } from 'iron-session';
 import { createCookieFinder, parseCookies } from '../lib/core/cookies.ts';
 import { createPathMatcher } from '../lib/core/path-matcher.ts';
 import { createKeySet } from '../lib/tokens/key-set.ts';
-import { verifyAccessToken } from '../lib/tokens/access-token.ts';
-import { readToken } from '../lib/tokens/token.ts';
-import { createSessionCache } from '../lib/session/session-cache.ts';
+import { verifyAccessToken, readToken } from '../lib/tokens/access-token.ts';
+import { createSessionCache, unseen } from '../lib/session/session-cache.ts';
 import { createSeal, openSeal } from '../lib/b2b/seal.ts';
 import type { Fixtures } from './fixtures.ts';
 import { median } from './measure.ts';
@@ -126,7 +125,7 @@ function sessionLike(content: Opened) {
     expiresAt,
   };
   const keys = { session: undefined, subjects: [], token: undefined, beganAt: 0, issuedAt: 0 };
-  return { session, keys, validUntil: expiresAt, checkedAt: Date.now() };
+  return { session, keys, validUntil: expiresAt, checkedAt: Date.now(), changes: unseen };
 }
 
 function tokenOf(cookie: string): string {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { createKeySet } from '../../lib/tokens/key-set.ts';
-import { readToken } from '../../lib/tokens/token.ts';
+import { readToken } from '../../lib/tokens/access-token.ts';
 import type { TokenWord } from '../../lib/backend/supabase.ts';
 import { createTokenVerifier } from '../../lib/backend/verify-token.ts';
 import type { TokenOrigin } from '../../lib/session/source.ts';

@@ -1,13 +1,6 @@
 import fc from 'fast-check';
-import {
-  chunkCookie,
-  chunkNames,
-  cookieBytes,
-  createChunksFinder,
-  sessionCandidates,
-  writeChunks,
-} from '../../lib/core/cookie-chunks.ts';
-import { parseCookies, serializeCookie } from '../../lib/core/cookies.ts';
+import { chunkCookie, chunkNames, cookieBytes, sessionCandidates, writeChunks } from '../../lib/core/cookie-chunks.ts';
+import { createChunksFinder, parseCookies, serializeCookie } from '../../lib/core/cookies.ts';
 import type { CookieAttributes, CookieWrite } from '../../lib/core/cookies.ts';
 
 const attributes: CookieAttributes = { path: '/', sameSite: 'lax', secure: true, httpOnly: true, maxAge: 34_560_000 };

@@ -1,4 +1,5 @@
-import { pathOf, queryOf, withQuery } from '../../lib/core/url.ts';
+import { queryOf, withQuery } from '../../lib/core/url.ts';
+import { pathOf } from '../../lib/core/request-path.ts';
 
 describe('withQuery', () => {
   it.each([

@@ -4,8 +4,7 @@ import { b2bVariables } from '../../lib/b2b/options.ts';
 import type { B2bAuthOptions, B2bOptions } from '../../lib/b2b/options.ts';
 import { backendSchema, env as backendVariables } from '../../lib/backend/option-schema.ts';
 import type { BackendAuthOptions } from '../../lib/backend/options.ts';
-import type { sharedEntries } from '../../lib/http/options.ts';
-import type { SharedAuthOptions } from '../../lib/http/options.ts';
+import type { sharedEntries, SharedAuthOptions } from '../../lib/http/options.ts';
 import { optionsOf, parseComment } from '../../tools/option-table.ts';
 
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;

@@ -2,7 +2,7 @@ import { format } from 'node:util';
 import createDebug from 'debug';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthRequest } from '../../lib/http/auth-request.ts';
-import { explainDecision, refusalReason } from '../../lib/http/explain.ts';
+import { explainDecision, refusalReason } from '../../lib/http/error-reply.ts';
 import { startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 import { variant } from '../support/variant.ts';

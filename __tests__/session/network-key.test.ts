@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { networkKey } from '../../lib/session/network-key.ts';
+import { networkKey } from '../../lib/session/allowance.ts';
 
 const group = fc.integer({ min: 0, max: 0xffff });
 const ipv6 = fc.array(group, { minLength: 8, maxLength: 8 });

@@ -1,4 +1,4 @@
-import { createOutageReport } from '../../lib/session/outage-report.ts';
+import { createOutageReport } from '../../lib/session/shared-coordinator.ts';
 import { createRevocations, sessionKey, revocationMs } from '../../lib/session/revocations.ts';
 import { createClock } from '../support/clock.ts';
 
@@ -8,6 +8,7 @@ const createLocal = (now = createClock().now) =>
     undefined,
     createOutageReport(undefined, () => undefined),
     now,
+    { count: 0 },
   );
 
 const keysOf = (sessionId: string | undefined) =>

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { createSessionCache } from '../../lib/session/session-cache.ts';
+import { createSessionCache, unseen } from '../../lib/session/session-cache.ts';
 import type { VerifiedSession } from '../../lib/session/session-cache.ts';
 import { createClock } from '../support/clock.ts';
 
@@ -22,6 +22,7 @@ function verified(validForMs = 1_000): VerifiedSession {
     keys: { session: 'session', subjects: [], token: undefined, beganAt: 0, issuedAt: 0 },
     validUntil,
     checkedAt: clock.now(),
+    changes: unseen,
   };
 }
 

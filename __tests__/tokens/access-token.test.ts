@@ -2,8 +2,7 @@ import { generateKeyPairSync, sign as signBytes } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { JWTPayload } from 'jose';
 import { createKeySet } from '../../lib/tokens/key-set.ts';
-import { clockSkew, tokenLifetimeMs, verifyAccessToken } from '../../lib/tokens/access-token.ts';
-import { readToken } from '../../lib/tokens/token.ts';
+import { clockSkew, tokenLifetimeMs, verifyAccessToken, readToken } from '../../lib/tokens/access-token.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';
 

@@ -1,4 +1,4 @@
-import { readToken } from '../../lib/tokens/token.ts';
+import { readToken } from '../../lib/tokens/access-token.ts';
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 

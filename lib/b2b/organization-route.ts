@@ -12,7 +12,7 @@ import { fitForEvent } from '../session/events.ts';
 import type { Resolution } from '../session/sessions.ts';
 import { VariantRefused, verdictReason } from '../session/source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant } from '../session/source.ts';
-import { readToken } from '../tokens/token.ts';
+import { readToken } from '../tokens/access-token.ts';
 import type { Session } from '../types.ts';
 import type { B2bContext } from './context.ts';
 import { classifyFailure, failedRefresh } from './provider-errors.ts';

@@ -1,21 +1,14 @@
-import {
-  chunkCookie,
-  chunkNames,
-  cookieBytes,
-  createChunksFinder,
-  sessionCandidates,
-  writeChunks,
-} from '../core/cookie-chunks.ts';
+import { chunkCookie, chunkNames, cookieBytes, sessionCandidates, writeChunks } from '../core/cookie-chunks.ts';
+import { createChunksFinder } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { defined, isRecord, parseJson } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { cookieAttributes } from '../http/options.ts';
 import { measureVerify } from '../session/diagnostics.ts';
 import type { Candidate, ReadOutcome, SessionFacts, SessionSource, StoredSession, Verdict } from '../session/source.ts';
-import { tokenLifetimeMs, verifyAccessToken } from '../tokens/access-token.ts';
+import { tokenLifetimeMs, verifyAccessToken, readSessionId, readToken } from '../tokens/access-token.ts';
 import type { KeySet } from '../tokens/key-set.ts';
-import { readSessionId, readToken } from '../tokens/token.ts';
-import type { Token } from '../tokens/token.ts';
+import type { Token } from '../tokens/access-token.ts';
 import type { AccessTokenClaims, B2bSession, B2bUser } from '../types.ts';
 import type { B2bOptions } from './options.ts';
 import { failedRefresh } from './provider-errors.ts';

@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { WorkOS } from '@workos-inc/node';
 import { withDeadline } from '../core/deadline.ts';
-import { defined, isRecord, parseJson } from '../core/json.ts';
-import { maxAnswerBytes, readText } from '../core/read-text.ts';
+import { defined, isRecord, parseJson, maxAnswerBytes, readText } from '../core/json.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { B2bOptions } from './options.ts';
 

@@ -1,4 +1,4 @@
-import { readToken } from '../tokens/token.ts';
+import { readToken } from '../tokens/access-token.ts';
 
 /**
  * Tells whether a key may be used in a server that acts for its visitors: only publishable keys and legacy `anon` keys, because

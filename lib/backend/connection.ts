@@ -1,5 +1,4 @@
-import { isRecord, parseJson } from '../core/json.ts';
-import { maxAnswerBytes, readText } from '../core/read-text.ts';
+import { isRecord, parseJson, maxAnswerBytes, readText } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
 

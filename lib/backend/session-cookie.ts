@@ -1,10 +1,10 @@
 import * as v from 'valibot';
-import { tokenLifetimeMs } from '../tokens/access-token.ts';
+import { tokenLifetimeMs, readSessionId, readToken } from '../tokens/access-token.ts';
 import { isRecord, parseJson } from '../core/json.ts';
-import { readSessionId, readToken } from '../tokens/token.ts';
-import type { Token } from '../tokens/token.ts';
+import type { Token } from '../tokens/access-token.ts';
 import type { SessionFacts, StoredSession } from '../session/source.ts';
-import { chunkNames, createChunksFinder, sessionCandidates } from '../core/cookie-chunks.ts';
+import { chunkNames, sessionCandidates } from '../core/cookie-chunks.ts';
+import { createChunksFinder } from '../core/cookies.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 
 const token = v.pipe(v.string(), v.nonEmpty());

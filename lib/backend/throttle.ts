@@ -4,7 +4,7 @@ import { foldCase } from '../core/request-path.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
-import { networkKey } from '../session/network-key.ts';
+import { networkKey } from '../session/allowance.ts';
 import { createClientAddress } from './client-address.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { ThrottleRedisClient } from './option-schema.ts';

@@ -6,7 +6,7 @@ import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { authRequestOf } from '../http/auth-request.ts';
 import { notMounted } from '../http/get-session.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
-import { keepPrivate } from '../http/reply.ts';
+import { keepPrivate } from '../http/request.ts';
 import type { BackendSession, Session } from '../types.ts';
 import { forwarding } from './connection.ts';
 import type { BackendContext } from './context.ts';
@@ -15,7 +15,7 @@ import type { SessionCookie, StoredContent } from './session-cookie.ts';
 import { flowAttributes, verifierIn } from './sign-in/flow-cookies.ts';
 import type { BackendSource } from './session-source.ts';
 import { neverExpires } from './supabase-call.ts';
-import { readToken } from '../tokens/token.ts';
+import { readToken } from '../tokens/access-token.ts';
 
 type ClientFactory = (request: AuthRequest, session: Session | null) => Promise<SupabaseClient>;
 

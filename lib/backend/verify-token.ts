@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isRenewalUrgent, judgeClaims, verifyAccessToken } from '../tokens/access-token.ts';
-import type { TokenVerdict } from '../tokens/access-token.ts';
+import type { TokenVerdict, Token } from '../tokens/access-token.ts';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import type { KeySet } from '../tokens/key-set.ts';
-import type { Token } from '../tokens/token.ts';
 import type { TokenOrigin } from '../session/source.ts';
 import type { AccessTokenClaims } from '../types.ts';
 import type { TokenWord } from './supabase.ts';

@@ -1,5 +1,10 @@
 import { LRUCache } from 'lru-cache';
 
+/** How often something has changed: where the number is the same, what was derived from it still holds. */
+export interface ChangeCount {
+  count: number;
+}
+
 /**
  * A map that forgets: each entry after its time, and the least recently used one where there are too many. It grows as it
  * fills; lru-cache's `max` would reserve the memory for all of them at once, several MB for each adapter that starts.
@@ -9,6 +14,7 @@ import { LRUCache } from 'lru-cache';
  * @param maxSizeOfOne an entry that is larger is not held
  * @param ttlMs how long an entry is held unless it says otherwise, in milliseconds
  * @param now milliseconds, never 0
+ * @param changes counts the entries that were set
  */
 export function createBoundedMap<Value extends object | string | boolean>(parts: {
   readonly max: number;
@@ -16,8 +22,9 @@ export function createBoundedMap<Value extends object | string | boolean>(parts:
   readonly now: () => number;
   readonly sizeOf?: (value: Value) => number;
   readonly maxSizeOfOne?: number;
+  readonly changes?: ChangeCount;
 }): LRUCache<string, Value> {
-  const { max, ttlMs, now, sizeOf = () => 1, maxSizeOfOne = max } = parts;
+  const { max, ttlMs, now, sizeOf = () => 1, maxSizeOfOne = max, changes } = parts;
   return new LRUCache<string, Value>({
     maxSize: max,
     maxEntrySize: maxSizeOfOne,
@@ -25,6 +32,7 @@ export function createBoundedMap<Value extends object | string | boolean>(parts:
     ttl: ttlMs,
     ttlResolution: 0,
     perf: { now },
+    ...(changes === undefined ? {} : { onInsert: () => void (changes.count += 1) }),
   });
 }
 

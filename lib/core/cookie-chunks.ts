@@ -1,12 +1,5 @@
-import {
-  createCookieFinder,
-  encodeCookieValue,
-  MAX_COOKIE_AGE,
-  needsEncoding,
-  percentEncode,
-  serializeCookie,
-} from './cookies.ts';
-import type { CookieAttributes, CookieFinder, CookieWrite, RequestCookies } from './cookies.ts';
+import { encodeCookieValue, MAX_COOKIE_AGE, needsEncoding, percentEncode, serializeCookie } from './cookies.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from './cookies.ts';
 
 export interface ChunkOptions {
   /** Bytes of one cookie with name, value and attributes; what every user agent takes (RFC 6265 §6.1). Default 4,096. */
@@ -149,27 +142,6 @@ function distinctValues(cookies: RequestCookies, name: string): readonly string[
 /** A tossed cookie of a deeper path comes first, one that is merely newer comes last: keep both ends. */
 function firstAndLast(values: readonly string[], max: number): string[] {
   return [...values.slice(0, max / 2), ...values.slice(-max / 2)];
-}
-
-/**
- * The raw value of the first cookie of this name, its chunks joined, without a full parse: for a cache of what was verified
- * before. `undefined` when there is none.
- */
-export function createChunksFinder(name: string): CookieFinder {
-  const findWhole = createCookieFinder(name);
-  /** No more than a `Cookie` header can hold. */
-  const finders: CookieFinder[] = [];
-  const findChunk = (header: string, index: number): string | undefined =>
-    (finders[index] ??= createCookieFinder(`${name}.${index}`))(header);
-  return (header) => {
-    const whole = findWhole(header);
-    if (whole !== undefined) return whole;
-    const chunks: string[] = [];
-    for (let chunk = findChunk(header, 0); chunk !== undefined; chunk = findChunk(header, chunks.length)) {
-      chunks.push(chunk);
-    }
-    return chunks.length === 0 ? undefined : chunks.join('');
-  };
 }
 
 /** A session of 16 KB has few chunks; more digits are a stranger's. */

@@ -69,6 +69,27 @@ export function createCookieFinder(name: string): CookieFinder {
 }
 
 /**
+ * The raw value of the first cookie of this name, its chunks joined, without a full parse: for a cache of what was verified
+ * before. `undefined` when there is none.
+ */
+export function createChunksFinder(name: string): CookieFinder {
+  const findWhole = createCookieFinder(name);
+  /** No more than a `Cookie` header can hold. */
+  const finders: CookieFinder[] = [];
+  const findChunk = (header: string, index: number): string | undefined =>
+    (finders[index] ??= createCookieFinder(`${name}.${index}`))(header);
+  return (header) => {
+    const whole = findWhole(header);
+    if (whole !== undefined) return whole;
+    const chunks: string[] = [];
+    for (let chunk = findChunk(header, 0); chunk !== undefined; chunk = findChunk(header, chunks.length)) {
+      chunks.push(chunk);
+    }
+    return chunks.length === 0 ? undefined : chunks.join('');
+  };
+}
+
+/**
  * One `Set-Cookie` value (RFC 6265bis §4.1). A deletion repeats Domain, Path and the flags, as a user agent replaces
  * only the cookie of the same name, domain and path, and refuses to let an insecure one overlay a secure one.
  *

@@ -28,6 +28,11 @@ export function requestPath(target: string): string | undefined {
   return start === end ? '/' : target.slice(start, end);
 }
 
+/** The path part of a request target or a root-relative URL, as it is written. */
+export function pathOf(target: string): string {
+  return target.slice(0, endOfPath(target, 0));
+}
+
 /** Whether every server reads this path alike, but for letter case and a trailing slash. */
 export function isPlainPath(path: string): boolean {
   return !ODD.test(path);

@@ -1,9 +1,3 @@
-/** The path part of a request target or a root-relative URL, undecoded. */
-export function pathOf(target: string): string {
-  const end = target.search(/[?#]/);
-  return end === -1 ? target : target.slice(0, end);
-}
-
 export function queryOf(target: string): URLSearchParams {
   const start = target.indexOf('?');
   return new URLSearchParams(start === -1 ? '' : target.slice(start + 1));

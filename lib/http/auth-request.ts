@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { sanitizeReturnTo } from '../core/return-to.ts';
-import { createSlot } from '../core/slot.ts';
+import { clientFacts, createSlot, isHeadOpen, isSafeMountPath, keepPrivate, peerAddress } from './request.ts';
+import { prefersJson, protocolOf, requestOrigin, requestTarget, type HostRequest } from './request.ts';
 import { queryOf, withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import type { Resolution } from '../session/sessions.ts';
@@ -11,9 +12,6 @@ import type { Adapter } from './adapter.ts';
 import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';
 import type { Delivery } from './cookie-jar.ts';
 import { isAuthRoute } from './express-stack.ts';
-import { isHeadOpen, keepPrivate } from './reply.ts';
-import { clientFacts, isSafeMountPath, peerAddress, prefersJson } from './request.ts';
-import { protocolOf, requestOrigin, requestTarget, type HostRequest } from './request.ts';
 import { stylesheetQuery } from './stylesheet.ts';
 
 /**

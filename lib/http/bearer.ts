@@ -4,9 +4,9 @@ import type { Session } from '../types.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { errorBody, errorHeaders, goOn, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
-import { isHeadOpen, json, varyOn } from './reply.ts';
+import { json } from './reply.ts';
+import { isHeadOpen, varyOn, clientFacts } from './request.ts';
 import type { Reply } from './reply.ts';
-import { clientFacts } from './request.ts';
 
 /** What a guard takes as a bearer token (RFC 6750), beside the application's own users'. */
 export interface BearerRules {

@@ -1,10 +1,9 @@
 import onHeaders from 'on-headers';
 import type { ServerResponse } from 'node:http';
 import { serializeCookie } from '../core/cookies.ts';
-import { createSlot } from '../core/slot.ts';
+import { createSlot, isHeadOpen, varyOn } from './request.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Adapter } from './adapter.ts';
-import { isHeadOpen, varyOn } from './reply.ts';
 
 /** What becomes of some cookies on their way out. */
 export interface Delivery {

@@ -2,14 +2,13 @@ import type { Session } from '../types.ts';
 import { AuthError } from '../errors.ts';
 import { guardByBearer, isBearerRequest, refuseBearer } from './bearer.ts';
 import type { BearerRules } from './bearer.ts';
-import { errorBody, goOn, refuse } from './error-reply.ts';
+import { errorBody, goOn, refuse, explainDecision, signedOutReason } from './error-reply.ts';
 import { isExplaining } from '../session/events.ts';
-import { explainDecision, signedOutReason } from './explain.ts';
 import type { Next } from './error-reply.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { json, redirect, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
-import { pathOf } from '../core/url.ts';
+import { pathOf } from '../core/request-path.ts';
 
 export interface GuardRules {
   /**

@@ -4,6 +4,9 @@ import { ConfigurationError } from '../errors.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The environment variables of each option. */
+type Variables = Readonly<Record<string, readonly string[]>>;
+
 type OptionsSchema = v.GenericSchema & { readonly entries: Readonly<Record<string, v.GenericSchema>> };
 
 export interface OptionRules<Schema extends OptionsSchema> {
@@ -11,7 +14,7 @@ export interface OptionRules<Schema extends OptionsSchema> {
   readonly name: string;
   readonly schema: Schema;
   /** Which variables stand in for an option, first one first. */
-  readonly env: Readonly<Record<string, readonly string[]>>;
+  readonly env: Variables;
   /** The options that are paths of own routes, with their defaults. */
   readonly paths: Readonly<Record<string, string>>;
   /** The SDKs that the application installs beside this package, as it needs one provider's only. */
@@ -21,7 +24,7 @@ export interface OptionRules<Schema extends OptionsSchema> {
     given: Readonly<Record<string, unknown>>,
     environment: Environment,
     /** As `OptionRules.env`, with the variable alone whose value is used. */
-    variables: OptionRules<Schema>['env'],
+    variables: Variables,
   ) => readonly string[];
 }
 
@@ -43,16 +46,7 @@ export function readOptions<Schema extends OptionsSchema>(
   if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input))) {
     throw new ConfigurationError(rules.name, ['options must be an object']);
   }
-  const given: Record<string, unknown> = { ...input };
-  const variables: Record<string, readonly string[]> = { ...rules.env };
-  for (const [option, names] of Object.entries(rules.env)) {
-    const used = names.find((name) => (environment[name] ?? '') !== '');
-    if (used === undefined || (given[option] ?? undefined) !== undefined) continue;
-    given[option] = environment[used];
-    variables[option] = [used];
-  }
-  for (const [option, value] of Object.entries(given)) if (value === undefined) Reflect.deleteProperty(given, option);
-
+  const { given, variables } = complete({ ...input }, rules.env, environment);
   const parsed = v.safeParse(rules.schema, given);
   const problems = [
     ...(parsed.issues ?? []).map((issue) => describe(issue, { schema: rules.schema, env: variables })),
@@ -62,6 +56,19 @@ export function readOptions<Schema extends OptionsSchema>(
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigurationError(rules.name, problems);
   return parsed.output;
+}
+
+/** Fills what was not given from the environment, and names the one variable whose value is used. */
+function complete(input: Readonly<Record<string, unknown>>, env: Variables, environment: Environment) {
+  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+  const variables: Record<string, readonly string[]> = { ...env };
+  for (const [option, names] of Object.entries(env)) {
+    const used = names.find((name) => (environment[name] ?? '') !== '');
+    if (used === undefined || (given[option] ?? undefined) !== undefined) continue;
+    given[option] = environment[used];
+    variables[option] = [used];
+  }
+  return { given, variables };
 }
 
 function describe(

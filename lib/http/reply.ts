@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isHeadOpen, varyOn } from './request.ts';
 import { render } from '../core/html.ts';
 import type { Html } from '../core/html.ts';
 
@@ -59,8 +60,17 @@ export function sendReply({ req, res, isNegotiated }: Answered, reply: Reply): v
     res.end();
     return;
   }
-  const { body } = reply;
   res.statusCode = reply.status;
+  setHeaders(res, reply, isNegotiated);
+  // A body that is not read must not keep the connection: it may never end.
+  if (hasBody(req) && !req.complete && req.httpVersionMajor < 2) res.setHeader('Connection', 'close');
+  const [type, text] = contentOf(reply.body);
+  if (type !== undefined) res.setHeader('Content-Type', type);
+  if (reply.status !== 204) res.setHeader('Content-Length', Buffer.byteLength(text));
+  res.end(req.method === 'HEAD' ? undefined : text);
+}
+
+function setHeaders(res: ServerResponse, { headers = {}, body }: Reply, isNegotiated: boolean): void {
   if (body?.kind === 'asset' && body.isImmutable === true) {
     res.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
   } else {
@@ -71,18 +81,9 @@ export function sendReply({ req, res, isNegotiated }: Answered, reply: Reply): v
   res.setHeader('X-Content-Type-Options', 'nosniff');
   // Not `no-referrer`: under it browsers send `Origin: null` with a form of our own.
   res.setHeader('Referrer-Policy', 'same-origin');
-  for (const [name, value] of Object.entries(reply.headers ?? {})) res.setHeader(name, value);
-  // A body that is not read must not keep the connection: it may never end.
-  if (hasBody(req) && !req.complete && req.httpVersionMajor < 2) res.setHeader('Connection', 'close');
-
-  const [type, text] = contentOf(body);
-  if (type !== undefined) res.setHeader('Content-Type', type);
-  if (body?.kind === 'page') {
-    res.setHeader('Content-Security-Policy', body.policy);
-    for (const [name, value] of Object.entries(pageHeaders)) res.setHeader(name, value);
-  }
-  if (reply.status !== 204) res.setHeader('Content-Length', Buffer.byteLength(text));
-  res.end(req.method === 'HEAD' ? undefined : text);
+  const ofPages: Reply['headers'] =
+    body?.kind === 'page' ? { ...pageHeaders, 'Content-Security-Policy': body.policy } : {};
+  for (const [name, value] of Object.entries({ ...headers, ...ofPages })) res.setHeader(name, value);
 }
 
 function contentOf(body: Reply['body']): readonly [type: string | undefined, text: string] {
@@ -100,32 +101,4 @@ function contentOf(body: Reply['body']): readonly [type: string | undefined, tex
 
 function hasBody(req: IncomingMessage): boolean {
   return req.headers['transfer-encoding'] !== undefined || (req.headers['content-length'] ?? '0') !== '0';
-}
-
-/** Adds a field to `Vary` and keeps what is there (RFC 9110 §12.5.5). */
-export function varyOn(res: ServerResponse, field: string): void {
-  const present = res.getHeader('vary');
-  if (present === undefined) {
-    res.setHeader('Vary', field);
-    return;
-  }
-  const fields = [present].flat().join(', ');
-  const listed = fields.split(',').map((each) => each.trim().toLowerCase());
-  if (!listed.includes('*') && !listed.includes(field.toLowerCase())) res.setHeader('Vary', `${fields}, ${field}`);
-}
-
-/**
- * Whether headers can still be set. What Engine.IO hands to middleware for a websocket is no `ServerResponse`: it has no
- * `headersSent`, and its setters throw after the handshake.
- */
-export function isHeadOpen(res: ServerResponse): boolean {
-  const isSent: unknown = res.headersSent;
-  return isSent === false;
-}
-
-/** What a page that depends on the session gets, whatever was set before; a handler that comes later may say otherwise. */
-export function keepPrivate(res: ServerResponse): void {
-  if (!isHeadOpen(res)) return;
-  res.setHeader('Cache-Control', 'private, no-store');
-  varyOn(res, 'Cookie');
 }

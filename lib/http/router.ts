@@ -17,7 +17,7 @@ import { sendReply } from './reply.ts';
 import { rememberFactors } from './step-up.ts';
 import type { Reply } from './reply.ts';
 import { comparablePath, mountPath, requestTarget } from './request.ts';
-import { pathOf } from '../core/url.ts';
+import { pathOf } from '../core/request-path.ts';
 
 export type RouteHandler = (request: AuthRequest) => Reply | Promise<Reply>;
 

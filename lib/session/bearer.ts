@@ -1,9 +1,9 @@
 import { withDeadline } from '../core/deadline.ts';
 import { deepFreeze } from '../core/json.ts';
-import { AuthError } from '../errors.ts';
-import { isUnknownKey } from '../tokens/access-token.ts';
-import { readToken } from '../tokens/token.ts';
+import { isUnknownKey, readToken } from '../tokens/access-token.ts';
 import type { Session } from '../types.ts';
+import { outOfTime } from './renew-candidates.ts';
+import { unseen } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
 import type { ClientFacts } from './source.ts';
 
@@ -38,13 +38,14 @@ export function createResolveBearer<Content>(
       keys,
       validUntil: Math.min(validUntil, session.expiresAt),
       checkedAt,
+      changes: unseen,
     });
     return session;
   }
 
   return async (text, client, takesStale = false) => {
     const cached = cache.get(cacheKey(text));
-    const isGood = cached !== undefined && !revocations.isRecheckDue(cached.checkedAt);
+    const isGood = cached !== undefined && now() - cached.checkedAt <= revocations.recheckMs;
     if (isGood) {
       const isOver = takesStale ? revocations.known(cached.keys) !== undefined : revocations.isConcerned(cached.keys);
       return isOver ? undefined : cached.session;
@@ -62,8 +63,4 @@ export function createResolveBearer<Content>(
 /** No cookie holds a line break, so that none finds what a bearer token left here. */
 function cacheKey(token: string): string {
   return `\n${token}`;
-}
-
-function outOfTime(): AuthError {
-  return new AuthError('provider_unavailable', { retryAfter: 5 });
 }

@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AuthError } from '../errors.ts';
-import { beganAfter, isTold, renewedAfter } from './exceptions.ts';
-import type { Exceptions } from './exceptions.ts';
-import { localMs, never } from './session-records.ts';
-import type { FoundRecords, SessionRecords } from './session-records.ts';
-import type { SessionCutoffs } from './shared-coordinator.ts';
+import { beganAfter, isTold, localMs, never, renewedAfter } from './session-records.ts';
+import type { Exceptions, FoundRecords, SessionRecords } from './session-records.ts';
 
 /** What of a session tells whether it was revoked; read from the token without trust: good for revocations, never for access. */
 export interface SessionFacts {
@@ -105,10 +102,8 @@ export function createCutoffs(
 ): Cutoffs {
   const subjectsOf = createSubjectsOf(adapter);
 
-  const call = (target: SessionTarget, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> => {
-    const [subject = ''] = subjectsOf({ sessionId: undefined, userId: undefined, ...target });
-    return times.call(subject, cutoffs, ttlMs);
-  };
+  const subjectOf = (target: SessionTarget): string =>
+    subjectsOf({ sessionId: undefined, userId: undefined, ...target })[0] ?? '';
 
   async function check(keys: SessionKeys, group?: string): ReturnType<Cutoffs['check']> {
     const { session = '', subjects, beganAt, issuedAt } = keys;
@@ -135,9 +130,9 @@ export function createCutoffs(
     subjectsOf,
     end: (target) => {
       const endedUntil = Math.ceil(now()) + ('sessionId' in target ? skewMs : 0);
-      return call(target, { ...never, endedUntil }, cookieMs);
+      return times.call(subjectOf(target), { ...never, endedUntil }, cookieMs);
     },
-    renew: (target) => call(target, { ...never, staleUntil: Math.ceil(now()) }, tokenMs),
+    renew: (target) => times.call(subjectOf(target), { ...never, staleUntil: Math.ceil(now()) }, tokenMs),
     ...createKeeping({ check, known }, { times, began, renewed, subjectsOf, now }),
     async begin({ sessionId, userId }, beganAt) {
       const { endedUntil } = await times.find(subjectsOf({ sessionId, userId }));

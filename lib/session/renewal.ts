@@ -6,6 +6,7 @@ import { revocationMs, sessionKey } from './revocations.ts';
 import type { RevocationCheck } from './revocations.ts';
 import { createRefresh } from './refresh.ts';
 import { refreshKey } from './refresh-coordinator.ts';
+import type { CoordinatedRefresh } from './refresh-coordinator.ts';
 import type { SessionContext } from './session-context.ts';
 import { sharedMarkMs } from './superseded-tokens.ts';
 import { verdictReason, verifyStored } from './source.ts';
@@ -101,9 +102,8 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
 /** Takes one answer: the session it holds, or where to go on. */
 function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Content>) => Promise<Hop<Content>> {
   const { source, coordinator, revocations, superseded, emit, now } = context;
-  const refresh = createRefresh(context);
-  /** The newest token of each session that was renewed here lately, by the session. */
-  const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
+  const requestTokens = createRequestTokens(context);
+  const newest = createNewestTokens(context);
 
   /** A refresh may bring the token of another session; what is said of either counts. */
   async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<RevocationCheck> {
@@ -113,38 +113,23 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
     return { ...checked, revocation };
   }
 
-  /** A straggler comes with a token that was renewed here since: its browser has a newer one, and the session goes on. */
-  function isSuperseded({ sessionId }: StoredSession<Content>, key: string): boolean {
-    const latest = sessionId === undefined ? undefined : newest.get(sessionKey(sessionId));
-    return latest !== undefined && latest !== key;
-  }
-
   async function isOld({ session, stored }: Renewed<Content>, mayHaveMarks: boolean): Promise<boolean> {
     const key = refreshKey(source.adapter, stored);
     return isRenewalUrgent(session.claims, now()) || superseded.hasSuccessor(key, mayHaveMarks);
   }
 
-  return async ({ first, current, keys, client, variant }) => {
-    const { content } = current;
-    const key = refreshKey(source.adapter, current);
-    const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> =>
-      variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
-    const { settled, isNew } = await coordinator.run(key, (signal) => refresh(current, call, signal), variant?.name);
-    if (isNew && variant !== undefined) {
-      await Promise.all([
-        superseded.add(keys, revocationMs(current.tokenLifetimeMs)),
-        revocations.announceMarks([first.sessionId, current.sessionId], sharedMarkMs),
-      ]);
-    }
+  return async (from) => {
+    const { first, current, keys, variant } = from;
+    const { settled, isNew } = await requestTokens(from);
     if (settled.kind === 'ended') {
-      if (isSuperseded(current, key)) return { kind: 'ended', reason: 'superseded' };
+      if (newest.isSuperseded(current)) return { kind: 'ended', reason: 'superseded' };
       if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
       return settled;
     }
     const renewed = source.deserialize(settled.text);
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
-    if (isNew) coordinator.advance(keys, key);
+    if (isNew) coordinator.advance(keys, refreshKey(source.adapter, current));
     const { revocation, isStale, mayHaveMarks } = await checkBoth(first, next);
     if (revocation !== undefined) {
       keys.forEach((spent) => coordinator.forget(spent));
@@ -155,11 +140,46 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
       taken.kind === 'renewed' && !isNew && (await isOld(taken, mayHaveMarks))
         ? { kind: 'old' as const, next, answer: taken }
         : taken;
-    const isLive = hop.kind === 'renewed' || (hop.kind === 'old' && hop.answer !== undefined);
-    if (isLive && next.sessionId !== undefined)
-      newest.set(sessionKey(next.sessionId), refreshKey(source.adapter, next));
+    if (taken.kind === 'renewed') newest.add(next);
     // Renewed before `renewSession` was called: its claims may be old, too.
     return isStale && hop.kind !== 'ended' ? { kind: 'old', next } : hop;
+  };
+}
+
+/** One call to the provider per token, here or elsewhere. */
+function createRequestTokens<Content>(
+  context: SessionContext<Content>,
+): (from: HopFrom<Content>) => Promise<CoordinatedRefresh> {
+  const { source, coordinator, revocations, superseded } = context;
+  const refresh = createRefresh(context);
+  return async ({ first, current, keys, client, variant }) => {
+    const { content } = current;
+    const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> =>
+      variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
+    const key = refreshKey(source.adapter, current);
+    const answer = await coordinator.run(key, (signal) => refresh(current, call, signal), variant?.name);
+    if (answer.isNew && variant !== undefined) {
+      await Promise.all([
+        superseded.add(keys, revocationMs(current.tokenLifetimeMs)),
+        revocations.announceMarks([first.sessionId, current.sessionId], sharedMarkMs),
+      ]);
+    }
+    return answer;
+  };
+}
+
+/** The newest token of each session that was renewed here lately, by the session. */
+function createNewestTokens<Content>({ source, now }: SessionContext<Content>) {
+  const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
+  return {
+    add(stored: StoredSession<Content>): void {
+      if (stored.sessionId !== undefined) newest.set(sessionKey(stored.sessionId), refreshKey(source.adapter, stored));
+    },
+    /** A straggler comes with a token that was renewed here since: its browser has a newer one, and the session goes on. */
+    isSuperseded(stored: StoredSession<Content>): boolean {
+      const latest = stored.sessionId === undefined ? undefined : newest.get(sessionKey(stored.sessionId));
+      return latest !== undefined && latest !== refreshKey(source.adapter, stored);
+    },
   };
 }
 

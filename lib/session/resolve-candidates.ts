@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
+import type { Session } from '../types.ts';
 import { isRenewalUrgent, renewalDueAt, urgentWindowMs } from '../tokens/access-token.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import { createCandidateRenewal, signedOut } from './renew-candidates.ts';
 import type { Attempt, Renewable, Resolution } from './renew-candidates.ts';
 import type { Renew } from './renewal.ts';
 import type { RevocationCheck } from './revocations.ts';
+import { unseen } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
 import type { Candidate, ReadOutcome, Verdict } from './source.ts';
@@ -19,7 +21,7 @@ export function createResolveCandidates<Content>(
   context: SessionContext<Content>,
   renew: Renew<Content>,
 ): ResolveCandidates<Content> {
-  const { source, revocations, superseded, now } = context;
+  const { source, revocations } = context;
   const renewal = createCandidateRenewal(context, renew);
   const reportOnce = createRejectionReport(context);
 
@@ -35,38 +37,6 @@ export function createResolveCandidates<Content>(
     };
   }
 
-  async function verifyOne(
-    candidate: Candidate<Content>,
-    attempt: Attempt,
-    checked: RevocationCheck,
-  ): Promise<Resolution | Renewable<Content> | undefined> {
-    const tokenKey = refreshKey(source.adapter, candidate);
-    const verdict = await verifyStored(source, candidate, attempt.allowance);
-    const isProven = verdict.kind === 'live' || verdict.kind === 'expired';
-    const isCheckDue = isProven && !source.isSealed;
-    const look = isCheckDue ? await revocations.check(candidate, tokenKey) : checked;
-    const { revocation, isStale, mayHaveMarks, checkedAt } = look;
-    if (revocation !== undefined) {
-      attempt.reason = revocation;
-      return undefined;
-    }
-    if (verdict.kind === 'live') {
-      const { session } = verdict;
-      // Without a fallback: claims that have changed are not trusted during an outage either.
-      if (isStale) return { candidate, alive: undefined, isVerified: true };
-      const isOld = isRenewalUrgent(session.claims, now()) || (await superseded.hasSuccessor(tokenKey, mayHaveMarks));
-      if (isOld) return { candidate, alive: session, isVerified: true };
-      cacheSession(context, attempt.cookieHeader, candidate, { ...verdict, checkedAt });
-      return renewal.ahead(candidate, session, attempt);
-    }
-    if (verdict.kind === 'invalid') {
-      attempt.reason = verdict.reason;
-      return undefined;
-    }
-    // What only we can have sealed is ours, even if its key is no longer published: the provider will tell.
-    return { candidate, alive: undefined, isVerified: isProven || source.isSealed };
-  }
-
   /** The first live session, or else what a renewal may bring back to life, verified tokens first. */
   async function verifyEach(
     candidates: readonly Candidate<Content>[],
@@ -80,8 +50,8 @@ export function createResolveCandidates<Content>(
           attempt.reason = checked.revocation;
           continue;
         }
-        const found = await verifyOne(candidate, attempt, checked);
-        if (found !== undefined && 'session' in found) return found;
+        const found = await verifyOne(context, candidate, attempt, checked);
+        if (found !== undefined && 'claims' in found) return await renewal.ahead(candidate, found, attempt);
         if (found !== undefined) renewable.push(found);
       } catch (error) {
         attempt.outages.push(error);
@@ -103,6 +73,41 @@ export function createResolveCandidates<Content>(
   };
 }
 
+/** @param checked what is known of the candidate so far */
+async function verifyOne<Content>(
+  context: SessionContext<Content>,
+  candidate: Candidate<Content>,
+  attempt: Attempt,
+  checked: RevocationCheck,
+): Promise<Session | Renewable<Content> | undefined> {
+  const { source, revocations, superseded, now } = context;
+  const tokenKey = refreshKey(source.adapter, candidate);
+  const verdict = await verifyStored(source, candidate, attempt.allowance);
+  const isProven = verdict.kind === 'live' || verdict.kind === 'expired';
+  const isCheckDue = isProven && !source.isSealed;
+  const look = isCheckDue ? await revocations.check(candidate, tokenKey) : checked;
+  const { revocation, isStale, mayHaveMarks, checkedAt } = look;
+  if (revocation !== undefined) {
+    attempt.reason = revocation;
+    return undefined;
+  }
+  if (verdict.kind === 'live') {
+    const { session } = verdict;
+    // Without a fallback: claims that have changed are not trusted during an outage either.
+    if (isStale) return { candidate, alive: undefined, isVerified: true };
+    const isOld = isRenewalUrgent(session.claims, now()) || (await superseded.hasSuccessor(tokenKey, mayHaveMarks));
+    if (isOld) return { candidate, alive: session, isVerified: true };
+    cacheSession(context, attempt.cookieHeader, candidate, { ...verdict, checkedAt });
+    return session;
+  }
+  if (verdict.kind === 'invalid') {
+    attempt.reason = verdict.reason;
+    return undefined;
+  }
+  // What only we can have sealed is ours, even if its key is no longer published: the provider will tell.
+  return { candidate, alive: undefined, isVerified: isProven || source.isSealed };
+}
+
 function cacheSession<Content>(
   { source, cache, revocations, refreshWindowMs }: SessionContext<Content>,
   cookieHeader: string,
@@ -119,7 +124,7 @@ function cacheSession<Content>(
   const dueAt = renewalDueAt(session.claims, Math.max(refreshWindowMs, urgentWindowMs));
   const until = Math.min(validUntil, session.expiresAt, dueAt);
   const keys = revocations.keysOf(candidate, refreshKey(source.adapter, candidate));
-  cache.add(cookie, { session, keys, validUntil: until, checkedAt });
+  cache.add(cookie, { session, keys, validUntil: until, checkedAt, changes: unseen });
 }
 
 /** How long a rejected cookie is not reported again. */

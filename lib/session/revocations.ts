@@ -1,11 +1,10 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
+import type { ChangeCount } from '../core/bounded-map.ts';
 import { createCutoffs, hash } from './cutoffs.ts';
-import { createExceptions } from './exceptions.ts';
-import type { Cutoffs, SessionFacts, SessionKeys, SessionTarget } from './cutoffs.ts';
-import { createAskShared } from './outage-report.ts';
-import type { OutageReport } from './outage-report.ts';
-import { createSessionRecords, keepsRecords } from './session-records.ts';
-import type { SharedCoordinator } from './shared-coordinator.ts';
+import { createExceptions, createSessionRecords, keepsRecords } from './session-records.ts';
+import type { SessionFacts, SessionKeys, SessionTarget } from './cutoffs.ts';
+import { createAskShared } from './shared-coordinator.ts';
+import type { OutageReport, SharedCoordinator } from './shared-coordinator.ts';
 
 /**
  * How a session ended: by a sign-out, by a new sign-in in its browser, or by `endSession`. The cookie of a `replaced` one is already
@@ -23,42 +22,7 @@ export interface RevocationCheck {
   readonly mayHaveMarks: boolean;
 }
 
-/** Which sessions ended here, or in a process that shares the coordinator, kept until nothing of them can still be accepted. */
-export interface Revocations extends Pick<Cutoffs, 'renew' | 'begin' | 'refreshStart' | 'acceptRenewed'> {
-  /** Ends sessions that began until now. @throws {AuthError} `provider_unavailable` where only this process knows of it */
-  end(target: SessionTarget): Promise<void>;
-  /** The same for the user's sessions but one. One that has ended already stays ended. @throws {AuthError} likewise */
-  endOthers(kept: SessionFacts): Promise<void>;
-  /** `renew` for the user's tokens but these. @throws {AuthError} likewise */
-  renewOthers(userId: string, kept: readonly SessionKeys[]): Promise<void>;
-  /** @param tokenLifetimeMs how long the provider makes the session's access tokens live */
-  revoke(sessionId: string, revocation: Revocation, tokenLifetimeMs: number): Promise<void>;
-  /** @param token names the refresh token; `undefined` for a bearer token */
-  keysOf(facts: SessionFacts, token: string | undefined): SessionKeys;
-  /** What this process knows, without asking another one. */
-  known(keys: SessionKeys): Revocation | undefined;
-  /**
-   * What this process knows and no other one can lift, about a token that is not verified. With a coordinator a sign-in in another
-   * process may have lifted an `endSession`; only `check` asks for that.
-   */
-  knownFinally(keys: SessionKeys): Revocation | undefined;
-  /** Whether this process knows of a revocation, or of a `renewSession` since the token was issued. */
-  isConcerned(keys: SessionKeys): boolean;
-  /** How the session was signed out or replaced, if it was while its tokens may still be valid. */
-  find(sessionId: string | undefined): Promise<Revocation | undefined>;
-  /** Everything that is known here and in the other processes. */
-  check(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck>;
-  /** The same for an answer to a refresh, which must not overwrite the cookie of a sign-in that another process has stored meanwhile. */
-  checkAfterRefresh(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck>;
-  /** Has `check` say in every process that there are marks of these sessions. Never rejects. */
-  announceMarks(sessionIds: readonly (string | undefined)[], ttlMs: number): Promise<void>;
-  /** Whether there are other processes to ask. */
-  readonly isShared: boolean;
-  /** Has `listener` called after each revocation and each `endSession` of this process, with the name of the session or user. */
-  subscribe(listener: (subject: string) => void): void;
-  /** Whether other processes are to be asked about a session that was looked at then, in milliseconds since the epoch. */
-  isRecheckDue(checkedAt: number): boolean;
-}
+export type Revocations = ReturnType<typeof createRevocations>;
 
 /** Names a session in as many bytes for every session id. */
 export function sessionKey(sessionId: string): string;
@@ -86,19 +50,23 @@ export function revocationMs(tokenLifetimeMs: number): number {
 }
 
 /**
+ * Which sessions ended here, or in a process that shares the coordinator, kept until nothing of them can still be accepted.
+ *
  * @param adapter whose sessions these are: two adapters may share a coordinator
  * @param now milliseconds since the epoch
+ * @param changes counts what this process comes to know of revocations and of `renewSession`
  */
 export function createRevocations(
   adapter: string,
   shared: SharedCoordinator | undefined,
   outages: OutageReport,
   now: () => number,
-): Revocations {
-  const local = createBoundedMap<Revocation>({ max: maxRevocations, ttlMs: minRevocationMs, now });
+  changes: ChangeCount,
+) {
+  const local = createBoundedMap<Revocation>({ max: maxRevocations, ttlMs: minRevocationMs, now, changes });
   const askShared = createAskShared(outages, 'tombstone');
   const listeners: ((subject: string) => void)[] = [];
-  const records = createSessionRecords(shared, askShared, now);
+  const records = createSessionRecords(shared, askShared, now, changes);
   // Apart: second factors note four marks each, which must not push out what keeps a session for 400 days.
   const [began, renewed] = [createExceptions(shared, askShared, now), createExceptions(shared, askShared, now)];
   const { subjectsOf, ...cutoffs } = createCutoffs(adapter, records, { began, renewed }, now);
@@ -109,6 +77,7 @@ export function createRevocations(
     return local.size === 0 || session === undefined ? undefined : local.get(session);
   }
 
+  /** How the session was signed out or replaced, if it was while its tokens may still be valid. */
   async function find(sessionId: string | undefined): Promise<Revocation | undefined> {
     const here = knownByKey(sessionKey(sessionId));
     // A sign-out in another process counts, whatever became of the session here.
@@ -119,6 +88,7 @@ export function createRevocations(
     return isOver ? 'signed_out' : here;
   }
 
+  /** @param token names the refresh token; `undefined` for a bearer token */
   function keysOf(facts: SessionFacts, token: string | undefined): SessionKeys {
     const { sessionId, beganAt, issuedAt } = facts;
     return { session: sessionKey(sessionId), subjects: subjectsOf(facts), token, beganAt, issuedAt };
@@ -144,37 +114,50 @@ export function createRevocations(
     };
   }
 
+  /** Ends sessions that began until now. @throws {AuthError} `provider_unavailable` where only this process knows of it */
   async function end(target: SessionTarget): Promise<void> {
     const called = cutoffs.end(target);
     subjectsOf({ sessionId: undefined, userId: undefined, ...target }).forEach(notify);
     await called;
   }
 
+  /** What this process knows, without asking another one. */
   const known = (keys: SessionKeys): Revocation | undefined =>
     knownByKey(keys.session) ?? (cutoffs.known(keys).isEnded ? 'ended' : undefined);
 
   return {
     ...cutoffs,
     end,
-    async endOthers(kept) {
+    /** The same for the user's sessions but one. One that has ended already stays ended. @throws {AuthError} likewise */
+    async endOthers(kept: SessionFacts): Promise<void> {
       const { userId } = kept;
       if (userId === undefined) return;
       const [subject = ''] = subjectsOf({ sessionId: undefined, userId });
       await cutoffs.endOthers(userId, keysOf(kept, undefined), () => notify(subject));
     },
+    /** Whether there are other processes to ask. */
     isShared: shared !== undefined,
-    subscribe: (listener) => void listeners.push(listener),
+    /** Has `listener` called after each revocation and each `endSession` of this process, with the name of the session or user. */
+    subscribe: (listener: (subject: string) => void): void => void listeners.push(listener),
     keysOf,
     known,
-    knownFinally: (keys) => (shared === undefined ? known(keys) : knownByKey(keys.session)),
-    isConcerned(keys) {
+    /**
+     * What this process knows and no other one can lift, about a token that is not verified. With a coordinator a sign-in in another
+     * process may have lifted an `endSession`; only `check` asks for that.
+     */
+    knownFinally: (keys: SessionKeys): Revocation | undefined =>
+      shared === undefined ? known(keys) : knownByKey(keys.session),
+    /** Whether this process knows of a revocation, or of a `renewSession` since the token was issued. */
+    isConcerned(keys: SessionKeys): boolean {
       if (knownByKey(keys.session) !== undefined) return true;
       const { isEnded, isStale } = cutoffs.known(keys);
       return isEnded || isStale;
     },
     find,
-    check: (facts, token) => look(facts, token, 'requests'),
-    async checkAfterRefresh(facts, token) {
+    /** Everything that is known here and in the other processes. */
+    check: (facts: SessionFacts, token: string | undefined) => look(facts, token, 'requests'),
+    /** The same for an answer to a refresh, which must not overwrite the cookie of a sign-in that another process has stored meanwhile. */
+    async checkAfterRefresh(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck> {
       const { sessionId } = facts;
       // A look that began before the answer came may have missed a sign-out.
       const checked = await look(facts, token, token);
@@ -183,7 +166,8 @@ export function createRevocations(
       local.set(sessionKey(sessionId), 'replaced', { ttl: replacedMarkMs });
       return { ...checked, revocation: 'replaced' };
     },
-    async revoke(sessionId, revocation, tokenLifetimeMs) {
+    /** @param tokenLifetimeMs how long the provider makes the session's access tokens live */
+    async revoke(sessionId: string, revocation: Revocation, tokenLifetimeMs: number): Promise<void> {
       const ttlMs = revocationMs(tokenLifetimeMs);
       // A sign-out stays one.
       if (revocation === 'replaced' && knownByKey(sessionKey(sessionId)) === 'signed_out') return;
@@ -196,11 +180,13 @@ export function createRevocations(
         ]);
       } else await records.signOut(subjectOf(sessionId), sessionId, ttlMs);
     },
-    async announceMarks(sessionIds, ttlMs) {
+    /** Has `check` say in every process that there are marks of these sessions. Never rejects. */
+    async announceMarks(sessionIds: readonly (string | undefined)[], ttlMs: number): Promise<void> {
       const subjects = new Set(sessionIds.flatMap((sessionId) => subjectsOf({ sessionId, userId: undefined })));
       await Promise.all([...subjects].map((subject) => records.announce(subject, ttlMs)));
     },
-    isRecheckDue: (checkedAt) => shared !== undefined && now() - checkedAt > sharedRecheckMs,
+    /** How long what `check` found holds before the other processes are asked again, in milliseconds. */
+    recheckMs: shared === undefined ? Infinity : sharedRecheckMs,
   };
 }
 

@@ -1,14 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { Session } from '../types.ts';
+import type { ChangeCount } from '../core/bounded-map.ts';
+import type { CookieFinder } from '../core/cookies.ts';
 import type { SessionKeys } from './cutoffs.ts';
 
-/** Sessions whose cookie was verified before, so that a repeat request costs a look-up instead of cryptography. */
-export interface SessionCache {
-  /** @param cookie the raw cookie value, compared in full */
-  get(cookie: string): VerifiedSession | undefined;
-  add(cookie: string, verified: VerifiedSession): void;
-  delete(cookie: string): void;
-}
+export type SessionCache = ReturnType<typeof createSessionCache>;
 
 export interface VerifiedSession {
   readonly session: Session;
@@ -17,7 +13,11 @@ export interface VerifiedSession {
   readonly validUntil: number;
   /** When the shared revocations were asked, in milliseconds since the epoch. */
   readonly checkedAt: number;
+  /** The count of changes up to which nothing concerned the session; `unseen` at first. */
+  changes: number;
 }
+
+export const unseen = -1;
 
 interface Entry {
   readonly cookie: string;
@@ -31,10 +31,12 @@ const minBytes = 64 * 1024;
 const bytesPerCharacter = 3;
 
 /**
+ * Sessions whose cookie was verified before, so that a repeat request costs a look-up instead of cryptography.
+ *
  * @param max the most sessions held, of 7 KB of memory each on average; 0 turns the cache off
  * @param now milliseconds since the epoch
  */
-export function createSessionCache(max: number, now: () => number): SessionCache {
+export function createSessionCache(max: number, now: () => number) {
   const maxBytes = Math.max(max * averageBytes, minBytes);
   // Each takes its share at least, so that the bytes bound the number, too; lru-cache's `max` would reserve all of it at once.
   const share = Math.floor(maxBytes / Math.max(max, 1));
@@ -44,7 +46,8 @@ export function createSessionCache(max: number, now: () => number): SessionCache
   });
 
   return {
-    get(cookie) {
+    /** @param cookie the raw cookie value, compared in full */
+    get(cookie: string): VerifiedSession | undefined {
       const key = fingerprint(cookie);
       const entry = entries.get(key);
       // The fingerprint only finds the entry; equality of the whole cookie is what grants access.
@@ -53,13 +56,43 @@ export function createSessionCache(max: number, now: () => number): SessionCache
       entries.delete(key);
       return undefined;
     },
-    add(cookie, verified) {
+    add(cookie: string, verified: VerifiedSession): void {
       if (max === 0 || verified.validUntil <= now()) return;
       entries.set(fingerprint(cookie), { cookie: detach(cookie), verified });
     },
-    delete(cookie) {
+    delete(cookie: string): void {
       entries.delete(fingerprint(cookie));
     },
+  };
+}
+
+interface LookUp {
+  readonly cache: SessionCache;
+  readonly findCookie: CookieFinder;
+  /** Whether anything that this process knows keeps the session from passing. */
+  readonly isConcerned: (keys: SessionKeys) => boolean;
+  /** Counts what `isConcerned` goes by. */
+  readonly changes: ChangeCount;
+  readonly recheckMs: number;
+  readonly now: () => number;
+}
+
+/**
+ * The look-up that lets almost every request in. Revocations are looked at when one was added since the last request, not with every
+ * request: that would be a third of what is left here.
+ *
+ * @returns a function of the `Cookie` header; `undefined` when it takes more than a look-up to tell
+ */
+export function createCachedSession({ cache, findCookie, isConcerned, changes, recheckMs, now }: LookUp) {
+  return (cookieHeader: string | undefined): Session | undefined => {
+    const cookie = cookieHeader === undefined ? undefined : findCookie(cookieHeader);
+    const cached = cookie === undefined ? undefined : cache.get(cookie);
+    if (cached === undefined || now() - cached.checkedAt > recheckMs) return undefined;
+    if (cached.changes !== changes.count) {
+      if (isConcerned(cached.keys)) return undefined;
+      cached.changes = changes.count;
+    }
+    return cached.session;
   };
 }
 

@@ -1,7 +1,7 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
+import type { ChangeCount } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
-import type { AskShared } from './outage-report.ts';
-import type { SessionCutoffs, SharedCoordinator } from './shared-coordinator.ts';
+import type { AskShared, SessionCutoffs, SharedCoordinator } from './shared-coordinator.ts';
 
 /** What is known of a session and its user, the latest of each time. */
 export interface FoundRecords extends SessionCutoffs {
@@ -11,6 +11,8 @@ export interface FoundRecords extends SessionCutoffs {
 }
 
 export type SessionRecords = ReturnType<typeof createSessionRecords>;
+/** `undefined` where there is one process. */
+type Shared = SharedCoordinator | undefined;
 type Answer = SessionCutoffs | 'none' | 'unknown';
 
 export const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
@@ -22,7 +24,7 @@ export const localMs = 400 * 24 * 60 * 60_000;
 export const maxRecords = 100_000;
 
 /** Whether sign-outs go to the records of sessions; marks of their own otherwise. */
-export function keepsRecords(shared: SharedCoordinator | undefined): boolean {
+export function keepsRecords(shared: Shared): boolean {
   return shared?.setCutoffs !== undefined && shared.cutoffsOf !== undefined;
 }
 
@@ -31,9 +33,10 @@ export function keepsRecords(shared: SharedCoordinator | undefined): boolean {
  * two.
  *
  * @param now milliseconds since the epoch
+ * @param changes counts what this process comes to know
  */
-export function createSessionRecords(shared: SharedCoordinator | undefined, askShared: AskShared, now: () => number) {
-  const local = createBoundedMap<SessionCutoffs>({ max: maxRecords, ttlMs: localMs, now });
+export function createSessionRecords(shared: Shared, askShared: AskShared, now: () => number, changes: ChangeCount) {
+  const local = createBoundedMap<SessionCutoffs>({ max: maxRecords, ttlMs: localMs, now, changes });
   const ask = createAsk(shared, askShared);
 
   function raise(subject: string, cutoffs: SessionCutoffs): void {
@@ -91,7 +94,7 @@ export function createSessionRecords(shared: SharedCoordinator | undefined, askS
 }
 
 /** Asks for each record by itself: in a cluster the master of one may be away and the other's not. */
-function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) {
+function createAsk(shared: Shared, askShared: AskShared) {
   const underWay = new Map<string, Promise<Answer>>();
 
   function ask(subject: string): Promise<Answer> {
@@ -123,3 +126,47 @@ function later(one: SessionCutoffs | undefined, other: SessionCutoffs): SessionC
     staleUntil: Math.max(one.staleUntil, other.staleUntil),
   };
 }
+
+/** Sessions and tokens that a cutoff does not concern although their times say so. */
+export type Exceptions = ReturnType<typeof createExceptions>;
+
+export function createExceptions(shared: Shared, askShared: AskShared, now: () => number) {
+  const local = createBoundedMap<true>({ max: maxRecords, ttlMs: localMs, now });
+  return {
+    isKnown: (name: string) => local.has(name),
+    /** @returns whether the other processes can know */
+    async add(name: string, ttlMs: number): Promise<boolean> {
+      local.set(name, true, { ttl: ttlMs });
+      const told = shared?.endSession(name, ttlMs).then(() => true);
+      return askShared(told, shared === undefined);
+    },
+    /** @returns `undefined` where the coordinator did not answer */
+    async has(name: string): Promise<boolean | undefined> {
+      if (local.has(name)) return true;
+      if (shared === undefined) return false;
+      const isKnownElsewhere = await askShared<boolean | undefined>(shared.isEnded(name).then(isTrue), undefined);
+      if (isKnownElsewhere === true) local.set(name, true);
+      return isKnownElsewhere;
+    },
+  };
+}
+
+/** An application's own coordinator may answer with anything. */
+const isTrue = (value: unknown): boolean => value === true;
+
+/** @throws {AuthError} where only another process could tell: neither may the session pass, nor must its cookie go */
+export function isTold(isException: boolean | undefined): boolean {
+  if (isException !== undefined) return isException;
+  throw new AuthError('provider_unavailable', { reason: 'coordinator', retryAfter: 5 });
+}
+
+interface TokenName {
+  readonly session: string | undefined;
+  readonly token: string | undefined;
+  readonly issuedAt: number;
+}
+
+/** With the time in its name, an exception says nothing about a later call. */
+export const beganAfter = (session: string, time: number): string => `began:${session}:${time}`;
+export const renewedAfter = ({ session, token, issuedAt }: TokenName, time: number): string =>
+  `renewed:${token ?? `${session}:${issuedAt}`}:${time}`;

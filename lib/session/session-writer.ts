@@ -8,18 +8,11 @@ const largeSessionBytes = 8 * 1024;
 /** Bytes of cookies over which a session is never written: Node answers requests with more than 16 KB of headers with 431. */
 const maxSessionBytes = 12 * 1024;
 
-/** The only way from a session to cookies, so that no browser gets a session that its next request cannot carry. */
-export interface SessionWriter<Content> {
-  /** Reports the size of newly issued tokens, and says whether they fit into cookies. Call it once per issue. */
-  fits(content: Content, userId: string | undefined): Promise<boolean>;
-  /**
-   * The cookies that hold `content`, or what is left of it without what nothing here reads. Where that is too large as well,
-   * the cookies are deleted.
-   */
-  write(content: Content, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
-}
+export type SessionWriter<Content> = ReturnType<typeof createSessionWriter<Content>>;
 
-export function createSessionWriter<Content>(source: SessionSource<Content>, emit: Emit): SessionWriter<Content> {
+/** The only way from a session to cookies, so that no browser gets a session that its next request cannot carry. */
+export function createSessionWriter<Content>(source: SessionSource<Content>, emit: Emit) {
+  /** Reports the size of newly issued tokens, and says whether they fit into cookies. Call it once per issue. */
   async function fits(content: Content, userId: string | undefined): Promise<boolean> {
     const bytes = await source.cookieBytes(content);
     if (bytes <= largeSessionBytes) return true;
@@ -40,7 +33,11 @@ export function createSessionWriter<Content>(source: SessionSource<Content>, emi
 
   return {
     fits,
-    async write(content, cookies) {
+    /**
+     * The cookies that hold `content`, or what is left of it without what nothing here reads. Where that is too large as well,
+     * the cookies are deleted.
+     */
+    async write(content: Content, cookies: RequestCookies): Promise<readonly CookieWrite[]> {
       const whole = await source.write(content, cookies);
       if (cookieBytes(whole) <= maxSessionBytes) return whole;
       const slim = await source.write(source.slim(content), cookies);

@@ -1,13 +1,13 @@
 import { parseCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
+import type { ChangeCount } from '../core/bounded-map.ts';
 import type { Session } from '../types.ts';
 import { createAllowances } from './allowance.ts';
 import { createResolveBearer } from './bearer.ts';
 import type { SessionTarget } from './cutoffs.ts';
 import type { Emit } from './events.ts';
-import { createOutageReport } from './outage-report.ts';
+import { createOutageReport, boundCoordinator } from './shared-coordinator.ts';
 import { createRefreshCoordinator, refreshKey } from './refresh-coordinator.ts';
-import { boundCoordinator } from './shared-coordinator.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 import { outOfTime, signedOut } from './renew-candidates.ts';
 import type { Attempt, Resolution } from './renew-candidates.ts';
@@ -16,7 +16,7 @@ import type { Renew } from './renewal.ts';
 import { createResolveCandidates } from './resolve-candidates.ts';
 import { createRevocations } from './revocations.ts';
 import type { Revocation } from './revocations.ts';
-import { createSessionCache } from './session-cache.ts';
+import { createCachedSession, createSessionCache } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
 import { createSessionWatch } from './session-watch.ts';
 import type { SessionEnd } from './session-watch.ts';
@@ -109,16 +109,69 @@ export function createSessions<Content>(
   source: SessionSource<Content>,
   settings: SessionSettings,
 ): SessionResolver<Content> {
+  const changes: ChangeCount = { count: 0 };
+  const context = createContext(source, settings, changes);
+  const { cache, coordinator, revocations, superseded, now } = context;
+  const renew = createRenew(context);
+  const sessionWatch = createSessionWatch(revocations, now);
+  return {
+    ...createSignOut(context),
+    cachedSession: createCachedSession({
+      cache,
+      findCookie: source.findCookie,
+      isConcerned: (keys) =>
+        revocations.isConcerned(keys) || (keys.token !== undefined && superseded.isSuperseded(keys.token)),
+      changes,
+      recheckMs: revocations.recheckMs,
+      now,
+    }),
+    resolve: createResolve(context, renew),
+    switchSession: createSwitchSession(context, renew),
+    renewChanged: createRenewChanged(context, renew),
+    resolveBearer: createResolveBearer(context),
+    revocationOf: (sessionId) => revocations.find(sessionId),
+    beginSession: (facts, beganAt) => revocations.begin(facts, beganAt),
+    async revokeSession({ sessionId, tokenLifetimeMs }) {
+      if (sessionId !== undefined) await revocations.revoke(sessionId, 'signed_out', tokenLifetimeMs);
+    },
+    async awaitSuccessor({ sessionId, tokenLifetimeMs }) {
+      if (sessionId === undefined || (await revocations.find(sessionId)) !== undefined) return;
+      await revocations.revoke(sessionId, 'replaced', tokenLifetimeMs);
+    },
+    endOthers: (kept) => revocations.endOthers(kept),
+    async renewOthers(userId, spent, next) {
+      const keysOf = (stored: StoredSession<Content>) => revocations.keysOf(stored, refreshKey(source.adapter, stored));
+      coordinator.adopt(refreshKey(source.adapter, spent), { kind: 'renewed', text: source.serialize(next.content) });
+      await revocations.renewOthers(userId, [keysOf(spent), keysOf(next)]);
+    },
+    watchSession: async (session, cookieHeader, onEnd) =>
+      sessionWatch.watch(await factsOf(source, session, cookieHeader), session.expiresAt, onEnd),
+    endSession: (target) => revocations.end(target),
+    renewSession: (target) => revocations.renew(target),
+  };
+}
+
+function createContext<Content>(
+  source: SessionSource<Content>,
+  settings: SessionSettings,
+  changes: ChangeCount,
+): SessionContext<Content> {
   const { timeoutMs, refreshWindow, maxCachedSessions, emit, now } = settings;
   const shared =
     settings.coordinator && boundCoordinator(settings.coordinator, Math.ceil(timeoutMs / coordinatorShare));
   const outages = createOutageReport(shared, emit);
   const coordinator = createRefreshCoordinator({ now, emit, timeoutMs, shared, outages });
-  const context: SessionContext<Content> = {
+  return {
     source,
     coordinator,
-    revocations: createRevocations(source.adapter, shared, outages, now),
-    superseded: createSupersededTokens(coordinator, source.hasVariants === true ? shared : undefined, outages, now),
+    revocations: createRevocations(source.adapter, shared, outages, now, changes),
+    superseded: createSupersededTokens(
+      coordinator,
+      source.hasVariants === true ? shared : undefined,
+      outages,
+      now,
+      changes,
+    ),
     cache: createSessionCache(maxCachedSessions, now),
     writer: createSessionWriter(source, emit),
     allowanceOf: createAllowances(now, emit),
@@ -127,48 +180,6 @@ export function createSessions<Content>(
     refreshWindowMs: refreshWindow * 1000,
     timeoutMs,
   };
-  const renew = createRenew(context);
-  const sessionWatch = createSessionWatch(context.revocations, now);
-  return {
-    ...createSignOut(context),
-    resolve: createResolve(context, renew),
-    switchSession: createSwitchSession(context, renew),
-    renewChanged: createRenewChanged(context, renew),
-    resolveBearer: createResolveBearer(context),
-    cachedSession: (cookieHeader) => cachedSession(context, cookieHeader),
-    revocationOf: (sessionId) => context.revocations.find(sessionId),
-    beginSession: (facts, beganAt) => context.revocations.begin(facts, beganAt),
-    async revokeSession({ sessionId, tokenLifetimeMs }) {
-      if (sessionId !== undefined) await context.revocations.revoke(sessionId, 'signed_out', tokenLifetimeMs);
-    },
-    async awaitSuccessor({ sessionId, tokenLifetimeMs }) {
-      if (sessionId === undefined || (await context.revocations.find(sessionId)) !== undefined) return;
-      await context.revocations.revoke(sessionId, 'replaced', tokenLifetimeMs);
-    },
-    endOthers: (kept) => context.revocations.endOthers(kept),
-    async renewOthers(userId, spent, next) {
-      const keysOf = (stored: StoredSession<Content>) =>
-        context.revocations.keysOf(stored, refreshKey(source.adapter, stored));
-      coordinator.adopt(refreshKey(source.adapter, spent), { kind: 'renewed', text: source.serialize(next.content) });
-      await context.revocations.renewOthers(userId, [keysOf(spent), keysOf(next)]);
-    },
-    watchSession: async (session, cookieHeader, onEnd) =>
-      sessionWatch.watch(await factsOf(source, session, cookieHeader), session.expiresAt, onEnd),
-    endSession: (target) => context.revocations.end(target),
-    renewSession: (target) => context.revocations.renew(target),
-  };
-}
-
-function cachedSession<Content>(
-  { source, cache, revocations, superseded }: SessionContext<Content>,
-  cookieHeader: string | undefined,
-): Session | undefined {
-  const cookie = cookieHeader === undefined ? undefined : source.findCookie(cookieHeader);
-  const cached = cookie === undefined ? undefined : cache.get(cookie);
-  if (cached === undefined || revocations.isConcerned(cached.keys)) return undefined;
-  const { token } = cached.keys;
-  if (token !== undefined && superseded.isSuperseded(token)) return undefined;
-  return revocations.isRecheckDue(cached.checkedAt) ? undefined : cached.session;
 }
 
 /** From the cookie, which may know when the session began, else from the token. */

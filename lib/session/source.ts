@@ -1,6 +1,6 @@
 import { deepFreeze } from '../core/json.ts';
-import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
-import type { Token } from '../tokens/token.ts';
+import type { CookieFinder, CookieWrite, RequestCookies } from '../core/cookies.ts';
+import type { Token } from '../tokens/access-token.ts';
 import { AuthError } from '../errors.ts';
 import type { AdapterName, Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
@@ -128,7 +128,7 @@ export interface SessionSource<Content, S extends Session = Session> {
    * A cheap look at the raw `Cookie` header: the slice that would hold this adapter's session, for the cache of verified
    * sessions. `undefined` when there is none or when only a full parse can tell.
    */
-  findCookie(cookieHeader: string): string | undefined;
+  readonly findCookie: CookieFinder;
   /** Opens the session, trying every candidate among duplicates and chunks. Never throws. */
   read(cookies: RequestCookies): ReadOutcome<Content> | Promise<ReadOutcome<Content>>;
   /**

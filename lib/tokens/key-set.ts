@@ -1,7 +1,6 @@
 import type { createLocalJWKSet, CryptoKey, JWK, JWSHeaderParameters } from 'jose';
 import { withDeadline } from '../core/deadline.ts';
-import { isRecord } from '../core/json.ts';
-import { readText } from '../core/read-text.ts';
+import { isRecord, readText } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 
 export interface KeySetOptions {

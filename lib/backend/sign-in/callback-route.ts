@@ -4,7 +4,7 @@ import type { CookieWrite } from '../../core/cookies.ts';
 import { createBoundedMap } from '../../core/bounded-map.ts';
 import { isRecord } from '../../core/json.ts';
 import { createOnce } from '../../core/once.ts';
-import { readToken } from '../../tokens/token.ts';
+import { readToken } from '../../tokens/access-token.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { redirect } from '../../http/reply.ts';

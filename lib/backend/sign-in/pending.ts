@@ -6,7 +6,7 @@ import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { clientFacts } from '../../http/request.ts';
 import { verdictReason } from '../../session/source.ts';
-import { readToken } from '../../tokens/token.ts';
+import { readToken } from '../../tokens/access-token.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { parseContent } from '../session-cookie.ts';

@@ -1,4 +1,4 @@
-import { createSlot } from '../../lib/core/slot.ts';
+import { createSlot } from '../../lib/http/request.ts';
 
 describe('a slot', () => {
   it('keeps one value for each owner', () => {
