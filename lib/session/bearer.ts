@@ -10,9 +10,6 @@ import type { ClientFacts } from './source.ts';
 /**
  * The session of an access token that a request carries itself, with the same verification and cache as the sessions of cookies; `undefined`
  * where it is none. It is never renewed.
- *
- * @param takesStale whether claims from before a `renewSession` will do, as for a sign-in that has a step to go
- * @throws {AuthError} `provider_unavailable` where only the provider could tell
  */
 export function createResolveBearer<Content>(
   context: SessionContext<Content>,

@@ -45,7 +45,7 @@ export interface Cutoffs {
   /** @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only */
   end(target: SessionTarget): Promise<void>;
   /** @throws {AuthError} likewise */
-  renew(target: SessionTarget): Promise<void>;
+  readonly renew: (target: SessionTarget) => Promise<void>;
   /**
    * `end` for the sessions of a user but one; one that has ended already stays ended.
    *
@@ -61,7 +61,7 @@ export interface Cutoffs {
    * @param beganAt the provider's own time of it, where that is what tells later when the session began
    * @returns when the session began, in milliseconds since the epoch: after every such call
    */
-  begin(facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number): Promise<number>;
+  readonly begin: (facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number) => Promise<number>;
   /**
    * A token came from a refresh. Whole seconds, and the clocks of the provider and of other processes, may not tell that it was issued
    * after a `renewSession`.

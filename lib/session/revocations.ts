@@ -121,6 +121,14 @@ export function createRevocations(
     await called;
   }
 
+  /** The same for the user's sessions but one. One that has ended already stays ended. @throws {AuthError} likewise */
+  async function endOthers(kept: SessionFacts): Promise<void> {
+    const { userId } = kept;
+    if (userId === undefined) return;
+    const [subject = ''] = subjectsOf({ sessionId: undefined, userId });
+    await cutoffs.endOthers(userId, keysOf(kept, undefined), () => notify(subject));
+  }
+
   /** What this process knows, without asking another one. */
   const known = (keys: SessionKeys): Revocation | undefined =>
     knownByKey(keys.session) ?? (cutoffs.known(keys).isEnded ? 'ended' : undefined);
@@ -128,13 +136,7 @@ export function createRevocations(
   return {
     ...cutoffs,
     end,
-    /** The same for the user's sessions but one. One that has ended already stays ended. @throws {AuthError} likewise */
-    async endOthers(kept: SessionFacts): Promise<void> {
-      const { userId } = kept;
-      if (userId === undefined) return;
-      const [subject = ''] = subjectsOf({ sessionId: undefined, userId });
-      await cutoffs.endOthers(userId, keysOf(kept, undefined), () => notify(subject));
-    },
+    endOthers,
     /** Whether there are other processes to ask. */
     isShared: shared !== undefined,
     /** Has `listener` called after each revocation and each `endSession` of this process, with the name of the session or user. */

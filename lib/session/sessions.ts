@@ -4,7 +4,6 @@ import type { ChangeCount } from '../core/bounded-map.ts';
 import type { Session } from '../types.ts';
 import { createAllowances } from './allowance.ts';
 import { createResolveBearer } from './bearer.ts';
-import type { SessionTarget } from './cutoffs.ts';
 import type { Emit } from './events.ts';
 import { createOutageReport, boundCoordinator } from './shared-coordinator.ts';
 import { createRefreshCoordinator, refreshKey } from './refresh-coordinator.ts';
@@ -15,7 +14,7 @@ import { createRenew } from './renewal.ts';
 import type { Renew } from './renewal.ts';
 import { createResolveCandidates } from './resolve-candidates.ts';
 import { createRevocations } from './revocations.ts';
-import type { Revocation } from './revocations.ts';
+import type { Revocations } from './revocations.ts';
 import { createCachedSession, createSessionCache } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
 import { createSessionWatch } from './session-watch.ts';
@@ -49,15 +48,11 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * @throws {AuthError} `provider_unavailable` where only the provider could tell
    */
   resolveBearer(token: string, client: ClientFacts, takesStale?: boolean): Promise<Session | undefined>;
-  /** How the session was signed out or replaced, if it was while its tokens may still be valid. */
-  revocationOf(sessionId: string | undefined): Promise<Revocation | undefined>;
-  /**
-   * A sign-in was completed, `onSignIn` included: no `endSession` that was called until now concerns it.
-   *
-   * @param beganAt the provider's own time of the sign-in, where that is what tells later when the session began
-   * @returns when the session began, in milliseconds since the epoch: after every such call
-   */
-  beginSession(facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number): Promise<number>;
+  readonly revocationOf: Revocations['find'];
+  readonly beginSession: Revocations['begin'];
+  readonly endSession: Revocations['end'];
+  readonly endOthers: Revocations['endOthers'];
+  readonly renewSession: Revocations['renew'];
   /** Ends a session that was verified just now, for as long as its tokens may live. It never throws. */
   revokeSession(stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'>): Promise<void>;
   /**
@@ -65,8 +60,6 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * that was signed out stays so. It never throws.
    */
   awaitSuccessor(stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'>): Promise<void>;
-  /** `endSession` for the user's sessions but one. @throws {AuthError} likewise */
-  endOthers(kept: SessionFacts): Promise<void>;
   /**
    * `renewSession` for the user's tokens but those of one session, of which `spent` has just been exchanged for `next`: requests that are
    * under way with it go on, and get `next` where they would renew it.
@@ -74,8 +67,6 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * @throws {AuthError} likewise
    */
   renewOthers(userId: string, spent: StoredSession<Content>, next: StoredSession<Content>): Promise<void>;
-  /** Ends sessions that began until now. @throws {AuthError} `provider_unavailable` where only this process knows of it */
-  endSession(target: SessionTarget): Promise<void>;
   /**
    * Calls `onEnd` once, when the session ends or its token expires.
    *
@@ -87,8 +78,6 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
     cookieHeader: string | undefined,
     onEnd: (end: SessionEnd) => void,
   ): Promise<() => void>;
-  /** Has access tokens that were issued until now renewed before they are used. @throws {AuthError} likewise */
-  renewSession(target: SessionTarget): Promise<void>;
 }
 
 export interface SessionSettings {
@@ -129,8 +118,11 @@ export function createSessions<Content>(
     switchSession: createSwitchSession(context, renew),
     renewChanged: createRenewChanged(context, renew),
     resolveBearer: createResolveBearer(context),
-    revocationOf: (sessionId) => revocations.find(sessionId),
-    beginSession: (facts, beganAt) => revocations.begin(facts, beganAt),
+    revocationOf: revocations.find,
+    beginSession: revocations.begin,
+    endSession: revocations.end,
+    endOthers: revocations.endOthers,
+    renewSession: revocations.renew,
     async revokeSession({ sessionId, tokenLifetimeMs }) {
       if (sessionId !== undefined) await revocations.revoke(sessionId, 'signed_out', tokenLifetimeMs);
     },
@@ -138,7 +130,6 @@ export function createSessions<Content>(
       if (sessionId === undefined || (await revocations.find(sessionId)) !== undefined) return;
       await revocations.revoke(sessionId, 'replaced', tokenLifetimeMs);
     },
-    endOthers: (kept) => revocations.endOthers(kept),
     async renewOthers(userId, spent, next) {
       const keysOf = (stored: StoredSession<Content>) => revocations.keysOf(stored, refreshKey(source.adapter, stored));
       coordinator.adopt(refreshKey(source.adapter, spent), { kind: 'renewed', text: source.serialize(next.content) });
@@ -146,8 +137,6 @@ export function createSessions<Content>(
     },
     watchSession: async (session, cookieHeader, onEnd) =>
       sessionWatch.watch(await factsOf(source, session, cookieHeader), session.expiresAt, onEnd),
-    endSession: (target) => revocations.end(target),
-    renewSession: (target) => revocations.renew(target),
   };
 }
 
