@@ -3,6 +3,17 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** JSON in base64url, as a JWT holds it (RFC 7515 §3); `undefined` for what is none. */
+export function parseEncodedJson(encoded: string): unknown {
+  try {
+    return JSON.parse(utf8.decode(Buffer.from(encoded, 'base64url')));
+  } catch {
+    return undefined;
+  }
+}
+
 /** `undefined` for what is no JSON. */
 export function parseJson(text: string): unknown {
   try {

@@ -2,6 +2,7 @@ import Negotiator from 'negotiator';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sanitizeReturnTo } from '../core/return-to.ts';
 import { pathOf } from '../core/request-path.ts';
+import { defined } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { ClientFacts } from '../session/source.ts';
 
@@ -137,11 +138,7 @@ export function isSubresource(req: IncomingMessage): boolean {
 
 /** What a provider is told of who asks. */
 export function clientFacts(req: HostRequest, ipAddress: string | undefined): ClientFacts {
-  const userAgent = header(req, 'user-agent');
-  return {
-    ...(ipAddress === undefined ? {} : { ipAddress }),
-    ...(userAgent === undefined ? {} : { userAgent }),
-  };
+  return defined({ ipAddress, userAgent: header(req, 'user-agent') });
 }
 
 /** Adds a field to `Vary` and keeps what is there (RFC 9110 §12.5.5). */

@@ -1,5 +1,6 @@
 import { cookieBytes } from '../core/cookie-chunks.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
+import { defined } from '../core/json.ts';
 import type { Emit } from './events.ts';
 import type { SessionSource } from './source.ts';
 
@@ -22,12 +23,7 @@ export function createSessionWriter<Content>(source: SessionSource<Content>, emi
       return true;
     }
     const { sessionId } = source.toStored(content);
-    emit({
-      type: 'session_too_large',
-      bytes: least,
-      ...(userId === undefined ? {} : { userId }),
-      ...(sessionId === undefined ? {} : { sessionId }),
-    });
+    emit({ type: 'session_too_large', bytes: least, ...defined({ userId, sessionId }) });
     return false;
   }
 

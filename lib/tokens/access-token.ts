@@ -1,5 +1,5 @@
 import type { CryptoKey, errors, JWTVerifyOptions } from 'jose';
-import { isRecord } from '../core/json.ts';
+import { isRecord, parseEncodedJson } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { AccessTokenClaims } from '../types.ts';
 import { joseCode } from './key-set.ts';
@@ -16,7 +16,6 @@ export interface Token {
 }
 
 const compactForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
-const utf8 = new TextDecoder('utf-8', { fatal: true });
 const nothing: Readonly<Record<string, unknown>> = Object.freeze({});
 
 /** What a token says of itself: without trust, for session ids and lifetimes, never for access. */
@@ -36,12 +35,8 @@ export function readSessionId(claim: unknown): string | undefined {
 }
 
 function parseObject(encoded = ''): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(utf8.decode(Buffer.from(encoded, 'base64url')));
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseEncodedJson(encoded);
+  return isRecord(value) ? value : undefined;
 }
 
 export type TokenVerdict =

@@ -1,5 +1,6 @@
 import { encodeCookieValue } from '../../core/cookies.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../../core/cookies.ts';
+import { parseEncodedJson } from '../../core/json.ts';
 
 /** How a sign-in that is under way comes back: from an OAuth provider, or from an email's link, that for a new password among them. */
 export type FlowKind = 'oauth' | 'mail' | 'recovery';
@@ -133,17 +134,9 @@ export function verifierIn(storageKey: string, name: string, values: readonly st
   return isVerifier ? values.find(isEncodedJson) : undefined;
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
 function isEncodedJson(value: string): boolean {
   const [, encoded] = /^base64-([\w-]+)$/.exec(value) ?? [];
-  if (encoded === undefined) return false;
-  try {
-    JSON.parse(utf8.decode(Buffer.from(encoded, 'base64url')));
-    return true;
-  } catch {
-    return false;
-  }
+  return encoded !== undefined && parseEncodedJson(encoded) !== undefined;
 }
 
 /** The flows whose verifiers the request carries, in the order in which the browser sends cookies: oldest first. */
