@@ -1,8 +1,9 @@
+import { jest } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { createSessionCache, unseen } from '../../lib/session/session-cache.ts';
+import { createCachedSession, createSessionCache, unseen } from '../../lib/session/session-cache.ts';
 import type { VerifiedSession } from '../../lib/session/session-cache.ts';
 import { createClock } from '../support/clock.ts';
 
@@ -171,3 +172,54 @@ it('stays under 120 MB of heap with 20,000 sessions whose cookies have 8 KB', ()
   expect(grown).toBeGreaterThan(20);
   expect(sessions.get(last)).toBeDefined();
 }, 60_000);
+
+describe('the look-up of a cached session', () => {
+  function createLookUp(recheckMs = Infinity) {
+    const cache = createSessionCache(10, clock.now);
+    const changes = { count: 0 };
+    const isConcerned = jest.fn<() => boolean>(() => false);
+    const entry = verified(60_000);
+    cache.add('cookie', entry);
+    const cachedSession = createCachedSession({
+      cache,
+      findCookie: (header) => header,
+      isConcerned,
+      changes,
+      recheckMs,
+      now: clock.now,
+    });
+    return { cachedSession, changes, isConcerned, session: entry.session };
+  }
+
+  it('asks about revocations once after each change, and not with every request', () => {
+    const { cachedSession, changes, isConcerned, session } = createLookUp();
+    for (let request = 0; request < 3; request += 1) expect(cachedSession('cookie')).toBe(session);
+    expect(isConcerned).toHaveBeenCalledTimes(1);
+    changes.count += 1;
+    for (let request = 0; request < 3; request += 1) expect(cachedSession('cookie')).toBe(session);
+    expect(isConcerned).toHaveBeenCalledTimes(2);
+  });
+
+  it('lets no session in as long as something concerns it', () => {
+    const { cachedSession, changes, isConcerned, session } = createLookUp();
+    expect(cachedSession('cookie')).toBe(session);
+    changes.count += 1;
+    isConcerned.mockReturnValue(true);
+    expect([cachedSession('cookie'), cachedSession('cookie')]).toEqual([undefined, undefined]);
+    isConcerned.mockReturnValue(false);
+    expect(cachedSession('cookie')).toBe(session);
+  });
+
+  it('leaves a session to the other processes when its last look is too long ago', () => {
+    const { cachedSession, session } = createLookUp(5_000);
+    clock.advance(5_000);
+    expect(cachedSession('cookie')).toBe(session);
+    clock.advance(1);
+    expect(cachedSession('cookie')).toBeUndefined();
+  });
+
+  it('finds nothing without a cookie', () => {
+    const { cachedSession } = createLookUp();
+    expect([cachedSession(undefined), cachedSession('another')]).toEqual([undefined, undefined]);
+  });
+});
