@@ -18,19 +18,16 @@ function createProject(word: () => Promise<TokenWord> = () => Promise.resolve('a
   const asked: string[] = [];
   let seconds = start;
   const now = (): number => seconds * 1000;
-  const tokens = createTokenVerifier({
-    keySet: createKeySet({
-      url: 'http://127.0.0.1:1/',
-      now,
-      fetch: () => Promise.resolve(Response.json({ keys: [] })),
-    }),
-    ask: (token) => {
-      asked.push(token);
-      return word();
-    },
-    issuers: [issuer],
+  const keySet = createKeySet({
+    url: 'http://127.0.0.1:1/',
     now,
+    fetch: () => Promise.resolve(Response.json({ keys: [] })),
   });
+  const ask = (token: string): Promise<TokenWord> => {
+    asked.push(token);
+    return word();
+  };
+  const tokens = createTokenVerifier(keySet, ask, [issuer], now);
   return {
     asked,
     now,

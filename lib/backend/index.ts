@@ -119,7 +119,7 @@ function createBackend(settings: BackendOptions): BackendContext {
     onUnavailable: ({ stale }) => emit({ type: 'keys_unavailable', stale }),
   });
   const issuers = [`${url}/auth/v1`, ...settings.issuer];
-  const tokens = createTokenVerifier({ keySet, ask: (token) => supabase.introspect(token), issuers, now });
+  const tokens = createTokenVerifier(keySet, (token) => supabase.introspect(token), issuers, now);
   const cookie = createSessionCookie(cookieName, cookieOptions, issuers);
   const source = createBackendSource(cookie, tokens, supabase);
   const writer = createSessionWriter(source, emit);

@@ -89,7 +89,7 @@ export function slimContent(content: StoredContent): StoredContent {
   return { ...slim, user: { id, aud, role, email, phone, created_at: createdAt, app_metadata: {}, user_metadata: {} } };
 }
 
-export interface StoredCookies {
+interface StoredCookies {
   /** Every session that the cookies may hold, with the raw value it came from. */
   readonly sessions: readonly { readonly content: StoredContent; readonly cookie: string }[];
   /** False where more was sent than is read. */

@@ -7,20 +7,7 @@ import type { TokenOrigin } from '../session/source.ts';
 import type { AccessTokenClaims } from '../types.ts';
 import type { TokenWord } from './supabase.ts';
 
-export interface TokenVerifierParts {
-  readonly keySet: KeySet;
-  /**
-   * Asks the backend about a token that only it can verify.
-   *
-   * @throws {AuthError} when the backend does not say
-   */
-  readonly ask: (token: string) => Promise<TokenWord>;
-  readonly issuers: readonly string[];
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-}
-
-export type TimedVerdict =
+type TimedVerdict =
   | Exclude<TokenVerdict, { kind: 'valid' }>
   | {
       readonly kind: 'valid';
@@ -29,9 +16,12 @@ export type TimedVerdict =
       readonly validUntil?: number;
     };
 
+/** Whether a token may be one of another application, which is never a session of a cookie. */
+type Clients = 'own client' | 'any client';
+
 export interface TokenVerifier {
-  /** @param clients whether a token may be one of another application, which is never a session of a cookie */
-  verify(token: Token, origin: TokenOrigin, clients?: 'own client' | 'any client'): Promise<TimedVerdict>;
+  /** @param clients default: `own client` */
+  verify(token: Token, origin: TokenOrigin, clients?: Clients): Promise<TimedVerdict>;
 }
 
 interface Question {
@@ -49,8 +39,16 @@ const maxTokens = 20_000;
 /**
  * Verifies the access tokens of one project: signature, `exp`, `nbf`, and the claims that Supabase's own `getClaims()` leaves to its
  * callers: `role`, `aud` and `iss`.
+ *
+ * @param ask asks the backend about a token that only it can verify; rejects when the backend does not say
+ * @param now milliseconds since the epoch
  */
-export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifierParts): TokenVerifier {
+export function createTokenVerifier(
+  keySet: KeySet,
+  ask: (token: string) => Promise<TokenWord>,
+  issuers: readonly string[],
+  now: () => number,
+): TokenVerifier {
   const answers = createBoundedMap<Question>({ max: maxTokens, ttlMs: answerMs, now });
   const genuine = createBoundedMap<true>({ max: maxTokens, ttlMs: genuineMs, now });
 
@@ -97,8 +95,7 @@ export function createTokenVerifier({ keySet, ask, issuers, now }: TokenVerifier
     async verify(token, origin, clients = 'own client') {
       if (!token.isCompact) return { kind: 'invalid', reason: 'malformed' };
       // What speaks against a token needs no proof, and an expired one must not be renewed either.
-      const isForeign = clients === 'own client' && foreignClient(token.claims) !== undefined;
-      const reason = claimProblem(token.claims, issuers) ?? (isForeign ? 'client' : undefined);
+      const reason = claimProblem(token.claims, issuers, clients);
       if (reason !== undefined) return { kind: 'invalid', reason };
       return token.header['alg'] === 'HS256'
         ? verifyShared(token, origin)
@@ -119,10 +116,10 @@ export function foreignClient({ client_id: client }: Token['claims']): string | 
 const isAccepted = (word: TokenWord): boolean => word === 'accepted';
 
 /** What makes a correctly signed token no user's: keys, service accounts and other applications' tokens are signed alike. */
-function claimProblem(claims: Token['claims'], issuers: readonly string[]): string | undefined {
+function claimProblem(claims: Token['claims'], issuers: readonly string[], clients: Clients): string | undefined {
   const { role, aud, iss } = claims;
   if (role !== 'authenticated') return 'role';
   if (!(Array.isArray(aud) ? aud : [aud]).includes('authenticated')) return 'audience';
   if (iss !== undefined && !(typeof iss === 'string' && issuers.includes(iss))) return 'issuer';
-  return undefined;
+  return clients === 'own client' && foreignClient(claims) !== undefined ? 'client' : undefined;
 }

@@ -29,7 +29,7 @@ export interface RedisCommands {
   isAvailable(): boolean;
 }
 
-export interface RedisCommandSettings {
+interface RedisCommandSettings {
   /** How long a command may take, in milliseconds; then other commands to this master reject at once, for a second. */
   readonly timeoutMs: number;
   /** The same until the client has connected and a master has answered once: new connections take their time on a busy machine. */

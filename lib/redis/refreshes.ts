@@ -18,7 +18,7 @@ const firstPollMs = 60;
 const steadyPollMs = 200;
 const maxPollMs = 1_000;
 
-export interface RefreshStore {
+interface RefreshStore {
   readonly commands: RedisCommands;
   readonly seal: AnswerSeal;
   readonly keyPrefix: string;

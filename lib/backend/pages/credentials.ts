@@ -125,13 +125,12 @@ function addressForm(action: string, state: FormState, address: Html, button: Te
   return postForm(action, returnToOf(state), html`${address}\n<button>${button}</button>`);
 }
 
-export interface PasswordState extends FormState {
-  /** Whether the current password must be given: not after an email's link. */
-  readonly asksCurrent: boolean;
-}
-
-/** Asks for a new password; `email` names the account that it is for. */
-export function passwordPage(site: Site, request: PageRequest, state: PasswordState): Reply {
+/** Asks for a new password; `email` names the account that it is for. After an email's link the current password is not asked for. */
+export function passwordPage(
+  site: Site,
+  request: PageRequest,
+  state: FormState & { readonly asksCurrent: boolean },
+): Reply {
   const { settings, text } = site;
   const { asksCurrent, email = '' } = state;
   const error = state.error && formErrorOf(state.error, text);
@@ -164,7 +163,7 @@ ${postForm(request.localPath(settings.passwordPath), returnToOf(state), fields)}
   });
 }
 
-export interface CodeState extends FormState {
+interface CodeState extends FormState {
   /** What the page asks for. */
   readonly step: 'address' | 'code';
   /** Seconds until another email can be sent, where one was sent just now. */

@@ -7,7 +7,7 @@ import type { Enrollment, Factor } from '../account/factors.ts';
 import { codeField, formAlert, formErrorOf, postForm, returnToOf, showPage } from './parts.ts';
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
 
-export interface VerifyState extends FormState {
+interface VerifyState extends FormState {
   /** The verified ones. */
   readonly factors: readonly Factor[];
   /** The one that is asked for; `undefined` where none is left. */
@@ -92,7 +92,7 @@ ${links}</ul>`;
 }
 
 /** "Phone ending in 123", or the name that it was given. */
-export function factorName({ text }: Pick<Site, 'text'>, { type, name, digits }: Factor): Text {
+function factorName({ text }: Pick<Site, 'text'>, { type, name, digits }: Factor): Text {
   if (type === 'phone') return fillIn(text.factorPhone, { digits });
   return name === '' ? text.factorApp : textOf(name);
 }

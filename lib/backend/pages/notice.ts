@@ -16,7 +16,7 @@ import type { FormState, PageRequest, Site } from './parts.ts';
 import type { PagesText } from './text.ts';
 
 /** What a mail's link carries. */
-export interface ConfirmState extends FormState {
+interface ConfirmState extends FormState {
   /** Posted as `token_hash`. */
   readonly tokenHash: string;
   readonly type: string;

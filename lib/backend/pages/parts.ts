@@ -123,7 +123,7 @@ export function formErrorOf(error: AuthError, text: PagesText): FormError {
   return { message, field: fieldOf[code] ?? 'form', retryAfter };
 }
 
-export interface FieldParts {
+interface FieldParts {
   readonly name: Exclude<FieldName, 'form'>;
   readonly type: 'email' | 'password' | 'text';
   /** Which keyboard a phone shows; default: by `type`. `numeric` is for codes, which are shown as digits. */
