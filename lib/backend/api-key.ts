@@ -1,4 +1,5 @@
 import { readToken } from '../tokens/access-token.ts';
+import type { Token } from '../tokens/access-token.ts';
 
 /**
  * Tells whether a key may be used in a server that acts for its visitors: only publishable keys and legacy `anon` keys, because
@@ -23,24 +24,15 @@ function kindOf(key: string, projectUrl: string, now: number): string | undefine
   return refusedJwtKind(readToken(key).claims, projectUrl, now);
 }
 
-function refusedJwtKind(
-  claims: Readonly<Record<string, unknown>>,
-  projectUrl: string,
-  now: number,
-): string | undefined {
+const refusedRoles: ReadonlyMap<unknown, string> = new Map([
+  ['service_role', 'a service-role key'],
+  ['supabase_admin', 'an administrator’s key'],
+  ['authenticated', 'a user’s access token'],
+]);
+
+function refusedJwtKind(claims: Token['claims'], projectUrl: string, now: number): string | undefined {
   const { role, ref, exp } = claims;
-  switch (role) {
-    case 'anon':
-      break;
-    case 'service_role':
-      return 'a service-role key';
-    case 'supabase_admin':
-      return 'an administrator’s key';
-    case 'authenticated':
-      return 'a user’s access token';
-    default:
-      return 'a key of an unknown kind';
-  }
+  if (role !== 'anon') return refusedRoles.get(role) ?? 'a key of an unknown kind';
   // A session's token names a subject; a key does not.
   if (claims['sub'] !== undefined || claims['session_id'] !== undefined) return 'a user’s access token';
   if (typeof exp === 'number' && exp * 1000 <= now) return 'an expired key';
