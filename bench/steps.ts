@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import { unsealData } from 'iron-session';
 import { createCookieFinder, parseCookies } from '../lib/core/cookies.ts';
 import { createPathMatcher } from '../lib/core/path-matcher.ts';
 import { createKeySet } from '../lib/tokens/key-set.ts';
 import { verifyAccessToken, readToken } from '../lib/tokens/access-token.ts';
+import { createSlot } from '../lib/http/request.ts';
 import { createSessionCache, unseen } from '../lib/session/session-cache.ts';
 import { createSeal, openSeal } from '../lib/b2b/seal.ts';
 import type { Fixtures } from './fixtures.ts';
@@ -45,6 +48,9 @@ async function run(fixtures: Fixtures, batchMs: number, sizes: readonly number[]
   const content = openSeal(seal, password, Date.now());
   const verified = createSessionCache(1000, Date.now);
   verified.add(seal, sessionLike(content as Opened));
+  const socket = new Socket();
+  const nextRequest = () => new IncomingMessage(socket);
+  const [field, weakMap, symbol] = [createSlot<object, object>(), new WeakMap<object, unknown>(), Symbol('value')];
   const matchers = [5, 50, 500].map((count) => [count, createPathMatcher(patterns(count))] as const);
 
   const findSession = createCookieFinder('b2b-session');
@@ -53,6 +59,13 @@ async function run(fixtures: Fixtures, batchMs: number, sizes: readonly number[]
   const titled: readonly (readonly [string, () => unknown])[] = [
     ['find the session in a 4 KB Cookie header', () => findSession(nextHeader())],
     ['look up a verified session', () => verified.get(nextSeal())],
+    ['make a request object', () => nextRequest()],
+    ['make one, and attach a value by a private field', () => field.add(nextRequest(), content as object)],
+    ['the same by a WeakMap', () => weakMap.set(nextRequest(), content)],
+    [
+      'the same by a symbol that printing does not show',
+      () => Object.defineProperty(nextRequest(), symbol, { value: content }),
+    ],
     ...matchers.map(
       ([count, isProtected]) =>
         [`test a path against ${count} patterns`, () => isProtected('/a-page/of/the-app')] as const,

@@ -4,7 +4,7 @@ import { answerWithin } from './deadline.ts';
  * A circuit breaker for a service of several parts. A part that did not answer in time is left alone; then one call at a time
  * tries it.
  */
-export interface Breaker {
+interface Breaker {
   /**
    * @param key names what the call is for; it belongs to one part at a time
    * @throws what `call` throws, or an error where the part did not answer in time or is being left alone
@@ -16,7 +16,7 @@ export interface Breaker {
   isClosed(): boolean;
 }
 
-export interface BreakerSettings {
+interface BreakerSettings {
   /** The part that a key belongs to now. */
   readonly partOf: (key: string) => string;
   /** How long a call may take, in milliseconds. */

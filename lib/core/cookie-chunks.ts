@@ -1,7 +1,7 @@
 import { encodeCookieValue, MAX_COOKIE_AGE, needsEncoding, percentEncode, serializeCookie } from './cookies.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from './cookies.ts';
 
-export interface ChunkOptions {
+interface ChunkOptions {
   /** Bytes of one cookie with name, value and attributes; what every user agent takes (RFC 6265 §6.1). Default 4,096. */
   readonly maxBytes?: number;
   /** The attributes the cookies will carry, counted into `maxBytes`. Default: the longest without a domain. */
@@ -62,7 +62,7 @@ function chunkEnd(value: string, start: number, room: number, isEncoded: boolean
 }
 
 /** What may be the session, and whether that is all. */
-export interface SessionCandidates {
+interface SessionCandidates {
   /** Likeliest first, at most 16. */
   readonly values: readonly string[];
   /** False where more was sent than is tried: the session may be among the rest. */

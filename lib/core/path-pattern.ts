@@ -5,7 +5,7 @@ import { composeLetters, decodeLeniently, foldCase } from './request-path.ts';
 /** `(.*)`, path-to-regexp's wildcard of old, which version 9 no longer knows. */
 const REMAINDER = '(.*)';
 
-export interface PathPattern {
+interface PathPattern {
   /** The text before the first parameter, decoded and folded by `foldCase`: all of it where there is none. */
   readonly start: string;
   readonly hasRemainder: boolean;

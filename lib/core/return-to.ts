@@ -6,7 +6,7 @@ export const MAX_RETURN_TO_LENGTH = 2048;
 /** A name that can never be registered (RFC 2606 §2), so no value can be meant for it. */
 const DUMMY_ORIGIN = 'http://return-to.invalid';
 
-export interface ReturnToOptions {
+interface ReturnToOptions {
   /** The answer to everything unfit; a clean root-relative path, as this function itself returns one. */
   readonly fallback: string;
   /** Asked for every reading of the path: as it is, and lower-case without a trailing slash. A matcher of `createPathMatcher` will do. */

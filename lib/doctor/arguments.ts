@@ -22,7 +22,7 @@ Changes nothing. Keys and passwords are never printed.
 Exit code: 0 no problems, 1 problems, 2 wrong usage.
 `;
 
-export type Command =
+type Command =
   | { readonly kind: 'help' | 'version' }
   | {
       readonly kind: 'doctor';

@@ -39,7 +39,7 @@ const titles: Readonly<Record<Subject, string>> = {
 
 const colors = { ok: 'green', note: 'cyan', warning: 'yellow', problem: 'red' } as const;
 
-export interface PrintOptions {
+interface PrintOptions {
   /** Whether escape sequences are understood. Each level is also a word, so that nothing is lost without color. */
   readonly hasColor: boolean;
   /** Problems and warnings only; empty where there are none. */

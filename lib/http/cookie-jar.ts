@@ -16,7 +16,7 @@ export interface Delivery {
 }
 
 /** The cookies that this package adds to one response: one write per name, domain and path, sent with the head. */
-export interface CookieJar {
+interface CookieJar {
   /** @param attributes the adapter's own, for what a write does not say */
   write(writes: readonly CookieWrite[], attributes: CookieAttributes, delivery?: Delivery): void;
 }

@@ -15,7 +15,7 @@ export interface Reply {
 }
 
 /** The request that a reply answers. */
-export interface Answered {
+interface Answered {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   /** Whether `Accept` had a say in the answer. */

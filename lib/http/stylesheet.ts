@@ -153,7 +153,7 @@ footer a { font-weight: 400; line-height: 1.5rem; }
 `;
 
 /** Names this text in its URL, so that a browser may keep it. */
-export const stylesheetHash = createHash('sha256').update(stylesheet).digest('base64url').slice(0, 16);
+const stylesheetHash = createHash('sha256').update(stylesheet).digest('base64url').slice(0, 16);
 /** The query of its URL. @param accent `#rgb` or `#rrggbb` */
 export function stylesheetQuery(accent: string | undefined): string {
   return `?${accent === undefined ? '' : `accent=${accent.slice(1).toLowerCase()}&`}v=${stylesheetHash}`;

@@ -27,7 +27,7 @@ export interface SessionKeys extends Pick<SessionFacts, 'beganAt' | 'issuedAt'> 
 }
 
 /** What the calls of `endSession` and `renewSession` so far mean for a session. */
-export interface Concern {
+interface Concern {
   /** Whether `endSession` was called since the session began. */
   readonly isEnded: boolean;
   /** Whether `renewSession` was called since the token was issued, so that its claims are not to be trusted. */
@@ -41,7 +41,7 @@ export interface RefreshStart {
   readonly staleUntil: number;
 }
 
-export interface Cutoffs {
+interface Cutoffs {
   /** @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only */
   end(target: SessionTarget): Promise<void>;
   /** @throws {AuthError} likewise */

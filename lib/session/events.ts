@@ -3,7 +3,7 @@ import { causeOf } from '../errors.ts';
 import type { AdapterName, AuthEvent, OnEvent } from '../types.ts';
 import { tellSignIn } from './diagnostics.ts';
 
-export type EventBody = AuthEvent extends infer E ? (E extends AuthEvent ? Omit<E, 'adapter'> : never) : never;
+type EventBody = AuthEvent extends infer E ? (E extends AuthEvent ? Omit<E, 'adapter'> : never) : never;
 
 /**
  * Tells the application what happened; a listener that throws or rejects harms nothing.

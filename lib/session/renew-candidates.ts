@@ -52,7 +52,7 @@ export interface Renewable<Content> {
   readonly isVerified: boolean;
 }
 
-export interface CandidateRenewal<Content> {
+interface CandidateRenewal<Content> {
   /** Renews in the background: the token at hand is good, so that this may cost the request neither time nor success. */
   ahead(candidate: Candidate<Content>, session: Session, attempt: Attempt): Promise<Resolution>;
   /** The first session that can be renewed, or that is good while the provider cannot be asked. */

@@ -58,7 +58,7 @@ export type Renew<Content> = (
 ) => Promise<Renewal<Content>>;
 
 /** The request that a renewal is for. */
-export interface RenewalRequest<Content> {
+interface RenewalRequest<Content> {
   /** Whether it is too late to send cookies; then no token is spent. */
   readonly isHeadSent: () => boolean;
   readonly client: ClientFacts;

@@ -15,7 +15,7 @@ import type { Candidate, ReadOutcome, Verdict } from './source.ts';
 type FoundCookies<Content> = Exclude<ReadOutcome<Content>, { kind: 'none' }>;
 
 /** Verify, else refresh, else end. */
-export type ResolveCandidates<Content> = (read: FoundCookies<Content>, attempt: Attempt) => Promise<Resolution>;
+type ResolveCandidates<Content> = (read: FoundCookies<Content>, attempt: Attempt) => Promise<Resolution>;
 
 export function createResolveCandidates<Content>(
   context: SessionContext<Content>,

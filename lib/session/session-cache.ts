@@ -78,8 +78,8 @@ interface LookUp {
 }
 
 /**
- * The look-up that lets almost every request in. Revocations are looked at when one was added since the last request, not with every
- * request: that would be a third of what is left here.
+ * The look-up that lets almost every request in. Between two changes of what this process knows of revocations, the answer for a
+ * session stays the same, so that they are looked at after a change only.
  *
  * @returns a function of the `Cookie` header; `undefined` when it takes more than a look-up to tell
  */
@@ -100,8 +100,7 @@ const samples = 32;
 
 /**
  * Characters spread over the cookie and its last eight (a seal ends in its MAC) instead of a hash over kilobytes, as a number
- * that fits a machine word (FNV-1a): a fifth of what slices and a longer key cost. A collision costs one verification, never an
- * answer.
+ * that fits a machine word (FNV-1a). A collision costs one verification, never an answer.
  */
 function fingerprint(cookie: string): number {
   const { length } = cookie;

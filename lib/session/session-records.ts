@@ -21,7 +21,7 @@ const signedOut: SessionCutoffs = { endedUntil: 8_640_000_000_000_000, staleUnti
 /** As long as browsers keep a session cookie. */
 export const localMs = 400 * 24 * 60 * 60_000;
 /** About 200 bytes each. */
-export const maxRecords = 100_000;
+const maxRecords = 100_000;
 
 /** Whether sign-outs go to the records of sessions; marks of their own otherwise. */
 export function keepsRecords(shared: Shared): boolean {

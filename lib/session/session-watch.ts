@@ -4,7 +4,7 @@ import type { Revocation, Revocations } from './revocations.ts';
 /** Why a watched session is over. */
 export type SessionEnd = Revocation | 'expired';
 
-export interface SessionWatch {
+interface SessionWatch {
   /**
    * Calls `onEnd` once, when the session is signed out or replaced, ended by `endSession`, or when its token has expired: at once for
    * what happens in this process, within 5 seconds for what happens in others.

@@ -80,7 +80,7 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   ): Promise<() => void>;
 }
 
-export interface SessionSettings {
+interface SessionSettings {
   readonly timeoutMs: number;
   /** Seconds. */
   readonly refreshWindow: number;

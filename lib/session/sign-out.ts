@@ -15,13 +15,13 @@ export interface LeftSession<Content> {
   readonly isAuthentic: boolean;
 }
 
-export interface ReplacedSessions<Content> {
+interface ReplacedSessions<Content> {
   readonly sessions: readonly LeftSession<Content>[];
   /** What is left of the request's allowance for tokens that were not verified. */
   readonly allowance: Allowance;
 }
 
-export interface SignedOut<Content> extends ReplacedSessions<Content> {
+interface SignedOut<Content> extends ReplacedSessions<Content> {
   readonly cookies: readonly CookieWrite[];
 }
 
