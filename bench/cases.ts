@@ -43,7 +43,7 @@ export const overExpress: readonly Case[] = [
     title: 'signed in, backend',
     variant: 'ours.backendSignedIn',
     over: 'bare.backendCookie',
-    atLeast: 0.82,
+    atLeast: 0.9,
     isTight: true,
   },
   { title: 'first request of a session, B2B', variant: 'ours.b2bCold', over: 'bare.b2bCookie' },
@@ -115,7 +115,7 @@ export const overPeers: readonly Case[] = [
     title: 'first request, B2B: times WorkOS’ helper',
     variant: 'ours.b2bCold',
     over: 'workos.sealedSession',
-    atLeast: 1.05,
+    atLeast: 1.6,
   },
   {
     title: 'first request, backend: times getClaims',
