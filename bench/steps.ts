@@ -6,7 +6,7 @@ import { createCookieFinder, parseCookies } from '../lib/core/cookies.ts';
 import { createPathMatcher } from '../lib/core/path-matcher.ts';
 import { createKeySet } from '../lib/tokens/key-set.ts';
 import { verifyAccessToken, readToken } from '../lib/tokens/access-token.ts';
-import { createSlot } from '../lib/http/request.ts';
+import { createSlot } from '../lib/http/message.ts';
 import { createSessionCache, unseen } from '../lib/session/session-cache.ts';
 import { createSeal, openSeal } from '../lib/b2b/seal.ts';
 import type { Fixtures } from './fixtures.ts';

@@ -20,7 +20,7 @@ const always = [
   'hostile/path-matcher-servers',
   'hostile/raw-requests',
   'hostile/return-to-flow',
-  'http/request',
+  'http/message',
   'http/body',
   'http/adapter-router',
   'http/error-page',

@@ -3,7 +3,7 @@ import express4 from 'express4';
 import fc from 'fast-check';
 import { b2bAuth, requireSession } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
-import { isSafeMountPath } from '../../lib/http/request.ts';
+import { isSafeMountPath } from '../../lib/http/message.ts';
 import { sendRaw } from '../support/raw-socket.ts';
 import { serve } from '../support/servers.ts';
 import { hostNames } from '../support/variant.ts';

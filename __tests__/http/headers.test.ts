@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { keepPrivate, varyOn } from '../../lib/http/request.ts';
+import { keepPrivate, varyOn } from '../../lib/http/message.ts';
 import { serve } from '../support/servers.ts';
 
 async function answerOf(prepare: (res: ServerResponse) => void): Promise<Headers> {

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { getSession, requireSession } from '../../lib/b2b/index.ts';
 import type { RequireSessionOptions } from '../../lib/b2b/index.ts';
-import { comparablePath } from '../../lib/http/request.ts';
+import { comparablePath } from '../../lib/http/message.ts';
 import { serve } from '../support/servers.ts';
 
 /** A request that an application of this shape handles. */

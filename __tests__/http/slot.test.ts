@@ -1,4 +1,4 @@
-import { createSlot } from '../../lib/http/request.ts';
+import { createSlot } from '../../lib/http/message.ts';
 
 describe('a slot', () => {
   it('keeps one value for each owner', () => {

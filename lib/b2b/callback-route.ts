@@ -6,7 +6,7 @@ import { AuthError } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
-import { clientFacts } from '../http/request.ts';
+import { clientFacts } from '../http/message.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
 import { verdictReason } from '../session/source.ts';

@@ -6,7 +6,7 @@ import type { AuthRequest } from '../http/auth-request.ts';
 import { readFields } from '../http/body.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
-import { clientFacts } from '../http/request.ts';
+import { clientFacts } from '../http/message.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { fitForEvent } from '../session/events.ts';
 import type { Resolution } from '../session/sessions.ts';

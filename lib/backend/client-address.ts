@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
-import { appSetting, peerAddress } from '../http/request.ts';
-import type { HostRequest } from '../http/request.ts';
+import { appSetting, peerAddress } from '../http/message.ts';
+import type { HostRequest } from '../http/message.ts';
 import type { Emit } from '../session/events.ts';
 
 /** The address that a visitor's attempts count under; `undefined` where none can be told. */

@@ -3,7 +3,7 @@ import { readFields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
-import { header, isPrefetch } from '../http/request.ts';
+import { header, isPrefetch } from '../http/message.ts';
 import { signOutPage } from '../http/sign-out-page.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { Allowance } from '../session/allowance.ts';

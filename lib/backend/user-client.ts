@@ -6,7 +6,7 @@ import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { authRequestOf } from '../http/auth-request.ts';
 import { notMounted } from '../http/get-session.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
-import { keepPrivate } from '../http/request.ts';
+import { keepPrivate } from '../http/message.ts';
 import type { BackendSession, Session } from '../types.ts';
 import { forwarding } from './connection.ts';
 import type { BackendContext } from './context.ts';

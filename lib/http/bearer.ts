@@ -5,7 +5,7 @@ import type { AuthRequest } from './auth-request.ts';
 import { errorBody, errorHeaders, goOn, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
 import { json } from './reply.ts';
-import { isHeadOpen, varyOn, clientFacts } from './request.ts';
+import { isHeadOpen, varyOn, clientFacts } from './message.ts';
 import type { Reply } from './reply.ts';
 
 /** What a guard takes as a bearer token (RFC 6750), beside the application's own users'. */

@@ -1,7 +1,7 @@
 import onHeaders from 'on-headers';
 import type { ServerResponse } from 'node:http';
 import { serializeCookie } from '../core/cookies.ts';
-import { createSlot, isHeadOpen, varyOn } from './request.ts';
+import { createSlot, isHeadOpen, varyOn } from './message.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Adapter } from './adapter.ts';
 

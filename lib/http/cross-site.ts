@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { AuthError } from '../errors.ts';
-import { header, isPrefetch, isSubresource } from './request.ts';
+import { header, isPrefetch, isSubresource } from './message.ts';
 
 /**
  * Refuses a state-changing request that another site made. `Sec-Fetch-Site` decides where the browser sends it, else `Origin`;

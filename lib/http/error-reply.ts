@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import { isNativeError } from 'node:util/types';
 import { pathOf } from '../core/request-path.ts';
 import { fitForEvent } from '../session/events.ts';
-import { header, requestTarget } from './request.ts';
+import { header, requestTarget } from './message.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { ErrorBody } from '../types.ts';

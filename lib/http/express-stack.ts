@@ -1,7 +1,7 @@
 import { isReachableUnder } from '../core/path-matcher.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
-import { comparablePath } from './request.ts';
-import type { HostRequest } from './request.ts';
+import { comparablePath } from './message.ts';
+import type { HostRequest } from './message.ts';
 
 /** What is read of a request here. */
 type InApplication = Pick<HostRequest, 'app'>;

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 import { authRequestsOf, firstAuthRequest } from './auth-request.ts';
 import type { AuthRequest } from './auth-request.ts';
-import { keepPrivate } from './request.ts';
+import { keepPrivate } from './message.ts';
 
 /**
  * The session of whichever adapter is mounted, in mount order, or `null`. Resolved at most once per request.

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isHeadOpen, varyOn } from './request.ts';
+import { isHeadOpen, varyOn } from './message.ts';
 import { render } from '../core/html.ts';
 import type { Html } from '../core/html.ts';
 

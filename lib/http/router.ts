@@ -16,7 +16,7 @@ import { stylesheetFor } from './stylesheet.ts';
 import { sendReply } from './reply.ts';
 import { rememberFactors } from './step-up.ts';
 import type { Reply } from './reply.ts';
-import { comparablePath, mountPath, requestTarget } from './request.ts';
+import { comparablePath, mountPath, requestTarget } from './message.ts';
 import { pathOf } from '../core/request-path.ts';
 
 export type RouteHandler = (request: AuthRequest) => Reply | Promise<Reply>;

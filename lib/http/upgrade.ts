@@ -9,7 +9,7 @@ import { AuthRequest } from './auth-request.ts';
 import { bearerSession, bearerToken } from './bearer.ts';
 import { errorBody, errorHeaders, headerText } from './error-reply.ts';
 import { adapterOf } from './express-stack.ts';
-import { clientFacts, header } from './request.ts';
+import { clientFacts, header } from './message.ts';
 import { readRequirements } from './require-session.ts';
 
 export interface UpgradeOptions {

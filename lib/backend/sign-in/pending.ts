@@ -4,7 +4,7 @@ import type { CookieWrite } from '../../core/cookies.ts';
 import { defined, isRecord, parseJson } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
-import { clientFacts } from '../../http/request.ts';
+import { clientFacts } from '../../http/message.ts';
 import { verdictReason } from '../../session/source.ts';
 import { readToken } from '../../tokens/access-token.ts';
 import type { BackendSession } from '../../types.ts';

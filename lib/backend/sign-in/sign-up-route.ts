@@ -3,7 +3,7 @@ import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { readFields } from '../../http/body.ts';
 import { redirectOrJson } from '../../http/reply.ts';
-import { clientFacts } from '../../http/request.ts';
+import { clientFacts } from '../../http/message.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Session } from '../../types.ts';
 import { mailAnswer, sendMail } from '../account/mail-routes.ts';

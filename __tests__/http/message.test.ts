@@ -12,7 +12,7 @@ import {
   protocolOf,
   requestOrigin,
   requestTarget,
-} from '../../lib/http/request.ts';
+} from '../../lib/http/message.ts';
 
 interface Parts {
   readonly method?: string;

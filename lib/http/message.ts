@@ -6,6 +6,8 @@ import { defined } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { ClientFacts } from '../session/source.ts';
 
+/** HTTP messages: what is read of a request, what is set on the head of its response, and a place on either for a value of ours. */
+
 /** What Express adds to a request; absent under Connect and bare `node:http`. */
 export interface HostRequest extends IncomingMessage {
   readonly originalUrl?: string;
