@@ -1,7 +1,7 @@
 import { sealData } from 'iron-session';
 import fc from 'fast-check';
 import { createAnswerSeal } from '../../lib/redis/refreshes.ts';
-import type { SettledRefresh } from '../../lib/session/refresh-coordinator.ts';
+import type { SettledRefresh } from '../../lib/session/shared-coordinator.ts';
 
 const [a, b] = ['a'.repeat(32), 'b'.repeat(32)] as const;
 const renewed: SettledRefresh = { kind: 'renewed', text: '{"accessToken":"visible"}' };

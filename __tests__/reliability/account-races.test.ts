@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { endSession, getSession, requireSession } from '../../lib/backend/index.ts';
-import type { SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
-import type { SessionCutoffs } from '../../lib/session/shared-coordinator.ts';
+import type { SharedCoordinator, SessionCutoffs } from '../../lib/session/shared-coordinator.ts';
 import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { sendJson, sendText } from '../support/hosts.ts';

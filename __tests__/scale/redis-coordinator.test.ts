@@ -7,7 +7,7 @@ import { AuthError } from '../../lib/errors.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { NodeRedisClient, RedisClient, RedisCoordinatorOptions } from '../../lib/redis/index.ts';
 import { createRefreshCoordinator } from '../../lib/session/refresh-coordinator.ts';
-import type { SettledRefresh, SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
+import type { SettledRefresh, SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 

@@ -1,6 +1,6 @@
 import { AuthError } from '../../lib/errors.ts';
 import { createRefreshCoordinator, refreshKey } from '../../lib/session/refresh-coordinator.ts';
-import type { SettledRefresh, SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
+import type { SettledRefresh, SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { createClock } from '../support/clock.ts';
 import { until } from '../support/until.ts';
 

@@ -1,5 +1,5 @@
 import { AuthError } from '../../lib/errors.ts';
-import type { SharedCoordinator } from '../../lib/session/refresh-coordinator.ts';
+import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { createClock } from '../support/clock.ts';
 import {
   createMemoryApp,

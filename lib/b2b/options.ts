@@ -9,7 +9,7 @@ import { pagesEntries } from '../http/page-options.ts';
 import type { PagesOptions } from '../http/page-options.ts';
 import { sharedText } from '../http/page-text.ts';
 import type { OnError } from '../http/adapter.ts';
-import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
+import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
 
 // By their names here, so that the declarations of one entry do not refer to the package's index, and through it to the other

@@ -9,7 +9,7 @@ import type { Reply } from '../http/reply.ts';
 import { clientFacts } from '../http/message.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { fitForEvent } from '../session/events.ts';
-import type { Resolution } from '../session/sessions.ts';
+import type { Resolution } from '../session/renew-candidates.ts';
 import { VariantRefused, verdictReason } from '../session/source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant } from '../session/source.ts';
 import { readToken } from '../tokens/access-token.ts';

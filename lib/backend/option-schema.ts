@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from '../http/options.ts';
 import type { OnError } from '../http/adapter.ts';
-import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
+import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { BackendSession, OnEvent } from '../types.ts';
 import { pagesEntries } from '../http/page-options.ts';
 import { englishText } from './pages/text.ts';

@@ -6,7 +6,7 @@ import { clientFacts, createSlot, isHeadOpen, isSafeMountPath, keepPrivate, peer
 import { prefersJson, protocolOf, requestOrigin, requestTarget, type HostRequest } from './message.ts';
 import { queryOf, withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
-import type { Resolution } from '../session/sessions.ts';
+import type { Resolution } from '../session/renew-candidates.ts';
 import type { AdapterName, Session } from '../types.ts';
 import type { Adapter } from './adapter.ts';
 import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';

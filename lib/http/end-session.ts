@@ -4,8 +4,6 @@ import type { SessionTarget } from '../session/cutoffs.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import { adapterOf } from './express-stack.ts';
 
-export type { SessionTarget } from '../session/cutoffs.ts';
-
 /**
  * Ends one session, or all sessions of a user that began before the call: at once in this process, within 5 seconds in every process
  * that shares the coordinator. A sign-in that is completed after the call always works. The provider is not asked: end the session

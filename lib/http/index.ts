@@ -5,7 +5,7 @@ export type { SessionCutoffs, SharedCoordinator } from '../session/shared-coordi
 export type * from '../types.ts';
 export type { OnError } from './adapter.ts';
 export { endSession, renewSession } from './end-session.ts';
-export type { SessionTarget } from './end-session.ts';
+export type { SessionTarget } from '../session/cutoffs.ts';
 export { currentSession, getSession } from './get-session.ts';
 export type { CookieOptions } from './options.ts';
 export type { PageLinks } from './page.ts';

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { patternProblem } from '../core/path-matcher.ts';
-import type { SharedCoordinator } from '../session/refresh-coordinator.ts';
+import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { OnEvent } from '../types.ts';
 import type { Adapter, OnError } from './adapter.ts';
 

@@ -9,8 +9,6 @@ import { VariantRefused, variantRefused } from './source.ts';
 import type { StoredSession } from './source.ts';
 import type { AdapterName } from '../types.ts';
 
-export type { SettledRefresh, SharedCoordinator } from './shared-coordinator.ts';
-
 export interface CoordinatedRefresh {
   readonly settled: SettledRefresh;
   /** True for the caller whose refresh was run here and now, false for all who share its answer. */

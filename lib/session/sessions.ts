@@ -22,12 +22,11 @@ import type { SessionEnd } from './session-watch.ts';
 import { createSessionWriter } from './session-writer.ts';
 import { createSignOut } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
-import type { ClientFacts, SessionFacts, SessionSource, StoredSession } from './source.ts';
+import type { ClientFacts, SessionSource, StoredSession } from './source.ts';
+import type { SessionFacts } from './cutoffs.ts';
 import { createSupersededTokens } from './superseded-tokens.ts';
 import { createRenewChanged, createSwitchSession } from './switch-session.ts';
 import type { SessionSwitch } from './switch-session.ts';
-
-export type { Resolution } from './renew-candidates.ts';
 
 export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitch<Content> {
   /** The session of a cookie that was verified before; `undefined` when it takes more than a look-up to tell. */

@@ -6,8 +6,6 @@ import type { AdapterName, Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import type { SessionFacts } from './cutoffs.ts';
 
-export type { SessionFacts } from './cutoffs.ts';
-
 /** What a cookie held, opened but not yet trusted. `Content` is the adapter's own. */
 export interface StoredSession<Content> extends SessionFacts {
   readonly content: Content;

@@ -1,8 +1,8 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
 import { createAskShared } from './shared-coordinator.ts';
-import type { OutageReport } from './shared-coordinator.ts';
-import type { RefreshCoordinator, SharedCoordinator } from './refresh-coordinator.ts';
+import type { OutageReport, SharedCoordinator } from './shared-coordinator.ts';
+import type { RefreshCoordinator } from './refresh-coordinator.ts';
 
 export type SupersededTokens = ReturnType<typeof createSupersededTokens>;
 
