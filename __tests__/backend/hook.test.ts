@@ -1,5 +1,5 @@
 import { AuthError } from '../../lib/backend/index.ts';
-import { ada, startBackendApp } from '../support/backend-app.ts';
+import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { itAtRoot } from '../support/only.ts';
 
@@ -21,6 +21,39 @@ describe('the hook', () => {
     const answer = await app.visitor().postJson('/auth/login', { ...ada, returnTo: '/account' });
     expect(answer.json).toEqual({ redirectTo: '/welcome' });
     expect(seen).toEqual([[ada.email, '/account']]);
+  });
+
+  describe('that refuses with a code of another page is heard', () => {
+    const refused = 'Single sign-on isn’t set up for this email.';
+    const startRefusing = (): Promise<BackendApp> =>
+      start({
+        options: {
+          onSignIn() {
+            throw new AuthError('sso_unavailable');
+          },
+        },
+      });
+
+    it('where the second factor is given', async () => {
+      const { supabase } = await startRefusing();
+      const factor = supabase.addFactor(ada.email);
+      const visitor = app.visitor();
+      await postForm(visitor, '/auth/login', ada);
+      const answer = await postForm(visitor, '/auth/verify', { code: supabase.codeOf(factor) });
+      expect(answer.status).toBe(422);
+      expect(answer.text).toContain(refused);
+    });
+
+    it('where a new password is set after a link', async () => {
+      const { supabase } = await startRefusing();
+      const visitor = app.visitor();
+      await postForm(visitor, '/auth/forgot', { email: ada.email });
+      const { location } = await visitor.get(supabase.mails.at(-1)!.confirmationUrl);
+      await visitor.get(location);
+      const answer = await postForm(visitor, '/auth/password', { password: 'a brand new password 1' });
+      expect(answer.status).toBe(422);
+      expect(answer.text).toContain(refused);
+    });
   });
 
   it.each<[string, () => unknown, number]>([

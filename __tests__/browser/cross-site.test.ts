@@ -98,7 +98,8 @@ const signedOut: Who = { b2b: undefined, backend: undefined };
 async function visit(origin: string, html: string, until: string): Promise<void> {
   pages.set('/attack', `<!doctype html><title>kittens</title>${html}`);
   answered.length = 0;
-  await page.goto(`${origin}/attack`);
+  // Some of these pages lead on before they have loaded.
+  await page.goto(`${origin}/attack`, { waitUntil: 'commit' });
   await expectAnswer((url) => url.includes(until));
 }
 

@@ -16,6 +16,20 @@ describe('a bounded map', () => {
     expect([map.get('a'), map.get('b'), map.get('c')]).toEqual(['1', undefined, '3']);
   });
 
+  it('counts each entry that is set: a new one, another value, the same value, and one whose time is over', () => {
+    const changes = { count: 0 };
+    const map = createBoundedMap<string>({ max: 2, ttlMs: 10, now, changes });
+    const counts = ['a', 'b', 'b'].map((value) => {
+      map.set('key', value);
+      return changes.count;
+    });
+    time += 11;
+    map.set('key', 'b');
+    map.get('key');
+    map.delete('key');
+    expect([...counts, changes.count]).toEqual([1, 2, 3, 4]);
+  });
+
   it('counts entries by their size where it is told how, and holds none that is too large', () => {
     const sizes = { max: 10, maxSizeOfOne: 6, sizeOf: (text: string) => text.length };
     const map = createBoundedMap<string>({ ...sizes, ttlMs: 60_000, now });

@@ -5,6 +5,7 @@ import {
   createMemoryBrowser,
   createMemoryProvider,
   createMemorySource,
+  fromCookie,
   toCookie,
   tokenLifetimeMs,
   visit,
@@ -127,7 +128,7 @@ describe('a renewal', () => {
       const { cookies } = await visit(app, createMemoryBrowser(holders.at(-1)).header());
       const browser = createMemoryBrowser();
       browser.receive({ cookies });
-      holders.push(JSON.parse(Buffer.from(browser.cookie ?? '', 'base64url').toString()));
+      holders.push(fromCookie(browser.cookie ?? '')!);
       clock.advance(tokenLifetimeMs);
     }
     const callsSoFar = provider.calls.length;

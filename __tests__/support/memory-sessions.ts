@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { chunkNames } from '../../lib/core/cookie-chunks.ts';
 import { createCookieFinder } from '../../lib/core/cookies.ts';
 import type { CookieWrite } from '../../lib/core/cookies.ts';
@@ -74,12 +75,14 @@ export function createMemoryProvider(clock: Clock, pause: Pause = () => Promise.
 const cookieName = 'memory';
 
 export function toCookie(content: MemoryContent): string {
-  return Buffer.from(JSON.stringify(content)).toString('base64url');
+  // A real cookie differs from the others all over. The cache finds a cookie by some of its characters.
+  const seal = createHash('sha512').update(content.refreshToken).digest('hex');
+  return `${Buffer.from(JSON.stringify(content)).toString('base64url')}.${seal.repeat(4)}`;
 }
 
-function fromCookie(value: string): MemoryContent | undefined {
+export function fromCookie(value: string): MemoryContent | undefined {
   try {
-    return JSON.parse(Buffer.from(value, 'base64url').toString()) as MemoryContent;
+    return JSON.parse(Buffer.from(value.split('.', 1)[0] ?? '', 'base64url').toString()) as MemoryContent;
   } catch {
     return undefined;
   }

@@ -14,7 +14,7 @@ export interface ChangeCount {
  * @param maxSizeOfOne an entry that is larger is not held
  * @param ttlMs how long an entry is held unless it says otherwise, in milliseconds
  * @param now milliseconds, never 0
- * @param changes counts the entries that were set
+ * @param changes counts the entries that were set, and not those that ended by their time or by eviction
  */
 export function createBoundedMap<Value extends object | string | boolean>(parts: {
   readonly max: number;

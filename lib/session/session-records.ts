@@ -40,7 +40,10 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
   const ask = createAsk(shared, askShared);
 
   function raise(subject: string, cutoffs: SessionCutoffs): void {
-    local.set(subject, later(local.get(subject), cutoffs));
+    const here = local.get(subject);
+    const raised = later(here, cutoffs);
+    // What is known already is no change: each look at the coordinator would count as one.
+    if (here?.endedUntil !== raised.endedUntil || here.staleUntil !== raised.staleUntil) local.set(subject, raised);
   }
 
   function known(subjects: readonly string[]): SessionCutoffs {

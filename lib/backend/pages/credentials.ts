@@ -223,7 +223,9 @@ function codeErrorOf({ text }: Site, { error, limited }: CodeState): FormError |
 /** Asks for the address whose domain names the organization. */
 export function ssoPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { text, settings } = site;
-  const error = state.error && formErrorOf(state.error, text);
+  const shown = state.error && formErrorOf(state.error, text);
+  // On other pages it comes from `onSignIn`, and there is no address to show it at.
+  const error = state.error?.code === 'sso_unavailable' && shown ? { ...shown, field: 'email' as const } : shown;
   const address = emailField(site, { value: state.email, hint: text.ssoHint, error, hasFocus: true });
   return showPage(site, request, {
     heading: text.ssoHeading,

@@ -108,7 +108,6 @@ const fieldOf: Readonly<Record<string, FieldName>> = {
   current_password_wrong: 'currentPassword',
   email_in_use: 'email',
   code_wrong: 'code',
-  sso_unavailable: 'email',
 };
 
 /**
