@@ -98,9 +98,12 @@ const signedOut: Who = { b2b: undefined, backend: undefined };
 async function visit(origin: string, html: string, until: string): Promise<void> {
   pages.set('/attack', `<!doctype html><title>kittens</title>${html}`);
   answered.length = 0;
-  // Some of these pages lead on before they have loaded.
-  await page.goto(`${origin}/attack`, { waitUntil: 'commit' });
+  await page.goto(`${origin}/attack`).catch((error: unknown) => {
+    // Some of these pages lead on before they have loaded.
+    if (!String(error).includes('interrupted by another navigation')) throw error;
+  });
   await expectAnswer((url) => url.includes(until));
+  await page.waitForLoadState();
 }
 
 const submitted = (action: string, fields: Record<string, string>, enctype = ''): string =>
