@@ -1,4 +1,4 @@
-import { createOnce } from '../../lib/core/once.ts';
+import { createOnce } from '../../lib/core/bounded-map.ts';
 
 let time: number;
 let runs: number;

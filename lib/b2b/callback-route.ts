@@ -1,7 +1,7 @@
 import type { AuthenticationResponse } from '@workos-inc/node';
 import type { Request } from 'express';
 import { defined } from '../core/json.ts';
-import { createOnce } from '../core/once.ts';
+import { createOnce } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect } from '../http/reply.ts';

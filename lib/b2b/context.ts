@@ -1,6 +1,6 @@
 import { cookieAttributes } from '../http/options.ts';
 import { createEmit, createExplain } from '../session/events.ts';
-import { createSessionWriter } from '../session/session-writer.ts';
+import { createSessionWriter } from '../session/source.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createKeySet } from '../tokens/key-set.ts';
 import { createFlowCookies } from './flow-cookie.ts';

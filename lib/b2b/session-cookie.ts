@@ -4,7 +4,7 @@ import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { defined, isRecord, parseJson } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { cookieAttributes } from '../http/options.ts';
-import { measureVerify } from '../session/diagnostics.ts';
+import { measureVerify } from '../session/events.ts';
 import type { Candidate, ReadOutcome, SessionSource, StoredSession, Verdict } from '../session/source.ts';
 import type { SessionFacts } from '../session/cutoffs.ts';
 import { tokenLifetimeMs, verifyAccessToken, readSessionId, readToken } from '../tokens/access-token.ts';

@@ -1,6 +1,6 @@
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
-import type { SessionWriter } from '../session/session-writer.ts';
+import type { SessionWriter } from '../session/source.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesText } from './pages/text.ts';
 import type { StoredContent } from './session-cookie.ts';

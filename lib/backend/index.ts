@@ -4,7 +4,7 @@ import { createAuthRouter } from '../http/router.ts';
 import { cookieAttributes } from '../http/options.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createEmit, createExplain } from '../session/events.ts';
-import { createSessionWriter } from '../session/session-writer.ts';
+import { createSessionWriter } from '../session/source.ts';
 import { AuthError } from '../errors.ts';
 import { json } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';

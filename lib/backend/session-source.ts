@@ -2,7 +2,7 @@ import { cookieBytes } from '../core/cookie-chunks.ts';
 import { defined, isRecord } from '../core/json.ts';
 import { readToken } from '../tokens/access-token.ts';
 import type { Token } from '../tokens/access-token.ts';
-import { measureVerify } from '../session/diagnostics.ts';
+import { measureVerify } from '../session/events.ts';
 import type { SessionSource, TokenOrigin, Verdict } from '../session/source.ts';
 import type { FreshSignIn } from '../http/adapter.ts';
 import type { AccessTokenClaims, BackendSession, BackendUser, Session } from '../types.ts';

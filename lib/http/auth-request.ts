@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
-import { sanitizeReturnTo } from '../core/return-to.ts';
+import { queryOf, sanitizeReturnTo, withQuery } from '../core/url.ts';
 import { clientFacts, createSlot, isHeadOpen, isSafeMountPath, keepPrivate, peerAddress } from './message.ts';
 import { prefersJson, protocolOf, requestOrigin, requestTarget, type HostRequest } from './message.ts';
-import { queryOf, withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import type { Resolution } from '../session/renew-candidates.ts';
 import type { AdapterName, Session } from '../types.ts';

@@ -1,7 +1,7 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
 import type { RefreshStart } from './cutoffs.ts';
-import { measureRefresh } from './diagnostics.ts';
+import { measureRefresh } from './events.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import { revocationMs } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';

@@ -3,8 +3,7 @@ import type { Emit } from './events.ts';
 import type { RefreshCoordinator } from './refresh-coordinator.ts';
 import type { Revocations } from './revocations.ts';
 import type { SessionCache } from './session-cache.ts';
-import type { SessionWriter } from './session-writer.ts';
-import type { SessionSource } from './source.ts';
+import type { SessionWriter, SessionSource } from './source.ts';
 import type { SupersededTokens } from './superseded-tokens.ts';
 
 /** What the parts of one adapter's sessions share. */

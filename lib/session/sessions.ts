@@ -19,7 +19,7 @@ import { createCachedSession, createSessionCache } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
 import { createSessionWatch } from './session-watch.ts';
 import type { SessionEnd } from './session-watch.ts';
-import { createSessionWriter } from './session-writer.ts';
+import { createSessionWriter } from './source.ts';
 import { createSignOut } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
 import type { ClientFacts, SessionSource, StoredSession } from './source.ts';

@@ -1,5 +1,5 @@
 import type { EmailOtpType } from '@supabase/supabase-js';
-import { createOnce } from '../../core/once.ts';
+import { createOnce } from '../../core/bounded-map.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';

@@ -1,6 +1,6 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { answerWithin } from '../../core/deadline.ts';
-import { createOnce } from '../../core/once.ts';
+import { createOnce } from '../../core/bounded-map.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';

@@ -1,4 +1,4 @@
-import { createOnce } from '../../core/once.ts';
+import { createOnce } from '../../core/bounded-map.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import type { CookieWrite } from '../../core/cookies.ts';
-import { createBoundedMap } from '../../core/bounded-map.ts';
+import { createBoundedMap, createOnce } from '../../core/bounded-map.ts';
 import { isRecord } from '../../core/json.ts';
-import { createOnce } from '../../core/once.ts';
 import { readToken } from '../../tokens/access-token.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
