@@ -207,3 +207,72 @@ describe('without Redis', () => {
     await expect(coordinator.isEnded('session')).rejects.toThrow('not connected');
   });
 });
+
+describe('keys that are asked for at once', () => {
+  const values: Readonly<Record<string, string>> = { first: 'one', second: 'two' };
+  const valuesOf = (keys: readonly string[]) => keys.map((key) => values[key] ?? null);
+
+  function createRecordingClient(library: 'redis' | 'ioredis', failure?: () => Error | undefined) {
+    const asked: string[] = [];
+    const getAll = async (keys: string[]): Promise<(string | null)[]> => {
+      asked.push(`MGET ${keys.join(' ')}`);
+      const error = failure?.();
+      if (error !== undefined) throw error;
+      return Promise.resolve(valuesOf(keys));
+    };
+    const common = {
+      get: (key: string) => {
+        asked.push(`GET ${key}`);
+        return Promise.resolve(values[key] ?? null);
+      },
+      eval: () => Promise.resolve(null),
+    };
+    const client: RedisClient =
+      library === 'redis' ? { ...common, isReady: true, mGet: getAll } : { ...common, status: 'ready', mget: getAll };
+    return { asked, client };
+  }
+
+  const askAll = (commands: RedisCommands) => Promise.all(['first', 'second', 'none'].map((key) => commands.get(key)));
+
+  it.each(['redis', 'ioredis'] as const)('are one command of a client of %s, and one key is a GET', async (library) => {
+    const { asked, client } = createRecordingClient(library);
+    const commands = commandsTo(client);
+    expect(await askAll(commands)).toEqual(['one', 'two', null]);
+    expect(await commands.get('second')).toBe('two');
+    expect(asked).toEqual(['MGET first second none', 'GET second']);
+  });
+
+  it.each(['redis', 'ioredis'] as const)('are a command each for a cluster of %s', async (library) => {
+    const { asked, client } = createRecordingClient(library);
+    const cluster = { ...client, slots: [] };
+    expect(await askAll(commandsTo(cluster))).toEqual(['one', 'two', null]);
+    expect(asked).toEqual(['GET first', 'GET second', 'GET none']);
+  });
+
+  it.each([
+    "CROSSSLOT Keys in request don't hash to the same slot",
+    "NOPERM User app has no permissions to run the 'mget' command",
+    "ERR unknown command 'mget'",
+  ])('are asked for one by one from then on where Redis refuses: %s', async (message) => {
+    const { asked, client } = createRecordingClient('ioredis', () => new Error(message));
+    const commands = commandsTo(client);
+    expect(await askAll(commands)).toEqual(['one', 'two', null]);
+    expect(await askAll(commands)).toEqual(['one', 'two', null]);
+    const each = ['GET first', 'GET second', 'GET none'];
+    expect(asked).toEqual(['MGET first second none', ...each, ...each]);
+    expect(commands.isAvailable()).toBe(true);
+  });
+
+  it('fail together with any other error, and are one command again afterwards', async () => {
+    let error: Error | undefined = new Error('LOADING Redis is loading the dataset in memory');
+    const { asked, client } = createRecordingClient('redis', () => error);
+    const commands = commandsTo(client);
+    await expect(Promise.allSettled([commands.get('first'), commands.get('second')])).resolves.toEqual([
+      { status: 'rejected', reason: error },
+      { status: 'rejected', reason: error },
+    ]);
+    error = undefined;
+    expect(await askAll(commands)).toEqual(['one', 'two', null]);
+    expect(asked).toEqual(['MGET first second', 'MGET first second none']);
+  });
+});
