@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { createPathMatcher } from '../../lib/core/path-matcher.ts';
-import { MAX_RETURN_TO_LENGTH, sanitizeReturnTo } from '../../lib/core/url.ts';
+import { MAX_RETURN_TO_LENGTH, sanitizeReturnTo } from '../../lib/core/return-to.ts';
 
 const ownRoutes = ['/login', '/auth/session', '/Callback'];
 const options = { fallback: '/home', isOwnRoute: createPathMatcher(ownRoutes) };

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
-import { queryOf, sanitizeReturnTo, withQuery } from '../core/url.ts';
+import { sanitizeReturnTo } from '../core/return-to.ts';
+import { queryOf, withQuery } from '../core/url.ts';
 import { clientFacts, createSlot, isHeadOpen, isSafeMountPath, keepPrivate, peerAddress } from './message.ts';
 import { prefersJson, protocolOf, requestOrigin, requestTarget, type HostRequest } from './message.ts';
 import { AuthError } from '../errors.ts';

@@ -1,6 +1,6 @@
 import Negotiator from 'negotiator';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { sanitizeReturnTo } from '../core/url.ts';
+import { sanitizeReturnTo } from '../core/return-to.ts';
 import { pathOf } from '../core/request-path.ts';
 import { defined } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
