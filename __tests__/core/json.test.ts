@@ -1,4 +1,4 @@
-import { deepFreeze, defined, parseJson } from '../../lib/core/json.ts';
+import { deepFreeze, defined, parseEncodedJson, parseJson } from '../../lib/core/json.ts';
 
 it('lets nothing of a session be changed, however deep it lies', () => {
   const session = {
@@ -26,6 +26,19 @@ describe('parseJson', () => {
     expect(parseJson('{"a":[1]}')).toEqual({ a: [1] });
     expect(parseJson('null')).toBeNull();
     for (const text of ['', '{', 'undefined', '<!doctype html>']) expect(parseJson(text)).toBeUndefined();
+  });
+});
+
+describe('parseEncodedJson', () => {
+  const encode = (bytes: string | Buffer): string => Buffer.from(bytes).toString('base64url');
+
+  it('reads JSON in base64url', () => {
+    expect(parseEncodedJson(encode('{"name":"Ångström 🚀"}'))).toEqual({ name: 'Ångström 🚀' });
+  });
+
+  it('reads nothing else, and no bytes that are no UTF-8, which another reader takes for another text', () => {
+    const invalid = Buffer.from([...Buffer.from('{"sub":"a'), 0xff, ...Buffer.from('"}')]);
+    for (const bytes of ['', '{', invalid]) expect(parseEncodedJson(encode(bytes))).toBeUndefined();
   });
 });
 

@@ -287,14 +287,19 @@ describe('several processes', () => {
     expect(told).toEqual([{ type: 'coordinator_unavailable', operation: 'refresh' }]);
   });
 
-  it('takes an answer from a coordinator that cannot tell whether it is available', async () => {
+  const cannotTell = (): never => {
+    throw new Error('unknown');
+  };
+  it.each([
+    ['throws', cannotTell],
+    ['says nothing', () => undefined as never],
+    ['is missing', undefined],
+  ])('takes an answer for the end of an outage where isAvailable %s', async (_what, isAvailable) => {
     let isDown = true;
     const shared: SharedCoordinator = {
       ...passing,
       coordinate: (_key, refresh) => (isDown ? Promise.reject(new Error('no Redis')) : refresh()),
-      isAvailable: () => {
-        throw new Error('unknown');
-      },
+      ...(isAvailable && { isAvailable }),
     };
     const { coordinator, answering, events } = setUp({ shared });
     await coordinator.run('one', answering(renewed));
