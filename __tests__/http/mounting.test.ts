@@ -3,11 +3,14 @@ import { randomBytes } from 'node:crypto';
 import http from 'node:http';
 import type express from 'express';
 import { backendAuth } from '../../lib/backend/index.ts';
+import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import { b2bAuth } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { requireSession } from '../../lib/http/require-session.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { ada, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp } from '../support/backend-app.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import type { Handler } from '../support/handler-list.ts';
 import { sendText } from '../support/hosts.ts';
@@ -16,7 +19,7 @@ import { serve } from '../support/servers.ts';
 import { describeOnExpress, itOnExpress } from '../support/only.ts';
 import { createApplication } from '../support/application.ts';
 import { createVisitor } from '../support/visitor.ts';
-import type { Answer } from '../support/visitor.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
 
 let provider: SharedProvider;
 beforeAll(async () => {
@@ -98,6 +101,50 @@ describe('under a prefix', () => {
     const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
     expect((await visitor.get(callback.href)).headers.location).toBe('/login');
   });
+});
+
+describe('the built-in pages of backendAuth under a prefix', () => {
+  let app: BackendApp;
+  let member: Visitor;
+  beforeAll(async () => {
+    const options: BackendAuthOptions = { signInMethods: ['password', 'code'], sso: true };
+    app = await startBackendApp({ prefix: '/app', options });
+    member = app.visitor();
+    expect((await member.postJson('/app/auth/login', ada)).status).toBe(200);
+  });
+  afterAll(() => app.close());
+
+  /** As they stand in the page; `/` is the start page of the whole origin. */
+  const localLinks = (text: string): string[] =>
+    [...text.matchAll(/(?:href|action|src)="(\/[^"]*)"/g)].map(([, url = '']) => url).filter((url) => url !== '/');
+
+  it.each([
+    ['/auth/login', 200],
+    ['/auth/login?returnTo=/app/x', 200],
+    ['/auth/signup', 200],
+    ['/auth/forgot', 200],
+    ['/auth/code', 200],
+    ['/auth/sso', 200],
+    ['/auth/confirm?token_hash=abcdef&type=recovery', 200],
+    ['/auth/callback?error=access_denied', 403],
+  ])('%s links to nothing beside it', async (path, status) => {
+    const page = await app.visitor().get(`/app${path}`);
+    expect(page.status).toBe(status);
+    const links = localLinks(page.text);
+    expect(links.length).toBeGreaterThan(1);
+    expect(links.filter((url) => !url.startsWith('/app/auth/'))).toEqual([]);
+  });
+
+  it.each(['/auth/login', '/auth/password', '/auth/enroll', '/auth/logout'])(
+    '%s links to nothing beside it for a signed-in user',
+    async (path) => {
+      const page = await member.get(`/app${path}`);
+      expect(page.status).toBe(200);
+      const links = localLinks(page.text);
+      expect(links.length).toBeGreaterThan(1);
+      expect(links.filter((url) => !url.startsWith('/app/auth/'))).toEqual([]);
+    },
+  );
 });
 
 describe('protectedRoutes under a prefix', () => {
