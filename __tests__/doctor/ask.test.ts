@@ -61,3 +61,18 @@ it('does without a clock where the provider shows none', async () => {
 it.each(['[]', 'null', '"text"', '1', '{', ''])('takes %j for no object', (text) => {
   expect(parseObject(text)).toBeUndefined();
 });
+
+it('reads no more of an answer than a megabyte', async () => {
+  const server = await serve((_req, res) => {
+    const more = (): void => {
+      while (!res.destroyed && res.write('x'.repeat(64 * 1024)));
+    };
+    res.on('drain', more);
+    more();
+  });
+  expect(await ask(server.origin, { fetch, timeoutMs: 30_000 })).toEqual({
+    kind: 'unreachable',
+    reason: 'The answer is larger than 1048576 bytes',
+  });
+  await server.close();
+});

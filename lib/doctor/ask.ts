@@ -1,5 +1,5 @@
 import { withDeadline } from '../core/deadline.ts';
-import { isRecord, parseJson } from '../core/json.ts';
+import { isRecord, maxAnswerBytes, parseJson, readText } from '../core/json.ts';
 import type { DoctorContext } from './environment.ts';
 import type { Add } from './report.ts';
 
@@ -24,7 +24,8 @@ export async function ask(
     const response = await fetch(url, init);
     const date = Date.parse(response.headers.get('date') ?? '');
     const serverTime = Number.isNaN(date) ? undefined : date;
-    return { kind: 'answered' as const, status: response.status, text: await response.text(), serverTime };
+    const text = await readText(response, maxAnswerBytes);
+    return { kind: 'answered' as const, status: response.status, text, serverTime };
   };
   try {
     return await withDeadline(send, timeoutMs, () => new Error(`no answer within ${timeoutMs} ms`));
@@ -46,7 +47,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Other messages may quote what was sent: undici's for a malformed header holds the whole header, key included. */
-const isHarmless = /^(?:no answer within \d+ ms|bad port)$/;
+const isHarmless = /^(?:no answer within \d+ ms|bad port|The answer is larger than \d+ bytes)$/;
 
 /** A failed connection in plain words; `fetch failed` alone does not help. */
 export function explain(error: unknown): string {
