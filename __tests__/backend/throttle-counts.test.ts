@@ -267,6 +267,29 @@ describe('attempts at once', () => {
   });
 });
 
+it('an attempt that is canceled as its window ends stays counted: in the next one it would grant one more', async () => {
+  const last = await throttle.attempt('ada@example.com', home);
+  await fail(9);
+  jest.advanceTimersByTime(windowMs - 1_001);
+  await last.canceled();
+  const later = await throttle.attempt('ada@example.com', home);
+  jest.advanceTimersByTime(1);
+  await later.canceled();
+  expect(await refusal()).toBeDefined();
+});
+
+describe('a key that is blocked', () => {
+  it('stays so, whatever was refused before and is taken back after', async () => {
+    const limiter = createMemoryLimiter({ keyPrefix: 'test', points: 5, windowSeconds: 60 }, 10);
+    await limiter.count('a');
+    await limiter.block('a');
+    for (let count = 0; count < 100; count += 1) await limiter.giveBack('a');
+    expect((await limiter.count('a')).excess).toBeGreaterThan(0);
+    jest.advanceTimersByTime(60_000);
+    expect((await limiter.count('a')).excess).toBe(-4);
+  });
+});
+
 describe('the memory it takes', () => {
   const limit = { keyPrefix: 'test', points: 1, windowSeconds: 60 };
 

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { AuthError } from '../../lib/errors.ts';
 import type { ThrottleRedisClient } from '../../lib/backend/option-schema.ts';
+import { createRedisLimiter } from '../../lib/backend/throttle-counter.ts';
 import { createThrottle } from '../../lib/backend/throttle.ts';
 import type { Throttle } from '../../lib/backend/throttle.ts';
 import { createClock } from '../support/clock.ts';
@@ -127,6 +128,26 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     for (let count = 0; count < 20; count += 1) await (await there.attempt(account, home)).canceled();
     for (let count = 0; count < 10; count += 1) await here.attempt(account, home);
     expect(await isRefused(there)).toBe(true);
+  });
+
+  it('keeps a blocked key closed, whatever was refused before and is taken back after', async () => {
+    const limiter = createRedisLimiter({ keyPrefix: 'blocked', points: 5, windowSeconds: 60 }, connection.client);
+    const counts = Array.from({ length: 25 }, () => limiter.count('a'));
+    const refused = (await Promise.all(counts)).filter(({ excess }) => excess > 0);
+    // The fifth wrong code is told before the processes that refused the others have taken them back.
+    await limiter.block('a');
+    await Promise.all(refused.map(() => limiter.giveBack('a')));
+    const { excess, windowEndsInMs } = await limiter.count('a');
+    expect(excess).toBeGreaterThan(0);
+    expect(windowEndsInMs).toBeGreaterThan(50_000);
+  });
+
+  it('grants no extra try for what is taken back after a success elsewhere', async () => {
+    const limiter = createRedisLimiter({ keyPrefix: 'reset', points: 5, windowSeconds: 60 }, connection.client);
+    await limiter.count('a');
+    await limiter.reset('a');
+    for (let count = 0; count < 10; count += 1) await limiter.giveBack('a');
+    expect((await limiter.count('a')).excess).toBe(-4);
   });
 
   it('keeps no email address, and each key for fifteen minutes at most', async () => {

@@ -9,6 +9,10 @@ import type { ThrottleRedisClient } from './option-schema.ts';
 const redisTimeoutMs = 500;
 /** New connections take their time on a busy machine, and what is counted in memory meanwhile is counted for one process only. */
 const redisFirstTimeoutMs = 2_500;
+/** How long a command may be under way: what is taken back so shortly before a window ends might arrive in the next one. */
+const redisDelayMs = 1_000;
+/** More than the attempts that were refused before a key was blocked can take back after it. */
+const blockedPoints = 1_000_000_000;
 /** How long a Redis that did not answer is left alone, so that not every sign-in waits for it. */
 const redisPauseMs = 1_000;
 
@@ -81,7 +85,7 @@ export function createCounter(
     };
     const canceled = (): Promise<void> =>
       // In the next window it was never counted: taking it back there would grant one more.
-      end(async (limiter) => (now() < windowEndsAt ? limiter.giveBack(key) : undefined));
+      end(async (limiter) => (now() < windowEndsAt - redisDelayMs ? limiter.giveBack(key) : undefined));
     if (excess > 0) {
       await canceled();
       // Once those under way have succeeded there is room.
@@ -152,7 +156,7 @@ interface Limiter {
   /** Takes one back. */
   giveBack(key: string): Promise<void>;
   reset(key: string): Promise<void>;
-  /** Refuses everything until a whole window from now has passed. */
+  /** Refuses everything until a whole window from now has passed, whatever is taken back meanwhile. */
   block(key: string): Promise<void>;
 }
 
@@ -228,13 +232,14 @@ function limiterOf(limiter: RateLimiterAbstract, windowSeconds: number): Limiter
       }
     },
     giveBack: async (key) => {
-      await limiter.reward(key);
+      // After a success elsewhere there is nothing to take back.
+      if ((await limiter.reward(key)).consumedPoints < 0) await limiter.delete(key);
     },
     reset: async (key) => {
       await limiter.delete(key);
     },
     block: async (key) => {
-      await limiter.block(key, windowSeconds);
+      await limiter.set(key, blockedPoints, windowSeconds);
     },
   };
 }
