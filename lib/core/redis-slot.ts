@@ -13,11 +13,6 @@ export function slotOf(key: string): number {
   return crc % slots;
 }
 
-/** Whether the client is one of a cluster: both libraries give it a map of the slots. */
-export function isClusterClient(client: object): boolean {
-  return Array.isArray(Reflect.get(client, 'slots'));
-}
-
 /**
  * Which master holds a key, as the client sees it now; the same name for all keys where it is no client of a cluster.
  *

@@ -1,15 +1,13 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createBreaker } from '../core/breaker.ts';
-import { createMasterOf, isClusterClient } from '../core/redis-slot.ts';
+import { createMasterOf } from '../core/redis-slot.ts';
 
 /** What is used of a client of the package `redis` (a single client, a pool, a sentinel or a cluster). */
 export interface NodeRedisClient {
   readonly isReady?: boolean;
   readonly isOpen?: boolean;
   get(key: string): Promise<unknown>;
-  /** Several keys in one command, where there is no cluster. */
-  mGet?(keys: string[]): Promise<unknown[]>;
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
@@ -17,8 +15,6 @@ export interface NodeRedisClient {
 export interface IoRedisClient {
   readonly status: string;
   get(key: string): Promise<unknown>;
-  /** Several keys in one command, where there is no cluster. */
-  mget?(keys: string[]): Promise<unknown[]>;
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
@@ -26,7 +22,6 @@ export type RedisClient = NodeRedisClient | IoRedisClient;
 
 /** The two commands that are needed, in one spelling for both libraries and with an end. */
 export interface RedisCommands {
-  /** Keys that are asked for at once are one command, except in a cluster, where each may lie in another slot. */
   get(key: string): Promise<unknown>;
   /** @param keys all of one slot */
   eval(script: string, keys: readonly [string, ...string[]], args: readonly string[]): Promise<unknown>;
@@ -68,57 +63,13 @@ export function createRedisCommands(client: RedisClient, settings: RedisCommandS
 
   return {
     isAvailable: () => breaker.isClosed(),
-    get: createGet(client, run),
+    get: (key) => run(key, () => client.get(key)),
     eval: (script, keys, args) =>
       run(keys[0], () =>
         isIoRedis(client)
           ? client.eval(script, keys.length, ...keys, ...args)
           : client.eval(script, { keys: [...keys], arguments: [...args] }),
       ),
-  };
-}
-
-function createGet(
-  client: RedisClient,
-  run: (key: string, command: () => Promise<unknown>) => Promise<unknown>,
-): RedisCommands['get'] {
-  const getOne: RedisCommands['get'] = (key) => run(key, () => client.get(key));
-  const getAll = isIoRedis(client) ? client.mget?.bind(client) : client.mGet?.bind(client);
-  if (getAll === undefined || isClusterClient(client)) return getOne;
-  let isRefused = false;
-  const getTogether = createBatches(async (keys) => {
-    const [first = ''] = keys;
-    if (keys.length === 1) return [await getOne(first)];
-    try {
-      return await run(first, () => getAll(keys));
-    } catch (error) {
-      // A proxy in front of a cluster, or rights that name each command.
-      isRefused = error instanceof Error && /^(?:CROSSSLOT|NOPERM|ERR unknown command)/.test(error.message);
-      if (!isRefused) throw error;
-      return Promise.all(keys.map(getOne));
-    }
-  });
-  return (key) => (isRefused ? getOne(key) : getTogether(key));
-}
-
-/** What is asked for before the code that runs now gives way is sent together. */
-function createBatches(send: (keys: string[]) => Promise<unknown>): RedisCommands['get'] {
-  let batch: { readonly keys: string[]; readonly replies: Promise<unknown> } | undefined;
-
-  function begin(): NonNullable<typeof batch> {
-    const keys: string[] = [];
-    const end = (): Promise<unknown> => {
-      batch = undefined;
-      return send(keys);
-    };
-    return { keys, replies: Promise.resolve().then(end) };
-  }
-
-  return async (key) => {
-    batch ??= begin();
-    const { keys, replies } = batch;
-    const index = keys.push(key) - 1;
-    return ((await replies) as unknown[])[index];
   };
 }
 
