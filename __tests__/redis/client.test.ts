@@ -73,6 +73,19 @@ describe('commands to Redis', () => {
     }
   });
 
+  it.each([undefined, 0, true, {}, [], new Error('upstream failure')])(
+    'take %p for no answer to GET',
+    async (reply) => {
+      const client = { ...createSilentClient(), get: () => Promise.resolve(reply) };
+      await expect(commandsTo(client).get('key')).rejects.toThrow('that GET does not give');
+    },
+  );
+
+  it.each([null, '', 'text', Buffer.from('bytes')])('take %p for an answer to GET', async (reply) => {
+    const client = { ...createSilentClient(), get: () => Promise.resolve(reply) };
+    expect(await commandsTo(client).get('key')).toBe(reply);
+  });
+
   it('pass a client’s own failure on', async () => {
     const client = { ...createSilentClient(), get: () => Promise.reject(new Error('NOPERM')) };
     await expect(commandsTo(client, 5).get('key')).rejects.toThrow('NOPERM');

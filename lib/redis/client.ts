@@ -63,7 +63,7 @@ export function createRedisCommands(client: RedisClient, settings: RedisCommandS
 
   return {
     isAvailable: () => breaker.isClosed(),
-    get: (key) => run(key, () => client.get(key)),
+    get: (key) => run(key, async () => checkReply(await client.get(key))),
     eval: (script, keys, args) =>
       run(keys[0], () =>
         isIoRedis(client)
@@ -71,6 +71,12 @@ export function createRedisCommands(client: RedisClient, settings: RedisCommandS
           : client.eval(script, { keys: [...keys], arguments: [...args] }),
       ),
   };
+}
+
+/** A client that takes a callback gives nothing back, which would read as a session that has not ended. */
+function checkReply(reply: unknown): unknown {
+  if (reply === null || typeof reply === 'string' || reply instanceof Uint8Array) return reply;
+  throw new Error('The client gave an answer that GET does not give');
 }
 
 /** Waits once, for all commands together, while the client connects for the first time. */
