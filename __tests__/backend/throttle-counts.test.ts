@@ -2,7 +2,8 @@ import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { AuthError } from '../../lib/errors.ts';
 import { createThrottle, foldAccount } from '../../lib/backend/throttle.ts';
-import { createMemoryLimiter } from '../../lib/backend/throttle-counter.ts';
+import { createMemoryLimiter } from '../../lib/backend/throttle-limiters.ts';
+import { createCounter } from '../../lib/backend/throttle-counter.ts';
 import type { ThrottledAttempt } from '../../lib/backend/throttle-counter.ts';
 import { fakeTimeoutSignals } from '../support/fake-timeouts.ts';
 import type { Throttle, ThrottleParts } from '../../lib/backend/throttle.ts';
@@ -276,6 +277,25 @@ it('an attempt that is canceled as its window ends stays counted: in the next on
   jest.advanceTimersByTime(1);
   await later.canceled();
   expect(await refusal()).toBeDefined();
+});
+
+it('an attempt that a store counts too late is counted in memory alone', async () => {
+  const limit = { keyPrefix: 'test', points: 5, windowSeconds: 60 };
+  const store = { ...createMemoryLimiter(limit, 10), keyOf: (key: string) => key };
+  const memory = createMemoryLimiter(limit, 10);
+  const stalled = Promise.withResolvers<unknown>();
+  const shared = { ...store, count: (key: string) => stalled.promise.then(() => store.count(key)) };
+  const late: Promise<unknown>[] = [];
+  const giveUp = <Result>(_key: string, work: () => Promise<Result>): Promise<undefined> => {
+    late.push(work());
+    return Promise.resolve(undefined);
+  };
+  const count = createCounter({ memory, shared, isClosedByLast: true }, giveUp, Date.now);
+  for (let index = 0; index < 5; index += 1) expect((await count('a', 'counts')).kind).toBe('reserved');
+  expect((await count('a', 'counts')).kind).toBe('refused');
+  stalled.resolve(undefined);
+  await Promise.all(late);
+  expect((await store.count('a')).excess).toBe(-4);
 });
 
 describe('a key that is blocked', () => {

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { AuthError } from '../../lib/errors.ts';
 import type { ThrottleRedisClient } from '../../lib/backend/option-schema.ts';
-import { createRedisLimiter } from '../../lib/backend/throttle-counter.ts';
+import { createRedisLimiter } from '../../lib/backend/throttle-limiters.ts';
 import { createThrottle } from '../../lib/backend/throttle.ts';
 import type { Throttle } from '../../lib/backend/throttle.ts';
 import { createClock } from '../support/clock.ts';
@@ -146,7 +146,8 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     const limiter = createRedisLimiter({ keyPrefix: 'reset', points: 5, windowSeconds: 60 }, connection.client);
     await limiter.count('a');
     await limiter.reset('a');
-    for (let count = 0; count < 10; count += 1) await limiter.giveBack('a');
+    await Promise.all(Array.from({ length: 10 }, () => limiter.giveBack('a')));
+    expect(await connection.keys()).not.toContain(limiter.keyOf('a'));
     expect((await limiter.count('a')).excess).toBe(-4);
   });
 

@@ -1,9 +1,7 @@
-import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import type { RateLimiterAbstract } from 'rate-limiter-flexible';
 import { createBreaker } from '../core/breaker.ts';
 import { createMasterOf } from '../core/redis-slot.ts';
 import type { Emit } from '../session/events.ts';
-import type { ThrottleRedisClient } from './option-schema.ts';
+import type { Count, Limiter, RedisLimiter } from './throttle-limiters.ts';
 
 /** A sign-in must not wait longer for Redis than people notice. */
 const redisTimeoutMs = 500;
@@ -11,8 +9,6 @@ const redisTimeoutMs = 500;
 const redisFirstTimeoutMs = 2_500;
 /** How long a command may be under way: what is taken back so shortly before a window ends might arrive in the next one. */
 const redisDelayMs = 1_000;
-/** More than the attempts that were refused before a key was blocked can take back after it. */
-const blockedPoints = 1_000_000_000;
 /** How long a Redis that did not answer is left alone, so that not every sign-in waits for it. */
 const redisPauseMs = 1_000;
 
@@ -25,7 +21,7 @@ export interface ThrottledAttempt {
   succeeded(): Promise<void>;
   /** Neither right nor wrong, as when the backend was out of reach: it counts for nothing. */
   canceled(): Promise<void>;
-  /** It stays counted. The last wrong code begins a new window, so that codes are refused for all of it. */
+  /** It stays counted. The last wrong code begins a new window that refuses all codes, whatever becomes of those under way. */
   counted(): Promise<void>;
 }
 
@@ -54,21 +50,12 @@ export function createCounter(
    * would tell whether there is an account.
    */
   const underWay = new Map<string, number>();
+  const count = createCount(memory, shared, guard);
   const settle = (key: string): void => {
     const others = (underWay.get(key) ?? 1) - 1;
     if (others === 0) underWay.delete(key);
     else underWay.set(key, others);
   };
-
-  async function count(
-    key: string,
-  ): Promise<Count & { readonly run: (work: (limiter: Limiter) => Promise<void>) => Promise<void> }> {
-    if (shared !== undefined) {
-      const counted = await guard(shared.keyOf(key), () => shared.count(key));
-      if (counted !== undefined) return { ...counted, run: (work) => guard(shared.keyOf(key), () => work(shared)) };
-    }
-    return { ...(await memory.count(key)), run: (work) => work(memory) };
-  }
 
   return async (key, success) => {
     const others = underWay.get(key) ?? 0;
@@ -103,6 +90,30 @@ export function createCounter(
   };
 }
 
+interface CountedIn extends Count {
+  /** Runs work where it was counted. */
+  readonly run: (work: (limiter: Limiter) => Promise<void>) => Promise<void>;
+}
+
+function createCount(memory: Limiter, shared: RedisLimiter | undefined, guard: StoreGuard) {
+  /** `undefined` where the store is away; what it counts after all is taken back. */
+  async function countShared(limiter: RedisLimiter, key: string): Promise<CountedIn | undefined> {
+    let isLate = false;
+    const counted = await guard(limiter.keyOf(key), async () => {
+      const found = await limiter.count(key);
+      if (isLate) await limiter.giveBack(key);
+      return found;
+    });
+    isLate = true;
+    return counted && { ...counted, run: (work) => guard(limiter.keyOf(key), () => work(limiter)) };
+  }
+
+  return async (key: string): Promise<CountedIn> => {
+    const counted = shared && (await countShared(shared, key));
+    return counted ?? { ...(await memory.count(key)), run: (work) => work(memory) };
+  };
+}
+
 /** Resolves to `undefined` where the store fails or does not answer in time. */
 type StoreGuard = <R>(storeKey: string, work: () => Promise<R>) => Promise<R | undefined>;
 
@@ -131,115 +142,5 @@ export function createStoreGuard(client: object, emit: Emit, now: () => number):
       isAway = true;
       return undefined;
     }
-  };
-}
-
-/** How many within one window. */
-interface Limit {
-  /** In front of every key, so that two limits do not count each other's. */
-  readonly keyPrefix: string;
-  readonly points: number;
-  readonly windowSeconds: number;
-}
-
-/** One more was counted. */
-interface Count {
-  /** How many there are over the limit; below it, zero or less. */
-  readonly excess: number;
-  /** Milliseconds until the window ends and counting starts anew. */
-  readonly windowEndsInMs: number;
-}
-
-/** Counts by key in windows of fixed length: what comes after the limit does not make the window longer. */
-interface Limiter {
-  count(key: string): Promise<Count>;
-  /** Takes one back. */
-  giveBack(key: string): Promise<void>;
-  reset(key: string): Promise<void>;
-  /** Refuses everything until a whole window from now has passed, whatever is taken back meanwhile. */
-  block(key: string): Promise<void>;
-}
-
-interface RedisLimiter extends Limiter {
-  /** What a key is called in Redis. */
-  keyOf(key: string): string;
-}
-
-/**
- * In this process' memory, of a fixed size: a flood of keys pushes out those that were not asked for the longest.
- *
- * @param maxKeys about 500 bytes each
- */
-export function createMemoryLimiter(limit: Limit, maxKeys: number): Limiter {
-  const memory = new RateLimiterMemory(optionsOf(limit));
-  const limiter = limiterOf(memory, limit.windowSeconds);
-  const keys = new Set<string>();
-  const touch = (key: string): void => {
-    keys.delete(key);
-    keys.add(key);
-    if (keys.size <= maxKeys) return;
-    for (const eldest of keys) {
-      keys.delete(eldest);
-      void memory.delete(eldest);
-      return;
-    }
-  };
-  const reset = async (key: string): Promise<void> => {
-    keys.delete(key);
-    await limiter.reset(key);
-  };
-  return {
-    count: (key) => {
-      touch(key);
-      return limiter.count(key);
-    },
-    giveBack: async (key) => {
-      if (!keys.has(key)) return;
-      // What counts for nothing takes no place: made-up accounts would push out those that are counted.
-      if ((await memory.reward(key)).consumedPoints <= 0) await reset(key);
-    },
-    reset,
-    block: async (key) => {
-      touch(key);
-      await limiter.block(key);
-    },
-  };
-}
-
-export function createRedisLimiter(limit: Limit, client: ThrottleRedisClient): RedisLimiter {
-  // `ioredis` alone takes new commands; the library wants to be told which of the two it has.
-  const useRedisPackage = !('defineCommand' in client && typeof client.defineCommand === 'function');
-  const shared = new RateLimiterRedis({ ...optionsOf(limit), storeClient: client, useRedisPackage });
-  return { ...limiterOf(shared, limit.windowSeconds), keyOf: (key) => shared.getKey(key) };
-}
-
-function optionsOf({ keyPrefix, points, windowSeconds }: Limit) {
-  return { keyPrefix, points, duration: windowSeconds };
-}
-
-function limiterOf(limiter: RateLimiterAbstract, windowSeconds: number): Limiter {
-  const countOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
-    excess: consumedPoints - limiter.points,
-    windowEndsInMs: msBeforeNext,
-  });
-  return {
-    count: async (key) => {
-      try {
-        return countOf(await limiter.consume(key));
-      } catch (reason) {
-        if (reason instanceof RateLimiterRes) return countOf(reason);
-        throw reason;
-      }
-    },
-    giveBack: async (key) => {
-      // After a success elsewhere there is nothing to take back.
-      if ((await limiter.reward(key)).consumedPoints < 0) await limiter.delete(key);
-    },
-    reset: async (key) => {
-      await limiter.delete(key);
-    },
-    block: async (key) => {
-      await limiter.set(key, blockedPoints, windowSeconds);
-    },
   };
 }

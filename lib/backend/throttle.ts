@@ -178,8 +178,10 @@ export function createThrottle(parts: ThrottleParts): Throttle {
 async function openCounters(parts: ThrottleParts): Promise<Record<Scope, Counter>> {
   const { store, keyPrefix, emit, maxKeys = 50_000, now = Date.now } = parts;
   // The library takes longer to load than all of this package, and only a sign-in needs it.
-  const { createCounter, createMemoryLimiter, createRedisLimiter, createStoreGuard } =
-    await import('./throttle-counter.ts');
+  const [{ createCounter, createStoreGuard }, { createMemoryLimiter, createRedisLimiter }] = await Promise.all([
+    import('./throttle-counter.ts'),
+    import('./throttle-limiters.ts'),
+  ]);
   const guard = createStoreGuard(store ?? {}, emit, now);
   const counterOf = (scope: Scope): Counter => {
     const limit = { keyPrefix: `${keyPrefix}:${scope}`, ...limits[scope] };
