@@ -174,7 +174,7 @@ describe('a network', () => {
     expect(await refusal('someone@example.com', elsewhere)).toBeUndefined();
   });
 
-  it('is one /64 for IPv6, and IPv4 in whatever clothes', async () => {
+  it('is one /64 for IPv6, and one address for IPv4 and its IPv4-mapped IPv6 form', async () => {
     for (let count = 0; count < 50; count += 1) {
       await throttle.attempt(`a${count}@example.com`, `2001:db8:1:2:${count.toString(16)}::1`);
       await throttle.attempt(`b${count}@example.com`, `2001:0DB8:0001:2::${count.toString(16)}`);
@@ -296,6 +296,26 @@ it('an attempt that a store counts too late is counted in memory alone', async (
   stalled.resolve(undefined);
   await Promise.all(late);
   expect((await store.count('a')).excess).toBe(-4);
+});
+
+it('a key that the last try closes is closed in memory, too, where the store goes away', async () => {
+  const limit = { keyPrefix: 'test', points: 5, windowSeconds: 60 };
+  const shared = { ...createMemoryLimiter(limit, 10), keyOf: (key: string) => key };
+  const memory = createMemoryLimiter(limit, 10);
+  let isAway = false;
+  const guard = async <Result>(_key: string, work: () => Promise<Result>): Promise<Result | undefined> =>
+    isAway ? undefined : work();
+  const count = createCounter({ memory, shared, isClosedByLast: true }, guard, Date.now);
+  const tryOnce = async (): Promise<ThrottledAttempt> => {
+    const attempt = await count('a', 'forgives');
+    if (attempt.kind === 'refused') throw new Error('refused');
+    return attempt;
+  };
+  for (let index = 0; index < 4; index += 1) await (await tryOnce()).counted();
+  const last = await tryOnce();
+  isAway = true;
+  await last.counted();
+  await expect(tryOnce()).rejects.toThrow('refused');
 });
 
 describe('a key that is blocked', () => {

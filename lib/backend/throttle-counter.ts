@@ -21,7 +21,7 @@ export interface ThrottledAttempt {
   succeeded(): Promise<void>;
   /** Neither right nor wrong, as when the backend was out of reach: it counts for nothing. */
   canceled(): Promise<void>;
-  /** It stays counted. The last wrong code begins a new window that refuses all codes, whatever becomes of those under way. */
+  /** It stays counted. The last wrong code starts a new window that refuses all codes, in memory too in case the store fails. */
   counted(): Promise<void>;
 }
 
@@ -84,7 +84,8 @@ export function createCounter(
       canceled,
       counted: async () => {
         settled();
-        if (isClosedByLast && excess === 0) await run((limiter) => limiter.block(key));
+        if (isClosedByLast && excess === 0)
+          await Promise.all([memory.block(key), run((limiter) => limiter.block(key))]);
       },
     };
   };
