@@ -1,4 +1,4 @@
-/** What is measured, and what it must come to. */
+/** The measured cases, and their required ratios. */
 import { cookieKilobytes } from './fixtures.ts';
 
 /** The throughput of one variant as a multiple of another's. */
@@ -6,9 +6,9 @@ export interface Case {
   readonly title: string;
   readonly variant: string;
   readonly over: string;
-  /** The least ratio; without one the number is only reported. */
+  /** The minimum ratio; without one the number is only reported. */
   readonly atLeast?: number;
-  /** Two processes of one program differ by some percent for as long as they live; where that decides, more of them are asked. */
+  /** Two processes of one program differ by a few percent; where that matters, more pairs are measured. */
   readonly isTight?: boolean;
 }
 
@@ -18,7 +18,7 @@ export const control: Case = {
   over: 'bare.b2bCookie',
   isTight: true,
 };
-/** Outside of this the machine was too restless for the run to say anything. */
+/** Outside of this range the machine was too noisy for a valid run. */
 export const controlRange = [0.97, 1.03] as const;
 
 const signedIn: Case = {
@@ -29,7 +29,7 @@ const signedIn: Case = {
   isTight: true,
 };
 
-/** Against a bare Express handler that receives the same cookie. */
+/** Compared with a bare Express handler that receives the same cookie. */
 export const overExpress: readonly Case[] = [
   {
     title: 'public route, both adapters mounted, 20 protected patterns',
@@ -50,7 +50,7 @@ export const overExpress: readonly Case[] = [
   { title: 'first request of a session, backend (ES256)', variant: 'ours.backendCold', over: 'bare.backendCookie' },
   {
     title: 'every request another user, cache always missed, B2B',
-    variant: 'ours.b2bEverybodyElse',
+    variant: 'ours.b2bCacheMisses',
     over: 'bare.b2bCookies',
   },
 ];
@@ -142,7 +142,7 @@ export const cookieSizes: readonly Case[] = cookieKilobytes.map((kilobytes) => (
 /** The p99 of the first as a multiple of the second's. */
 export const tail = { of: signedIn, atMost: 1.5 } as const;
 
-/** How long an import takes after Express is there, as a multiple of its SDK's. */
+/** The import time after Express is loaded, as a multiple of the SDK's. */
 export const imports = [
   { title: '/b2b', entry: 'b2b', sdk: ['@workos-inc/node'], atMost: 2 },
   { title: '/backend', entry: 'backend', sdk: ['@supabase/ssr', '@supabase/supabase-js'], atMost: 2 },

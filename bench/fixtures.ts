@@ -5,7 +5,7 @@ import { sealData } from 'iron-session';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { JWK } from 'jose';
 
-/** What every measured server gets: provider, keys and cookies made for this run. Everything is plain data. */
+/** The data of every measured server: provider, keys and cookies of this run. Everything is plain data. */
 export interface Fixtures {
   /** Where the stand-in of both providers listens. */
   readonly host: string;
@@ -15,19 +15,19 @@ export interface Fixtures {
   readonly password: string;
   readonly anonKey: string;
   readonly userId: string;
-  /** What the seals hold: tokens and user as WorkOS hands them out. */
+  /** The content of the seals: tokens and user as WorkOS returns them. */
   readonly b2bContent: object;
   /** `b2b-session=…`, an iron seal as WorkOS' SDKs write it. */
   readonly b2bCookie: string;
-  /** The same session sealed anew for each visitor. */
+  /** The same session, sealed separately for each user. */
   readonly b2bCookies: readonly string[];
-  /** By the size of the `Cookie` header in KB: the session after as many other cookies as that takes. */
+  /** By the size of the `Cookie` header in KB: the session, preceded by as many other cookies as needed. */
   readonly paddedCookies: Readonly<Record<number, string>>;
   /** `sb-127-auth-token=base64-…` as @supabase/ssr writes it. */
   readonly backendCookie: string;
 }
 
-/** Kilobytes. The smallest seal that WorkOS' SDKs could make takes 1.2 of them, and stands for 1. */
+/** Kilobytes. The smallest possible seal of WorkOS' SDKs has 1.2 of them and counts as 1. */
 export const cookieKilobytes = [1, 2, 4, 8, 12, 16] as const;
 
 const clientId = 'client_01BENCH0000000000000000000';
@@ -40,7 +40,7 @@ export interface RunningFixtures {
   close(): void;
 }
 
-/** @param visitors how many different B2B session cookies to make */
+/** @param visitors the number of different B2B session cookies */
 export async function startFixtures(visitors: number): Promise<RunningFixtures> {
   const workosKey = await signingKey('RS256');
   const supabaseKey = await signingKey('ES256');
@@ -107,7 +107,7 @@ async function signingKey(alg: 'RS256' | 'ES256'): Promise<SigningKey> {
   };
 }
 
-/** Access token, user and organization as WorkOS hands them out. */
+/** Access token, user and organization as WorkOS returns them. */
 async function workosSession(key: SigningKey): Promise<object> {
   const now = Math.trunc(Date.now() / 1000);
   return {
@@ -145,7 +145,7 @@ async function workosSession(key: SigningKey): Promise<object> {
   };
 }
 
-/** No more than a session needs. */
+/** The minimum that a session needs. */
 async function smallSession(key: SigningKey): Promise<object> {
   const exp = Math.trunc(Date.now() / 1000) + oneDay;
   const accessToken = await key.sign({ sub: userId, sid: 'session_01BENCH000000000000000000', exp });

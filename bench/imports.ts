@@ -13,7 +13,7 @@ export interface ImportResult {
   readonly atMost: number;
 }
 
-/** Imports in fresh processes, in turn, after Express, which every application has loaded anyway. */
+/** Imports in fresh processes, alternating, after Express, which every application has loaded anyway. */
 export function measureImports(rounds: number): ImportResult[] {
   const subjects = imports.flatMap(({ entry, sdk }) => [
     { key: entry, modules: [new URL(`${entry}/index.js`, libRoot).href] },

@@ -1,7 +1,7 @@
 /**
- * The load generator: a process of its own that keeps every connection busy with one request at a time and counts answers. It
- * reads no more of an answer than it must, so that the server is what a run measures. It never sleeps: a server that must wake a
- * sleeping core with its answer pays for that, up to 20 microseconds, and so does the slower server the more.
+ * The load generator: a separate process that keeps one request in flight per connection and counts
+ * responses. It parses as little as possible, so that a run measures the server. It never sleeps:
+ * waking a sleeping core costs the server up to 20 microseconds, and a slower server more.
  */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 export interface LoadJob {
   readonly port: number;
   readonly path: string;
-  /** One `Cookie` header after the other, over and over; empty for requests without one. */
+  /** `Cookie` headers, used in rotation; empty for requests without one. */
   readonly cookies: readonly string[];
   readonly connections: number;
   readonly durationMs: number;
@@ -21,7 +21,7 @@ export interface LoadResult {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** The share of its time in which the generator had answers to deal with: near 1 it measures itself. */
+  /** The share of its time that the generator spends on responses: near 1 it measures itself. */
   readonly ownLoad: number;
 }
 
@@ -96,7 +96,7 @@ function requestsOf({ port, path, cookies }: LoadJob): Buffer[] {
   return cookies.map((cookie) => Buffer.from(`${head}Cookie: ${cookie}\r\n\r\n`));
 }
 
-/** How much of the answer that begins here is still to come. */
+/** The remaining bytes of the response that begins here. */
 function bytesAfter(data: Buffer): number {
   const bodyAt = data.indexOf('\r\n\r\n') + 4;
   const head = data.toString('latin1', 0, bodyAt);

@@ -5,7 +5,7 @@ import type { Fixtures } from './fixtures.ts';
 import type { LoadJob, LoadResult } from './load.ts';
 import type { Ready, Usage } from './server.ts';
 
-/** What two servers did in the same second. */
+/** The samples of two servers from the same second. */
 export interface Round {
   readonly variant: Sample;
   readonly over: Sample;
@@ -14,33 +14,33 @@ export interface Round {
 export interface Sample {
   /** Per second. */
   readonly requests: number;
-  /** CPU time of the server per request, in microseconds; what a busy machine disturbs least. */
+  /** CPU time of the server per request, in microseconds; the value that a busy machine affects least. */
   readonly cpu: number;
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** The share of its time in which the load generator had answers to deal with. */
+  /** The share of its time that the load generator spends on responses. */
   readonly ownLoad: number;
 }
 
-/** One variant's server, up and waiting. */
+/** The running server of one variant. */
 interface MeasuredServer {
-  /** Whether it was asked for long enough to be measured. */
+  /** Whether it has received enough requests to be measured. */
   isWarm(): boolean;
   sample(): Promise<Sample>;
   stop(): void;
 }
 
 export const connections = 16;
-/** Short, so that a pair is measured within a second; a process that idles for longer starts to give back its memory. */
+/** Short, so that a pair is measured within a second; a process that idles longer starts to release its memory. */
 const sampleMs = 400;
 /**
- * After so many requests, and so many milliseconds, nothing gets faster any more. The longest that there is to wait for is the end of
- * an idle connection, such as the one over which keys were fetched: V8 then compiles once more what it knew of connections.
+ * After this many requests and milliseconds, no server becomes faster. The longest wait is for the
+ * end of an idle connection, such as that of the key fetch: V8 then recompiles its connection code.
  */
 const warmUp = { requests: 10_000, ms: 5200 } as const;
 
-/** Server on one core and load on another, where the system can do that. */
+/** Server and load on separate cores, where the system supports that. */
 export const isPinned = canPin();
 
 function canPin(): boolean {
@@ -53,7 +53,7 @@ function canPin(): boolean {
   }
 }
 
-/** Node on a core of its own, with a channel to talk to it. */
+/** A Node process pinned to a core, with an IPC channel. */
 export function startNode(
   core: number,
   file: string,
@@ -68,7 +68,7 @@ export function startNode(
   });
 }
 
-/** @throws Error with the child's own, or when it ends without an answer */
+/** @throws the child's error, or an Error when it exits without an answer */
 export function ask<Answer>(child: ChildProcess, question: object | string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const settle = (outcome: () => void): void => {
@@ -85,7 +85,7 @@ export function ask<Answer>(child: ChildProcess, question: object | string): Pro
   });
 }
 
-/** A fresh server process for one variant. */
+/** A new server process for one variant. */
 async function startMeasured(load: ChildProcess, variant: string, fixtures: Fixtures): Promise<MeasuredServer> {
   const server = startNode(0, './server.ts', [variant]);
   const failed = (cause: unknown): Error => {
@@ -126,7 +126,7 @@ async function startMeasured(load: ChildProcess, variant: string, fixtures: Fixt
   }
 }
 
-/** Two fresh servers side by side, in turn: what the machine does from minute to minute happens to both. */
+/** Two new servers, measured alternately, so that noise of the machine affects both. */
 export async function measurePair(
   load: ChildProcess,
   pair: { readonly variant: string; readonly over: string },
@@ -137,7 +137,7 @@ export async function measurePair(
   try {
     const over = await startMeasured(load, pair.over, fixtures);
     try {
-      // In turn from the beginning: a server that waited for the other to get warm would be cold again.
+      // Alternating from the start: a server that waited for the other to warm up would be cold again.
       while (!variant.isWarm() || !over.isWarm()) await inReverse(variant, over);
       const measured: Round[] = [];
       while (measured.length < rounds) {
@@ -153,7 +153,7 @@ export async function measurePair(
   }
 }
 
-/** The second of a pair may meet other caches than the first. */
+/** The second of a pair may find other cache contents than the first. */
 async function inReverse(variant: MeasuredServer, over: MeasuredServer): Promise<Round> {
   const second = await over.sample();
   return { over: second, variant: await variant.sample() };

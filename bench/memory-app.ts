@@ -1,4 +1,4 @@
-/** The application that `memory.ts` weighs: one adapter with its defaults. What it asks of its provider goes to its parent. */
+/** The application that `memory.ts` measures: one adapter with its defaults. Its provider calls are forwarded to the parent. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -36,7 +36,7 @@ const app = express();
 app.use(auth);
 app.get('/me', requireSession(), (_req, res) => void res.send('Hello'));
 const server = createServer(app);
-// The parent makes cookies between requests, which takes longer than Node keeps an idle connection.
+// Between requests the parent makes cookies, which takes longer than Node keeps an idle connection open.
 server.keepAliveTimeout = 60_000;
 await once(server.listen(0, '127.0.0.1'), 'listening');
 

@@ -1,7 +1,7 @@
 /**
- * What sessions take of the heap of one process: a process with one adapter and its defaults gets a request of each of many people,
- * first with a token that is valid and then with one that has expired, so that all of them are refreshed. The garbage is collected
- * before each look.
+ * The heap that sessions take in one process. One adapter with its defaults gets a request of each
+ * of many users, first with a valid and then with an expired token, so that all of them are
+ * refreshed. Garbage is collected before each measurement.
  *
  *     npm run bench:memory -- --sessions 20000 --kilobytes 8
  */
@@ -30,7 +30,7 @@ interface Subject {
   readonly fetch: Fetch;
   /** Sent as JSON, which leaves functions out. */
   readonly weighed: (provider: string) => Weighed;
-  /** @param bytes of a claim that makes the token large */
+  /** @param bytes the size of a claim that enlarges the token */
   readonly cookie: (person: number, isExpired: boolean, bytes: number) => Promise<string>;
 }
 
@@ -61,13 +61,13 @@ function backendSubject(): Subject {
   };
 }
 
-/** Different for each person, as strings that are the same would be kept once. */
+/** Different for each user, because V8 may share equal strings. */
 function filling(person: number, bytes: number): string[] {
   const name = `group-${person}-`.padEnd(32, 'x');
   return Array.from({ length: Math.ceil(bytes / 40) }, (_, index) => `${name}${index}`);
 }
 
-/** The size of the claim that makes a `Cookie` header of the size that was asked for. */
+/** The claim size for a `Cookie` header of the requested size. */
 async function fillingFor({ cookie }: Subject): Promise<number> {
   let [least, most] = [0, cookieBytes];
   while (most - least > 40) {
@@ -98,7 +98,7 @@ async function weigh(subject: Subject): Promise<void> {
 
   const bytes = await fillingFor(subject);
   const agent = new Agent({ keepAlive: true, maxSockets: atOnce });
-  // Another person first, so that code and keys are loaded.
+  // Another user first, so that code and keys are loaded.
   await visit(agent, origin, await subject.cookie(sessions, false, bytes));
   const empty = await heap();
   console.log(`${weighed.adapter}: ${empty.toFixed(1)} MB before, cookies of ${cookieBytes / 1024} KB`);
@@ -142,7 +142,7 @@ async function visitAll(count: number, visitOne: (index: number) => Promise<void
   await Promise.all(Array.from({ length: atOnce }, work));
 }
 
-/** @param tries on a busy machine a request may take longer than the adapter's budget */
+/** @param tries on a busy machine a request may exceed the adapter's timeout */
 async function visit(agent: Agent, origin: string, cookie: string, tries = 20): Promise<void> {
   const request = ask(`${origin}/me`, { agent, headers: { cookie, accept: 'application/json' } });
   const answered = once(request.end(), 'response');

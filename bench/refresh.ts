@@ -1,6 +1,6 @@
 /**
- * The refresh race and an outage, our adapters beside the official helpers as their documentation mounts them. Fifty requests carry one
- * expired access token to a provider whose refresh tokens are good for one exchange each.
+ * The refresh race and an outage: our adapters and the official helpers, mounted as their documentation
+ * shows. Fifty requests carry one expired access token; the provider accepts each refresh token once.
  *
  * Run `npm ci --prefix bench` once, then `npm run bench:refresh`.
  */
@@ -18,12 +18,12 @@ import type { WorkosStandIn } from '../example-app/providers/workos/index.ts';
 const requests = 50;
 const outageRequests = 5;
 const spreadMs = 1000;
-/** What a token endpoint takes on a good day. */
+/** The usual response time of a token endpoint. */
 const providerDelayMs = 50;
 const email = 'ada@example.com';
 
 interface Provider {
-  /** The `Cookie` header of a session whose access token has expired a minute ago. */
+  /** The `Cookie` header of a session whose access token expired a minute ago. */
   expiredCookie(): Promise<string>;
   calls(): number;
   setDown(isDown: boolean): void;
@@ -45,7 +45,7 @@ interface Sample {
 interface Row {
   readonly calls: number;
   readonly samples: readonly Sample[];
-  /** Whether the browser is signed in afterwards, with the cookies it was left with. */
+  /** Whether the browser is still signed in afterwards, with its remaining cookies. */
   readonly after: boolean;
 }
 
@@ -57,7 +57,7 @@ async function ask(origin: string, cookie: string): Promise<Sample> {
   return { status, setCookies, isSignedIn: status === 200, latencyMs: performance.now() - startedAt };
 }
 
-/** What a browser holds after these answers, in the order in which they came. */
+/** The browser's cookies after these responses, in their order of arrival. */
 function jarAfter(cookie: string, samples: readonly Sample[]): string {
   const jar = new Map(cookie.split('; ').map((pair) => [pair.slice(0, pair.indexOf('=')), pair]));
   for (const line of samples.flatMap(({ setCookies }) => setCookies)) {
@@ -184,7 +184,7 @@ function statusesOf(samples: readonly Sample[]): string {
 const silent = (): void => undefined;
 Object.assign(console, { error: silent, warn: silent });
 
-// By its address: the peers come with no types for what is plain JavaScript here.
+// By URL: the plain JavaScript peers have no types here.
 const { contenders } = (await import(new URL('./variants/refresh.js', import.meta.url).href)) as {
   readonly contenders: readonly Contender[];
 };

@@ -10,7 +10,7 @@ import type { StepResults } from './steps.ts';
 export interface Run {
   /** Of each pair of processes. */
   readonly rounds: number;
-  /** How many pairs of processes each case got. */
+  /** The number of process pairs of each case. */
   readonly pairs: { readonly usual: number; readonly tight: number };
   readonly isQuick: boolean;
   readonly measured: ReadonlyMap<Case, readonly Round[]>;
@@ -20,7 +20,7 @@ export interface Run {
 
 export interface Report {
   readonly markdown: string;
-  /** One line for each ratio that falls short. */
+  /** One line for each ratio below its minimum. */
   readonly shortfalls: readonly string[];
 }
 
@@ -113,7 +113,7 @@ function introduction({ rounds, pairs, isQuick }: Run): string[] {
   ];
 }
 
-/** A generator that is busy all the time is what sets the pace. */
+/** A generator that is always busy limits the throughput. */
 function highestLoad({ measured }: Run): number {
   const loads = [...measured.values()].map((rounds) =>
     median(rounds.flatMap(({ variant, over }) => [variant.ownLoad, over.ownLoad])),

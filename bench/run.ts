@@ -28,7 +28,7 @@ const { values: options } = parseArgs({
 const isQuick = options.quick;
 const isWhole = options.only === '';
 const rounds = Number(options.rounds ?? (isQuick ? 4 : 3));
-/** How many pairs of processes; each round of shuffled cases has one of each, or several of a tight one. */
+/** The number of process pairs; each round of shuffled cases has one of each, or several of a tight one. */
 const generations = isQuick ? 1 : 3;
 const pairsOfTight = isQuick ? 1 : 4;
 

@@ -1,6 +1,6 @@
 /**
- * One of the processes that `scale.ts` loads: Express, `b2bAuth` and the coordinator on Redis. It counts its Redis commands and events,
- * and tells its parent on request, with the heap after the garbage was collected.
+ * One of the processes that `scale.ts` loads: Express, `b2bAuth` and the coordinator on Redis. It counts its
+ * Redis commands and events, and reports them on request, with the heap after garbage collection.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -39,7 +39,7 @@ client.on('error', () => undefined);
 await client.connect();
 
 let redisCommands = 0;
-/** The same client, counting the commands that the coordinator uses. */
+/** The same client, counting the coordinator's commands. */
 const counted = new Proxy(client, {
   get(target, name) {
     const value: unknown = Reflect.get(target, name, target);
@@ -69,6 +69,6 @@ process.on('message', () => {
   collect();
   report({ kind: 'usage', heapBytes: process.memoryUsage().heapUsed, redisCommands, events });
 });
-// Construction looks at the client, too.
+// Construction also reads the client.
 redisCommands = 0;
 report({ kind: 'listening', port: (server.address() as AddressInfo).port });

@@ -1,6 +1,6 @@
 /**
- * A soak: processes that share Redis, behind a round-robin, in front of a provider whose refresh tokens are good for one exchange. Every
- * page is three requests at once, each to the next process, with the cookies that the browser has then.
+ * A soak test: processes that share Redis, whose requests go to them in turn, with a provider that accepts each refresh token once.
+ * Every page is three concurrent requests to consecutive processes, with the browser's current cookies.
  *
  *     npm run bench:scale -- --minutes 10 --redis both --sessions 600 --pages 100 --token 30
  *
@@ -47,7 +47,7 @@ interface Browser {
   isBusy: boolean;
 }
 
-/** What was counted since the last line, and since the start. */
+/** Counts since the last line, and since the start. */
 interface Counts {
   readonly latenciesMs: number[];
   lost: number;
@@ -73,7 +73,7 @@ async function look({ child }: App): Promise<Usage> {
   return usage;
 }
 
-/** Sessions whose tokens expire one after the other, so that refreshes are spread evenly. */
+/** Sessions whose tokens expire one after another, so that refreshes are spread evenly. */
 async function startBrowsers(workos: WorkosStandIn, count: number): Promise<Browser[]> {
   const browsers: Browser[] = [];
   for (let index = 0; index < count; index += 1) {
@@ -148,7 +148,7 @@ async function lookAtAll(apps: readonly App[]): Promise<Look> {
   };
 }
 
-/** Pages at a steady rate, whatever the answers take; a browser has one page at a time. */
+/** Pages at a constant rate, independent of response times; a browser loads one page at a time. */
 async function load(browsers: readonly Browser[], page: (browser: Browser) => Promise<void>, untilMs: number) {
   const startedAt = performance.now();
   const underWay = new Set<Promise<void>>();

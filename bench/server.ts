@@ -1,4 +1,4 @@
-/** One measured server in a process of its own: the variant that the command line names, and its costs on request. */
+/** One measured server in a separate process: the variant from the command line, and its costs on request. */
 import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,11 +6,11 @@ import type { Fixtures } from './fixtures.ts';
 
 export interface Variant {
   readonly app: RequestListener;
-  /** The path to ask for; default `/`. */
+  /** The path to request; default `/`. */
   readonly path?: string;
-  /** What the visitors send, one `Cookie` header after the other; default none. */
+  /** `Cookie` headers, used in rotation; default none. */
   readonly cookies?: readonly string[];
-  /** A path that answers with the session cookies to send, for peers that only issue them over HTTP. */
+  /** A path that returns session cookies, for peers that only issue them over HTTP. */
   readonly signInPath?: string;
 }
 
@@ -34,7 +34,7 @@ async function start(fixtures: Fixtures): Promise<Ready> {
   const variants = (await import(`./variants/${file}.js`)) as VariantModule;
   const variant = await variants[name]?.(fixtures);
   if (variant === undefined) throw new Error(`There is no variant ${file}.${name}`);
-  // Twice of what Node lets in by default, which is less than 16 KB of cookies.
+  // Twice Node's default limit, which is below 16 KB of cookies.
   const server = createServer({ maxHeaderSize: 32 * 1024 }, variant.app);
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -83,7 +83,7 @@ async function run(fixtures: Fixtures, batchMs: number, sizes: readonly number[]
   return { steps, memory: sizes.map((sessions) => memoryOf(sessions, content as Opened)) };
 }
 
-/** The same text in other strings, in turn, as requests bring it: one and the same string would be compared and searched only once. */
+/** Copies of the same text, in rotation, as requests bring new strings: one string would be compared and searched only once. */
 function copiesOf(text: string): () => string {
   const copies = Array.from({ length: 64 }, () => Buffer.from(text, 'latin1').toString('latin1'));
   let next = 0;
@@ -108,7 +108,7 @@ async function costOf(step: () => unknown, batchMs: number): Promise<number> {
   return median(costs);
 }
 
-/** A cache as full as it gets, every session and every cookie of its own. */
+/** A full cache, in which every session and every cookie is distinct. */
 function memoryOf(sessions: number, content: Opened): Memory {
   globalThis.gc?.();
   const before = process.memoryUsage();
@@ -118,7 +118,7 @@ function memoryOf(sessions: number, content: Opened): Memory {
   }
   globalThis.gc?.();
   const after = process.memoryUsage();
-  // What a session refers to must be alive up to here.
+  // Keeps the sessions' objects alive until here.
   cache.delete('');
   return { sessions, bytesEach: (after.heapUsed + after.external - before.heapUsed - before.external) / sessions };
 }

@@ -26,7 +26,7 @@ export interface AppParts {
   readonly clientModules: string;
 }
 
-/** The whole application, ready to be served, and its B2B adapter for the WebSockets. */
+/** The whole application, ready to serve, and its B2B adapter for the WebSockets. */
 export function createApp({ providers, clientModules }: AppParts): { readonly app: Express; readonly b2b: Router } {
   const log = createEventLog();
   const app = express();
@@ -37,7 +37,7 @@ export function createApp({ providers, clientModules }: AppParts): { readonly ap
   app.get('/favicon.ico', (_req, res) => res.redirect(301, '/assets/favicon.svg'));
   app.use(requestTrail(log));
 
-  // Everything that signs in is in these lines.
+  // These lines contain all of the sign-in setup.
   const onEvent: OnEvent = (event) => log.addEvent(event);
   const pages = { title: 'Example app', logo: '/assets/favicon.svg' };
   const b2b = b2bAuth({ ...providers.b2bOptions, protectedRoutes: '/dashboard(.*)', pages, onEvent });
@@ -47,7 +47,7 @@ export function createApp({ providers, clientModules }: AppParts): { readonly ap
     providers: ['github'],
     signInMethods: ['password', 'code'],
     sso: true,
-    // Both adapters' default is /auth/session, which is taken.
+    // Both adapters default to /auth/session, which the other one uses.
     sessionPath: '/auth/me',
     pages,
     onEvent,
@@ -55,7 +55,7 @@ export function createApp({ providers, clientModules }: AppParts): { readonly ap
   app.use(b2b);
   app.use(backend);
 
-  // Buttons that make the local stand-ins fail; there are none with a real provider.
+  // Buttons that make the local stand-ins fail; absent with a real provider.
   const lab = createLab(providers, log);
   if (lab !== undefined) app.use(labRoutes(lab));
 
@@ -90,7 +90,7 @@ export function createApp({ providers, clientModules }: AppParts): { readonly ap
   return { app, b2b };
 }
 
-/** An outage of the provider is no reason for a public page to fail. */
+/** A provider's outage must not break a public page. */
 async function sideOf<A extends AdapterName>(req: IncomingMessage, adapter: A): Promise<Side<SessionOf<A>>> {
   try {
     return await getSession<A>(req, adapter);
@@ -100,7 +100,7 @@ async function sideOf<A extends AdapterName>(req: IncomingMessage, adapter: A): 
   }
 }
 
-// Express knows an error handler by its four parameters.
+// Express recognizes an error handler by its four parameters.
 const reportFailure: ErrorRequestHandler = (error: unknown, _req, res, next) => {
   if (res.headersSent) {
     next(error);

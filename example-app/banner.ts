@@ -1,6 +1,6 @@
 import type { RunningExample } from './start.ts';
 
-/** What a terminal shows once everything runs. */
+/** The terminal output after the start. */
 export function banner({ origin, providers }: RunningExample): string {
   const rows = [['Open', origin], ...b2bRows(origin, providers), ...backendRows(origin, providers), ['Stop', 'Ctrl+C']];
   return ['', ...rows.map(([name = '', text = '']) => `  ${name.padEnd(10)}${text}`), ''].join('\n');

@@ -1,9 +1,9 @@
-/** The time of the adapters and their stand-ins, which an experiment moves ahead. */
+/** The clock of the adapters and their stand-ins, which an experiment can advance. */
 export interface DemoClock {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly advance: (ms: number) => void;
-  /** Milliseconds before the computer's own clock. */
+  /** Milliseconds ahead of the computer's own clock. */
   readonly aheadMs: number;
 }
 

@@ -8,11 +8,11 @@ export type Variables = Readonly<Record<string, string>>;
 
 export interface EnvChange {
   readonly text: string;
-  /** Variables that the rest of the file sets as well; the last line counts. */
+  /** Variables that the rest of the file also sets; the last line takes precedence. */
   readonly overridden: readonly string[];
 }
 
-/** The text of a `.env` file with the variables in a block at its end, in place of the block of an earlier start. All other lines stay. */
+/** The text of a `.env` file with the variables in a block at its end. The block replaces that of an earlier start; other lines stay. */
 export function withVariables(text: string, variables: Variables): EnvChange {
   const lines = text.split('\n');
   const from = lines.indexOf(first);
@@ -27,11 +27,11 @@ export function withVariables(text: string, variables: Variables): EnvChange {
   };
 }
 
-/** Writes the variables to the file, and returns what to tell about it, one sentence each. */
+/** Writes the variables to the file, and returns messages for the user, one sentence each. */
 export function writeEnvFile(path: string, variables: Variables): string[] {
   const isThere = existsSync(path);
   const { text, overridden } = withVariables(isThere ? readFileSync(path, 'utf8') : '', variables);
-  // It may come to hold real keys one day.
+  // The file may later contain real keys.
   writeFileSync(path, text, { mode: 0o600 });
   const names = Object.keys(variables).join(', ');
   return [

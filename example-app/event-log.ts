@@ -1,14 +1,20 @@
 import type { AuthEvent } from 'express-auth-adapters/b2b';
-import type { Experiment } from './lab.ts';
 
-/** One request as far as sign-in is concerned: names of parameters and cookies, never their values. */
+/** One request of a sign-in: names of parameters and cookies, never their values. */
 export interface RequestStep {
   readonly method: string;
   readonly path: string;
   readonly status: number;
-  /** Where it redirects to. */
+  /** The redirect target. */
   readonly location: string | undefined;
   readonly cookies: readonly { readonly name: string; readonly isCleared: boolean }[];
+}
+
+/** The result of an experiment, in numbers and a sentence. */
+export interface Experiment {
+  readonly title: string;
+  readonly outcome: string;
+  readonly figures: readonly { readonly value: string; readonly label: string }[];
 }
 
 export type LogEntry = { readonly id: number; readonly at: Date } & (
@@ -23,11 +29,11 @@ export interface EventLog {
   addEvent(event: AuthEvent): void;
   addRequest(step: RequestStep): void;
   addExperiment(experiment: Experiment): void;
-  /** Calls back after each new entry, until the function that it returns is called. */
+  /** Calls the listener after each new entry, until the returned function is called. */
   subscribe(listener: (entry: LogEntry) => void): () => void;
 }
 
-/** The last `limit` things that happened, in memory. */
+/** The last `limit` entries, in memory. */
 export function createEventLog(limit = 50, now = Date.now): EventLog {
   const listeners = new Set<(entry: LogEntry) => void>();
   let entries: LogEntry[] = [];

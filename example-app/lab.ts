@@ -1,16 +1,9 @@
 import type { EventLog } from './event-log.ts';
 import type { Providers } from './providers.ts';
 
-/** What an experiment came to, in numbers and a sentence. */
-export interface Experiment {
-  readonly title: string;
-  readonly outcome: string;
-  readonly figures: readonly { readonly value: string; readonly label: string }[];
-}
-
-/** What can go wrong with a provider, at the press of a button. */
+/** Provider failures, triggered by buttons. */
 export interface Lab {
-  /** When the stand-ins answer again, by the computer's clock; `undefined` while they do. */
+  /** When the stand-ins respond again, by the computer's clock; `undefined` while they respond. */
   readonly downUntil: number | undefined;
   expire(): void;
   takeDown(): void;
@@ -26,14 +19,14 @@ export interface Visitor {
   readonly cookie: string;
 }
 
-/** Longer than any access token of the stand-ins lives, and a multiple of the 30 seconds of an authenticator's code. */
+/** Longer than the lifetime of any stand-in's access token, and a multiple of an authenticator code's 30 seconds. */
 const laterMs = 61 * 60_000;
 const outageMs = 20_000;
 const requests = 50;
-/** By it the log knows the requests of an experiment, which would push out everything else. */
+/** Identifies an experiment's requests in the log, where they would displace all other entries. */
 export const experimentAgent = 'express-auth-adapters experiment';
 
-/** Experiments with the local stand-ins; `undefined` where a real provider is used, as nothing here may touch one. */
+/** Experiments with the local stand-ins; `undefined` with a real provider, which must not be changed. */
 export function createLab({ workos, supabase, clock }: Providers, log: EventLog): Lab | undefined {
   if (workos === undefined || supabase === undefined) return undefined;
   let recovery: NodeJS.Timeout | undefined;
@@ -126,7 +119,7 @@ export function createLab({ workos, supabase, clock }: Providers, log: EventLog)
           { value: `${ms} ms`, label: 'for all of them' },
         ],
       });
-      // One answer per session; the others repeat it.
+      // One response per session; the others repeat it.
       return paths.flatMap(
         (path) => answers.find((answer, index) => asked[index] === path && answer.cookies.length > 0)?.cookies ?? [],
       );

@@ -4,19 +4,19 @@ import type { UpgradeListener } from './live.ts';
 
 export interface Listener {
   readonly port: number;
-  /** Requests that came earlier are served now. */
+  /** Also serves requests that arrived earlier. */
   serve(handler: RequestListener, onUpgrade?: UpgradeListener): void;
   close(): Promise<void>;
 }
 
-/** Another process has the port. */
+/** Another process uses the port. */
 export class PortTakenError extends Error {
   override readonly name = 'PortTakenError';
 }
 
 /**
- * Listens where `localhost` may lead, and nowhere else: on 127.0.0.1 and, where the machine has it, on ::1. Requests that come
- * before there is a handler wait for it.
+ * Listens only on the addresses of `localhost`: 127.0.0.1 and, where available, ::1. Requests that
+ * arrive before there is a handler wait for it.
  *
  * @param port 0 picks a free one
  * @throws {PortTakenError}
@@ -39,7 +39,7 @@ export async function listenOnLocalhost(port: number): Promise<Listener> {
       first.close();
       throw error;
     }
-    // A machine without IPv6 has one address less.
+    // A machine without IPv6 has only one address.
   }
   return {
     port: address.port,

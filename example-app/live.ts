@@ -6,7 +6,7 @@ import { WebSocketServer } from 'ws';
 
 export type UpgradeListener = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
-/** A WebSocket that lives as long as the session of the page that opened it. */
+/** A WebSocket that closes when the session of its page ends. */
 export function liveSockets(b2b: Router): UpgradeListener {
   const sockets = new WebSocketServer({ noServer: true });
   return (req, socket, head) => {

@@ -1,4 +1,4 @@
-// A whole app with sign-in through Supabase. README.md beside it says how to run it.
+// A complete app with sign-in through Supabase. README.md in this folder describes how to run it.
 import express from 'express';
 import { backendAuth, currentSession } from 'express-auth-adapters/backend';
 

@@ -1,6 +1,6 @@
 /**
- * `npx express-auth-adapters providers`, and `npm run providers [port]` here: the stand-ins without the example app, for an
- * application of one's own on that port (default 3000). Prints the settings with which it signs in against them.
+ * `npx express-auth-adapters providers`, and `npm run providers [port]` here: the stand-ins without the example app,
+ * for another application on that port (default 3000). Prints the settings for signing in with them.
  */
 import { parseArgs } from 'node:util';
 import { writeEnvFile } from './env-file.ts';
@@ -45,7 +45,7 @@ async function run(port: string | undefined, isEnvWritten: boolean): Promise<voi
   const settings = readSettings({
     NODE_ENV: process.env['NODE_ENV'],
     PORT: port,
-    // This server has no page that shows the emails.
+    // This server has no page for the emails.
     EXAMPLE_CONFIRM_EMAIL: 'false',
   });
   const providers = await startProviders(settings, settings.port);

@@ -9,19 +9,19 @@ import { startWorkosStandIn } from './providers/workos/index.ts';
 import type { WorkosStandIn } from './providers/workos/index.ts';
 import type { Settings } from './settings.ts';
 
-/** What the adapters sign in against, and how to reach it. */
+/** The providers of the adapters, and their settings. */
 export interface Providers {
   /** Undefined where the real WorkOS is used. */
   readonly workos: WorkosStandIn | undefined;
   /** Undefined where a real Supabase project is used. */
   readonly supabase: SupabaseLocal | undefined;
-  /** The time of the stand-ins and of the adapters that use them. */
+  /** The clock of the stand-ins and of the adapters that use them. */
   readonly clock: DemoClock;
-  /** Empty where the adapter finds everything in the environment. */
+  /** Empty where the adapter reads everything from the environment. */
   readonly b2bOptions: B2bAuthOptions;
-  /** Empty where the adapter finds everything in the environment. */
+  /** Empty where the adapter reads everything from the environment. */
   readonly backendOptions: BackendAuthOptions;
-  /** The provider's origin: a sign-out form leads there, so the pages' policy must allow it. */
+  /** The provider's origin: a sign-out form redirects there, so the pages' CSP must allow it. */
   readonly b2bOrigin: string;
   close(): Promise<void>;
 }
@@ -48,7 +48,7 @@ export async function startProviders(settings: Settings, port: number): Promise<
   };
 }
 
-/** The app may be called by either name of this machine, so both are registered. */
+/** Either name of this machine may be used, so both are registered. */
 function startWorkos(port: number, now: () => number): Promise<WorkosStandIn> {
   const origins = [`http://localhost:${port}`, `http://127.0.0.1:${port}`];
   return startWorkosStandIn({
@@ -67,7 +67,7 @@ function standInOptions({ clientId, apiKey, hostname, port }: WorkosStandIn): B2
     apiHostname: hostname,
     port,
     https: false,
-    // The stand-in forgets its sessions when it stops; the cookies may as well.
+    // The stand-in loses its sessions when it stops, so the cookies need not outlive it.
     cookiePassword: randomBytes(32).toString('base64'),
   };
 }

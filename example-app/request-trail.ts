@@ -2,7 +2,7 @@ import type { RequestHandler, Response } from 'express';
 import type { EventLog, RequestStep } from './event-log.ts';
 import { experimentAgent } from './lab.ts';
 
-/** Puts each step of a sign-in into the log: what redirects, and what sets or clears a cookie. */
+/** Logs each step of a sign-in: responses that redirect, or that set or clear a cookie. */
 export function requestTrail(log: EventLog): RequestHandler {
   return (req, res, next) => {
     if (req.get('user-agent') === experimentAgent || req.path.startsWith('/lab/')) {
@@ -25,7 +25,7 @@ export function requestTrail(log: EventLog): RequestHandler {
   };
 }
 
-/** `/callback?code=…&state=…` as `/callback?code&state`: codes and states are secrets while they last. */
+/** `/callback?code=…&state=…` as `/callback?code&state`: codes and states are secrets while they are valid. */
 export function withoutValues(url: string): string {
   const end = url.indexOf('?');
   if (end === -1) return url.slice(0, 200);

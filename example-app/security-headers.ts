@@ -1,10 +1,10 @@
 import type { RequestHandler } from 'express';
 
 /**
- * What `helmet` would do here, written out: nothing loads, runs or frames but the app's own files.
+ * The headers of `helmet`, written out: only the app's own files may load, run or be framed.
  *
- * @param formTargets origins that a form's redirects lead to: Chromium applies `form-action` to each of them, so without
- * the provider's origin the sign-out form would be stopped on its way
+ * @param formTargets origins of a form's redirects: Chromium applies `form-action` to each of them,
+ * so the sign-out form needs the provider's origin
  */
 export function securityHeaders({ formTargets }: { readonly formTargets: readonly string[] }): RequestHandler {
   const policy = [
@@ -12,7 +12,7 @@ export function securityHeaders({ formTargets }: { readonly formTargets: readonl
     "script-src 'self'",
     "style-src 'self'",
     "connect-src 'self'",
-    // The providers' pictures of their users come from anywhere.
+    // The providers' profile pictures have various origins.
     "img-src 'self' https:",
     `form-action ${["'self'", ...formTargets].join(' ')}`,
     "base-uri 'none'",

@@ -19,7 +19,7 @@ try {
   process.exit(1);
 }
 
-/** In a sentence what is wrong and what to do; a stack trace only for what was not foreseen. */
+/** The error and its fix in one sentence; a stack trace only for unexpected errors. */
 function explain(error: unknown): string {
   if (error instanceof PortTakenError)
     return `${error.message} Stop what uses it, or choose another: PORT=3001 npm start`;

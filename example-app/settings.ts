@@ -1,4 +1,4 @@
-/** What the environment says; each side of the app runs against a stand-in unless its variables name the real thing. */
+/** The settings from the environment; each side of the app uses a stand-in unless its variables name the real provider. */
 export interface Settings {
   /** 0 picks a free port. */
   readonly port: number;
@@ -6,11 +6,11 @@ export interface Settings {
   readonly isRealWorkos: boolean;
   /** `true`: `backendAuth` reads the real project's URL and key from the environment itself. */
   readonly isRealSupabase: boolean;
-  /** Whether the local Supabase mails a link to confirm a new address; a real project decides that itself. */
+  /** Whether the local Supabase sends a link to confirm a new address; a real project decides that itself. */
   readonly confirmsEmail: boolean;
 }
 
-/** The environment does not add up; `problems` are sentences for a terminal. */
+/** The environment is inconsistent; `problems` are sentences for a terminal. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];
@@ -58,7 +58,7 @@ function readPort(text: string | undefined): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
 }
 
-/** Both of a pair or none; of each, any one of its names will do. */
+/** Both variables of a pair or none; for each, any of its names is sufficient. */
 function areSet(
   environment: Environment,
   variables: readonly (readonly [string, ...string[]])[],

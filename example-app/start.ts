@@ -19,9 +19,9 @@ export interface StartOptions {
 }
 
 /**
- * The port first, as the providers must know where to send people back to; then the providers, then the app.
+ * Opens the port first, because the providers need the redirect address; then starts the providers, then the app.
  *
- * @throws PortTakenError, and `ConfigurationError` for what the adapters refuse
+ * @throws PortTakenError, and `ConfigurationError` for options that the adapters refuse
  */
 export async function startExample({ settings, clientModules }: StartOptions): Promise<RunningExample> {
   const listener = await listenOnLocalhost(settings.port);

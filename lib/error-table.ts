@@ -1,6 +1,6 @@
 /**
- * Every failure a visitor or an application can meet, in one closed table.
- * `status` and `message` are decided here and nowhere else; a provider's own words never reach a visitor.
+ * Every error code of the package, in one closed table. Only this table sets `status`. `message` is
+ * the default; a provider's own message is never shown to a visitor.
  */
 
 interface ErrorRow {

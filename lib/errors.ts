@@ -10,14 +10,14 @@ export interface AuthErrorOptions {
   readonly retryAfter?: number;
   /** The methods that a 405 names in `Allow` (RFC 9110 §10.2.1). */
   readonly allow?: readonly string[];
-  /** What a 401 says in `WWW-Authenticate` (RFC 9110 §11.6.1). */
+  /** The `WWW-Authenticate` value of a 401 (RFC 9110 §11.6.1). */
   readonly challenge?: string;
-  /** Why, for operators: our verdict or the provider's error code, never its text. Events carry it, answers do not. */
+  /** For operators: our own reason or the provider's error code, never its message. Events include it, responses do not. */
   readonly reason?: string | undefined;
 }
 
 /**
- * A failure that can be shown: it knows its HTTP status and a message without secrets.
+ * An error that is safe to show: it has an HTTP status and a message without secrets.
  *
  * @example throw new AuthError('forbidden', { message: 'This tenant is suspended.' });
  */
@@ -28,9 +28,9 @@ export class AuthError extends Error {
   /** Seconds. */
   readonly retryAfter: number | undefined;
   readonly allow: readonly string[] | undefined;
-  /** What a 401 says in `WWW-Authenticate`. */
+  /** The `WWW-Authenticate` value of a 401. */
   readonly challenge: string | undefined;
-  /** For operators; no answer shows it. */
+  /** For operators; no response contains it. */
   readonly reason: string | undefined;
 
   constructor(code: AuthErrorCode, options: AuthErrorOptions = {}) {
@@ -45,15 +45,15 @@ export class AuthError extends Error {
   }
 }
 
-/** What `Retry-After` may say: whole seconds, a day at most, and nothing for what is no number of seconds. */
+/** The `Retry-After` value: whole seconds, at most one day; `undefined` for an invalid number. */
 function seconds(retryAfter: number | undefined): number | undefined {
   if (retryAfter === undefined || !Number.isFinite(retryAfter) || retryAfter < 0) return undefined;
   return Math.min(Math.ceil(retryAfter), 86_400);
 }
 
 /**
- * The application is set up wrongly. Thrown at construction with every problem at once, or on the first request for
- * what only a mounted router can know.
+ * The application is misconfigured. Thrown at construction with all problems, or on the first
+ * request for problems that depend on the mounted router.
  */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
@@ -67,7 +67,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** What an event says of a failure; `internal_error` is one of the application's own, such as an `onSignIn` that throws. */
+/** The code and reason for an event; `internal_error` means that the application's own code failed, such as `onSignIn`. */
 export function causeOf(error: unknown): { readonly code: string; readonly reason?: string } {
   if (!(error instanceof AuthError)) return { code: 'internal_error' };
   const { code, reason } = error;

@@ -1,4 +1,4 @@
-// Formatting, lint and types at the same time, as each of them keeps one core busy. Usage: node tools/check.js
+// Runs formatting, lint and types concurrently, because each uses one core. Usage: node tools/check.js
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 

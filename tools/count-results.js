@@ -8,7 +8,7 @@ for (const file of readdirSync(directory).filter((name) => name.endsWith('.json'
   const counts = JSON.parse(readFileSync(join(directory, file), 'utf8'));
   for (const kind of Object.keys(total)) total[kind] += counts[kind];
 }
-// A step can fail without a failed test (lint, say), and a run that tested nothing has not passed.
+// A step such as lint can fail without a failed test, and a run without tests has not passed.
 if (total.failed === 0) total.failed = Number(failedSteps);
 if (total.passed === 0) total.failed = Math.max(total.failed, 1);
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);

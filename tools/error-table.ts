@@ -1,5 +1,5 @@
 /**
- * Writes docs/errors.md from the tables in the code; with `--check` it only says whether that is up to date.
+ * Writes docs/errors.md from the tables in the code; `--check` only reports whether the file is current.
  *
  *     node tools/error-table.ts [--check]
  */
@@ -10,7 +10,7 @@ import type { AuthEvent } from '../lib/types.ts';
 
 type EventOf<Type extends AuthEvent['type']> = Extract<AuthEvent, { type: Type }>;
 
-/** Every field must be listed: a new one that is not described here does not compile, nor does one that is gone. */
+/** Every field must be listed: a field without a description or a removed field does not compile. */
 type EventRows = {
   readonly [Type in AuthEvent['type']]: {
     readonly when: string;
@@ -103,7 +103,7 @@ const errorRows = Object.entries(errorTable).map(([code, { status, message, when
   row(`\`${code}\``, String(status), `${when}<br>“${message}”`),
 );
 
-/** A list: in a table the fields would be too wide to read. */
+/** A list, because in a table the fields would be too wide. */
 const eventItems = Object.entries(events).map(([type, { when, fields }]) => {
   const items = Object.entries(fields).map(([name, meaning]) => `\`${name}\`${meaning === '' ? '' : ` (${meaning})`}`);
   return `- **\`${type}\`**: ${when}${items.length === 0 ? '' : `<br>Fields: ${items.join(', ')}.`}`;

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Leaves one run's counts in the directory that JEST_REPORTS names, for tools/count-results.js. */
+/** Writes the counts of one run to the directory in JEST_REPORTS, for tools/count-results.js. */
 export default class Report {
   onRunComplete(_contexts, results) {
     const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites, numPendingTests, numTodoTests } = results;

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import type { Config } from 'jest';
 import base from '../jest.config.ts';
 
-/** lib/redis is reached by __tests__/scale only, which needs a real Redis server. */
+/** Only __tests__/scale covers lib/redis, and it needs a real Redis server. */
 const hasRedis = (process.env['PATH'] ?? '')
   .split(delimiter)
   .some((directory) => existsSync(join(directory, 'redis-server')));
@@ -18,7 +18,7 @@ const notHere = [
   ...(hasRedis ? [] : ['/__tests__/scale/']),
 ];
 
-/** Nothing of these is left at run time. */
+/** Files with types only, which have no code at run time. */
 const typesOnly = ['lib/types.ts', 'lib/backend/context.ts', 'lib/http/adapter.ts', 'lib/session/source.ts'];
 
 const config: Config = {
@@ -31,7 +31,7 @@ const config: Config = {
   coverageDirectory: 'coverage',
   coverageReporters: ['text', 'json', 'json-summary'],
   collectCoverageFrom: ['lib/**/*.ts', ...typesOnly.map((path) => `!${path}`)],
-  // Instrumented code is slower, the properties above all.
+  // Instrumented code is slower, above all in property tests.
   testTimeout: 60_000,
   coverageThreshold: { global: { lines: 98, branches: 98 } },
 };

@@ -1,6 +1,6 @@
-// The HTTP suites on everything that carries the adapters, beside what `npm test` runs them on: Express 5 at the root, nothing in
-// front, sessions cached. `npm run test:variants -- --selectProjects Connect` runs one of them. `.ci/run` runs each on another Node,
-// so that every host, every front, every Node, the prefix, the proxy and the cache occur at least once.
+// The HTTP suites on all other hosts and setups; `npm test` uses Express 5 at the root, without a proxy, with cached
+// sessions. `npm run test:variants -- --selectProjects Connect` runs one of them. `.ci/run` uses another Node version
+// for each, so that every host, front, Node version, prefix, proxy and cache setting occurs at least once.
 import { join } from 'node:path';
 import type { Config } from 'jest';
 import type { Variant } from '../__tests__/support/variant.ts';
@@ -12,10 +12,10 @@ const variants: Readonly<Record<string, Partial<Variant>>> = {
   Connect: { host: 'Connect', front: 'hardening', prefix: '/below' },
 };
 
-/** Everything that `__tests__/support/application.ts` builds an application for. */
+/** The suites whose application `__tests__/support/application.ts` builds. */
 const suites = ['b2b', 'backend', 'http', 'reliability', 'hostile'];
 
-// Long, or without an application of their own: the path matcher, the property tests, what makes its own servers.
+// Slow suites, or suites without such an application: the path matcher, property tests, suites with their own servers.
 const always = [
   'hostile/path-matcher-servers',
   'hostile/raw-requests',
@@ -28,7 +28,7 @@ const always = [
   'backend/pages',
   'b2b/open-seal',
 ];
-// These mount below prefixes of their own, or speak of the origin's root without a visitor.
+// These mount below their own prefixes, or test the origin's root without a visitor.
 const belowPrefix = ['http/mounting', 'http/express-stack'];
 
 const rootDir = join(import.meta.dirname, '..');

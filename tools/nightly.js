@@ -1,4 +1,4 @@
-// The generated inputs of the property tests, a hundred times as many as in `npm test`.
+// Runs the property tests with a hundred times as many generated inputs as `npm test`.
 import { spawnSync } from 'node:child_process';
 
 const { status } = spawnSync(
@@ -8,7 +8,7 @@ const { status } = spawnSync(
     '--disable-warning=ExperimentalWarning',
     'node_modules/jest/bin/jest.js',
     '--testTimeout=3600000',
-    // One by one they take half an hour.
+    // One at a time they take half an hour.
     '--maxWorkers=2',
     '__tests__/core/return-to',
     '__tests__/hostile',

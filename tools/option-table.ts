@@ -1,6 +1,6 @@
 /**
- * Writes docs/options.md from the comments of the option interfaces in lib/; with `--check` it only says whether the page is
- * up to date.
+ * Writes docs/options.md from the comments of the option interfaces in lib/; `--check` only reports
+ * whether the page is current.
  *
  *     node tools/option-table.ts [--check]
  */
@@ -11,7 +11,7 @@ import ts from 'typescript';
 
 export interface OptionRow {
   readonly name: string;
-  /** Environment variables, the first one first. */
+  /** Environment variables, in order of precedence. */
   readonly variables: readonly string[];
   readonly fallback: string;
   readonly meaning: string;
@@ -75,7 +75,7 @@ export function optionsOf(interfaceName: string): OptionRow[] {
   });
 }
 
-/** A comment says what an option does, and in sentences of their own `Env …`, `Default …` and `Required`. */
+/** A comment describes the option; `Env …`, `Default …` and `Required` are separate sentences. */
 export function parseComment(comment: string): Omit<OptionRow, 'name'> {
   const sentences = comment.replaceAll(/\s+/g, ' ').split(/(?<=\.) (?=[A-Z`])/);
   const env = sentences.find((sentence) => sentence.startsWith('Env ')) ?? '';

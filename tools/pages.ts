@@ -50,14 +50,14 @@ const server = await serve(
 
 if (values.sheet === undefined) {
   console.log(`${server.origin}/`);
-  // The server alone does not keep the process running.
+  // The server alone does not keep the process alive.
   setInterval(() => undefined, 60_000);
 } else {
   await writeSheets(values.sheet);
   await server.close();
 }
 
-/** Without the page's policy, so that a sheet can frame it. */
+/** A page without its CSP, so that a sheet can frame it. */
 function pageOf(look: string, state: string): string | undefined {
   const body = states[look]?.[state]?.body;
   if (body?.kind !== 'page') return undefined;

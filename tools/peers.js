@@ -1,6 +1,6 @@
-// The suites of hosts and hostile requests on the oldest and the newest Express of the peer range, with their routers, so that a
-// new release breaks here and not at a user. They are installed when this runs, without a lock file, into a folder that is
-// thrown away. Usage: npm run test:peers [-- <part of a name>]
+// Runs the host and hostile-request suites on the oldest and newest Express of the peer range, with
+// their routers, to find incompatible releases before users do. The versions are installed at run
+// time without a lock file, in a temporary folder. Usage: npm run test:peers [-- <part of a name>]
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,12 +9,12 @@ import { join } from 'node:path';
 const peers = [
   { name: 'express4-oldest', range: '4.20.0', host: 'Express 4' },
   { name: 'express4-newest', range: '4', host: 'Express 4' },
-  // On its own it would take the newest router.
+  // Without the override npm would install the newest router.
   { name: 'express5-oldest', range: '5.0.0', host: 'Express 5', overrides: { router: '2.0.0' } },
   { name: 'express5-newest', range: '5', host: 'Express 5' },
 ].filter(({ name }) => name.includes(process.argv[2] ?? ''));
 
-/** A share of the generated inputs: `npm test` has them all. */
+/** Fewer generated inputs than in `npm test`. */
 const runs = { RETURN_TO_FLOW_RUNS: '25', RAW_REQUEST_RUNS: '30' };
 
 const versionIn = (path) => JSON.parse(readFileSync(join(path, 'package.json'), 'utf8')).version;

@@ -1,8 +1,8 @@
-// The suites against servers that others wrote; docs/contributing.md says how to start these.
+// Runs the suites against third-party servers; docs/contributing.md describes how to start these.
 // Usage: npm run test:real [-- <arguments for jest>]
 import { spawnSync } from 'node:child_process';
 
-/** What each part of the suites needs; without it, its tests are skipped. */
+/** The requirements of each part of the suites; without them its tests are skipped. */
 const needs = {
   'GoTrue, as it is configured': ['GOTRUE_URL', 'GOTRUE_JWT_SECRET'],
   'GoTrue, in further configurations': ['GOTRUE_BIN', 'GOTRUE_DATABASE_URL'],
@@ -22,7 +22,7 @@ const { status } = spawnSync(
     '--testPathIgnorePatterns=/node_modules/',
     '--testMatch=**/__tests__/real/**/*.test.ts',
     '--testTimeout=90000',
-    // The servers know the suites' own mail sink, proxy and OAuth provider by fixed ports.
+    // The servers reach the suites' mail sink, proxy and OAuth provider at fixed ports.
     '--runInBand',
     ...process.argv.slice(2),
   ],

@@ -21,7 +21,7 @@ inspector.connect();
 await inspector.post('Profiler.enable');
 await inspector.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
-/** What was entered since this was asked last. */
+/** The functions that were entered since the last call. */
 async function takeEntered(): Promise<Entered> {
   const { result } = await inspector.post('Profiler.takePreciseCoverage');
   const scripts = result
@@ -37,7 +37,7 @@ async function takeEntered(): Promise<Entered> {
   };
 }
 
-/** Makes the request three times and counts the last one; what `prepare` does is not counted. */
+/** Makes the request three times and counts the last one; `prepare` is not counted. */
 async function measure<Prepared>(
   prepare: () => Promise<Prepared>,
   request: (prepared: Prepared) => Promise<{ readonly status: number }>,

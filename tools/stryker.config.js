@@ -1,7 +1,7 @@
-// Mutation testing of one folder of lib/; tools/mutation.js says which, and which suites test it.
+// Mutation testing of one folder of lib/; tools/mutation.js sets the folder and its suites.
 import { declareValuePlugin, PluginKind } from '@stryker-mutator/api/plugin';
 
-// A property notices a mutation among its first few hundred inputs, or not at all. The runners inherit these.
+// A property test detects a mutation within its first few hundred inputs or not at all. The runners inherit these.
 process.env.RETURN_TO_RUNS ??= '300';
 process.env.RETURN_TO_FLOW_RUNS ??= '25';
 
@@ -17,10 +17,10 @@ export default {
     config: {
       testMatch: suites.split(',').map((suite) => `<rootDir>/__tests__/${suite}/**/*.test.ts`),
       testPathIgnorePatterns: [
-        // Mutations live in this process only.
+        // Mutations exist in this process only.
         '/doctor/cli\\.',
         '/scale/processes\\.',
-        // Real deadlines, which a busy machine misses.
+        // Real deadlines, which a busy machine exceeds.
         '/reliability/outages\\.',
         '/backend/shared-secret\\.',
         // Thousands of requests per test; other suites test the same rules with fewer.
@@ -30,7 +30,7 @@ export default {
     enableFindRelatedTests: false,
   },
   coverageAnalysis: 'perTest',
-  // A mutation of a module's top level belongs to no single test: each would need all suites.
+  // No single test covers a module's top level: each such mutation would need all suites.
   ignoreStatic: true,
   ignorers: ['prose'],
   mutate: [`lib/${folder}/**/*.ts`, '!lib/doctor/cli.ts', '!lib/http/stylesheet.ts'],
@@ -38,7 +38,7 @@ export default {
   incremental: true,
   incrementalFile: `reports/mutation/${folder}.incremental.json`,
   concurrency: 2,
-  // ES modules of earlier runs are never collected.
+  // ES modules of earlier runs are never garbage-collected.
   maxTestRunnerReuse: 50,
   dryRunTimeoutMinutes: 30,
   reporters: ['progress-append-only', 'json', 'html'],
@@ -48,7 +48,7 @@ export default {
   cleanTempDir: 'always',
 };
 
-/** Leaves alone what only people read, so that no test has to repeat it word by word. */
+/** Skips texts that only people read, so that tests need not repeat them. */
 const prose = {
   shouldIgnore(path) {
     const call = path.isExpressionStatement() ? path.node.expression : path.node;

@@ -1,6 +1,6 @@
 import { express } from './express.js';
 
-/** Nothing but a handler that answers as all others do: with a user id. */
+/** Only a handler that responds with a user id, as all others do. */
 function bare({ userId }) {
   const app = express();
   app.get('/', (_req, res) => void res.send(userId));

@@ -1,6 +1,6 @@
 import { libRoot } from '../lib.ts';
 
-/** One Express for everybody: the root's, which the package itself imports. */
+/** One Express for all variants: the root's, which the package itself imports. */
 export { default as express } from '../../node_modules/express/index.js';
 
 /** An entry of the package under measurement. */

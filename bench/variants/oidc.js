@@ -24,7 +24,7 @@ export async function requiresAuthGuard({ clientId, userId, host, port }) {
     }),
   );
   app.get('/sign-in', (req, res) => {
-    // What its callback stores; the bench has no need to go through a provider.
+    // The content that its callback stores; the benchmark skips the provider.
     Object.assign(req.appSession, { id_token: idToken, access_token: idToken, token_type: 'Bearer' });
     res.send('ok');
   });

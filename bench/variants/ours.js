@@ -27,7 +27,7 @@ async function backendAuth(options) {
 const patterns = (count) =>
   Array.from({ length: count }, (_, index) => (index % 2 === 0 ? `/section-${index}(.*)` : `/area-${index}/:id/edit`));
 
-/** A page for everybody, with both adapters mounted before it. */
+/** A public page, with both adapters mounted before it. */
 const publicRoute = (count) => async (fixtures) => {
   const app = express();
   const protectedRoutes = patterns(count);
@@ -53,8 +53,8 @@ const b2b = (cookies, options) => (fixtures) =>
 const own = (fixtures) => [fixtures.b2bCookie];
 export const b2bSignedIn = b2b(own);
 export const b2bCold = b2b(own, { maxCachedSessions: 0 });
-/** Twice as many visitors as the cache holds, in turn: no request finds its session. */
-export const b2bEverybodyElse = (fixtures) =>
+/** Twice as many users as the cache holds, in rotation: no request finds its session. */
+export const b2bCacheMisses = (fixtures) =>
   b2b(({ b2bCookies }) => b2bCookies, { maxCachedSessions: fixtures.b2bCookies.length / 2 })(fixtures);
 
 const padded = (kilobytes) => b2b(({ paddedCookies }) => [paddedCookies[kilobytes]]);

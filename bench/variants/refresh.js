@@ -1,4 +1,4 @@
-/** Everybody who refreshes, each as its own documentation mounts it. Answers 200 to whom it knows and 302 to whom it does not. */
+/** Every package that refreshes, mounted as its documentation shows. Responds with 200 to signed-in users and 302 to others. */
 import { WorkOS } from '@workos-inc/node';
 import { CookieSessionStorage, configure, createAuthService } from '@workos/authkit-session';
 import { createServerClient, parseCookieHeader, serializeCookieHeader } from '@supabase/ssr';

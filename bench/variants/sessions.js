@@ -1,10 +1,10 @@
-/** What Express applications keep their sessions with: in memory, sealed, or as an encrypted token. */
+/** Common session stores of Express applications: in memory, sealed, or an encrypted token. */
 import { randomBytes } from 'node:crypto';
 import session from 'express-session';
 import { getIronSession } from 'iron-session';
 import { express } from './express.js';
 
-/** Signed in by a first request, which keeps `content` on the server; every further one reads it by its id. */
+/** The first request signs in and stores `content` on the server; later requests read it by its id. */
 function signedIn(content) {
   const app = express();
   app.use(session({ secret: randomBytes(32).toString('base64'), resave: false, saveUninitialized: false }));
@@ -19,9 +19,9 @@ function signedIn(content) {
   return { app, signInPath: '/sign-in' };
 }
 
-/** The same session as WorkOS' cookie holds: what refreshes tokens has to keep them. */
+/** The same session as in WorkOS' cookie: a refresh needs its tokens. */
 export const expressSession = ({ b2bContent }) => signedIn(b2bContent);
-/** Nothing but who it is: no tokens, nothing to refresh or verify. */
+/** Only the user id: no tokens to refresh or verify. */
 export const expressSessionUserId = ({ userId }) => signedIn({ user: { id: userId } });
 
 /** The same session as WorkOS' cookie holds; unsealed, without verifying its token. */

@@ -15,7 +15,7 @@ export interface AccountParts {
   readonly notes: NotesAnswer;
   /** Newest first. */
   readonly entries: readonly LogEntry[];
-  /** What the API answered to the bearer token. */
+  /** The API's response to the bearer token. */
   readonly api?: string;
 }
 
@@ -90,7 +90,7 @@ function notesList(notes: NotesAnswer): Markup {
   return html`<ul class="notes">${notes.rows.map(({ body }) => html`<li>${body}</li>`)}</ul>`;
 }
 
-/** User metadata are the user's own to write: text, if anything, and escaped like all text. */
+/** Users can write their own user metadata: it may not be text, and it is escaped like all text. */
 function nameIn({ full_name: fullName, name }: Readonly<Record<string, unknown>>): string | undefined {
   return text(fullName) ?? text(name);
 }

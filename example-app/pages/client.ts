@@ -2,7 +2,7 @@ import type { Credentials } from '../providers/supabase/index.ts';
 import { html } from './html.ts';
 import { page } from './layout.ts';
 
-/** @param demo what the password form starts with */
+/** @param demo the initial values of the password form */
 export function clientPage(demo: Credentials | undefined): string {
   return page({
     title: 'The typed client',

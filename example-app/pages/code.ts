@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { html } from './html.ts';
 import type { Markup } from './html.ts';
 
-/** What the app shows of its own source, so that it cannot be out of date. */
+/** Shows the app's own source, so that the example cannot be outdated. */
 export function sourceOf(file: string): string {
   const lines = readFileSync(`${import.meta.dirname}/../${file}`, 'utf8').split('\n');
   return lines.filter((line) => line !== '' && !line.startsWith('//')).join('\n');
@@ -10,7 +10,7 @@ export function sourceOf(file: string): string {
 
 const tokens = /('[^']*'|`[^`]*`)|\b(import|from|const|await|async|new|process)\b|([\w$]+)(?=\()/g;
 
-/** A block of JavaScript with its strings, keywords and calls in colors. Wider than its place, it scrolls. */
+/** A block of JavaScript with highlighted strings, keywords and calls. It scrolls if it is too wide. */
 export function codeBlock(source: string, label: string): Markup {
   const parts: Markup[] = [];
   let end = 0;

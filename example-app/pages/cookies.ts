@@ -16,7 +16,7 @@ interface CookieKind {
   readonly life: string;
 }
 
-/** In this order: the first pattern that fits explains a cookie. */
+/** In order: the first matching pattern explains a cookie. */
 const kinds: readonly CookieKind[] = [
   {
     pattern: /^(?:__Host-)?b2b-session-flow-[0-9a-f]+$/,

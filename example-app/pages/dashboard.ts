@@ -17,7 +17,7 @@ export interface DashboardParts {
   readonly organizations: readonly Organization[];
   /** Newest first. */
   readonly entries: readonly LogEntry[];
-  /** The address as the visitor asked for it. */
+  /** The address that the visitor requested. */
   readonly requested: string;
 }
 

@@ -17,10 +17,10 @@ ${entries.length === 0 && html`<p class="empty">Nothing yet. <a href="/login?ret
   });
 }
 
-/** How many steps the strip shows: a sign-in has four. */
+/** The number of steps in the strip: a sign-in has four. */
 const steps = 4;
 
-/** What other pages show of the log: the last steps, without ids. */
+/** The part of the log that other pages show: the last steps, without ids. */
 export function whatHappened(entries: readonly LogEntry[]): Markup | false {
   const latest = entries.filter(({ kind }) => kind !== 'experiment').slice(0, steps);
   if (latest.length === 0) return false;
@@ -57,7 +57,7 @@ const meaningOf: Readonly<Record<AuthEvent['type'], string>> = {
   refresh_failed: 'The provider could not be asked. The session is kept.',
   refresh_skipped: 'A refresh was due, but the response was already on its way; no token was spent.',
   sign_in_failed: 'A sign-in did not work out.',
-  mail_failed: 'The email of a sign-up was not sent; the visitor was told the same as everybody.',
+  mail_failed: 'The email of a sign-up was not sent; the visitor was told the same as everyone.',
   cookie_lost: 'A cookie came too late: the response was already on its way.',
   session_rejected: 'A session cookie could not be opened or trusted, so it was cleared.',
   session_large: 'The session takes more than 8 KB of cookies.',

@@ -10,7 +10,7 @@ import { labSection } from './lab.ts';
 import { page, signOutForm } from './layout.ts';
 import { fullName } from './person.ts';
 
-/** One side of the app as the landing page shows it; `unknown`: the provider would have to be asked and is out of reach. */
+/** One side of the app on the landing page; `unknown`: the provider must be asked, and is unavailable. */
 export type Side<S extends Session> = S | null | 'unknown';
 
 export interface HomeParts {

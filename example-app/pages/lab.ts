@@ -1,5 +1,5 @@
-import type { LogEntry } from '../event-log.ts';
-import type { Experiment, Lab } from '../lab.ts';
+import type { Experiment, LogEntry } from '../event-log.ts';
+import type { Lab } from '../lab.ts';
 import { html } from './html.ts';
 import type { Markup } from './html.ts';
 
@@ -10,7 +10,7 @@ const buttons = [
   { path: '/lab/fifty', name: 'Fifty requests at once', what: 'With an expired token, and one refresh.' },
 ] as const;
 
-/** The buttons that break things, and what came of the last one. */
+/** The failure buttons, and the result of the last one. */
 export function labSection(lab: Lab, entries: readonly LogEntry[], isSignedIn: boolean): Markup {
   const last = entries.find((entry) => entry.kind === 'experiment');
   return html`<section id="lab" class="lab" aria-labelledby="lab-title">

@@ -3,12 +3,12 @@ import type { Markup } from './html.ts';
 
 export interface PageParts {
   readonly title: string;
-  /** The entry of the navigation that is this page. */
+  /** This page's entry in the navigation. */
   readonly at?: string;
   /** One or two sentences below the heading. */
   readonly lead: Markup | string;
   readonly content: Markup;
-  /** A module of `public/` for what goes beyond plain HTML. */
+  /** A module of `public/` with client-side behavior. */
   readonly script?: string;
 }
 
@@ -56,7 +56,7 @@ ${content}
 `.toString();
 }
 
-/** A POST is the only way out: a link could be followed by a prefetch or an image. */
+/** Sign-out requires a POST: a prefetch or an image could follow a link. */
 export function signOutForm(action: string, label = 'Sign out'): Markup {
   return html`<form method="post" action="${action}"><button class="quiet">${label}</button></form>`;
 }

@@ -7,7 +7,7 @@ export interface Person {
   readonly pictureUrl?: string | null | undefined;
 }
 
-/** Who is signed in, with a picture or initials. */
+/** The signed-in user, with a picture or initials. */
 export function personCard({ name, email, pictureUrl }: Person): Markup {
   const shown = name ?? email ?? 'Unnamed user';
   const picture =

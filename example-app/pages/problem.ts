@@ -1,7 +1,7 @@
 import { html } from './html.ts';
 import { page } from './layout.ts';
 
-/** What could not be shown, with a way on. */
+/** An error page with a link to continue. */
 export function problemPage(title: string, text: string): string {
   return page({
     title,

@@ -3,7 +3,7 @@ import { createB2bClient, createBackendClient } from './client/index.js';
 const b2b = createB2bClient();
 const backend = createBackendClient({ paths: { session: '/auth/me' } });
 
-/** What each button calls, and how that looks in code. */
+/** The call of each button, and its source code. */
 const calls = {
   'b2b.session': [() => b2b.session(), 'session()'],
   'b2b.login': [() => b2b.login({ query: { returnTo: '/client' } }), "login({ query: { returnTo: '/client' } })"],

@@ -1,4 +1,4 @@
-// The page is complete without this: it counts the seconds of an outage down, and shows the page anew when the providers are back.
+// The page works without this script: it counts down an outage, and reloads the page when the providers are back.
 const outage = document.getElementById('outage');
 
 function tick() {

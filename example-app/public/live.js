@@ -1,4 +1,4 @@
-// Shows a WebSocket of this page: it ends when the session does, in whatever tab or browser that happens.
+// Shows this page's WebSocket: it closes when the session ends, in any tab or browser.
 const status = document.getElementById('live');
 const socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/live`);
 const show = (text) => (status.textContent = text);

@@ -5,11 +5,11 @@ import { dashboardPage, teamPage } from '../pages/dashboard.ts';
 import type { Organization } from '../pages/dashboard.ts';
 
 /**
- * The pages for people who come through WorkOS.
+ * The pages for users who sign in through WorkOS.
  *
- * @param b2b what `b2bAuth()` returned
+ * @param b2b the return value of `b2bAuth()`
  * @param organizationsOf the organizations that a user may switch to
- * @param log what just happened
+ * @param log the event log
  */
 export function companyRoutes(
   b2b: Router,
@@ -19,7 +19,7 @@ export function companyRoutes(
   const routes = Router();
   const guard = requireSession({ adapter: 'b2b' });
 
-  // Behind `protectedRoutes`, so that a session is certain.
+  // Behind `protectedRoutes`, so there is always a session.
   routes.get(['/dashboard', '/dashboard/*rest'], (req, res) => {
     const session = currentSession(req, 'b2b');
     const organizations = organizationsOf(session.user.id);
@@ -34,7 +34,7 @@ export function companyRoutes(
     res.json({ user: currentSession(req, 'b2b').user });
   });
 
-  // Every session of the user ends: in this browser, in all others, and with them their WebSockets.
+  // Ends every session of the user, in all browsers, and with them their WebSockets.
   routes.post('/dashboard/sign-out-everywhere', guard, async (req, res) => {
     await endSession(b2b, { userId: currentSession(req, 'b2b').user.id });
     res.redirect(303, '/');

@@ -1,7 +1,7 @@
 import { Router } from 'express';
 import type { Lab } from '../lab.ts';
 
-/** The buttons of the start page; each leads back to it, where the outcome is shown. */
+/** The buttons of the start page; each redirects back to it, where the result is shown. */
 export function labRoutes(lab: Lab): Router {
   const routes = Router();
   const experiments = new Map<string, () => Promise<void> | void>([

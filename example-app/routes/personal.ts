@@ -10,22 +10,22 @@ import { outboxPage } from '../pages/outbox.ts';
 import type { SupabaseLocal } from '../providers/supabase/index.ts';
 
 /**
- * The pages for people who come through Supabase Auth.
+ * The pages for users who sign in through Supabase Auth.
  *
- * @param backend what `backendAuth()` returned
+ * @param backend the return value of `backendAuth()`
  * @param project the local project; undefined where a real one is used
- * @param log what just happened
+ * @param log the event log
  */
 export function personalRoutes(backend: Router, project: SupabaseLocal | undefined, log: EventLog): Router {
   const routes = Router();
   const guard = requireSession({ adapter: 'backend' });
 
-  // A second factor first: without one the guard leads to the page that adds or asks for it.
+  // Requires a second factor: without one the guard redirects to the page that adds or asks for it.
   routes.get('/account/vault', requireSession({ adapter: 'backend', aal: 'aal2' }), (_req, res) => {
     res.send(vaultPage());
   });
 
-  // A sign-in of the last five minutes: an older one is asked to be repeated.
+  // Requires a sign-in of the last five minutes: an older one must be repeated.
   routes.get('/account/billing', requireSession({ adapter: 'backend', maxAge: 300 }), (_req, res) => {
     res.send(billingPage());
   });
@@ -36,7 +36,7 @@ export function personalRoutes(backend: Router, project: SupabaseLocal | undefin
     res.json({ user: { id: user.id, email: user.email }, credential });
   });
 
-  // What another server would do with a token that it was given.
+  // Calls the API like another server that has the user's token.
   routes.post('/account/call-api', guard, async (req, res) => {
     const { accessToken } = currentSession(req, 'backend');
     const api = new URL('/api/notes', `${req.protocol}://${req.get('host') ?? ''}`);

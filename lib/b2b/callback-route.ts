@@ -30,14 +30,14 @@ interface SignedIn {
 }
 
 interface CallbackContext extends B2bContext {
-  /** Exchange, verification and hook: once per code, however often the callback is asked for. */
+  /** Runs exchange, verification and hook once per code, even if the callback is requested repeatedly. */
   readonly signInOnce: ReturnType<typeof createOnce<SignedIn | OrganizationSelection>>;
 }
 
-/** WorkOS accepts a code for ten minutes; it is exchanged here at most once in that time, and repeats share the outcome. */
+/** WorkOS accepts a code for ten minutes. Each code is exchanged at most once; repeated callbacks share the result. */
 const codeLifeMs = 600_000;
 
-/** `/callback`: exchanges the code, checks what it got, stores the session. */
+/** `/callback`: exchanges the code, verifies the tokens, stores the session. */
 export function callbackRoute(context: B2bContext): AuthRoute {
   const { callbackPath, now } = context.settings;
   const signInOnce = createOnce<SignedIn | OrganizationSelection>({ ttlMs: codeLifeMs, max: 10_000, now });
@@ -62,20 +62,20 @@ async function answerCallback(context: CallbackContext, request: AuthRequest): P
     const isOutage = error instanceof AuthError && error.code === 'provider_unavailable';
     if (isOutage && !query.has('error'))
       request.writeCookies(await flows.start({ ...flow, isSpent: true }, request.cookies));
-    // Otherwise this flow is over; the flows of other tabs are not.
-    else if (!canComeAgain(error, flow)) request.writeCookies(flows.finish(flow.state));
+    // Otherwise this flow ends; the flows of other tabs stay open.
+    else if (!canStillSucceed(error, flow)) request.writeCookies(flows.finish(flow.state));
     emit(signInFailed(error), request.startedAt);
     throw error;
   }
 }
 
-/** Nothing that this browser started: it never reaches the token endpoint. */
+/** A callback without a flow of this browser. It never calls the token endpoint. */
 async function answerWithoutFlow(context: B2bContext, request: AuthRequest): Promise<Reply> {
   const { query } = request;
   const state = query.get('state');
   const isBareCode = (state === null || state === '') && (query.get('code') ?? '') !== '';
   if (!isBareCode && (await request.resolveSession()) !== null) return redirect(303, request.home);
-  // A link from the provider's dashboard: start over once, so that there is a state to check.
+  // A link from the provider's dashboard: start over once, to get a state that can be checked.
   if (isBareCode && !(await context.flows.hasRestart(request.cookies))) {
     const start = { screen: 'sign-in', query: new URLSearchParams(), returnTo: request.home, isRestart: true } as const;
     return redirect(303, await startFlow(context, request, start));
@@ -110,11 +110,11 @@ async function answerWithFlow(context: CallbackContext, request: AuthRequest, fl
 }
 
 /**
- * Requests tokens, verifies them and asks the hook. It stores nothing.
+ * Requests tokens, verifies them and calls the hook. It stores nothing.
  *
- * @param code the authorization code; of no use where an organization was chosen
- * @param chosen the organization that the person chose
- * @throws {AuthError} for every sign-in that fails, and what `onSignIn` throws
+ * @param code the authorization code; unused where an organization was chosen
+ * @param chosen the organization that the user chose
+ * @throws {AuthError} for every failed sign-in, and any error that `onSignIn` throws
  */
 async function completeSignIn(
   context: B2bContext,
@@ -141,12 +141,12 @@ async function completeSignIn(
     req: request.req as Request,
     returnTo,
     ...defined({ organizationId, requestedOrganizationId: flow.organizationId }),
-    // The wire may say null for either.
+    // WorkOS may send null for either.
     ...(authenticationMethod ? { authenticationMethod } : {}),
     ...(oauthTokens ? { oauthTokens } : {}),
   });
   const userId = session.user.id;
-  // A bearer token of this session says so in whole seconds of the provider's clock.
+  // A bearer token of this session carries the start time in whole seconds of the provider's clock.
   const { beganAt } = source.factsOf(session.claims);
   const signedInAt = (await resolver.beginSession({ sessionId, userId }, beganAt)) / 1000;
   emit({ type: 'signed_in', userId, ...defined({ sessionId, organizationId }) }, request.startedAt);
@@ -159,7 +159,7 @@ async function completeSignIn(
 
 type TokenResponse = { readonly kind: 'response'; readonly response: AuthenticationResponse } | OrganizationSelection;
 
-/** Chooses the organization without a question where the flow or the options name one of those offered. */
+/** Selects the organization automatically where the flow or the options name one that is offered. */
 async function requestTokens(
   context: B2bContext,
   client: ClientFacts,
@@ -197,7 +197,7 @@ async function verifySignIn(context: B2bContext, flow: Flow, content: SealedSess
   }
   await refuseSignedOut(context, flow, sessionId);
   if (!(await writer.fits(content, user.id))) {
-    // Else AuthKit would issue the same session again without asking who signs in.
+    // Otherwise AuthKit would issue the same session again without asking for credentials.
     if (sessionId !== undefined) void revokeQuietly(context, sessionId);
     throw new AuthError('session_too_large');
   }
@@ -205,7 +205,7 @@ async function verifySignIn(context: B2bContext, flow: Flow, content: SealedSess
 }
 
 /**
- * A sign-out that ran at the same time wins, and so does one since a code was exchanged that now comes again.
+ * Refuses a sign-in that raced with a sign-out, or whose code comes again after a sign-out.
  *
  * @throws {AuthError} `invalid_state`
  */
@@ -214,12 +214,12 @@ async function refuseSignedOut(
   { state }: Flow,
   sessionId: string | undefined,
 ): Promise<void> {
-  if (flows.isCancelled(state) || (await resolver.revocationOf(sessionId)) === 'signed_out') {
+  if (flows.isCanceled(state) || (await resolver.revocationOf(sessionId)) === 'signed_out') {
     throw new AuthError('invalid_state');
   }
 }
 
-/** Stores the new session in place of the ones that the browser held, which end at the provider as well. */
+/** Stores the new session. The sessions that the browser held before are also revoked at the provider. */
 async function storeSession(
   context: B2bContext,
   request: AuthRequest,
@@ -238,11 +238,11 @@ async function storeSession(
   return redirect(303, redirectTo);
 }
 
-/** Whether the same flow may still end in a session. */
-function canComeAgain(failure: unknown, { selection }: Flow): boolean {
+/** Whether the same flow can still succeed. */
+function canStillSucceed(failure: unknown, { selection }: Flow): boolean {
   if (!(failure instanceof AuthError)) return false;
-  // Another process may have exchanged the code a moment ago, and has the session for a reload.
+  // Another process may have exchanged the code just now; a reload then finds its session.
   if (failure.code === 'code_rejected') return true;
-  // A choice that the provider refuses leaves the others open.
+  // If the provider refuses one organization, the others can still be chosen.
   return selection !== undefined && (failure.code === 'access_denied' || failure.code === 'invalid_request');
 }

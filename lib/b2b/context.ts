@@ -11,7 +11,7 @@ import { createProvider } from './workos.ts';
 
 export type B2bContext = ReturnType<typeof createB2bContext>;
 
-/** What the routes of one `b2bAuth()` share. */
+/** Shared by the routes of one `b2bAuth()`. */
 export function createB2bContext(settings: B2bOptions) {
   const { fetch, now, timeoutMs } = settings;
   const explain = createExplain('b2b');

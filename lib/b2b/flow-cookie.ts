@@ -5,7 +5,7 @@ import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Seal } from './seal.ts';
 
 const schema = v.object({
-  /** A session's seal opens with the same password; this is what tells the two apart. */
+  /** Tells a flow from a session: the same password seals both. */
   purpose: v.literal('sign-in-flow'),
   state: v.string(),
   codeVerifier: v.string(),
@@ -15,50 +15,50 @@ const schema = v.object({
   organizationId: v.optional(v.string()),
   /** Set when the flow was started because a callback came without state: the next such callback is an error. */
   isRestart: v.optional(v.boolean()),
-  /** Set when the token endpoint was asked and did not answer: the code is spent, and the next callback starts over. */
+  /** Set when the code exchange failed with an outage: the code may be spent, so the next callback starts over. */
   isSpent: v.optional(v.boolean()),
-  /** Set while the visitor chooses among several organizations. */
+  /** Set while the user chooses among several organizations. */
   selection: v.optional(
     v.object({
       pendingAuthenticationToken: v.string(),
-      /** Those on offer; left out where they are too many for a cookie. */
+      /** The organizations on offer; omitted where the list does not fit the cookie. */
       organizations: v.optional(v.array(v.object({ id: v.string(), name: v.string() }))),
     }),
   ),
 });
 
-/** What one sign-in must remember until its callback, sealed in a cookie of its own. */
+/** The data of one sign-in until its callback, sealed in its own cookie. */
 export type Flow = Omit<v.InferOutput<typeof schema>, 'purpose'>;
 
 export interface FlowCookies {
-  /** The cookies that remember `flow`, and that make room for it where too many are open. */
+  /** The cookie that stores `flow`, and deletions of older flows that exceed the limits. */
   start(flow: Flow, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
-  /** The flow that was started in this browser with exactly this state. */
+  /** The flow that this browser started with exactly this state. */
   find(state: string, cookies: RequestCookies): Promise<Flow | undefined>;
-  /** Whether a flow is open that was started because a callback came without state. */
+  /** Whether an open flow was started because a callback came without state. */
   hasRestart(cookies: RequestCookies): Promise<boolean>;
   /** Deletes one flow; the flows of other tabs stay. */
   finish(state: string): readonly CookieWrite[];
-  /** Deletes every flow of this browser, and calls off those whose callback is under way. */
+  /** Deletes every flow of this browser and cancels those whose callback is running. */
   cancelAll(cookies: RequestCookies): Promise<readonly CookieWrite[]>;
-  /** Whether the flow was called off while its callback was under way. */
-  isCancelled(state: string): boolean;
+  /** Whether the flow was canceled while its callback was running. */
+  isCanceled(state: string): boolean;
 }
 
 /** Seconds from the start of a sign-in to its callback. */
 const flowMaxAge = 600;
 /**
- * Room for five flows of the usual size. A flow remembers a path that any link can make 2,048 characters long, and Node
- * answers no request at all whose headers exceed 16 KB, of which a session may take 12.
+ * Allows five flows of the usual size. A link can set a return path of 2,048 characters. Node
+ * rejects requests whose headers exceed 16 KB, of which a session may take 12 KB.
  */
 const limits = { flows: 5, bytes: 4096 };
-const maxCancelled = 10_000;
-/** Bytes of JSON that still fit a cookie of 4,096 bytes once they are sealed, encoded and given name and attributes. */
+const maxCanceled = 10_000;
+/** Maximum bytes of JSON that fit a cookie of 4,096 bytes after sealing, encoding, name and attributes. */
 const maxFlowJson = 2_600;
 
 const idForm = /^[0-9a-f]{16}$/;
 
-/** 256 random bits: the state that the callback must bring back (RFC 6749 §10.12). */
+/** 256 random bits: the `state` parameter (RFC 6749 §10.12). */
 export function createState(): string {
   return randomBytes(32).toString('base64url');
 }
@@ -71,12 +71,12 @@ export function createFlowCookies(parts: {
 }): FlowCookies {
   const { cookieName, seal, now } = parts;
   const prefix = `${cookieName}-flow-`;
-  // The callback is a navigation from the provider's site, on which a strict cookie would not be sent.
+  // The callback is a cross-site navigation from the provider; browsers do not send a strict cookie with it.
   const attributes = { maxAge: flowMaxAge, sameSite: parts.sameSite === 'none' ? 'none' : 'lax' } as const;
   const nameOf = (state: string): string => prefix + createHash('sha256').update(state).digest('hex').slice(0, 16);
   const remove = (name: string): CookieWrite => ({ name, value: undefined, attributes });
 
-  const cancelled = createBoundedMap<true>({ max: maxCancelled, ttlMs: flowMaxAge * 1000, now });
+  const canceled = createBoundedMap<true>({ max: maxCanceled, ttlMs: flowMaxAge * 1000, now });
 
   async function open(name: string, cookies: RequestCookies): Promise<Flow | undefined> {
     for (const sealed of (cookies.get(name) ?? []).slice(0, 4)) {
@@ -115,21 +115,21 @@ export function createFlowCookies(parts: {
     async cancelAll(cookies) {
       const names = flowNames(cookies, prefix);
       for (const name of names.slice(0, limits.flows)) {
-        // Only what opens: a made-up name is no flow.
-        if ((await open(name, cookies)) !== undefined) cancelled.set(name, true);
+        // Only flows that can be unsealed: a forged name is not a flow.
+        if ((await open(name, cookies)) !== undefined) canceled.set(name, true);
       }
       return names.map(remove);
     },
-    isCancelled: (state) => cancelled.has(nameOf(state)),
+    isCanceled: (state) => canceled.has(nameOf(state)),
   };
 }
 
-/** Names of the form that `nameOf` makes; others are not ours to open or to delete. */
+/** Only names that `nameOf` can produce; other cookies are neither read nor deleted. */
 function flowNames(cookies: RequestCookies, prefix: string): string[] {
   return [...cookies.keys()].filter((name) => name.startsWith(prefix) && idForm.test(name.slice(prefix.length)));
 }
 
-/** Without the list of organizations where browsers would drop the cookie for its size, and the sign-in with it. */
+/** Drops the list of organizations where browsers would drop the cookie for its size, which would lose the sign-in. */
 export function fitToCookie(flow: Flow): Flow {
   const { selection } = flow;
   if (selection === undefined || Buffer.byteLength(JSON.stringify(flow)) <= maxFlowJson) return flow;
@@ -138,13 +138,13 @@ export function fitToCookie(flow: Flow): Flow {
 
 interface StartedFlow {
   readonly name: string;
-  /** What it adds to every request. */
+  /** Bytes that the cookie adds to every request. */
   readonly bytes: number;
-  /** Milliseconds since the epoch; 0 for what cannot be opened. */
+  /** Milliseconds since the epoch; 0 where the cookie cannot be unsealed. */
   readonly startedAt: number;
 }
 
-/** The names to drop so that the newest remain, as many as there is room for. */
+/** The names to delete so that the newest flows fit the limits. */
 function selectStale(
   flows: readonly StartedFlow[],
   room: { readonly flows: number; readonly bytes: number },

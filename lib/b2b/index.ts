@@ -21,7 +21,7 @@ import { signOutRoute } from './sign-out-route.ts';
  * Sign-in through WorkOS AuthKit: `GET /login`, `GET /signup`, `GET /callback`, `POST /logout`, `GET /auth/session`, and the
  * session behind `requireSession` and `getSession`.
  *
- * @param options each beats its environment variable; see `B2bAuthOptions`
+ * @param options each overrides its environment variable; see `B2bAuthOptions`
  * @throws {ConfigurationError} with every problem at once
  * @example app.use(b2bAuth({ protectedRoutes: '/dashboard(.*)' }));
  * @see https://workos.com/docs/authkit
@@ -66,9 +66,9 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
 }
 
 /**
- * When people signed in: WorkOS' `auth_time`, which is not in every token, else when our own callback ran.
+ * When the user signed in: WorkOS' `auth_time` where the token has it, otherwise when our callback ran.
  *
- * @param signedInAt what the session's seal says of our callback, in seconds since the epoch
+ * @param signedInAt the callback time from the session's seal, in seconds since the epoch
  */
 function createFreshSignIn(signedInAt: (session: B2bSession) => number | undefined): FreshSignIn {
   const ownTime = (session: Session): number | undefined =>
@@ -79,12 +79,12 @@ function createFreshSignIn(signedInAt: (session: B2bSession) => number | undefin
       return typeof authTime === 'number' && Number.isFinite(authTime) ? authTime : ownTime(session);
     },
     signInId: (session) => JSON.stringify([session.claims.sid, session.claims.auth_time, ownTime(session)]),
-    // AuthKit gets it as `max_age` of OpenID Connect (Core §3.1.2.1).
+    // AuthKit receives it as `max_age` (OpenID Connect Core §3.1.2.1).
     parameters: (_session, maxAge) => ({ max_age: String(maxAge) }),
   };
 }
 
-/** The application that a token was issued to, where it is not this one. A machine's token names its client as the subject. */
+/** The client that a token was issued to, if it is not this application. A machine's token has its client id as `sub`. */
 function foreignClient(claims: AccessTokenClaims, clientId: string): string | undefined {
   const { sub, client_id: client } = claims;
   if (client === undefined || client === null) return sub.startsWith('client_') ? sub : undefined;

@@ -12,8 +12,8 @@ import type { OnError } from '../http/adapter.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
 
-// By their names here, so that the declarations of one entry do not refer to the package's index, and through it to the other
-// adapter's SDK.
+// Re-exported here so that the declarations of one entry do not reference the package's index,
+// which references the other adapter's SDK.
 export type { OnError, OnEvent, SharedCoordinator };
 
 export interface B2bSignIn {
@@ -109,7 +109,7 @@ const paths = {
   organizationPath: '/organization',
 };
 
-/** Which environment variables stand in for an option, first one first. */
+/** The environment variables of each option, in order of precedence. */
 export const b2bVariables = {
   clientId: ['B2B_CLIENT_ID'],
   apiKey: ['B2B_API_KEY'],
@@ -242,7 +242,7 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
     : { ...options, passwords: [first, ...others], isFallbackPassword: false };
 }
 
-/** Stable over restarts, different for every developer, and nothing that could be read in the source. */
+/** Stable across restarts, different for each developer, and not derivable from the source code. */
 function developmentPassword(apiKey: string): string {
   return createHmac('sha256', apiKey)
     .update('express-auth-adapters: cookie password for development')

@@ -21,23 +21,23 @@ import { renewedSession } from './seal.ts';
 import type { SealedSession } from './seal.ts';
 import { organizationOf } from './session-cookie.ts';
 
-/** What a person asks for: an organization, and where to go then. */
+/** The requested organization and the page to open afterwards. */
 interface Wish {
   readonly organizationId: string;
   readonly returnTo: string;
 }
 
-/** What became of a switch; `refusal` where the person stays in the old organization. */
+/** The result of a switch; `refusal` is set where the user stays in the old organization. */
 interface SwitchOutcome {
   readonly resolution: Resolution;
   readonly redirectTo: string;
   readonly refusal: Error | undefined;
 }
 
-/** Switches under way, by cookies and organization: a form that is sent twice is one switch. */
+/** Running switches, by cookies and organization: a form that is submitted twice causes one switch. */
 type RunningSwitches = Map<string, Promise<SwitchOutcome>>;
 
-/** `POST /organization`: moves the session to another organization of the same person. */
+/** `POST /organization`: switches the session to another organization of the same user. */
 export function organizationRoute(context: B2bContext): AuthRoute {
   const running: RunningSwitches = new Map();
   return {
@@ -93,7 +93,7 @@ async function switchOrganization(context: B2bContext, request: AuthRequest, wis
   const variant = new OrganizationSwitch(context, request, client, wish);
   try {
     const resolution = await context.resolver.switchSession(req.headers.cookie, variant, client);
-    // Signed out meanwhile: what the hook said no longer matters.
+    // Signed out meanwhile: the hook's result no longer matters.
     const refusal = resolution.session === null ? undefined : variant.refusal;
     return { resolution, redirectTo: request.returnTo(variant.redirectTo ?? wish.returnTo, wish.returnTo), refusal };
   } catch (error) {
@@ -103,12 +103,12 @@ async function switchOrganization(context: B2bContext, request: AuthRequest, wis
 
 type Outcome = RefreshOutcome<SealedSession>;
 
-/** A refresh that asks for another organization, and what came of it. */
+/** A refresh for another organization, and its result. */
 class OrganizationSwitch implements RefreshVariant<SealedSession> {
   readonly name: string;
-  /** Why the person stays in the old organization, once that is known. */
+  /** Why the user stays in the old organization, once known. */
   refusal: Error | undefined;
-  /** Where `onSignIn` sends the person. */
+  /** The redirect target that `onSignIn` returned. */
   redirectTo: string | undefined;
   readonly #context: B2bContext;
   readonly #request: AuthRequest;
@@ -140,7 +140,7 @@ class OrganizationSwitch implements RefreshVariant<SealedSession> {
       if (failure.kind !== 'refused') return failedRefresh(error);
       if (failure.code !== 'invalid_grant') throw new VariantRefused(this.name, error);
       this.refusal = noAccess(failure.code);
-      // The organization may be what was refused: without one the token says whether the session goes on.
+      // The refusal may concern only the organization. A refresh without one shows whether the session is still valid.
       const outcome = await source.refresh({ ...former, organizationId: undefined }, signal, this.#client);
       return outcome.kind === 'renewed' ? inOrganizationOf(former, outcome) : outcome;
     }
@@ -154,7 +154,7 @@ class OrganizationSwitch implements RefreshVariant<SealedSession> {
     }
   }
 
-  /** @throws what refuses the switch */
+  /** @throws the reason for refusing the switch */
   async #check(renewed: SealedSession): Promise<void> {
     const { settings, source, resolver, writer } = this.#context;
     const { organizationId, returnTo } = this.#wish;
@@ -162,7 +162,7 @@ class OrganizationSwitch implements RefreshVariant<SealedSession> {
     if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
     const { session } = verdict;
     if (session.organizationId !== organizationId) throw noAccess('another_organization');
-    // A sign-out meanwhile ends the new tokens as well.
+    // A concurrent sign-out also ends the new tokens.
     if ((await resolver.revocationOf(session.sessionId)) !== undefined) return;
     if (!(await writer.fits(renewed, session.user.id))) throw new AuthError('session_too_large');
     const hook = await settings.onSignIn?.({
@@ -176,7 +176,7 @@ class OrganizationSwitch implements RefreshVariant<SealedSession> {
     this.redirectTo = hook?.redirectTo;
   }
 
-  /** The old refresh token is spent by now, so whatever happens, the session goes on with the newest one. */
+  /** The old refresh token is spent, so the session always continues with the newest one. */
   async #goBack(renewed: SealedSession, former: SealedSession, signal: AbortSignal): Promise<Outcome> {
     if (tokenOrganization(renewed) === tokenOrganization(former)) return { kind: 'renewed', content: renewed };
     const kept = { ...former, refreshToken: renewed.refreshToken, organizationId: tokenOrganization(former) };
@@ -190,20 +190,20 @@ class OrganizationSwitch implements RefreshVariant<SealedSession> {
   }
 }
 
-/** The next refresh asks for the organization by name. Without one it would lead to the organization that was refused. */
+/** The next refresh names the organization. Without a name it would use the organization that was refused. */
 function keptOutcome(kept: SealedSession): Outcome {
   return kept.organizationId === undefined
     ? { kind: 'ended', reason: 'organization_refused' }
     : { kind: 'renewed', content: kept };
 }
 
-/** WorkOS refreshes a token for its last organization. Where there is no way back from a refused one, the session ends. */
+/** WorkOS refreshes a token for its last organization. The session ends where it cannot return from a refused one. */
 function inOrganizationOf(former: SealedSession, outcome: Extract<Outcome, { kind: 'renewed' }>): Outcome {
   const isSame = tokenOrganization(outcome.content) === tokenOrganization(former);
   return isSame ? outcome : { kind: 'ended', reason: 'organization_refused' };
 }
 
-/** As the access token says, which counts, unlike what stands beside it. */
+/** Read from the access token; the organization id stored beside it is not authoritative. */
 function tokenOrganization({ accessToken }: SealedSession): string | undefined {
   return organizationOf(readToken(accessToken).claims);
 }
@@ -213,7 +213,7 @@ function noAccess(reason: string): AuthError {
   return new AuthError('forbidden', { message: 'You can’t switch to this organization.', reason: fitForEvent(reason) });
 }
 
-/** Refusals after which WorkOS wants the person to sign in to the organization. */
+/** Refusals after which WorkOS requires a sign-in to the organization. */
 const signInCodes: ReadonlySet<string> = new Set([
   'sso_required',
   'mfa_enrollment',
@@ -223,7 +223,7 @@ const signInCodes: ReadonlySet<string> = new Set([
   'organization_authentication_methods_required',
 ]);
 
-/** The session is as it was. */
+/** The response to a refused switch; the session is unchanged. */
 function refusalReply(
   { settings }: B2bContext,
   request: AuthRequest,

@@ -15,14 +15,14 @@ export interface Organization {
   readonly name: string;
 }
 
-/** WorkOS' `organization_selection_required`: the person has signed in and has yet to choose an organization. */
+/** WorkOS' `organization_selection_required`: the user has signed in and must choose an organization. */
 export interface OrganizationSelection {
   readonly kind: 'selection';
   readonly pendingAuthenticationToken: string;
   readonly organizations: readonly Organization[];
 }
 
-/** @param details the body of WorkOS' answer */
+/** @param details the response body from WorkOS */
 export function selectionOf(details: Readonly<Record<string, unknown>>): OrganizationSelection | undefined {
   const { pending_authentication_token: token, organizations } = details;
   if (typeof token !== 'string' || !Array.isArray(organizations)) return undefined;
@@ -32,7 +32,7 @@ export function selectionOf(details: Readonly<Record<string, unknown>>): Organiz
     : { kind: 'selection', pendingAuthenticationToken: token, organizations: known };
 }
 
-/** One of those on offer. Where the list did not fit the cookie, the provider itself refuses what it did not offer. */
+/** The chosen organization, if it was offered. Where the list did not fit the cookie, the provider checks the choice. */
 export function chosenOrganization(
   { organizations }: NonNullable<Flow['selection']>,
   wanted: string | null,
@@ -46,7 +46,7 @@ function isOrganization(value: unknown): value is Organization {
   return isRecord(value) && typeof value['id'] === 'string' && typeof value['name'] === 'string';
 }
 
-/** Remembers the choice in the flow, and asks for it. */
+/** Stores the selection in the flow and shows the chooser. */
 export async function offerOrganizations(
   { flows, settings }: B2bContext,
   request: AuthRequest,
@@ -59,7 +59,7 @@ export async function offerOrganizations(
   return chooserReply(request, settings.callbackPath, flow, organizations);
 }
 
-/** Which of several organizations to sign in to; links, because they lead on to where a code is exchanged. */
+/** The organization chooser. Its links lead to the callback, which exchanges the choice for tokens. */
 export function chooserReply(
   request: AuthRequest,
   callbackPath: string,

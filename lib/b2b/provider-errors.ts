@@ -5,30 +5,30 @@ import { fitForEvent } from '../session/events.ts';
 import type { RefreshOutcome } from '../session/source.ts';
 
 /**
- * What a failed call to WorkOS means. Told from the error's shape, never with `instanceof`: an application may have a second copy
- * of the SDK, and messages change.
+ * Classifies a failed call to WorkOS by the error's shape. It avoids `instanceof`, because an
+ * application may have a second copy of the SDK; messages change.
  */
 export type ProviderFailure =
-  /** The provider's definitive no, by its own code. */
+  /** The provider's definitive refusal, with its own code. */
   | {
       readonly kind: 'refused';
       readonly status: number;
       readonly code: string;
       readonly details: Readonly<Record<string, unknown>>;
     }
-  /** The connection broke before there was an answer. */
+  /** The connection failed before a response arrived. */
   | { readonly kind: 'unanswered' }
   | { readonly kind: 'unavailable'; readonly retryAfter: number | undefined; readonly reason: string }
-  /** Our own key or client id is refused: the operator's problem, and no visitor's. */
+  /** Our own key or client id is refused: the operator must fix it, not the visitor. */
   | { readonly kind: 'misconfigured' };
 
 export function classifyFailure(error: unknown): ProviderFailure {
   const { status, error: oauthCode, code, rawData, cause, retryAfter } = fieldsOf(error);
-  // A page instead of JSON comes from something in between, whatever its status says.
+  // HTML instead of JSON comes from a proxy or gateway, whatever its status.
   if (typeof fieldsOf(cause)['rawStatus'] === 'number') return unavailable('not_json');
   if (typeof status !== 'number') return { kind: 'unanswered' };
   if (status === 401 || isText(oauthCode, ownFaults)) return { kind: 'misconfigured' };
-  // The SDK makes a number of whatever the header says.
+  // The SDK converts any header value to a number, which may be NaN.
   const seconds = typeof retryAfter === 'number' && Number.isFinite(retryAfter) ? retryAfter : undefined;
   if (status === 429) return unavailable('rate_limited', seconds);
   if (status === 408 || status >= 500) return unavailable('server_error', seconds);
@@ -42,7 +42,7 @@ function unavailable(reason: string, retryAfter?: number): ProviderFailure {
   return { kind: 'unavailable', reason, retryAfter };
 }
 
-/** Of the token endpoint's errors those that speak of the application (RFC 6749 §5.2). */
+/** Token endpoint errors that concern the application (RFC 6749 §5.2). */
 const ownFaults: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client', 'unsupported_grant_type']);
 
 /** Answers that end a session for good. */
@@ -58,7 +58,7 @@ const endings: ReadonlySet<string> = new Set([
   'not_found',
 ]);
 
-/** What a failed refresh is to the session. */
+/** The outcome of a failed refresh. */
 export function failedRefresh(error: unknown): Exclude<RefreshOutcome<never>, { kind: 'renewed' }> {
   const failure = classifyFailure(error);
   switch (failure.kind) {
@@ -75,7 +75,7 @@ export function failedRefresh(error: unknown): Exclude<RefreshOutcome<never>, { 
   }
 }
 
-/** A refresh that failed without a definitive answer. The session is kept, so the status is a passing one. */
+/** A refresh that failed without a definitive answer. The session is kept, so the status is a temporary one. */
 function refreshError(reason: string, cause: unknown, retryAfter = 5): AuthError {
   return new AuthError('provider_unavailable', { cause: loggable(cause), reason: fitForEvent(reason), retryAfter });
 }
@@ -105,15 +105,15 @@ export function signInError(failure: ProviderFailure, error: unknown): AuthError
 const signInCodes: ReadonlyMap<string, AuthErrorCode> = new Map([
   ['invalid_grant', 'code_rejected'],
   ['access_denied', 'access_denied'],
-  // Of a chosen organization: its selection is spent or too old, or the person does not belong to it.
+  // For a chosen organization: the selection is spent or expired, or the user is not a member.
   ['invalid_pending_authentication_token', 'code_rejected'],
   ['organization_membership_not_found', 'access_denied'],
   ['not_found', 'access_denied'],
 ]);
 
 /**
- * What an application may log: the SDK's errors carry the provider's whole answer, and with it pending tokens, or the half of
- * a session that was cut off.
+ * An error that is safe to log. The SDK's errors contain the provider's whole response, including
+ * pending tokens or part of a truncated session.
  */
 function loggable(error: unknown): unknown {
   const { name, status, error: oauthCode, code, requestID, cause } = fieldsOf(error);
@@ -123,7 +123,7 @@ function loggable(error: unknown): unknown {
   return new Error(`WorkOS answered: ${facts.join(' ')}`);
 }
 
-/** `?error=` of a callback (RFC 6749 §4.1.2.1): the visitor's choice, a passing outage, or something for the operator. */
+/** `?error=` of a callback (RFC 6749 §4.1.2.1): the user's decision, a temporary outage, or an operator's mistake. */
 export function callbackError(code: string): AuthError {
   if (code === 'temporarily_unavailable' || code === 'server_error') {
     const outage = { kind: 'unavailable', reason: code, retryAfter: undefined } as const;

@@ -8,34 +8,34 @@ import { AuthError } from '../errors.ts';
 export interface Seal {
   /** @param ttl seconds until the seal expires; 0 for never */
   seal(value: unknown, ttl?: number): Promise<string>;
-  /** `undefined` for whatever none of the passwords opens. Never throws. */
+  /** `undefined` where none of the passwords opens the seal. Never throws. */
   unseal(sealed: string): Promise<unknown>;
 }
 
-/** iron-session's own version stands behind the seal and outside of its MAC, so that anything longer could be put there. */
+/** iron-session's version suffix is outside the seal's MAC. Without a limit anyone could append text there. */
 const sealForm = /^Fe26\.2\*[^~]*(?:~\d)?$/;
 
-/** Whether a text may be a seal at all, whatever its password. */
+/** Whether a text has the form of a seal, whatever its password. */
 export function isSealLike(text: string): boolean {
   return sealForm.test(text);
 }
 
 /**
- * Always seals under password id 1: WorkOS' SDKs know no other, so a higher id after a rotation would sign their users out.
+ * Always seals with password id 1. WorkOS' SDKs know no other id, so a higher one would sign their users out.
  *
- * @param passwords the first seals, all open
+ * @param passwords the first one seals, all of them open
  */
 export function createSeal(passwords: readonly [string, ...string[]]): Seal {
   const [newest] = passwords;
   return {
     async seal(value, ttl = 0) {
-      // Only who signs in or is renewed needs it; seals are opened without.
+      // Loaded lazily: only sign-in and refresh seal, and opening does not need it.
       const { sealData } = await import('iron-session');
       return sealData(value, { password: { 1: newest }, ttl });
     },
     unseal(sealed) {
       if (!isSealLike(sealed)) return Promise.resolve(undefined);
-      // Sealing reads the system's clock, so opening does, too.
+      // Sealing uses the system clock, so opening uses it, too.
       const now = Date.now();
       for (const password of passwords) {
         const opened = openSeal(sealed, password, now);
@@ -46,7 +46,7 @@ export function createSeal(passwords: readonly [string, ...string[]]): Seal {
   };
 }
 
-/** Characters of everything in a seal but its text: version, password id, salts, IV, MAC, separators and iron-session's version. */
+/** Characters of a seal besides its ciphertext: version, password id, salts, IV, MAC, separators and iron-session's version. */
 const sealOverhead = `Fe26.2*1*${'0'.repeat(64)}*${'0'.repeat(22)}***${'0'.repeat(64)}*${'0'.repeat(43)}~2`.length;
 const cipherBlock = 16;
 
@@ -58,25 +58,25 @@ export function sealedLength(value: unknown): number {
   return sealOverhead + Math.ceil((textBytes * 4) / 3);
 }
 
-/** Version, password id, salt, IV, ciphertext, expiry in milliseconds or nothing: all that the MAC covers. Then its salt and itself. */
+/** The MAC covers version, password id, salt, IV, ciphertext and the optional expiry in milliseconds. Its salt and the MAC follow. */
 const sealParts =
   /^(?<sealed>Fe26\.2\*\d{1,4}\*(?<salt>[^*]+)\*(?<iv>[\w-]*)\*(?<text>[\w-]*)\*(?<expiry>(?:[1-9]\d*)?))\*(?<macSalt>[^*]+)\*(?<mac>[\w-]{43})=?$/;
 
-/** By which the clocks of those who seal and those who open may differ; iron's default. */
+/** Allowed clock difference between sealing and opening; iron's default. */
 const clockSkewMs = 60_000;
 
 /**
- * Opens what iron-session seals, at a tenth of its cost: iron-session goes through WebCrypto, whose hops to the thread
- * pool take 260 microseconds where the work takes 20. Same format, same defaults (AES-256-CBC, HMAC-SHA-256, keys by one round
- * of PBKDF2), same answers; sealing stays iron-session's.
+ * Opens seals of iron-session at a tenth of its cost. iron-session uses WebCrypto, whose hops to
+ * the thread pool take 260 microseconds for 20 microseconds of work. Format, defaults (AES-256-CBC,
+ * HMAC-SHA-256, keys by one round of PBKDF2) and results are the same. iron-session still seals.
  *
  * @param password 32 characters or more, whatever password id the seal names
  * @param now milliseconds since the epoch
- * @returns `undefined` for whatever the password does not open, or no longer. Never throws.
+ * @returns `undefined` where the password does not open the seal, or the seal has expired. Never throws.
  * @see https://github.com/hueniverse/iron
  */
 export function openSeal(seal: string, password: string, now: number): unknown {
-  // iron-session's own version stands behind the seal and outside of its MAC, so it says nothing.
+  // iron-session's version suffix is outside the MAC, so it is ignored.
   const [body = ''] = seal.split('~', 1);
   const parts = sealParts.exec(body)?.groups;
   if (parts === undefined) return undefined;
@@ -84,7 +84,7 @@ export function openSeal(seal: string, password: string, now: number): unknown {
   if (expiry !== '' && Number(expiry) <= now - clockSkewMs) return undefined;
 
   const expected = createHmac('sha256', deriveKey(password, macSalt)).update(sealed).digest();
-  // Before anything is decrypted: encrypt-then-MAC leaves no padding to ask about.
+  // The MAC is checked before decryption (encrypt-then-MAC), which prevents padding oracles.
   if (!timingSafeEqual(expected, Buffer.from(mac, 'base64url'))) return undefined;
   try {
     const decipher = createDecipheriv('aes-256-cbc', deriveKey(password, salt), Buffer.from(iv, 'base64url'));
@@ -94,16 +94,16 @@ export function openSeal(seal: string, password: string, now: number): unknown {
   }
 }
 
-/** A key object: raw bytes cost `createHmac` and `createDecipheriv` 9 microseconds more each. */
+/** Returns a key object: raw bytes cost `createHmac` and `createDecipheriv` 9 microseconds more per call. */
 function deriveKey(password: string, salt: string): KeyObject {
   return createSecretKey(pbkdf2Sync(password, salt, 1, 32, 'sha1'));
 }
 
 const optionalText = v.nullish(v.string());
-/** Null means absent: WorkOS answers `"organization_id": null`, and SDKs that seal the whole answer seal it, too. */
+/** Null means absent: WorkOS returns `"organization_id": null`, and SDKs that seal the whole response keep it. */
 const orAbsent = <Entry extends v.GenericSchema>(entry: Entry) => v.nullish(entry, () => undefined);
 
-/** Exactly what WorkOS' SDKs keep in their session cookie; what others add is dropped. */
+/** The fields that WorkOS' SDKs keep in their session cookie, and `signedInAt`; other top-level fields are dropped. */
 const schema = v.object({
   accessToken: v.pipe(v.string(), v.nonEmpty()),
   refreshToken: v.pipe(v.string(), v.nonEmpty()),
@@ -117,14 +117,14 @@ const schema = v.object({
   impersonator: orAbsent(v.object({ email: v.string(), reason: optionalText })),
   authenticationMethod: orAbsent(v.string()),
   organizationId: orAbsent(v.string()),
-  /** Seconds since the epoch, to the millisecond; our own, for `sessionMaxAge` and `endSession`. Lost where another SDK seals the session again. */
+  /** Seconds since the epoch, with milliseconds; for `sessionMaxAge` and `endSession`. Lost where another SDK reseals the session. */
   signedInAt: orAbsent(v.number()),
 });
 
-/** What the session cookie's seal holds. */
+/** The content of the session cookie's seal. */
 export type SealedSession = v.InferOutput<typeof schema>;
 
-/** What an opened seal or a coordinator's message holds, if it is a session. */
+/** The session in an opened seal or a coordinator's message, if it holds one. */
 export function parseStoredSession(value: unknown): SealedSession | undefined {
   const parsed = v.safeParse(schema, value);
   return parsed.success ? parsed.output : undefined;
@@ -141,15 +141,15 @@ export function newSession(response: AuthenticationResponse, signedInAt: number)
 }
 
 /**
- * The session after a refresh. The old refresh token is spent, so the tokens of the response are kept whatever it lacks; what cannot
- * be used of the rest stays as it was.
+ * The session after a refresh. The old refresh token is spent, so the new tokens are kept even if
+ * the response is incomplete. Other unusable fields keep their former values.
  *
  * @throws {AuthError} `token_rejected` when the response carries no token at all
  */
 export function renewedSession(response: AuthenticationResponse, former: SealedSession): SealedSession {
   const { accessToken, refreshToken, user, organizationId } = response;
   const impersonator = response.impersonator ?? former.impersonator;
-  // A refresh is no authentication: the method stays the one that the person used.
+  // A refresh is not an authentication: the method of the sign-in is kept.
   const authenticationMethod = former.authenticationMethod ?? response.authenticationMethod;
   const update = { accessToken, refreshToken, user, organizationId, impersonator, authenticationMethod };
   const tokens = [accessToken, refreshToken].filter((token) => typeof token === 'string' && token !== '');

@@ -18,7 +18,7 @@ import type { Seal, SealedSession } from './seal.ts';
 import type { Provider } from './workos.ts';
 
 export interface B2bSource extends SessionSource<SealedSession, B2bSession> {
-  /** When our own callback stored the session, in seconds since the epoch, where its seal says so. */
+  /** When our callback stored the session, in seconds since the epoch, if the seal contains it. */
   signedInAt(session: B2bSession): number | undefined;
 }
 
@@ -60,7 +60,7 @@ export function createB2bSource(
     serialize: (content) => JSON.stringify(content),
     deserialize: (message) => parseStoredSession(parseJson(message)),
     cookieBytes: (content) => cookieBytes(chunkCookie(cookieName, 'x'.repeat(sealedLength(content)), { attributes })),
-    // It holds what WorkOS' SDKs keep, and nothing else.
+    // The cookie already holds only what WorkOS' SDKs keep.
     slim: (content) => content,
     write: async (content, cookies) => writeChunks(cookieName, await seal.seal(content), cookies, { attributes }),
     clear: (cookies): CookieWrite[] => chunkNames(cookies, cookieName).map((name) => ({ name, value: undefined })),
@@ -88,7 +88,7 @@ async function verifySession(
   return { kind: 'live', session: cookieSession(content, claims), ...defined({ validUntil }) };
 }
 
-/** Whether the token's OAuth client may call is for the guard to say. */
+/** The guard decides whether the token's OAuth client may call. */
 async function verifyBearer(
   { issuer, now }: Pick<B2bOptions, 'issuer' | 'now'>,
   token: Token,
@@ -120,7 +120,7 @@ async function readSealed(
     else isOurs ||= opened !== undefined;
   }
   if (candidates.length > 0) return { kind: 'stored', candidates, isKept: !isComplete };
-  // Sealed with our password by another application that shares the cookie: deleting it would sign the visitor out there.
+  // Another application that shares the cookie sealed it with our password: deleting it would sign the user out there.
   return isOurs
     ? { kind: 'unreadable', reason: 'not_a_session', isKept: true }
     : { kind: 'unreadable', reason: 'unreadable', isKept: !isComplete };
@@ -139,7 +139,7 @@ function storedSession(content: SealedSession): StoredSession<SealedSession> {
   };
 }
 
-/** What a token's claims say of its session. */
+/** The session facts in a token's claims. */
 function factsOf({ sid, sub, auth_time: authTime, iat }: Token['claims']): SessionFacts {
   return {
     sessionId: readSessionId(sid),
@@ -171,7 +171,7 @@ function cookieSession({ user, impersonator, accessToken }: SealedSession, claim
   };
 }
 
-/** WorkOS' access tokens carry no profile: the user is what the claims say. */
+/** WorkOS' access tokens carry no profile: the user has only the fields of the claims. */
 function bearerSession(accessToken: string, claims: AccessTokenClaims): B2bSession {
   const { sub: id, email, act } = claims;
   return {

@@ -23,7 +23,7 @@ export function signInRoute(context: B2bContext, screen: Screen): AuthRoute {
       const returnTo = request.returnTo(query.get('returnTo'));
       return redirectOrJson(request, await startFlow(context, request, { screen, query, returnTo }), 302);
     },
-    // A guard's 307 replays a form here; its body must not travel on.
+    // A guard's 307 replays a form post here; the 303 drops its body.
     post: (request) => {
       const { query } = request;
       return redirect(303, request.localPath(path) + (query.size === 0 ? '' : `?${query.toString()}`));
@@ -38,11 +38,11 @@ interface FlowStart {
   readonly isRestart?: true;
 }
 
-/** Remembers a new flow in its cookie and returns the provider's URL for it. */
+/** Stores a new flow in its cookie and returns the provider's authorization URL. */
 export async function startFlow(context: B2bContext, request: AuthRequest, start: FlowStart): Promise<string> {
   const { provider, flows, explain } = context;
   const { callbackPath, now } = context.settings;
-  // First, as a request without a usable host starts nothing.
+  // First, because a request without a usable host must not start a flow.
   const redirectUri = request.publicUrl(callbackPath);
   explain('sign-in starts, with the redirect URI %s', redirectUri);
   const { codeVerifier, codeChallenge } = await provider.createVerifier();
@@ -55,7 +55,7 @@ export async function startFlow(context: B2bContext, request: AuthRequest, start
   return provider.authorizationUrl({ ...passedOn, ...defined({ organizationId }), redirectUri, state, codeChallenge });
 }
 
-/** A reload after an outage: what became of the code is unknown, and it must not be used again (RFC 6749 §4.1.2). */
+/** A reload after an outage: the code may be spent, and it must not be used twice (RFC 6749 §4.1.2). */
 export async function startOver(
   context: B2bContext,
   request: AuthRequest,
@@ -68,7 +68,7 @@ export async function startOver(
 
 type PassedOn = Omit<AuthorizationRequest, 'redirectUri' | 'state' | 'codeChallenge'>;
 
-/** What a link may ask of the hosted page: the well-formed parameters of this list and nothing else. */
+/** The parameters that a link may pass to the hosted page: only well-formed ones of this list. */
 function passedOnParameters(query: URLSearchParams, screen: Screen): PassedOn {
   const take = (name: string, form: RegExp): string | undefined => {
     const value = query.get(name);
@@ -87,7 +87,7 @@ function passedOnParameters(query: URLSearchParams, screen: Screen): PassedOn {
       invitationToken: take('invitation_token', /^[A-Za-z0-9_-]{1,256}$/),
     }),
     ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
-    // For another account than the one that is signed in at the provider.
+    // To sign in with an account other than the one that is signed in at the provider.
     ...(query.get('prompt') === 'login' ? { prompt: 'login' } : {}),
   };
 }

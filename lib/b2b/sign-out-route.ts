@@ -5,17 +5,17 @@ import { redirectOrJson } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { signingOutPage, signOutPage } from '../http/sign-out-page.ts';
 import type { Allowance } from '../session/allowance.ts';
-import type { LeftSession } from '../session/sign-out.ts';
+import type { EndedSession } from '../session/sign-out.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';
 import type { B2bContext } from './context.ts';
 import type { SealedSession } from './seal.ts';
 
-/** In the query of a post from the built-in page, whose own policy allows no redirect to another site. */
+/** In the query of a post from the built-in page, whose CSP allows no redirect to another site. */
 const fromPage = 'from=page';
 
 /**
- * `POST /logout`: first the local cookie, then the provider's own sign-out, which is a URL and needs no call. A GET asks first: links
- * can be planted.
+ * `POST /logout`: clears the local cookie, then redirects to the provider's logout URL, which needs
+ * no API call. A GET asks first, because another site can plant a link.
  */
 export function signOutRoute(context: B2bContext): AuthRoute {
   const { settings, source, provider, resolver, flows, emit } = context;
@@ -29,7 +29,7 @@ export function signOutRoute(context: B2bContext): AuthRoute {
       request.writeCookies([...cookies, ...(await flows.cancelAll(request.cookies))]);
       for (const { candidate } of sessions) emit({ type: 'signed_out', ...subjectOf(candidate) });
       const sessionId = await visibleSession(source, sessions, allowance);
-      // The browser can be sent through one sign-out only.
+      // The browser can be redirected through only one sign-out.
       const others = new Set(sessions.flatMap(({ candidate }) => candidate.sessionId ?? []));
       others.delete(sessionId ?? '');
       for (const other of others) void revokeQuietly(context, other);
@@ -41,7 +41,7 @@ export function signOutRoute(context: B2bContext): AuthRoute {
   };
 }
 
-/** In the background, and never rejects: the session has ended here, whatever the provider says. */
+/** Runs in the background and never rejects: the session has already ended here. */
 export async function revokeQuietly(
   { provider, explain }: Pick<B2bContext, 'provider' | 'explain'>,
   sessionId: string,
@@ -53,14 +53,14 @@ export async function revokeQuietly(
   }
 }
 
-/** The session that the visitor saw: the first live one, as for every other request. */
+/** The session that the user saw: the first live one, as for every other request. */
 async function visibleSession(
   source: SessionSource<SealedSession>,
-  sessions: readonly LeftSession<SealedSession>[],
+  sessions: readonly EndedSession<SealedSession>[],
   allowance: Allowance,
 ): Promise<string | undefined> {
   const [first, ...others] = sessions.filter(({ candidate }) => candidate.sessionId !== undefined);
-  // One alone needs no keys, which may be out of reach.
+  // A single session needs no verification, and so no keys, which may be unavailable.
   if (others.length > 0) {
     for (const { candidate } of sessions) if (await isLive(source, candidate, allowance)) return candidate.sessionId;
   }
@@ -83,7 +83,7 @@ function subjectOf({ content, sessionId }: StoredSession<SealedSession>): { user
   return { userId: content.user.id, ...defined({ sessionId }) };
 }
 
-/** By the policy that stands in the response already, which the form's page has probably got as well. */
+/** Checks the CSP of this response, which the form's page probably has as well. */
 function canFormGoTo({ res, query, origin }: AuthRequest, url: string): boolean {
   const header = res.getHeader('content-security-policy');
   const policies = header === undefined ? [] : [header].flat().map(String);
@@ -91,7 +91,7 @@ function canFormGoTo({ res, query, origin }: AuthRequest, url: string): boolean 
   return allowsFormRedirect([...policies, ...page], url, origin);
 }
 
-/** The provider wants an absolute URL. */
+/** The provider requires an absolute URL. */
 function returnUrl(request: AuthRequest, logoutReturnTo: string | undefined): string {
   return new URL(logoutReturnTo ?? '/', request.origin).href;
 }

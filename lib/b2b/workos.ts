@@ -38,7 +38,7 @@ export type Provider = ReturnType<typeof createProvider>;
 /** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */
 export function createProvider(options: ProviderOptions) {
   const { clientId, apiHostname, port, https, timeoutMs, fetch } = options;
-  // The SDK takes no signal per call, but it fetches through a function of ours.
+  // The SDK accepts no signal per call, but it accepts a fetch function.
   const deadlines = new AsyncLocalStorage<AbortSignal>();
   const fetchWithin: typeof fetch = async (input, init) => {
     const signals = [init?.signal, deadlines.getStore()].filter((signal) => signal instanceof AbortSignal);
@@ -71,7 +71,7 @@ export function createProvider(options: ProviderOptions) {
           ...client,
         }),
       ),
-    /** Within the deadline of the refresh, which may be longer than that of a request. */
+    /** Uses the deadline of the refresh, which may be longer than that of a request. */
     async refresh({ refreshToken, organizationId }: RefreshRequest, client: ClientFacts, signal: AbortSignal) {
       const { userManagement } = await workos();
       const request = { clientId, refreshToken, ...defined({ organizationId }), ...client };
@@ -84,7 +84,7 @@ export function createProvider(options: ProviderOptions) {
   };
 }
 
-/** With the first sign-in, refresh or sign-out: an application that starts need not wait for the SDK to load. */
+/** Loads the SDK on the first sign-in, refresh or sign-out, so that it does not delay the application's start. */
 async function openSdk(options: ProviderOptions, fetchFn: typeof globalThis.fetch): Promise<WorkOS> {
   const { apiKey, clientId, apiHostname, port, https } = options;
   const sdk = await import('@workos-inc/node');
@@ -94,20 +94,20 @@ async function openSdk(options: ProviderOptions, fetchFn: typeof globalThis.fetc
     apiHostname,
     https,
     ...defined({ port }),
-    // No `timeout` of the SDK's own: a refresh may take longer than a request waits for it, and every call has its signal.
+    // No SDK `timeout`: a refresh may outlast the request that waits for it, and every call has its own signal.
     maxRetries: 0,
     fetchFn,
   });
 }
 
-/** What the SDK gets to read: as much as an answer may have, and a user where there are tokens, as it would throw both away. */
+/** The response for the SDK, limited in size. Tokens without a user get an empty one; otherwise the SDK would throw and lose them. */
 async function withUser(response: Response): Promise<Response> {
   const text = await readText(response, maxAnswerBytes);
   const answer = response.ok ? parseJson(text) : undefined;
   const isUserless = isRecord(answer) && 'access_token' in answer && !isRecord(answer['user']);
   const body = isUserless ? JSON.stringify({ ...answer, user: {} }) : text;
   const headers = new Headers(response.headers);
-  // The text is decoded already.
+  // The text is already decoded.
   headers.delete('content-encoding');
   headers.delete('content-length');
   return new Response(body === '' ? null : body, { status: response.status, headers });

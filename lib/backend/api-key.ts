@@ -2,12 +2,12 @@ import { readToken } from '../tokens/access-token.ts';
 import type { Token } from '../tokens/access-token.ts';
 
 /**
- * Tells whether a key may be used in a server that acts for its visitors: only publishable keys and legacy `anon` keys, because
- * row-level security holds for those. Everything else is refused by what it is. No signature is checked: the
- * project does that, and this is about mistakes.
+ * Tells whether a server that acts for its users may use a key. Only publishable keys and legacy
+ * `anon` keys are accepted, because row-level security applies to them. The signature is not
+ * checked: the project does that, and this check finds mistakes.
  *
  * @param now milliseconds since the epoch
- * @returns the kind to refuse, `undefined` for a key that is fine
+ * @returns the kind of a refused key, `undefined` for an accepted one
  * @see https://supabase.com/docs/guides/api/api-keys
  */
 export function refusedKeyKind(key: string, projectUrl: string, now: number): string | undefined {
@@ -33,13 +33,13 @@ const refusedRoles: ReadonlyMap<unknown, string> = new Map([
 function refusedJwtKind(claims: Token['claims'], projectUrl: string, now: number): string | undefined {
   const { role, ref, exp } = claims;
   if (role !== 'anon') return refusedRoles.get(role) ?? 'a key of an unknown kind';
-  // A session's token names a subject; a key does not.
+  // An access token has a subject; an API key has none.
   if (claims['sub'] !== undefined || claims['session_id'] !== undefined) return 'a user’s access token';
   if (typeof exp === 'number' && exp * 1000 <= now) return 'an expired key';
   return typeof ref === 'string' && isForeign(ref, projectUrl) ? 'a key of another project' : undefined;
 }
 
-/** Only a hosted project's own host name says which project it is; custom domains and local stacks do not. */
+/** Only a hosted project's host name identifies the project; custom domains and local stacks do not. */
 function isForeign(ref: string, projectUrl: string): boolean {
   const host = /^([a-z0-9]{20})\.supabase\.(?:co|in)$/.exec(URL.parse(projectUrl)?.hostname ?? '');
   return host !== null && host[1] !== ref;

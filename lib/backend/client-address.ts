@@ -4,18 +4,18 @@ import { appSetting, peerAddress } from '../http/message.ts';
 import type { HostRequest } from '../http/message.ts';
 import type { Emit } from '../session/events.ts';
 
-/** The address that a visitor's attempts count under; `undefined` where none can be told. */
+/** The address under which a visitor's attempts are counted; `undefined` where it is unknown. */
 export type ClientAddress = (req: IncomingMessage) => string | undefined;
 
 /** Headers in which a proxy names the client. */
 const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'cf-connecting-ip', 'true-client-ip'];
 
 /**
- * Express' `req.ip`, else the socket's peer. Behind a proxy that `trust proxy` does not name, every visitor would have the
- * proxy's address, and one guesser would lock all visitors out: then there is none, and the operators are told once. A peer from
- * the public internet counts by its own address, as anyone can send the header that would free them from the limit.
+ * Express' `req.ip`, else the socket's peer. Behind a proxy that `trust proxy` does not cover, all visitors share the
+ * proxy's address, and one attacker could lock out all of them: no address is used, and operators get one warning. A
+ * peer from the public internet counts by its own address, because anyone can send forwarding headers.
  *
- * @param own the application's own way to tell
+ * @param own the application's own function
  */
 export function createClientAddress(own: ClientAddress | undefined, emit: Emit): ClientAddress {
   if (own !== undefined) return own;
@@ -37,7 +37,7 @@ function trusts(req: HostRequest, peer: string | undefined): boolean {
   return typeof trust === 'function' && Reflect.apply(trust, undefined, [peer, 0]) === true;
 }
 
-/** Where an application's own proxies stand: this machine, a private network, a shared or link-local one (RFC 6890). */
+/** Networks of an application's own proxies: loopback, private, shared and link-local addresses (RFC 6890). */
 const privateNetworks = new BlockList();
 for (const [network, prefix] of [
   ['127.0.0.0', 8],

@@ -7,17 +7,17 @@ export interface BackendConnection {
   readonly url: string;
   readonly anonKey: string;
   readonly fetch: typeof globalThis.fetch;
-  /** For all tries of one call, in milliseconds. */
+  /** For all attempts of one call, in milliseconds. */
   readonly timeoutMs: number;
-  /** Whether the backend is told the visitor's address, in `X-Forwarded-For`. */
+  /** Whether the backend receives the visitor's address in `X-Forwarded-For`. */
   readonly forwardClientAddress: boolean;
   readonly emit: Emit;
 }
 
-/** What the backend really answered to the last call, before the SDK made its own of it. */
+/** The backend's actual response to the last call, before the SDK interprets it. */
 export type ProviderResponse =
   | { readonly kind: 'none' }
-  /** No answer, or one that broke off: whatever was asked may or may not have happened. */
+  /** No response, or an incomplete one: the requested operation may or may not have happened. */
   | { readonly kind: 'unanswered'; readonly cause: unknown }
   | {
       readonly kind: 'answered';
@@ -36,10 +36,10 @@ export interface RecordingFetch {
 }
 
 /**
- * A `fetch` for one piece of work with the SDK. It keeps within the time budget, reads answers whole, and remembers what was
- * answered, because the SDK drops the code of every 5xx and tells an outage from a refusal by status alone. The SDK's own
- * retries (up to 30 seconds of them for a refresh) end after the first failure, because an answer that it would retry reaches it
- * as one that it would not.
+ * A `fetch` for one unit of work with the SDK. It applies the deadline, reads responses completely
+ * and records them, because the SDK drops the code of every 5xx and tells an outage from a refusal
+ * by status alone. The SDK would retry a refresh for up to 30 seconds; it receives a status that it
+ * does not retry.
  */
 export function createRecordingFetch(fetch: typeof globalThis.fetch, signal: AbortSignal): RecordingFetch {
   let answer: ProviderResponse = { kind: 'none' };
@@ -49,7 +49,7 @@ export function createRecordingFetch(fetch: typeof globalThis.fetch, signal: Abo
         const response = await fetch(input, { ...init, signal, redirect: 'manual' });
         const text = await readText(response, maxAnswerBytes);
         const body = parseJson(text);
-        // A captive portal's page comes as a success; the SDK would retry what it cannot parse, and trips over a bare `null`.
+        // A captive portal's page has a success status. The SDK would retry what it cannot parse, and fails on a bare `null`.
         const status = response.ok && !isRecord(body) && !isSignedOut(input, response) ? 502 : response.status;
         answer = { kind: 'answered', status, ...readError(response, isRecord(body) ? body : {}) };
         if (status < 500) return rebuilt(status, text, response.headers);
@@ -71,7 +71,7 @@ function isSignedOut(input: Parameters<typeof fetch>[0], { status }: Response): 
 function rebuilt(status: number, text: string, headers?: Headers): Response {
   const isEmpty = status === 204 || status === 205 || status === 304;
   const copied = new Headers(headers);
-  // The text is decoded already.
+  // The text is already decoded.
   copied.delete('content-encoding');
   copied.delete('content-length');
   return new Response(isEmpty ? null : text, { status, headers: copied });
@@ -84,21 +84,21 @@ function readError(
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
   const retryAfter = Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
   if (response.ok) return { code: undefined, message: undefined, retryAfter };
-  // API version 2024-01-01 says `code`; before it, `code` was the status and the code was `error_code`.
+  // API version 2024-01-01 sends `code`; older versions send the status as `code` and the code as `error_code`.
   const code =
     [body['error_code'], body['code']].find((value) => typeof value === 'string') ?? oauthCode(body['error']);
   const message = [body['message'], body['msg']].find((value) => typeof value === 'string');
   return { code, message, retryAfter };
 }
 
-/** What GoTrue's OAuth server says of a grant (RFC 6749 §5.2). Other texts in `error` are a gateway's and no codes. */
+/** Error codes of GoTrue's OAuth server (RFC 6749 §5.2). Other texts in `error` come from a gateway and are not codes. */
 function oauthCode(error: unknown): string | undefined {
   return error === 'invalid_grant' || error === 'invalid_client' ? error : undefined;
 }
 
 /**
- * The connection's `fetch`, with the visitor's address where the project counts by it: every call comes from this server, so
- * that all visitors would share one rate limit.
+ * The connection's `fetch`, with the visitor's address for projects that rate-limit by it. Every
+ * call comes from this server, so all visitors would share one rate limit.
  */
 export function forwarding(
   { fetch, forwardClientAddress }: Pick<BackendConnection, 'fetch' | 'forwardClientAddress'>,
@@ -112,7 +112,7 @@ export function forwarding(
   };
 }
 
-/** Tells the operators of what no visitor can mend: the project refuses this application's key, or is not there. */
+/** Warns operators that the project refuses this application's key or does not exist. */
 export function reportRefusal(error: AuthError, emit: Emit): AuthError {
   if (error.code === 'provider_refused') {
     emit({

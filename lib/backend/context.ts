@@ -9,10 +9,10 @@ import type { FlowCookies } from './sign-in/flow-cookies.ts';
 import type { Supabase } from './supabase.ts';
 import type { Attempts } from './throttle.ts';
 
-/** What the routes and pages of one `backendAuth()` share; `index.ts` makes it. */
+/** Shared by the routes and pages of one `backendAuth()`; `index.ts` creates it. */
 export interface BackendContext {
   readonly settings: BackendOptions;
-  /** The words of the built-in pages. */
+  /** The texts of the built-in pages. */
   readonly text: PagesText;
   readonly supabase: Supabase;
   /** Limits attempts per account and network. */

@@ -1,5 +1,5 @@
 /**
- * How to add a form route, with its page, JSON, throttle and the same answer for everyone:
+ * How to add a form route with page, JSON, throttle and the same response for known and unknown addresses:
  *
  *     export function forgotRoute(backend: BackendContext): AuthRoute {
  *       return {
@@ -20,11 +20,11 @@
  *       };
  *     }
  *
- * - The page is a function in `pages/` of the site, the request and its state; its words stand in `pages/text.ts`.
- * - `attempts.run` counts a try against its address and network before the backend is asked.
- * - `supabase.call` talks to the backend; `sendMail` does it so that every address gets the same answer in the same time.
- * - `completeSignIn` verifies and stores what the backend issued. What is to be remembered until a callback is in `sign-in/flow-cookies.ts`.
- * - The path option goes into `options.ts` and `option-schema.ts`, the route into the list in `index.ts`.
+ * - The page is a function in `pages/` that takes the backend, the request and its state; its texts are in `pages/text.ts`.
+ * - `attempts.run` counts an attempt for its address and network before the backend is called.
+ * - `supabase.call` calls the backend; `sendMail` does so with the same response and timing for every address.
+ * - `completeSignIn` verifies and stores the backend's session. `sign-in/flow-cookies.ts` keeps state until a callback.
+ * - Add the path option to `options.ts` and `option-schema.ts`, and the route to the list in `index.ts`.
  */
 import { defined } from '../core/json.ts';
 import { withQuery } from '../core/url.ts';
@@ -39,10 +39,10 @@ import type { Emit } from '../session/events.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesText } from './pages/text.ts';
 
-/** The fields that a message can stand beside; `form` is all of them. */
+/** The fields that a message can belong to; `form` means the whole form. */
 export type FieldName = 'email' | 'password' | 'currentPassword' | 'code' | 'form';
 
-/** What is wrong with a form before the backend is asked: the field, and the error for clients that show no form. */
+/** A form error that is found before the backend is called: the field, and the error for clients without a form. */
 export class FormProblem extends AuthError {
   readonly field: FieldName;
   readonly text: keyof PagesText;
@@ -54,19 +54,19 @@ export class FormProblem extends AuthError {
   }
 }
 
-/** bcrypt reads no further, and GoTrue refuses more. */
+/** bcrypt ignores further bytes, and GoTrue refuses longer passwords. */
 const maxPasswordBytes = 72;
 
-/** Where to go afterwards, made safe: from the form, else from the query. */
+/** The sanitized return path: from the form, else from the query. */
 export function readReturnTo(request: AuthRequest, fields?: Fields): string {
   return request.returnTo(fields?.get('returnTo') ?? request.query.get('returnTo'));
 }
 
-/** @throws {FormProblem} for what is no address */
+/** @throws {FormProblem} where it is not an email address */
 export function readEmail(fields: Fields): string {
   const email = (fields.get('email') ?? '').trim();
   if (email === '') throw new FormProblem('email', 'emailMissing', 'The email address is missing.');
-  // Only what can be no address at all; the mail decides the rest.
+  // Rejects only what cannot be an address; sending the email decides the rest.
   if (email.length > 320 || email.includes('..') || !/^[^\s\0-\x1f\x7f-\x9f@]+@[^\s\0-\x1f\x7f-\x9f@]+$/.test(email)) {
     throw new FormProblem('email', 'emailInvalid', 'The email address is not valid.');
   }
@@ -80,15 +80,15 @@ export function readPassword(fields: Fields): string {
   return password;
 }
 
-/** The digits of an email, however they were grouped. @throws {FormProblem} for what can be no code */
+/** The digits of an emailed code, without spaces and hyphens. @throws {FormProblem} where it cannot be a code */
 export function readEmailCode(fields: Fields): string {
   const code = (fields.get('code') ?? '').replaceAll(/[\s-]/g, '');
-  // A project chooses between six and ten.
+  // A project configures six to ten digits.
   if (/^\d{6,10}$/.test(code)) return code;
   throw new FormProblem('code', 'emailCodeMissing', 'The code is missing, or is not one of six to ten digits.');
 }
 
-/** @throws {AuthError} `weak_password`, though it is the only way to be too strong; {FormProblem} where it is missing */
+/** @throws {AuthError} `weak_password` where it is too long; {FormProblem} where it is missing */
 export function readNewPassword(fields: Fields): string {
   const password = readPassword(fields);
   if (Buffer.byteLength(password) <= maxPasswordBytes) return password;
@@ -97,7 +97,7 @@ export function readNewPassword(fields: Fields): string {
   });
 }
 
-/** Six digits, however they were grouped. @throws {FormProblem} for anything else */
+/** Six digits, without spaces and hyphens. @throws {FormProblem} where it is missing; {AuthError} `code_wrong` where it is malformed */
 export function readCode(fields: Fields): string {
   const code = (fields.get('code') ?? '').replace(/[\s-]/g, '');
   if (code === '') throw new FormProblem('code', 'codeMissing', 'The code is missing.');
@@ -105,7 +105,7 @@ export function readCode(fields: Fields): string {
   return code;
 }
 
-/** The answer to a captcha, under the name of whichever widget the application uses, as the SDK takes it. */
+/** The captcha response, under the field name of any supported widget, in the SDK's form. */
 export function readCaptcha(fields: Fields): { readonly captchaToken?: string } {
   const captchaToken =
     fields.get('captchaToken') ?? fields.get('cf-turnstile-response') ?? fields.get('h-captcha-response');
@@ -113,9 +113,9 @@ export function readCaptcha(fields: Fields): { readonly captchaToken?: string } 
 }
 
 /**
- * The failure that a form shows above itself; it is an event, too.
+ * Emits the failure as an event, and returns it for the form to show.
  *
- * @throws what no form shows: any failure where the client wants JSON, and errors of the application's own
+ * @throws errors that no form shows: all errors where the client wants JSON, and the application's own errors
  */
 export function errorForForm({ emit }: { readonly emit: Emit }, request: AuthRequest, error: unknown): AuthError {
   emit(signInFailed(error), request.startedAt);
@@ -124,9 +124,9 @@ export function errorForForm({ emit }: { readonly emit: Emit }, request: AuthReq
 }
 
 /**
- * For `catch`: gives a refusal of the backend the code that it has in this form, and throws every other failure as it is.
+ * For `catch`: maps one refusal of the backend to this form's error code and rethrows every other error.
  *
- * @param isMeant whether it is that refusal
+ * @param isMeant whether the error is that refusal
  */
 export function rethrowAs(code: AuthErrorCode, isMeant: (refusal: AuthError) => boolean): (error: unknown) => never {
   return (error) => {
@@ -136,10 +136,10 @@ export function rethrowAs(code: AuthErrorCode, isMeant: (refusal: AuthError) => 
 }
 
 /**
- * Where a form is, if it is not the answer itself: at the application's own page, or, for a client that wants JSON, at its URL.
+ * Redirects where this response does not show the form: to the application's own page, or to the form's URL for JSON clients.
  *
  * @param ownPage the option for the application's own page
- * @param path the built-in form's
+ * @param path the path of the built-in form
  */
 export function formElsewhere(
   request: AuthRequest,
@@ -151,12 +151,12 @@ export function formElsewhere(
   return redirectOrJson(request, withWayBack(request, ownPage ?? request.localPath(path), returnTo), 302);
 }
 
-/** Back to the application's own page, which gets the error's code. */
+/** Redirects to the application's own page, with the error's code in the query. */
 export function failureElsewhere(request: AuthRequest, ownPage: string, error: AuthError, returnTo: string): Reply {
   return redirect(303, withWayBack(request, ownPage, returnTo, { error: error.code }));
 }
 
-/** The URL of one of the adapter's own pages, with the way back in `returnTo`, after further parameters. */
+/** The URL of one of the adapter's pages, with further parameters and then `returnTo`. */
 export function localUrl(
   request: AuthRequest,
   path: string,
@@ -175,7 +175,7 @@ function withWayBack(
   return withQuery(url, { ...parameters, ...(returnTo === request.home ? {} : { returnTo }) });
 }
 
-/** The absolute URL to which the backend sends the browser back; it must be on the project's list of redirect URLs. */
+/** The absolute URL to which the backend redirects the browser; the project's list of redirect URLs must contain it. */
 export function redirectUrl(
   request: AuthRequest,
   { callbackUrl, callbackPath }: Pick<BackendOptions, 'callbackUrl' | 'callbackPath'>,

@@ -39,7 +39,7 @@ import { createTokenVerifier, foreignClient } from './verify-token.ts';
  * `/auth/session`, `/auth/resend`, `/auth/confirm`, `/auth/forgot`, `/auth/password`, `/auth/verify`, `/auth/enroll`, and the session behind
  * `requireSession`, `getSession` and `getSupabaseClient`.
  *
- * @param options each beats its environment variable; see `BackendAuthOptions`
+ * @param options each overrides its environment variable; see `BackendAuthOptions`
  * @throws {ConfigurationError} with every problem at once
  * @example app.use(backendAuth({ providers: ['github'], protectedRoutes: '/account/(.*)' }));
  * @see https://supabase.com/docs/guides/auth
@@ -91,7 +91,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   );
 }
 
-/** Routes that the options switch on and off; one that is off is not there, and its path is the application's. */
+/** Routes that the options switch on or off. A route that is off does not exist, and the application may use its path. */
 function optionalRoutes(backend: BackendContext): AuthRoute[] {
   const { signInMethods, signUp, sso } = backend.settings;
   const hasPasswords = signInMethods.includes('password');
@@ -133,7 +133,7 @@ function createBackend(settings: BackendOptions): BackendContext {
   return backend;
 }
 
-/** `GET /auth/session`: who is signed in; never a token. */
+/** `GET /auth/session`: the signed-in user; never a token. */
 function sessionRoute(path: string): AuthRoute {
   return {
     path,

@@ -17,11 +17,11 @@ import type { BackendSession, OnEvent } from '../types.ts';
 import { pagesEntries } from '../http/page-options.ts';
 import { englishText } from './pages/text.ts';
 
-// By their names here, so that the declarations of one entry do not refer to the package's index, and through it to the other
-// adapter's SDK.
+// Re-exported here so that the declarations of one entry do not reference the package's index,
+// which references the other adapter's SDK.
 export type { OnError, OnEvent, SharedCoordinator };
 
-/** What is used of a client of `redis` or `ioredis`. */
+/** The methods that are used of a `redis` or `ioredis` client. */
 export interface ThrottleRedisClient {
   eval(...args: never[]): Promise<unknown>;
   del(...args: never[]): Promise<unknown>;
@@ -34,16 +34,16 @@ export interface BackendSignIn {
 }
 
 /**
- * The place to create a row or to refuse a person. Throwing an `AuthError` refuses the sign-in with that error; anything else thrown
- * goes to Express' error handling. In both cases there is no session.
+ * Creates a row or refuses a user. An `AuthError` refuses the sign-in with that error; any other
+ * error is passed to Express' error handling. In both cases no session is created.
  */
 export type OnBackendSignIn = (
   signIn: BackendSignIn,
-  // A hook that only refuses or records has nothing to return, with or without `async`.
+  // A hook that only refuses or records returns nothing, with or without `async`.
   // eslint-disable-next-line @typescript-eslint/no-invalid-void-type
 ) => { readonly redirectTo?: string } | undefined | void | Promise<{ readonly redirectTo?: string } | undefined | void>;
 
-/** The own routes' options, with their defaults. */
+/** The path options of the adapter's routes, with their defaults. */
 export const paths = {
   loginPath: '/auth/login',
   signupPath: '/auth/signup',
@@ -60,7 +60,7 @@ export const paths = {
   enrollPath: '/auth/enroll',
 };
 
-/** Which variables stand in for an option, first one first. */
+/** The environment variables of each option, in order of precedence. */
 export const env = {
   url: ['BAAS_URL', 'NEXT_PUBLIC_BAAS_URL'],
   anonKey: [
@@ -73,7 +73,7 @@ export const env = {
   appBaseUrl: ['APP_BASE_URL'],
 };
 
-/** Supabase's names, `custom:` ones included; safe in a URL and in a log. */
+/** Supabase's provider names, including `custom:` ones; safe in a URL and in a log. */
 export const providerName = /^(?:custom:)?[a-z0-9][a-z0-9_-]{0,63}$/;
 
 const provider = v.pipe(

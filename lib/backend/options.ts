@@ -137,7 +137,7 @@ export function readBackendOptions(input: BackendAuthOptions | undefined, enviro
   return { ...options, cookieName: options.cookieName ?? defaultCookieName(options.url) };
 }
 
-/** @supabase/ssr's own, so that an app beside this one finds the session. */
+/** The default of @supabase/ssr, so that an app beside this one finds the session. */
 function defaultCookieName(url: string): string {
   return `sb-${new URL(url).hostname.split('.')[0] ?? ''}-auth-token`;
 }
@@ -164,7 +164,7 @@ function providerProblems({ providers }: Readonly<Record<string, unknown>>): str
   return [...new Set(twice)].map((name) => `providers names ${JSON.stringify(name)} twice`);
 }
 
-/** A sign-in page on the sign-in route itself would redirect to itself for ever. */
+/** A sign-in page on the sign-in route itself would redirect to itself endlessly. */
 function pageProblems({ pages, ...given }: Readonly<Record<string, unknown>>): string[] {
   if (typeof pages !== 'object' || pages === null) return [];
   const own: readonly (readonly [page: string, path: keyof typeof paths])[] = [

@@ -4,8 +4,8 @@ import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
 import type { ProviderResponse } from './connection.ts';
 
 /**
- * GoTrue's error codes, and what they are here. Codes decide, then statuses; messages never do, except for the number of
- * seconds that GoTrue says nowhere else.
+ * Maps GoTrue's error codes to ours. Codes take precedence over statuses. Messages are read only
+ * for the number of seconds, which GoTrue sends nowhere else.
  *
  * @see https://supabase.com/docs/guides/auth/debugging/error-codes
  */
@@ -23,7 +23,7 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     current_password_required: 'current_password_wrong',
     current_password_invalid: 'current_password_wrong',
     reauthentication_needed: 'access_denied',
-    // What a user's own token meets whose session is over.
+    // Responses to a user's own token whose session has ended.
     session_not_found: 'link_expired',
     bad_jwt: 'link_expired',
     no_authorization: 'link_expired',
@@ -64,7 +64,7 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     sms_send_failed: 'provider_unavailable',
     mfa_verification_failed: 'code_wrong',
     mfa_challenge_expired: 'code_wrong',
-    // A challenge that was answered already, or from another address.
+    // The challenge was answered already, or from another address.
     mfa_ip_address_mismatch: 'code_wrong',
     mfa_factor_not_found: 'code_wrong',
     mfa_verification_rejected: 'access_denied',
@@ -74,9 +74,9 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     mfa_totp_verify_not_enabled: 'factor_unavailable',
     mfa_phone_enroll_not_enabled: 'factor_unavailable',
     mfa_phone_verify_not_enabled: 'factor_unavailable',
-    // A hook's own refusal has no code of its own.
+    // A hook's own refusal has no specific code.
     unknown: 'access_denied',
-    // What only the project's owner can mend.
+    // Only the project's owner can fix these.
     unexpected_failure: 'provider_refused',
     unexpected_audience: 'provider_refused',
     hook_payload_over_size_limit: 'provider_refused',
@@ -88,7 +88,7 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
   } satisfies Record<string, AuthErrorCode>),
 );
 
-/** Answers to a refresh that end the session for good; after everything else it may live on. */
+/** Responses to a refresh that end the session permanently; after any other response it may still be valid. */
 const endings: ReadonlySet<string> = new Set([
   'refresh_token_not_found',
   'refresh_token_already_used',
@@ -101,21 +101,21 @@ const endings: ReadonlySet<string> = new Set([
   'invalid_client',
 ]);
 
-/** Seconds until it makes sense to ask a backend again that is out of reach. */
+/** Seconds until a retry of an unavailable backend makes sense. */
 const outageRetryAfter = 5;
-/** Seconds, where a rate limit does not say. */
+/** Seconds, where a rate limit gives none. */
 const limitRetryAfter = 60;
 
 /**
- * What a failed call to the backend is to the visitor.
+ * Converts a failed call to the backend into the error for the visitor.
  *
- * @param answer what the gateway saw
- * @param error what the SDK made of it; it has codes of its own for what never left this process
+ * @param answer the recorded response
+ * @param error the SDK's error; it has its own codes for calls that never left this process
  */
 export function providerError(answer: ProviderResponse, error: unknown): AuthError {
   if (answer.kind === 'unanswered') return failure('provider_unavailable', { cause: answer.cause });
   const status = answer.kind === 'answered' ? answer.status : statusOf(error);
-  // The SDK makes up codes of its own for answers without one.
+  // The SDK invents codes for responses without one.
   const gotrueCode = answer.kind === 'answered' ? answer.code : codeOf(error);
   const options = { cause: error, reason: reasonOf(gotrueCode) };
   if (status >= 500) return failure('provider_unavailable', options);
@@ -131,15 +131,15 @@ function failure(code: AuthErrorCode, options: AuthErrorOptions, limitWait = lim
   return new AuthError(code, options);
 }
 
-/** The reason for which the answer to a refresh ends the session, if it does. */
+/** The reason why the response to a refresh ends the session, if it does. */
 export function endingOf(answer: ProviderResponse): string | undefined {
   if (answer.kind !== 'answered' || answer.code === undefined || answer.status >= 500) return undefined;
   return endings.has(answer.code) ? answer.code : undefined;
 }
 
 /**
- * The failure that a callback's query reports: GoTrue's own code first, then OAuth's (RFC 6749 §4.1.2.1). GoTrue says `server_error`
- * of what no other try will mend, too; it is an outage only where no code says otherwise.
+ * The error in a callback's query: GoTrue's own code first, then OAuth's (RFC 6749 §4.1.2.1).
+ * GoTrue sends `server_error` for permanent errors, too; without a code it means an outage.
  */
 export function callbackError(error: string | null, errorCode: string | null): AuthError {
   const options = { reason: reasonOf(errorCode ?? error), ...messageOf(errorCode ?? undefined) };
@@ -153,12 +153,12 @@ function codeForOAuthError(error: string | null, hasCode: boolean): AuthErrorCod
   return 'access_denied';
 }
 
-/** A code fit for an event: anyone can write a callback's query. */
+/** A code that is safe in an event: anyone can write a callback's query. */
 function reasonOf(code: string | null | undefined): string | undefined {
   return code !== null && code !== undefined && /^\w{1,64}$/.test(code) ? code : undefined;
 }
 
-/** What a visitor can do about it, where the general message does not say. */
+/** Messages that tell the user what to do, where the general message does not. */
 const messages: ReadonlyMap<string, string> = new Map([
   ['reauthentication_needed', 'Your sign-in is too old for this. Sign out, sign in again, and try once more.'],
   [
@@ -191,15 +191,15 @@ function statusOf(error: unknown): number {
   return typeof status === 'number' ? status : 0;
 }
 
-/** For what no code explains: a gateway in front of GoTrue, or a code of tomorrow. */
+/** For responses without a known code: from a gateway in front of GoTrue, or with a future code. */
 function codeForStatus(status: number, isGoTrue: boolean): AuthErrorCode {
   if (status === 429) return 'rate_limited';
   if (status === 408) return 'provider_unavailable';
-  // GoTrue's own refusals have a code; without one the gateway has refused the key or knows no such path.
+  // GoTrue's own refusals have a code. Without one, the gateway has refused the key or does not know the path.
   return isGoTrue ? 'access_denied' : 'provider_refused';
 }
 
-/** "…only request this after 42 seconds": GoTrue sends no header with it. */
+/** "…only request this after 42 seconds": GoTrue sends no Retry-After header with it. */
 function waitOf(answer: ProviderResponse): number | undefined {
   if (answer.kind !== 'answered') return undefined;
   const [, seconds] = /\bafter (\d{1,5}) seconds?\b/.exec(answer.message ?? '') ?? [];

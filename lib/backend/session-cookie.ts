@@ -11,8 +11,8 @@ import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cook
 const token = v.pipe(v.string(), v.nonEmpty());
 
 /**
- * A session as @supabase/ssr stores it. All of it is kept, as an app beside this one may read it; only the tokens matter here, and
- * nothing of it is believed.
+ * A session as @supabase/ssr stores it. All fields are kept, because an app beside this one may
+ * read them. Only the tokens are used here, and only after verification.
  */
 const schema = v.looseObject({
   access_token: token,
@@ -23,7 +23,7 @@ const schema = v.looseObject({
 
 export type StoredContent = v.InferOutput<typeof schema>;
 
-/** What a cookie, the SDK or a coordinator's message holds, if it is a session. */
+/** The session in a cookie, an SDK result or a coordinator's message, if it holds one. */
 export function parseContent(value: unknown): StoredContent | undefined {
   const parsed = v.safeParse(schema, value);
   return parsed.success ? parsed.output : undefined;
@@ -54,7 +54,7 @@ export function factsOf(claims: Token['claims']): SessionFacts {
   };
 }
 
-/** In seconds since the epoch; `amr` lists the ways in which a user signed in, and a refresh does not add to it. */
+/** In seconds since the epoch. `amr` lists the user's authentication methods with their times; a refresh adds none. */
 export function newestAmrTime({ amr }: Token['claims']): number | undefined {
   const entries: readonly unknown[] = Array.isArray(amr) ? amr : [];
   const times = entries.flatMap((entry) => {
@@ -67,8 +67,8 @@ export function newestAmrTime({ amr }: Token['claims']): number | undefined {
 const sdkFields = ['token_type', 'expires_in', 'expires_at', 'provider_token', 'provider_refresh_token'];
 
 /**
- * What the SDK needs of a session, `user` aside. It is kept for as long as the session is cached, so nothing else of the cookie's
- * unsigned part is in it: anyone can write kilobytes there that take ten times as much memory.
+ * The fields of a session that the SDK needs, except `user`. They stay in memory while the session is cached.
+ * Other unsigned fields are dropped: anyone can write kilobytes there that take ten times as much memory.
  */
 export function sdkContent(content: StoredContent): StoredContent {
   const { access_token, refresh_token } = content;
@@ -79,8 +79,8 @@ export function sdkContent(content: StoredContent): StoredContent {
 }
 
 /**
- * Without the provider's tokens, and with no more of `user` than its type and @supabase/ssr need: identities and metadata are in it a
- * second time, as the access token carries them, too.
+ * Removes the provider's tokens and reduces `user` to the fields that its type and @supabase/ssr
+ * need. The access token carries the metadata, too.
  */
 export function slimContent(content: StoredContent): StoredContent {
   const { user } = content;
@@ -91,9 +91,9 @@ export function slimContent(content: StoredContent): StoredContent {
 }
 
 interface StoredCookies {
-  /** Every session that the cookies may hold, with the raw value it came from. */
+  /** All sessions that the cookies may hold, each with its raw value. */
   readonly sessions: readonly { readonly content: StoredContent; readonly cookie: string }[];
-  /** False where more was sent than is read. */
+  /** False where the request carries more values than are read. */
   readonly isComplete: boolean;
   /** Why there is no session, if there is none. */
   readonly reason: 'unreadable' | 'malformed' | 'issuer';
@@ -111,7 +111,7 @@ export interface SessionCookie {
 }
 
 const prefix = 'base64-';
-/** @param issuers who may have issued the access tokens; those of others are no sessions here */
+/** @param issuers accepted issuers of access tokens; a token of another issuer is no session here */
 export function createSessionCookie(
   name: string,
   attributes: Pick<CookieAttributes, 'domain'>,
@@ -120,7 +120,7 @@ export function createSessionCookie(
   const remove = (names: readonly string[]): CookieWrite[] =>
     names.flatMap((present) => [
       { name: present, value: undefined },
-      // A cookie from the time before `domain` was set would outlive the deletion and come back.
+      // A cookie that was set before `domain` was configured would survive the deletion.
       ...(attributes.domain === undefined
         ? []
         : [{ name: present, value: undefined, attributes: { domain: undefined } }]),
@@ -161,7 +161,7 @@ function decode(cookie: string): string {
   return cookie.startsWith(prefix) ? Buffer.from(cookie.slice(prefix.length), 'base64url').toString('utf8') : cookie;
 }
 
-/** What no session of this project can have; it costs no signature to see. */
+/** Why a token cannot belong to a session of this project; found without a signature check. */
 function tokenProblem(content: StoredContent, issuers: readonly string[]): 'malformed' | 'issuer' | undefined {
   const { isCompact, claims } = readToken(content.access_token);
   if (!isCompact) return 'malformed';

@@ -12,7 +12,7 @@ import type { Supabase } from './supabase.ts';
 import type { TokenVerifier } from './verify-token.ts';
 
 export interface BackendSource extends SessionSource<StoredContent> {
-  /** What a verified session was made of; `undefined` for a session that did not come from here. */
+  /** The stored content of a verified session; `undefined` for a session that did not come from here. */
   contentOf(session: BackendSession): StoredContent | undefined;
 }
 
@@ -76,7 +76,7 @@ function sessionOf(
   return { adapter: 'backend', credential, user: userOf(claims), accessToken, claims, expiresAt: claims.exp * 1000 };
 }
 
-/** From the signed claims alone: the `user` in the cookie is whatever the browser says it is. */
+/** From the signed claims only: the `user` in the cookie is unsigned. */
 function userOf(claims: AccessTokenClaims): BackendUser {
   const { sub, email, phone, role, is_anonymous: isAnonymous, app_metadata: app, user_metadata: user } = claims;
   return {
@@ -94,7 +94,7 @@ function recordOf(value: AccessTokenClaims[string]): Readonly<Record<string, unk
   return isRecord(value) ? value : {};
 }
 
-/** When people signed in, from the ways in which they did. */
+/** Sign-in times, from the `amr` claim. */
 export const freshSignIn: FreshSignIn = {
   authenticatedAt: ({ claims }) => newestAmrTime(claims),
   signInId: ({ claims }) => JSON.stringify([claims['session_id'], newestAmrTime(claims)]),

@@ -7,7 +7,7 @@ import { header, isPrefetch } from '../http/message.ts';
 import { signOutPage } from '../http/sign-out-page.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { Allowance } from '../session/allowance.ts';
-import type { LeftSession } from '../session/sign-out.ts';
+import type { EndedSession } from '../session/sign-out.ts';
 import type { SessionFacts } from '../session/cutoffs.ts';
 import type { BackendContext } from './context.ts';
 import { readReturnTo } from './forms.ts';
@@ -15,7 +15,7 @@ import type { StoredContent } from './session-cookie.ts';
 import { endPending } from './sign-in/pending.ts';
 import { endAtBackend } from './sign-in/sign-in.ts';
 
-/** `/auth/logout`: the local session ends whatever happens; then the backend is told, as far as it can be reached in time. */
+/** `/auth/logout`: always ends the local session, then revokes it at the backend if that answers in time. */
 export function signOutRoute(backend: BackendContext): AuthRoute {
   const { settings, source, resolver, emit, explain } = backend;
 
@@ -25,7 +25,7 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
     await Promise.all([endPending(backend, request), ...sessions.map((left) => endSession(left, allowance))]);
   }
 
-  async function endSession(left: LeftSession<StoredContent>, allowance: Allowance): Promise<void> {
+  async function endSession(left: EndedSession<StoredContent>, allowance: Allowance): Promise<void> {
     let subject = left.isAuthentic ? subjectOf(left.candidate) : undefined;
     try {
       const renewed = await endAtBackend(backend, settings.signOutScope, left, allowance);
@@ -33,7 +33,7 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
     } catch (error) {
       explain('signed out here, but not at the backend: %s', String(error));
     }
-    // A token without proof names no person who could have signed out.
+    // A token that is not authentic does not identify the user who signs out.
     if (subject !== undefined) emit({ type: 'signed_out', ...subject });
   }
 
@@ -48,7 +48,7 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
     get(request) {
       const returnTo = readReturnTo(request);
       if (isMeant(request)) return leave(request, 302, returnTo);
-      // Where it signs out, the answer depends on `Accept`.
+      // The response that signs out depends on `Accept`, so caches must not mix it with this one.
       request.isNegotiated = true;
       return signOutPage(request, request.localPath(settings.logoutPath), returnTo);
     },
@@ -63,7 +63,7 @@ function subjectOf({ userId, sessionId }: SessionFacts): { userId?: string; sess
   return defined({ userId, sessionId });
 }
 
-/** Whether a GET was asked for by this site or by the visitor, and not by a link elsewhere, an image or a browser's guess. */
+/** Whether this site or the user caused the GET, not a link elsewhere, an image or a prefetch. */
 function isMeant(request: AuthRequest): boolean {
   const { req } = request;
   if (req.method !== 'GET' || isPrefetch(req)) return false;
@@ -73,7 +73,7 @@ function isMeant(request: AuthRequest): boolean {
   return (site === 'same-origin' || site === 'none') && mode !== 'no-cors';
 }
 
-/** Where a browser sends no Fetch Metadata (plain http on a network), the link must have been on a page of this site. */
+/** Where a browser sends no Fetch Metadata (plain http on a network), the link must be on a page of this site. */
 function hasOwnReferrer({ req, origin }: AuthRequest): boolean {
   const from = header(req, 'origin') ?? header(req, 'referer');
   return from !== undefined && URL.parse(from)?.origin === origin;

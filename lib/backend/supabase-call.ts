@@ -9,24 +9,24 @@ import type { StoredContent } from './session-cookie.ts';
 import { flowAttributes, verifierFlowId, verifierIds, verifierIn } from './sign-in/flow-cookies.ts';
 import type { StartedFlow } from './sign-in/flow-cookies.ts';
 
-/** Who asks: a request's cookies, and its address as far as the adapter knows it. `AuthRequest` is one. */
+/** The caller: a request's cookies, and its address where known. `AuthRequest` implements it. */
 export interface Visitor {
   readonly cookies: RequestCookies;
   readonly peer: string | undefined;
 }
 
 /**
- * The SDK on an auth route. It never sees the session that the browser may still have: it would refresh it, and if that fails delete the
- * PKCE verifiers along with it. What it stores is collected, not sent, because nothing may reach the browser before the new
- * session is verified.
+ * The SDK on an auth route. It does not see the browser's current session: it would refresh it and,
+ * on failure, delete the PKCE verifiers with it. Its writes are collected, not sent, because the
+ * new session must be verified first.
  */
 export interface SupabaseCall {
   readonly auth: Omit<SupabaseClient['auth'], 'getSession' | 'setSession' | 'signOut'>;
-  /** The SDK's result. @throws {AuthError} the failure that it is to the visitor */
+  /** Returns the SDK's data. @throws {AuthError} the error for the visitor */
   readonly unwrap: <Data>(result: SdkResult<Data>) => Data;
-  /** What was stored when the backend was asked; a start that it refused looks like one that it did not. */
+  /** The writes up to the first backend request; a start that the backend refused looks like an accepted one. */
   started(): StartedFlow;
-  /** The verifiers' cookies after an exchange: what is spent is deleted. */
+  /** The cookie writes for the verifiers after an exchange: spent ones are deleted. */
   finishedWrites(): readonly CookieWrite[];
 }
 
@@ -44,7 +44,7 @@ export type CallSupabase = <Result>(
   options?: {
     /** Milliseconds; default: `timeoutMs`. */
     readonly lifeMs?: number;
-    /** Acts as this session's user: `updateUser` and `mfa` need one. It must be verified, and is never refreshed. */
+    /** Acts as this session's user, as `updateUser` and `mfa` require. The session must be verified and is never refreshed. */
     readonly session?: StoredContent | undefined;
   },
 ) => Promise<Result>;
@@ -55,7 +55,7 @@ export function createCallSupabase(
   sameSite: CookieAttributes['sameSite'],
 ): CallSupabase {
   return async (visitor, work, { lifeMs = connection.timeoutMs, session } = {}) => {
-    // Before the clock starts: the budget is for the backend, not for loading the SDK.
+    // Before the clock starts: loading the SDK does not count against the deadline.
     const ssr = await import('@supabase/ssr');
     const open = (signal: AbortSignal): SupabaseCall => {
       const { fetch, answer } = createRecordingFetch(forwarding(connection, visitor.peer), signal);
@@ -78,15 +78,15 @@ export function createCallSupabase(
   };
 }
 
-/** What the SDK reads and stores during one call: PKCE verifiers, and the session that it acts for where one is given. */
+/** The SDK's storage during one call: PKCE verifiers, and the session of the acting user where one is given. */
 interface CallStorage extends Omit<SupabaseCall, 'auth' | 'unwrap'> {
   readonly cookies: Required<Pick<CookieMethodsServer, 'getAll' | 'setAll'>>;
-  /** Notes what is stored when the first request leaves. */
+  /** Takes a snapshot of the storage when the first request is sent. */
   readonly watch: (fetch: typeof globalThis.fetch) => typeof globalThis.fetch;
 }
 
-/** Seconds since the epoch, and so far away that the SDK never thinks of refreshing by itself. */
-export const neverExpires = 32_503_680_000;
+/** Seconds since the epoch, so far in the future that the SDK never refreshes by itself. */
+export const farFuture = 32_503_680_000;
 
 function createCallStorage(
   storageKey: string,
@@ -100,10 +100,10 @@ function createCallStorage(
     const verifier = verifierIn(storageKey, name, values);
     if (verifier !== undefined) stored.set(name, verifier);
   }
-  const acting = session && JSON.stringify({ ...session, user: session['user'] ?? {}, expires_at: neverExpires });
-  /** The last word on each cookie. */
+  const acting = session && JSON.stringify({ ...session, user: session['user'] ?? {}, expires_at: farFuture });
+  /** The last write to each cookie. */
   const last = new Map<string, string | undefined>();
-  /** Both as they were when the backend was asked: after a refusal the SDK takes the verifier back, and its place in the list of them. */
+  /** A snapshot at the first request: after a refusal the SDK removes the verifier and its entry in the list of verifiers. */
   let atStart: { readonly stored: ReadonlyMap<string, string>; readonly writes: typeof last } | undefined;
   const attributes = flowAttributes(sameSite);
   const toWrites = (values: ReadonlyMap<string, string | undefined>): CookieWrite[] =>

@@ -13,14 +13,14 @@ import { createCallSupabase } from './supabase-call.ts';
 import type { CallSupabase } from './supabase-call.ts';
 
 /**
- * Everything that the adapter asks of Supabase Auth, except through `getSupabaseClient`: about a session by its tokens, and for a visitor
- * of an auth route (`call`). Each works on `connection.ts`: one deadline, and what was really answered.
+ * All calls of the adapter to Supabase Auth, except those of `getSupabaseClient`: about a session by its tokens, and
+ * for a visitor of an auth route (`call`). All use `connection.ts`: one deadline, and the recorded response.
  */
 export interface Supabase {
-  /** Spends a refresh token. @throws {AuthError} `provider_unavailable` for whatever is not a definitive answer */
+  /** Spends a refresh token. @throws {AuthError} `provider_unavailable` where the answer is not definitive */
   refresh(refreshToken: string, signal: AbortSignal, client?: ClientFacts): Promise<RefreshOutcome<StoredContent>>;
-  /** What the backend says about a token. @throws {AuthError} `provider_unavailable` */
-  introspect(accessToken: string): Promise<TokenWord>;
+  /** The backend's verdict on a token. @throws {AuthError} `provider_unavailable` */
+  introspect(accessToken: string): Promise<Introspection>;
   /**
    * Ends sessions at the backend: a token's own, all of its user's, or all but its own.
    *
@@ -31,10 +31,10 @@ export interface Supabase {
   readonly call: CallSupabase;
 }
 
-/** `stale`: this token is not good (any more), which says nothing about its session; a refresh will tell. */
-export type TokenWord = 'accepted' | 'refused' | 'stale';
+/** `stale`: this token is no longer valid, but its session may be; a refresh decides. */
+export type Introspection = 'accepted' | 'refused' | 'stale';
 
-/** GoTrue's refusals of a token's session; anything else says nothing about it. */
+/** GoTrue's codes that refuse a token's session; any other code is no verdict on it. */
 const sessionRefusals: ReadonlySet<string> = new Set([
   'no_authorization',
   'session_not_found',
@@ -50,10 +50,10 @@ export function createSupabase(
 ): Supabase {
   const { emit } = connection;
 
-  async function introspect(accessToken: string, signal: AbortSignal): Promise<TokenWord> {
+  async function introspect(accessToken: string, signal: AbortSignal): Promise<Introspection> {
     const { auth, answer } = await openClient(connection, signal);
     const { data, error } = await auth.getUser(accessToken);
-    // Whatever else answers with 200 has not read the token.
+    // Another service that answers with 200 has not checked the token.
     if (error === null && data.user.id === readToken(accessToken).claims['sub']) return 'accepted';
     const refusal = refusalOf(answer());
     if (refusal === undefined) throw outage(connection, answer(), error);
@@ -84,7 +84,7 @@ export function createSupabase(
       if (error === null) return 'revoked';
       const refusal = refusalOf(answer());
       if (refusal === undefined) throw reportRefusal(providerError(answer(), error), emit);
-      // A session that is gone already is what was asked for.
+      // A session that is already gone counts as revoked.
       return refusal === 'stale' ? 'stale' : 'revoked';
     },
 
@@ -92,7 +92,7 @@ export function createSupabase(
   };
 }
 
-/** A client without cookies, and what the backend really answered to it. */
+/** A client without cookies, and the recorded response to its calls. */
 async function openClient(
   connection: BackendConnection,
   signal: AbortSignal,
@@ -107,21 +107,21 @@ async function openClient(
   return { auth, answer };
 }
 
-/** Nothing but a definitive answer may cost a session, so every other failure is an outage. */
+/** Only a definitive answer may end a session, so every other failure is an outage. */
 function outage({ emit }: BackendConnection, response: ProviderResponse, error: unknown): AuthError {
   const { code, cause, reason, retryAfter = 5 } = reportRefusal(providerError(response, error), emit);
   const verdict = code === 'provider_unavailable' ? 'server_error' : code;
   return new AuthError('provider_unavailable', {
     cause,
-    // A rate limit has many codes, and one cure.
+    // A rate limit has many codes, but one remedy.
     reason: code === 'rate_limited' ? code : (reason ?? verdict),
     retryAfter,
   });
 }
 
-function refusalOf(response: ProviderResponse): Exclude<TokenWord, 'accepted'> | undefined {
+function refusalOf(response: ProviderResponse): Exclude<Introspection, 'accepted'> | undefined {
   const code = response.kind === 'answered' ? (response.code ?? '') : '';
-  // It has expired by GoTrue's clock, or it names a key that was withdrawn.
+  // It has expired by GoTrue's clock, or its signing key was withdrawn.
   if (code === 'bad_jwt') return 'stale';
   return sessionRefusals.has(code) ? 'refused' : undefined;
 }

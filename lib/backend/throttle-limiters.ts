@@ -2,42 +2,42 @@ import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limite
 import type { RateLimiterAbstract } from 'rate-limiter-flexible';
 import type { ThrottleRedisClient } from './option-schema.ts';
 
-/** More than the attempts that were refused before a key was blocked can take back after it. */
+/** A count so high that concurrent give-backs cannot bring a blocked key below its limit. */
 const blockedPoints = 1_000_000_000;
 
-/** How many within one window. */
+/** How many attempts one window allows. */
 interface Limit {
-  /** In front of every key, so that two limits do not count each other's. */
+  /** Prefix of every key, so that two limits do not share counts. */
   readonly keyPrefix: string;
   readonly points: number;
   readonly windowSeconds: number;
 }
 
-/** One more was counted. */
+/** The state after one more attempt was counted. */
 export interface Count {
-  /** How many there are over the limit; below it, zero or less. */
+  /** Attempts over the limit; zero or less while the limit holds. */
   readonly excess: number;
-  /** Milliseconds until the window ends and counting starts anew. */
+  /** Milliseconds until the window ends and the count starts at zero. */
   readonly windowEndsInMs: number;
 }
 
-/** Counts by key in windows of fixed length: what comes after the limit does not make the window longer. */
+/** Counts by key in fixed windows: attempts over the limit do not extend the window. */
 export interface Limiter {
   count(key: string): Promise<Count>;
-  /** Takes one back. */
+  /** Takes one attempt back. */
   giveBack(key: string): Promise<void>;
   reset(key: string): Promise<void>;
-  /** Refuses everything until a whole window from now has passed, whatever is taken back meanwhile. */
+  /** Refuses all attempts for one whole window from now, even if attempts are taken back meanwhile. */
   block(key: string): Promise<void>;
 }
 
 export interface RedisLimiter extends Limiter {
-  /** What a key is called in Redis. */
+  /** The name of a key in Redis. */
   keyOf(key: string): string;
 }
 
 /**
- * In this process' memory, of a fixed size: a flood of keys pushes out those that were not asked for the longest.
+ * Counts in this process' memory, with a fixed number of keys. A flood of keys evicts the least recently counted ones.
  *
  * @param maxKeys about 500 bytes each
  */
@@ -66,7 +66,7 @@ export function createMemoryLimiter(limit: Limit, maxKeys: number): Limiter {
     },
     giveBack: async (key) => {
       if (!keys.has(key)) return;
-      // What counts for nothing takes no place: made-up accounts would push out those that are counted.
+      // A key without a count is removed; otherwise made-up accounts would evict keys that are counted.
       if ((await memory.reward(key)).consumedPoints <= 0) await reset(key);
     },
     reset,
@@ -77,11 +77,11 @@ export function createMemoryLimiter(limit: Limit, maxKeys: number): Limiter {
   };
 }
 
-/** KEYS: a count. It may have ended by now, or begun anew after a success elsewhere. */
+/** KEYS: a count. It may have expired, or started anew after a success in another process. */
 const giveBackScript = `if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then redis.call('DECR', KEYS[1]) end`;
 
 export function createRedisLimiter(limit: Limit, client: ThrottleRedisClient): RedisLimiter {
-  // `ioredis` alone takes new commands; the library wants to be told which of the two it has.
+  // Only `ioredis` has `defineCommand`; the library must know which of the two clients it gets.
   const useRedisPackage = !('defineCommand' in client && typeof client.defineCommand === 'function');
   const shared = new RateLimiterRedis({ ...optionsOf(limit), storeClient: client, useRedisPackage });
   const evaluating = client as { eval(...args: unknown[]): Promise<unknown> };

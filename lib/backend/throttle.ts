@@ -12,8 +12,8 @@ import type { ThrottleOptions } from './options.ts';
 import type { Counter, OnSuccess, ThrottledAttempt } from './throttle-counter.ts';
 
 /**
- * Failures within one window; what the rate limit of a password form is about (OWASP ASVS 5.0 §6.3.1). Codes of six digits get fewer,
- * from whatever networks, and emails with a code go to one address once a minute.
+ * Failures per window, the rate limit for passwords (OWASP ASVS 5.0 §6.3.1). Six-digit codes have a
+ * lower limit across all networks. Each address gets one email with a code per minute.
  */
 const limits = {
   account: { points: 10, windowSeconds: 15 * 60 },
@@ -21,15 +21,15 @@ const limits = {
   code: { points: 5, windowSeconds: 15 * 60 },
   mail: { points: 1, windowSeconds: 60 },
 } as const;
-/** How long an address waits for its next email with a code. */
+/** Seconds until an address can get its next email with a code. */
 export const mailWaitSeconds = limits.mail.windowSeconds;
 
 type Scope = keyof typeof limits;
 
-/** Limits attempts before the backend is asked. All of these reject with `rate_limited` before `work` is begun, or with what it throws. */
+/** Limits attempts before the backend is called. All methods reject with `rate_limited` before `work` starts, or with its error. */
 export interface Attempts {
   /**
-   * Runs an attempt that counts against its account and network, unless its failure is none of the visitor's doing.
+   * Runs an attempt that counts against its account and network; failures other than `countedFailures` are not counted.
    *
    * @param email `undefined` for a code or a link, which names no account
    */
@@ -39,13 +39,13 @@ export interface Attempts {
     work: () => Promise<Result>,
     success: OnSuccess,
   ): Promise<Result>;
-  /** Runs a try of a six-digit code, which also counts against its network. @param subject as in `Throttle.code` */
+  /** Runs an attempt with a six-digit code, which also counts against its network. @param subject as in `Throttle.code` */
   runCode<Result>(req: IncomingMessage, subject: string, work: () => Promise<Result>): Promise<Result>;
   /** Runs a call that sends an email with a code; one that fails is not counted. */
   runMail<Result>(email: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-/** What a person who tries passwords, addresses, codes or links would see; everything else tells them nothing. */
+/** Failures that guessing passwords, addresses, codes or links causes; other failures are not counted. */
 const countedFailures: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
   'invalid_credentials',
   'code_rejected',
@@ -95,9 +95,9 @@ async function settle<Result>(attempt: ThrottledAttempt, success: OnSuccess, wor
 }
 
 export interface ThrottleParts {
-  /** For several processes to count together; without, each counts in its own memory. */
+  /** Lets several processes count together; without it, each process counts in its own memory. */
   readonly store?: ThrottleRedisClient | undefined;
-  /** In front of every key in the store. */
+  /** Prefix of every key in the store. */
   readonly keyPrefix: string;
   readonly emit: Emit;
   /** How many accounts, and how many networks, are counted in memory. */
@@ -107,26 +107,26 @@ export interface ThrottleParts {
 }
 
 /**
- * Counts before any work is done, so that a hundred attempts at once do not slip through while none has failed yet. What is refused is
- * not counted: only failures and attempts under way are. A refusal is an `AuthError` with `rate_limited`; its `retryAfter` is the
- * seconds until the window ends, or one while attempts are under way that a success takes back.
+ * Counts before the work starts, so that concurrent attempts cannot exceed the limit before one has failed. A
+ * refused attempt is not counted, only failures and running attempts are. A refusal is `rate_limited`;
+ * `retryAfter` is the seconds until the window ends, or one while running attempts may still be taken back.
  */
 export interface Throttle {
   /**
-   * The account is limited per network: from another network its owner signs in undisturbed by guesses.
+   * The limit of an account applies per network, so its owner can sign in from another network during an attack.
    *
-   * @param account the email address, in any spelling; only its hash is kept. Without one the network alone is limited
-   * @param address the visitor's address; without one the account alone is limited
-   * @param success what will become of the count: it is taken back, or it stays
+   * @param account the email address in any spelling; only its hash is kept. Without it only the network is limited
+   * @param address the visitor's address; without it only the account is limited
+   * @param success whether a success takes the count back or keeps it
    */
   attempt(account: string | undefined, address: string | undefined, success?: OnSuccess): Promise<ThrottledAttempt>;
   /**
-   * Counts a try of a six-digit code: after five wrong ones, from whatever networks, none is tried for 15 minutes.
+   * Counts an attempt with a six-digit code. After five wrong codes, from any networks, all codes are refused for 15 minutes.
    *
-   * @param subject whose code it is, such as `factor:<id>`; only its hash is kept
+   * @param subject the owner of the code, such as `factor:<id>`; only its hash is kept
    */
   code(subject: string): Promise<ThrottledAttempt>;
-  /** Counts an email with a code to an address, from whatever network: one a minute. */
+  /** Counts an email with a code to an address, from any network: one per minute. */
   mail(account: string): Promise<ThrottledAttempt>;
 }
 
@@ -147,13 +147,13 @@ export function createThrottle(parts: ThrottleParts): Throttle {
     mail: (account) => count('mail', accountKey(account, undefined), 'counts'),
     async attempt(account, address, success = 'forgives') {
       const network = networkKey(address);
-      // The network first: one that is used up adds no more accounts to what is remembered.
+      // The network first: a network over its limit must not add accounts to the store.
       const ofNetwork = network === undefined ? undefined : await count('network', network, success);
       const countAccount = async (email: string): Promise<ThrottledAttempt> => {
         try {
           return await count('account', accountKey(email, network), success);
         } catch (error) {
-          // It reaches no password, and behind one address there may be a whole office.
+          // No password was checked, and a whole office may share one address.
           await ofNetwork?.canceled();
           throw error;
         }
@@ -161,7 +161,7 @@ export function createThrottle(parts: ThrottleParts): Throttle {
       const ofAccount = account === undefined ? undefined : await countAccount(account);
       return {
         succeeded: async () => {
-          // Other accounts are guessed from the same network: of its count, this attempt alone is taken back.
+          // The network's count also covers other accounts, so only this attempt is taken back there.
           await Promise.all([ofAccount?.succeeded(), ofNetwork?.canceled()]);
         },
         canceled: async () => {
@@ -177,7 +177,7 @@ export function createThrottle(parts: ThrottleParts): Throttle {
 
 async function openCounters(parts: ThrottleParts): Promise<Record<Scope, Counter>> {
   const { store, keyPrefix, emit, maxKeys = 50_000, now = Date.now } = parts;
-  // The library takes longer to load than all of this package, and only a sign-in needs it.
+  // The library takes longer to load than this whole package, and only sign-ins need it.
   const [{ createCounter, createStoreGuard }, { createMemoryLimiter, createRedisLimiter }] = await Promise.all([
     import('./throttle-counter.ts'),
     import('./throttle-limiters.ts'),
@@ -200,7 +200,7 @@ async function openCounters(parts: ThrottleParts): Promise<Record<Scope, Counter
   };
 }
 
-/** A store that leaks tells no address. */
+/** Hashed, so that a leaked store reveals no address. */
 function accountKey(account: string, network: string | undefined): string {
   return hash(JSON.stringify([foldAccount(account), network ?? null]));
 }
@@ -210,12 +210,12 @@ function hash(text: string): string {
 }
 
 /**
- * One text for all spellings that the backend takes for one address. GoTrue lowers each character by itself (Go's `ToLower`:
- * `İ` is `i`, a final sigma is `σ`), while JavaScript looks at a character's neighbors. So this folds more than GoTrue does:
- * addresses that share a count by mistake cost a few tries, an address with two counts gives a guesser twice as many.
+ * Folds all spellings that the backend treats as one address. GoTrue lowers each character separately (Go's `ToLower`:
+ * `İ` is `i`, a final sigma is `σ`); JavaScript looks at a character's neighbors. This folds more than GoTrue: a shared
+ * count costs a few attempts, but two counts for one address would double an attacker's attempts.
  */
 export function foldAccount(account: string): string {
   const withoutDots = (text: string): string => text.normalize('NFKD').replaceAll('\u0307', '');
-  // Lower case before `foldCase`, which begins with upper case: `ẞ` and `ß` meet there.
+  // Lower case first, because `foldCase` starts with upper case; `ẞ` and `ß` become equal that way.
   return withoutDots(foldCase(withoutDots(account.trim()).toLowerCase()));
 }

@@ -14,17 +14,17 @@ import type { BackendOptions } from './options.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
 import { flowAttributes, verifierIn } from './sign-in/flow-cookies.ts';
 import type { BackendSource } from './session-source.ts';
-import { neverExpires } from './supabase-call.ts';
+import { farFuture } from './supabase-call.ts';
 import { readToken } from '../tokens/access-token.ts';
 
 type ClientFactory = (request: AuthRequest, session: Session | null) => Promise<SupabaseClient>;
 
-/** The SDK's own ways with cookies. */
+/** The cookie helpers of the SDK. */
 type Ssr = Pick<typeof SupabaseSsr, 'createChunks' | 'isChunkLike' | 'stringToBase64URL'>;
 
-/** Which adapter makes clients how, found by what its definition carries. */
+/** The client factory of each adapter, by the resolver in its definition. */
 const factories = new WeakMap<object, ClientFactory>();
-/** One client per request and adapter: two of them would each keep the session in their own way. */
+/** One client per request and adapter: two clients would each keep their own copy of the session. */
 const clients = new WeakMap<AuthRequest, { readonly isBearer: boolean; readonly client: Promise<SupabaseClient> }>();
 
 export function registerClients(backend: BackendContext, cookie: SessionCookie): void {
@@ -33,7 +33,7 @@ export function registerClients(backend: BackendContext, cookie: SessionCookie):
 
 /**
  * The request's own Supabase client: it acts as the signed-in user, or anonymously without a session, so row-level security
- * applies. Created on first need, once per request; what its `auth` stores travels in the response's cookies.
+ * Created on first use, once per request; the response's cookies carry what its `auth` stores.
  *
  * @throws {ConfigurationError} when `backendAuth` was not mounted before
  * @throws {AuthError} `provider_unavailable` (503) when the access token has expired and the backend is out of reach
@@ -45,7 +45,7 @@ export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseC
   const request = authRequestOf(req, 'backend');
   const factory = request === undefined ? undefined : factories.get(request.definition.resolver);
   if (request === undefined || factory === undefined) throw notMounted('getSupabaseClient', 'backend');
-  // A guard may have taken the request's bearer token since the cookie's session was asked for.
+  // A guard may have accepted the request's bearer token after the cookie's session was resolved.
   const isBearer = request.cachedSession()?.credential === 'bearer';
   let made = clients.get(request);
   if (made?.isBearer !== isBearer) {
@@ -63,7 +63,7 @@ async function createUserClient(
   session: Session | null,
 ): Promise<SupabaseClient> {
   if (session?.credential === 'bearer') return createBearerClient(settings, request, session);
-  // With the first client: an application that starts need not wait for the SDK to load.
+  // Loaded with the first client, so that the SDK does not delay the application's start.
   const ssr = await import('@supabase/ssr');
   const { cookies } = request;
   const verified = session?.adapter === 'backend' ? session : undefined;
@@ -72,7 +72,7 @@ async function createUserClient(
   const verifierAttributes = flowAttributes(request.definition.cookieOptions.sameSite);
   let weighedToken = content?.access_token;
 
-  // Its own type and supabase-js' are too deep for the compiler to compare; they are the same class.
+  // Its type and supabase-js' type are too deep for the compiler to compare; they are the same class.
   const client: unknown = ssr.createServerClient(settings.url, settings.anonKey, {
     cookieOptions: { name: cookie.name },
     global: { fetch: forwarding(settings, request.peer) },
@@ -88,7 +88,7 @@ async function createUserClient(
       },
     },
   });
-  // It would warn that `getSession()` returns a user that was not verified; this one is.
+  // The SDK would warn that the user of `getSession()` is unverified; this one is verified.
   Reflect.set((client as SupabaseClient).auth, 'suppressGetSessionWarning', true);
   return client as SupabaseClient;
 
@@ -99,11 +99,11 @@ async function createUserClient(
       request.writeCookies(others.map((change) => ({ ...change, attributes: verifierAttributes })));
       if (changes.some(isSession)) request.writeCookies(await sessionWrites());
     } catch {
-      // A cookie that cannot be written costs the change, never the process.
+      // A cookie that cannot be written loses the change, but must not crash the process.
     }
   }
 
-  /** The SDK's own change of the session (a new factor, an updated user, a sign-out), through the one writer of sessions. */
+  /** Session changes by the SDK (a new factor, an updated user, a sign-out), written by the shared session writer. */
   async function sessionWrites(): Promise<readonly CookieWrite[]> {
     const text = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
     const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]])).sessions;
@@ -117,7 +117,7 @@ async function createUserClient(
   }
 }
 
-/** Acts with the token that the request carries, which is neither stored nor renewed; the client's `auth` cannot be used. */
+/** Acts with the request's bearer token, which is neither stored nor renewed; the client's `auth` cannot be used. */
 async function createBearerClient(
   settings: BackendOptions,
   { peer }: AuthRequest,
@@ -130,7 +130,7 @@ async function createBearerClient(
   });
 }
 
-/** The cookie's tokens with a `user` made of the verified claims: the browser can write anything into the one beside them. */
+/** The cookie's tokens with a `user` built from the verified claims: the `user` in the cookie is unsigned. */
 function storedContent(source: BackendSource, session: BackendSession): StoredContent | undefined {
   const content = source.contentOf(session);
   const { sub: id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous } = session.claims;
@@ -138,7 +138,7 @@ function storedContent(source: BackendSource, session: BackendSession): StoredCo
   return content === undefined ? undefined : { ...content, user };
 }
 
-/** What the SDK sees: the session as it was verified (or none), and everything that is not a session. */
+/** The cookies for the SDK: the verified session, if any, and all cookies that hold no session. */
 function initialCookies(
   { createChunks, isChunkLike, stringToBase64URL }: Ssr,
   cookies: RequestCookies,
@@ -152,8 +152,8 @@ function initialCookies(
     return value === undefined ? [] : [[present, value] as const];
   });
   if (content === undefined) return others;
-  // The session was renewed where that was due, once for all requests; the SDK would do it again by itself.
-  const text = JSON.stringify({ ...content, expires_at: neverExpires });
+  // The adapter has already renewed the session where due; with the real expiry the SDK would refresh it again.
+  const text = JSON.stringify({ ...content, expires_at: farFuture });
   const chunks = createChunks(name, `base64-${stringToBase64URL(text)}`);
   return [...others, ...chunks.map((chunk) => [chunk.name, chunk.value] as const)];
 }

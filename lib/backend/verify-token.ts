@@ -5,18 +5,18 @@ import { createBoundedMap } from '../core/bounded-map.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import type { TokenOrigin } from '../session/source.ts';
 import type { AccessTokenClaims } from '../types.ts';
-import type { TokenWord } from './supabase.ts';
+import type { Introspection } from './supabase.ts';
 
 type TimedVerdict =
   | Exclude<TokenVerdict, { kind: 'valid' }>
   | {
       readonly kind: 'valid';
       readonly claims: AccessTokenClaims;
-      /** Milliseconds since the epoch; set when the backend vouched for the token (HS256). */
+      /** Milliseconds since the epoch; set when the backend confirmed the token (HS256). */
       readonly validUntil?: number;
     };
 
-/** Whether a token may be one of another application, which is never a session of a cookie. */
+/** Whether a token of another application is accepted; a cookie session never is one. */
 type Clients = 'own client' | 'any client';
 
 export interface TokenVerifier {
@@ -24,15 +24,15 @@ export interface TokenVerifier {
   verify(token: Token, origin: TokenOrigin, clients?: Clients): Promise<TimedVerdict>;
 }
 
-interface Question {
-  readonly answer: Promise<TokenWord>;
+interface CachedIntrospection {
+  readonly answer: Promise<Introspection>;
   /** Milliseconds since the epoch. */
   readonly validUntil: number;
 }
 
-/** How long the backend's word about a token holds. */
+/** How long the backend's answer about a token is valid, in milliseconds. */
 const answerMs = 60_000;
-/** How long a token that the backend vouched for is known as its own. */
+/** How long a token that the backend confirmed is known to be authentic, in milliseconds. */
 const genuineMs = 24 * 60 * 60_000;
 const maxTokens = 20_000;
 
@@ -40,20 +40,20 @@ const maxTokens = 20_000;
  * Verifies the access tokens of one project: signature, `exp`, `nbf`, and the claims that Supabase's own `getClaims()` leaves to its
  * callers: `role`, `aud` and `iss`.
  *
- * @param ask asks the backend about a token that only it can verify; rejects when the backend does not say
+ * @param ask asks the backend about a token that only it can verify; rejects when the backend gives no answer
  * @param now milliseconds since the epoch
  */
 export function createTokenVerifier(
   keySet: KeySet,
-  ask: (token: string) => Promise<TokenWord>,
+  ask: (token: string) => Promise<Introspection>,
   issuers: readonly string[],
   now: () => number,
 ): TokenVerifier {
-  const answers = createBoundedMap<Question>({ max: maxTokens, ttlMs: answerMs, now });
+  const answers = createBoundedMap<CachedIntrospection>({ max: maxTokens, ttlMs: answerMs, now });
   const genuine = createBoundedMap<true>({ max: maxTokens, ttlMs: genuineMs, now });
 
-  /** Once per token and minute, whatever the answer, so that a made-up token repeated is one question. */
-  function askOnce(token: Token, key: string, origin: TokenOrigin): Question {
+  /** Asks once per token and minute, whatever the answer, so that a repeated made-up token costs one call. */
+  function askOnce(token: Token, key: string, origin: TokenOrigin): CachedIntrospection {
     const known = answers.get(key);
     if (known !== undefined) return known;
     const isFree = origin === 'provider' || genuine.has(key);
@@ -62,15 +62,15 @@ export function createTokenVerifier(
     answers.set(key, question);
     answer.then(
       (word) => isAccepted(word) && genuine.set(key, true),
-      // No answer is nothing to remember.
+      // A failed call is not cached.
       () => answers.delete(key),
     );
     return question;
   }
 
-  /** A project that signs with a shared secret publishes no key for it, and this process must not know it. */
+  /** A project that signs with a shared secret publishes no key, and this process must not know the secret. */
   async function verifyShared(token: Token, origin: TokenOrigin): Promise<TimedVerdict> {
-    // Where keys are published, a shared secret signs nothing any more. What it signed before its refresh token can prove.
+    // Where keys are published, a shared secret no longer signs. An older token must prove its session by its refresh token.
     if (!(await keySet.isEmpty())) return { kind: 'unverifiable' };
     const { text, claims } = token;
     const key = createHash('sha256').update(text).digest('base64url');
@@ -78,7 +78,7 @@ export function createTokenVerifier(
     const verdict = judgeClaims(claims, now());
     if (verdict.kind === 'expired') return stale;
     if (verdict.kind !== 'valid') return verdict;
-    // The backend allows no difference of clocks: a token that is about to expire would cost a question, and perhaps a session.
+    // The backend allows no clock difference: a token about to expire would cost a call, and perhaps the session.
     if (isRenewalUrgent(claims, now()) && !answers.has(key)) return stale;
     const { answer, validUntil } = askOnce(token, key, origin);
     switch (await answer) {
@@ -94,7 +94,7 @@ export function createTokenVerifier(
   return {
     async verify(token, origin, clients = 'own client') {
       if (!token.isCompact) return { kind: 'invalid', reason: 'malformed' };
-      // What speaks against a token needs no proof, and an expired one must not be renewed either.
+      // A wrong claim needs no signature check, and an expired token with one must not be renewed either.
       const reason = claimProblem(token.claims, issuers, clients);
       if (reason !== undefined) return { kind: 'invalid', reason };
       return token.header['alg'] === 'HS256'
@@ -105,17 +105,17 @@ export function createTokenVerifier(
 }
 
 /**
- * The client of the project's OAuth server that a token was issued to. Only that server writes it, into the tokens of other applications,
- * which speak for a user to whom no session was given here.
+ * The OAuth client that a token was issued to. Only the project's OAuth server sets it, in tokens
+ * for other applications. Those act for a user who has no session here.
  */
 export function foreignClient({ client_id: client }: Token['claims']): string | undefined {
   if (client === undefined || client === null) return undefined;
   return typeof client === 'string' ? client : '';
 }
 
-const isAccepted = (word: TokenWord): boolean => word === 'accepted';
+const isAccepted = (word: Introspection): boolean => word === 'accepted';
 
-/** What makes a correctly signed token no user's: keys, service accounts and other applications' tokens are signed alike. */
+/** Why a correctly signed token is not a user's: keys, service accounts and other applications have the same signature. */
 function claimProblem(claims: Token['claims'], issuers: readonly string[], clients: Clients): string | undefined {
   const { role, aud, iss } = claims;
   if (role !== 'authenticated') return 'role';

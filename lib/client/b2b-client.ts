@@ -16,7 +16,7 @@ export interface B2bPaths {
   readonly organization: string;
 }
 
-/** What hosted sign-in can be told; everything but `returnTo` is passed on to the provider. */
+/** The parameters of hosted sign-in; all except `returnTo` are passed to the provider. */
 export interface HostedSignInQuery {
   /** A root-relative path to come back to. */
   readonly returnTo?: string;
@@ -41,7 +41,7 @@ export interface OrganizationCall extends CallOptions {
   };
 }
 
-/** No method ever rejects; look at `error`. */
+/** Methods never reject; check `error`. */
 export interface B2bClient {
   /** Starts hosted sign-in: send the browser to `data.redirectTo`. */
   login(call?: HostedSignInCall): Promise<ClientResult<RedirectBody>>;

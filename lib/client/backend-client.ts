@@ -71,9 +71,9 @@ export interface ForgotCall extends CallOptions {
 
 export interface NewPasswordCall extends CallOptions {
   readonly body: {
-    /** The new one. */
+    /** The new password. */
     readonly password: string;
-    /** Where the person is signed in; not after the link of an email. */
+    /** Required with a session; omitted after an email's link. */
     readonly currentPassword?: string;
     /** A root-relative path to go to afterwards. */
     readonly returnTo?: string;
@@ -104,7 +104,7 @@ export interface EnrollCall extends CallOptions {
     | { readonly remove: string };
 }
 
-/** An authenticator app that is to show its first code. */
+/** An authenticator app that must be confirmed by its first code. */
 export interface EnrollmentBody {
   readonly factorId: string;
   /** For typing. */
@@ -113,7 +113,7 @@ export interface EnrollmentBody {
   readonly uri: string;
 }
 
-/** A text message is on its way. */
+/** A text message was sent. */
 export interface CodeSentBody {
   readonly factorId: string;
   readonly message: string;
@@ -149,7 +149,7 @@ export interface SsoCall extends CallOptions {
   };
 }
 
-/** No method ever rejects; look at `error`. */
+/** Methods never reject; check `error`. */
 export interface BackendClient {
   /** Signs in with email and password; then send the browser to `data.redirectTo`. */
   login(call: PasswordCall): Promise<ClientResult<RedirectBody>>;
@@ -169,7 +169,7 @@ export interface BackendClient {
   password(call: NewPasswordCall): Promise<ClientResult<RedirectBody>>;
   /** Gives the second factor, or sends a code to a phone (`'message' in data`). The error of a wrong code is `code_wrong`. */
   verify(call: VerifyCall): Promise<ClientResult<RedirectBody | CodeSentBody>>;
-  /** The factors that may be asked for. */
+  /** The factors that can verify the session. */
   verify(call?: CallOptions): Promise<ClientResult<FactorsBody>>;
   /** Starts with an authenticator app (`'uri' in data`), confirms it by its first code, or removes a factor. */
   enroll(call: EnrollCall): Promise<ClientResult<RedirectBody | EnrollmentBody>>;

@@ -1,6 +1,6 @@
 import type { AuthErrorCode } from '../errors.ts';
 
-/** What went wrong, in the server's words where it gave any. */
+/** The error, with the server's message where it sent one. */
 export interface ClientError {
   /** The HTTP status; 0 when no answer arrived. */
   readonly status: number;
@@ -34,7 +34,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One call: what is sent, and the member by which a good answer is known. */
+/** One call: its request, and the members that identify a valid response. */
 export interface Call extends CallOptions {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -47,7 +47,7 @@ type Proof = 'redirectTo' | 'user' | 'message' | 'factorId' | 'factors';
 
 export type Send = <Data>(call: Call) => Promise<ClientResult<Data>>;
 
-/** A sender that never rejects: whatever happens on the way becomes an `error`. */
+/** A sender that never rejects: every failure becomes an `error`. */
 export function createSender(options: ClientOptions<unknown>): Send {
   const base = (options.baseUrl ?? '').replace(/\/$/, '');
   const credentials = /^(\w+:)?\/\//.test(base) ? 'include' : 'same-origin';
@@ -57,7 +57,7 @@ export function createSender(options: ClientOptions<unknown>): Send {
       const response = await (options.fetch ?? globalThis.fetch)(base + path + toQueryString(query), {
         method,
         credentials,
-        // Nothing here answers JSON clients with a redirect, and following a foreign one could carry a password along.
+        // No route redirects JSON clients, and following a foreign redirect could send a password along.
         redirect: 'manual',
         headers: { Accept: 'application/json', ...(body && { 'Content-Type': 'application/json' }) },
         ...(body && { body: JSON.stringify(body) }),

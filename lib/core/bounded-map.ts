@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
-/** How often something has changed: where the number is the same, what was derived from it still holds. */
+/** Counts changes: while the number is the same, data derived from it is still valid. */
 export interface ChangeCount {
   count: number;
 }
 
 /**
- * A map that forgets: each entry after its time, and the least recently used one where there are too many. It grows as it
- * fills; lru-cache's `max` would reserve the memory for all of them at once, several MB for each adapter that starts.
+ * A map with limits: it drops each entry after its time, and the least recently used ones beyond `max`. It
+ * grows as it fills; lru-cache's `max` option would reserve several MB for each adapter at the start.
  *
- * @param max the most entries held, or the most that their sizes come to
- * @param sizeOf what an entry counts as; 1 unless given
- * @param maxSizeOfOne an entry that is larger is not held
- * @param ttlMs how long an entry is held unless it says otherwise, in milliseconds
+ * @param max the maximum number of entries, or the maximum sum of their sizes
+ * @param sizeOf the size of an entry; default 1
+ * @param maxSizeOfOne larger entries are not stored
+ * @param ttlMs the default lifetime of an entry, in milliseconds
  * @param now milliseconds, never 0
- * @param changes counts the entries that were set, and not those that ended by their time or by eviction
+ * @param changes counts set entries, not expired or evicted ones
  */
 export function createBoundedMap<Value extends object | string | boolean>(parts: {
   readonly max: number;
@@ -37,26 +37,26 @@ export function createBoundedMap<Value extends object | string | boolean>(parts:
   });
 }
 
-/** Bytes that V8 takes for the characters of a string: one each, or two where one of them is beyond Latin-1. */
+/** Bytes that V8 uses for a string's characters: one each, or two if one of them is beyond Latin-1. */
 export function stringBytes(text: string): number {
   return /^[\0-\xff]*$/.test(text) ? text.length : text.length * 2;
 }
 
-/** Bytes of memory that remembered outcomes take; those of sign-ins hold tokens. */
+/** Maximum bytes of memory for stored outcomes; those of sign-ins hold tokens. */
 const maxBytes = 8 * 1024 * 1024;
-/** Objects take about as much again as their JSON. */
+/** Objects take about twice the bytes of their JSON. */
 const bytesPerByte = 2;
 /** An error with its stack. */
 const failureBytes = 4096;
-/** What cannot be measured counts as a large session. */
+/** The size of an unmeasurable outcome: that of a large session. */
 const unknownBytes = 64 * 1024;
 
 /**
- * Runs a piece of work at most once per key, which is made of the secrets it takes; all who ask within its memory share the one outcome, failures included.
+ * Runs work at most once per key, a hash of its secrets. All callers within the lifetime share one outcome, failures included.
  *
- * @param ttlMs how long an outcome is remembered, in milliseconds
- * @param max the most outcomes remembered; all of them take 8 MB at most
- * @param keeps which outcomes are remembered; those that are not are shared by all who wait at the same time
+ * @param ttlMs the lifetime of an outcome, in milliseconds
+ * @param max the maximum number of outcomes; together they take at most 8 MB
+ * @param keeps which outcomes are stored; others are shared only by concurrent callers
  */
 export function createOnce<Result>(parts: {
   readonly ttlMs: number;
@@ -68,7 +68,7 @@ export function createOnce<Result>(parts: {
   const share = Math.floor(maxBytes / max);
   const outcomes = createBoundedMap<Promise<Result>>({ max: share * max, sizeOf: () => share, ttlMs, now });
 
-  /** What an outcome takes is known once it is there. */
+  /** The size of an outcome is known once it has settled. */
   function weigh(key: string, outcome: Promise<Result>, bytes: number): void {
     if (outcomes.get(key) !== outcome) return;
     const ttl = outcomes.getRemainingTTL(key);
@@ -77,7 +77,7 @@ export function createOnce<Result>(parts: {
   }
 
   return (secrets, work) => {
-    // A hash, so that a key takes as many bytes whatever was sent. The outcome beside it is kept as it is, a session's tokens included.
+    // A hash, so that every key has the same size. The outcome itself is stored unhashed, including a session's tokens.
     const key = createHash('sha256').update(JSON.stringify(secrets)).digest('base64url');
     const known = outcomes.get(key);
     if (known !== undefined) return known;
@@ -92,7 +92,7 @@ export function createOnce<Result>(parts: {
   };
 }
 
-/** What a library keeps of the provider's answer in the error that it throws. */
+/** The parts of an error that may hold the provider's response. */
 function answerOf(error: unknown): unknown {
   const cause = error instanceof Error ? error.cause : undefined;
   return [error, cause, ...[error, cause].map((each) => (each instanceof Error ? each.message : undefined))];
@@ -103,7 +103,7 @@ function bytesOf(result: unknown): number {
     const text = JSON.stringify(result) as string | undefined;
     return bytesPerByte * stringBytes(text ?? '');
   } catch {
-    // An application may have added to a session what has no JSON, such as a BigInt or a circle.
+    // An application may have added values to a session that have no JSON, such as a BigInt or a cycle.
     return unknownBytes;
   }
 }

@@ -1,13 +1,13 @@
 import { answerWithin } from './deadline.ts';
 
 /**
- * A circuit breaker for a service of several parts. A part that did not answer in time is left alone; then one call at a time
- * tries it.
+ * A circuit breaker for a service of several parts. A part that does not answer in time is not
+ * called for a while; then one call at a time probes it.
  */
 interface Breaker {
   /**
-   * @param key names what the call is for; it belongs to one part at a time
-   * @throws what `call` throws, or an error where the part did not answer in time or is being left alone
+   * @param key the key of the call; it belongs to one part at a time
+   * @throws the error of `call`, or an error where the part did not answer in time or is paused
    */
   run<Result>(key: string, call: () => Promise<Result>): Promise<Result>;
   /** Records that the part of this key could not be called at all. */
@@ -23,18 +23,18 @@ interface BreakerSettings {
   readonly timeoutMs: number;
   /** The same for calls to a part that never answered, until the first outage: its connection may still be opening. */
   readonly firstTimeoutMs?: number;
-  /** How long a part that did not answer is left alone, in milliseconds. */
+  /** How long a part that did not answer is paused, in milliseconds. */
   readonly pauseMs: number;
-  /** How long a part that answered with an error is left alone. Default 0: the error may concern one key. */
+  /** How long a part that answered with an error is paused. Default 0: the error may concern one key. */
   readonly errorPauseMs?: number;
   /** Milliseconds from any fixed point. */
   readonly now: () => number;
 }
 
 interface Outage {
-  /** A key of the part: where a later call for it succeeds, wherever it belongs by then, the outage is over. */
+  /** A key of the part: the outage ends once a later call for it succeeds, whichever part it belongs to then. */
   readonly key: string;
-  /** No call goes out before; `-Infinity` where calls need not wait for each other. */
+  /** No call starts earlier; `-Infinity` where calls may run concurrently. */
   readonly retryAt: number;
 }
 
@@ -65,15 +65,15 @@ export function createBreaker(settings: BreakerSettings): Breaker {
       const outage = outages.get(part);
       if (outage !== undefined && now() < outage.retryAt) return Promise.reject(new Error('No answer lately'));
       const limitMs = hadOutage || answered.has(part) ? timeoutMs : Math.max(timeoutMs, firstTimeoutMs);
-      // Half-open: the others wait for what becomes of this call.
+      // Half-open: other calls wait for the result of this one.
       if (outage !== undefined && outage.retryAt > -Infinity) fail(part, key, limitMs + pauseMs);
-      // What throws is a call that failed.
+      // A synchronous throw counts as a failed call.
       const reply = (async () => call())();
       let isLate = false;
       const failed = (): void => {
         if (!isLate) fail(part, key, errorPauseMs);
       };
-      // A late answer counts as well.
+      // A late success also counts.
       reply.then(() => succeed(part), failed);
       return answerWithin(reply, limitMs, () => {
         isLate = true;

@@ -1,6 +1,6 @@
 /**
- * Whether a browser would follow a redirect after a form post, if the form's page has the same policy as this response. The path
- * of a source does not count after a redirect (CSP Level 3 §6.7.2.8). What is not understood blocks.
+ * Whether a browser would follow a redirect after a form post, if the form's page has the same policy as this response.
+ * The path of a source is ignored after a redirect (CSP Level 3 §6.7.2.8). An unknown source does not match.
  *
  * @param policies the values of the response's `Content-Security-Policy`; all of them must allow it
  * @param destination absolute
@@ -18,7 +18,7 @@ export function allowsFormRedirect(policies: readonly string[], destination: str
     });
 }
 
-/** The sources of the first `form-action`, which is the one that counts; it does not fall back to `default-src`. */
+/** The sources of the first `form-action`, the only effective one; it does not fall back to `default-src`. */
 function formActionOf(policy: string): readonly string[] | undefined {
   for (const directive of policy.split(';')) {
     const [name = '', ...sources] = directive.trim().toLowerCase().split(/\s+/);

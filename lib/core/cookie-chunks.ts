@@ -16,13 +16,13 @@ const longestAttributes: CookieAttributes = {
   maxAge: MAX_COOKIE_AGE,
 };
 
-/** Each candidate costs an attempt to open it, so a stranger's cookies must not buy many. */
+/** Each candidate costs an attempt to open it, so an attacker's cookies must not cause many. */
 const MAX_CANDIDATES = 16;
-/** The rest stays for chunks: duplicates of the plain name cannot crowd out a chunked session. */
+/** The rest is reserved for chunks: duplicates of the plain name cannot displace a chunked session. */
 const MAX_PLAIN_CANDIDATES = 12;
-/** As many as names of two digits can count. */
+/** The maximum for names with two digits. */
 const MAX_CHUNKS = 100;
-/** Node's 16 KB of headers hold no more chunks of a session in front of a leftover. */
+/** Node's 16 KB of headers hold at most this many chunks of a session before a leftover. */
 const MAX_SHORTER_CHAIN = 16;
 
 /**
@@ -48,7 +48,7 @@ export function chunkCookie(name: string, value: string, options: ChunkOptions =
   return chunks;
 }
 
-/** Never between the halves of a character or of its encoding: each chunk is decoded on its own. */
+/** Never splits a character or its encoding: each chunk is decoded separately. */
 function chunkEnd(value: string, start: number, room: number, isEncoded: boolean): number {
   if (!isEncoded) return Math.max(start, Math.min(value.length, start + room));
   let end = start;
@@ -61,21 +61,21 @@ function chunkEnd(value: string, start: number, room: number, isEncoded: boolean
   return end;
 }
 
-/** What may be the session, and whether that is all. */
+/** The possible values of the session, and whether they are complete. */
 interface SessionCandidates {
   /** Likeliest first, at most 16. */
   readonly values: readonly string[];
-  /** False where more was sent than is tried: the session may be among the rest. */
+  /** False where the request carries more values than are tried: the session may be among the rest. */
   readonly isComplete: boolean;
 }
 
 /**
- * What may be the session: every value of `name`, then the joined chunks, contiguous from 0. A hole ends the chain; strays
- * (`name.99`, `name.00`) are ignored. Where a chunk name occurs more than once, the first of each and the last of each come
- * before mixtures (a user agent sends each path's cookies in one order); shorter chains are tried too, as the last chunks may
- * be a leftover of a longer session.
+ * The possible values of the session: every value of `name`, then the joined chunks, contiguous from 0. A gap
+ * ends the chain; strays (`name.99`, `name.00`) are ignored. For duplicate chunk names, all first values and
+ * all last values are tried before mixtures (a user agent sends each path's cookies in one order). Shorter
+ * chains are tried too: the last chunks may remain from a longer session.
  *
- * @param isPlausible whether a text has the form of a session; what has not takes no place of one that has
+ * @param isPlausible whether a text has the form of a session; other texts do not count toward the limit
  */
 export function sessionCandidates(
   cookies: RequestCookies,
@@ -109,7 +109,7 @@ function chainOf(cookies: RequestCookies, name: string): Chain {
 function* joinedChunks(chain: Chain): Generator<string, void, undefined> {
   if (chain.length === 0) return;
   yield* firstsAndLasts(chain);
-  // Shortest first: a real session has few chunks, however many a stranger appended.
+  // Shortest first: a real session has few chunks, however many an attacker appends.
   for (let length = 1; length < Math.min(chain.length, MAX_SHORTER_CHAIN); length += 1) {
     yield* firstsAndLasts(chain.slice(0, length));
   }
@@ -133,21 +133,21 @@ function join<Values>(chain: readonly Values[], pick: (values: Values) => string
   return chain.map(pick).join('');
 }
 
-/** Without the empty ones: they are what a deletion may leave behind. */
+/** Without empty values, which a deletion may leave behind. */
 function distinctValues(cookies: RequestCookies, name: string): readonly string[] {
   const values = cookies.get(name) ?? [];
   return (values.length > 1 ? [...new Set(values)] : values).filter((value) => value !== '');
 }
 
-/** A tossed cookie of a deeper path comes first, one that is merely newer comes last: keep both ends. */
+/** A tossed cookie with a deeper path is first, a merely newer one is last: keep both ends. */
 function firstAndLast(values: readonly string[], max: number): string[] {
   return [...values.slice(0, max / 2), ...values.slice(-max / 2)];
 }
 
-/** A session of 16 KB has few chunks; more digits are a stranger's. */
+/** A session within 16 KB has few chunks; names with more digits are foreign. */
 const chunkIndexForm = /^(?:0|[1-9]\d?)$/;
 
-/** Every name present that belongs to the cookie: itself first, then its chunks in their order, contiguous or stray. */
+/** Every name in the request that belongs to the cookie: the plain name first, then its chunks in order, contiguous or stray. */
 export function chunkNames(cookies: RequestCookies, name: string): readonly string[] {
   const indexes = [...cookies.keys()]
     .filter((present) => present.startsWith(`${name}.`))
@@ -158,8 +158,8 @@ export function chunkNames(cookies: RequestCookies, name: string): readonly stri
 }
 
 /**
- * Stores `value`, chunked where it must be, and deletes whatever else the request carries of this cookie: older chunks,
- * strays, or the unchunked form.
+ * Stores `value`, in chunks where necessary, and deletes all other cookies of this name: older
+ * chunks, strays, or the unchunked form.
  */
 export function writeChunks(
   name: string,

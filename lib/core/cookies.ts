@@ -31,7 +31,7 @@ export const MAX_COOKIE_AGE = 400 * 24 * 60 * 60;
  * in front of the real one (RFC 6265bis §8.6), so every value is kept. The header is split before anything is decoded:
  * an encoded `;` never starts a cookie. Pairs without `=` are skipped, and so are names that no `Set-Cookie` could have.
  *
- * @param header what Node hands out as `req.headers.cookie`
+ * @param header the value of `req.headers.cookie`
  */
 export function parseCookies(header: string | undefined): RequestCookies {
   const cookies = new Map<string, string[]>();
@@ -52,8 +52,8 @@ export function parseCookies(header: string | undefined): RequestCookies {
 export type CookieFinder = (header: string) => string | undefined;
 
 /**
- * The raw value of the first cookie with exactly this name, without parsing the rest: neither decoded nor unquoted, so
- * good as a cache key, never as a session. Names are compared as browsers write them, without blanks before the `=`.
+ * The raw value of the first cookie with exactly this name, without parsing the rest. It is neither decoded nor unquoted: usable
+ * as a cache key, never as a session. Names match as browsers write them, without spaces before the `=`.
  */
 export function createCookieFinder(name: string): CookieFinder {
   // V8: a concatenated string would be flattened by every `indexOf`.
@@ -69,12 +69,12 @@ export function createCookieFinder(name: string): CookieFinder {
 }
 
 /**
- * The raw value of the first cookie of this name, its chunks joined, without a full parse: for a cache of what was verified
- * before. `undefined` when there is none.
+ * The raw value of the first cookie of this name, its chunks joined, without a full parse: a cache
+ * key for verified sessions. `undefined` where there is none.
  */
 export function createChunksFinder(name: string): CookieFinder {
   const findWhole = createCookieFinder(name);
-  /** No more than a `Cookie` header can hold. */
+  /** At most as many as a `Cookie` header can hold. */
   const finders: CookieFinder[] = [];
   const findChunk = (header: string, index: number): string | undefined =>
     (finders[index] ??= createCookieFinder(`${name}.${index}`))(header);
@@ -93,8 +93,8 @@ export function createChunksFinder(name: string): CookieFinder {
  * One `Set-Cookie` value (RFC 6265bis §4.1). A deletion repeats Domain, Path and the flags, as a user agent replaces
  * only the cookie of the same name, domain and path, and refuses to let an insecure one overlay a secure one.
  *
- * @param attributes the adapter's own; `write.attributes` win over them
- * @throws {TypeError} when name, domain or path cannot stand in a cookie
+ * @param attributes the adapter's own; `write.attributes` override them
+ * @throws {TypeError} when name, domain or path is invalid in a cookie
  */
 export function serializeCookie(write: CookieWrite, attributes: CookieAttributes): string {
   const { domain, path, sameSite, secure, httpOnly, maxAge } = { ...attributes, ...write.attributes };
@@ -108,7 +108,7 @@ export function serializeCookie(write: CookieWrite, attributes: CookieAttributes
       secure,
       httpOnly,
       ...(domain === undefined ? {} : { domain }),
-      // Expires as well, for agents and proxies that do not know Max-Age.
+      // Expires as well, for user agents and proxies without support for Max-Age.
       ...(isDeletion ? { maxAge: 0, expires: new Date(0) } : {}),
       ...(isDeletion || maxAge === undefined ? {} : { maxAge: Math.trunc(Math.min(maxAge, MAX_COOKIE_AGE)) }),
     },
@@ -131,14 +131,14 @@ export function percentEncode(value: string): string {
   return encodeURIComponent(value.replace(/[\ud800-\udfff]/gu, '\uFFFD'));
 }
 
-/** Whether only blanks lie between `at` and the `;` (or the beginning) before it. */
+/** Whether only spaces and tabs lie between `at` and the preceding `;` or the start. */
 function startsPair(header: string, at: number): boolean {
   let before = at - 1;
   while (before >= 0 && isBlank(header, before)) before -= 1;
   return before < 0 || header[before] === ';';
 }
 
-/** Whether `serializeCookie` takes it: visible ASCII only. A `;` or `=` cannot be in it. */
+/** Whether `serializeCookie` accepts it: visible ASCII only. It cannot contain `;` or `=`. */
 function isWritableName(name: string): boolean {
   for (let at = 0; at < name.length; at += 1) {
     const code = name.charCodeAt(at);
@@ -147,7 +147,7 @@ function isWritableName(name: string): boolean {
   return name !== '';
 }
 
-/** By hand: `trim()` also takes characters that are no blanks in HTTP, and `/[ \t]+$/` is quadratic. */
+/** Not `trim()`, which removes more than HTTP whitespace, and not `/[ \t]+$/`, which is quadratic. */
 function trimmedSlice(text: string, start: number, end: number): string {
   let from = start;
   let to = end;

@@ -1,6 +1,6 @@
 /**
- * Settles like the started work, or rejects with `onTimeout()` when the time is up, even where the work ignores its signal.
- * What the work does after that is ignored. The timer does not keep the process alive.
+ * Settles like the started work, or rejects with `onTimeout()` at the deadline, even where the work
+ * ignores its signal. Later results are ignored. The timer does not keep the process alive.
  *
  * @param timeoutMs milliseconds
  */
@@ -11,7 +11,7 @@ export async function withDeadline<Result>(
 ): Promise<Result> {
   const signal = AbortSignal.timeout(timeoutMs);
   let giveUp = (): void => undefined;
-  // Listens before the work does, so that its own rejection upon the abort comes second.
+  // Registered before the work's own listener, so that its rejection on the abort comes second.
   const timeout = new Promise<never>((_resolve, reject) => {
     giveUp = () => reject(onTimeout());
     signal.addEventListener('abort', giveUp);
@@ -24,8 +24,8 @@ export async function withDeadline<Result>(
 }
 
 /**
- * Settles like `answer`, or rejects with `onTimeout()` when the time is up. After a stall of the event loop the timer comes before an
- * answer that is waiting in a socket: that is read first.
+ * Settles like `answer`, or rejects with `onTimeout()` at the deadline. After a stall of the event
+ * loop the timer fires before a waiting socket is read, so the rejection waits for one more read.
  *
  * @param timeoutMs milliseconds
  */

@@ -1,6 +1,6 @@
 /**
- * Markup that may be sent as it is. It comes from the `html` tag alone: the private field cannot be copied by an object
- * of the same shape, so nothing that was parsed from JSON passes as safe.
+ * Markup that is safe to send. Only the `html` tag creates it: the private field cannot be copied
+ * by an object of the same shape, so parsed JSON never passes as safe.
  */
 class SafeHtml {
   readonly #text: string;
@@ -23,7 +23,7 @@ export type Html = SafeHtml;
 /** A text of a page: markup where a template uses it, and `plain` for titles, attributes and JSON. */
 class SafeText extends SafeHtml {
   readonly plain: string;
-  /** Its language, where that is not the page's. */
+  /** Its language, where it differs from the page's. */
   readonly lang: string | undefined;
 
   constructor(markup: string, plain: string, lang: string | undefined) {
@@ -44,7 +44,7 @@ export function textOf(plain: string, lang?: string, content: HtmlValue = plain)
   return new SafeText(markupOf(markup), plain, lang);
 }
 
-/** What may stand in a `${…}`; nothing, `null` and `false` leave no trace, so that `condition && html…` works. */
+/** The values allowed in `${…}`; `undefined`, `null` and `false` render nothing, so that `condition && html…` works. */
 export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
 
 /**
@@ -64,9 +64,9 @@ export function render(markup: Html): string {
 }
 
 /**
- * A URL that is fit for `href`, `src` or `action`: root-relative on this origin, or http(s). Anything else (`javascript:`,
- * `data:`, `//host`, a relative path) becomes `#`. The URL is returned as the WHATWG parser reads it, so that tabs and
- * backslashes cannot make a browser see another one.
+ * A URL that is safe in `href`, `src` or `action`: root-relative on this origin, or http(s). Any
+ * other value (`javascript:`, `data:`, `//host`, a relative path) becomes `#`. The result is
+ * normalized by the WHATWG parser, so a browser reads the same URL despite tabs and backslashes.
  */
 export function safeHref(url: string): string {
   const nowhere = '#';
@@ -76,7 +76,7 @@ export function safeHref(url: string): string {
   const parsed = URL.parse(url, base);
   if (parsed?.origin !== base) return nowhere;
   const path = parsed.href.slice(base.length);
-  // `/.//host` is on this origin until it is written out as `//host`.
+  // `/.//host` is on this origin, but serialized as `//host` it is not.
   return path.startsWith('//') ? nowhere : path;
 }
 

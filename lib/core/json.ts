@@ -5,7 +5,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** JSON in base64url, as a JWT holds it (RFC 7515 §3); `undefined` for what is none. */
+/** JSON in base64url, as in a JWT (RFC 7515 §3); `undefined` where it is invalid. */
 export function parseEncodedJson(encoded: string): unknown {
   try {
     return JSON.parse(utf8.decode(Buffer.from(encoded, 'base64url')));
@@ -14,7 +14,7 @@ export function parseEncodedJson(encoded: string): unknown {
   }
 }
 
-/** `undefined` for what is no JSON. */
+/** `undefined` where it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -23,7 +23,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Without the members that are `undefined`, as an optional member is absent. */
+/** Removes the members that are `undefined`. */
 export function defined<Members extends object>(
   members: Members,
 ): { [Name in keyof Members]?: Exclude<Members[Name], undefined> } {
@@ -31,7 +31,7 @@ export function defined<Members extends object>(
   return Object.fromEntries(entries) as ReturnType<typeof defined<Members>>;
 }
 
-/** Freezes plain data to its leaves; what is frozen already is taken for frozen throughout. */
+/** Freezes plain data deeply; a frozen object is assumed to be frozen deeply. */
 export function deepFreeze(value: object): void {
   if (Object.isFrozen(value)) return;
   Object.freeze(value);
@@ -42,7 +42,7 @@ export function deepFreeze(value: object): void {
 }
 
 /**
- * A response's body as text, read only so far: a body may be endless, or small and compressed from gigabytes.
+ * A response's body as text, up to a limit: a body may be endless, or small and compressed from gigabytes.
  *
  * @throws {Error} when it is longer; the rest is not read
  */
@@ -58,5 +58,5 @@ export async function readText(response: Response, maxBytes: number): Promise<st
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** For a provider's answers: the largest session has some kilobytes. */
+/** For responses of a provider: the largest session has a few kilobytes. */
 export const maxAnswerBytes = 1024 * 1024;

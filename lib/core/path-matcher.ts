@@ -5,8 +5,8 @@ import { isPlainPath, pathReadings, requestPath } from './request-path.ts';
 export { patternProblem } from './path-pattern.ts';
 
 /**
- * Patterns by the characters of what they begin with. A request walks down as far as its path agrees with some pattern,
- * so that its cost follows the path's length, not the number of patterns.
+ * A trie of the patterns' literal beginnings. A request follows it as far as its path matches, so
+ * the cost depends on the path's length, not on the number of patterns.
  */
 interface PatternNode {
   readonly next: Map<number, PatternNode>;
@@ -19,8 +19,8 @@ interface PatternNode {
 }
 
 /**
- * Compiles path patterns into one test. What it matches is every spelling that Express, `express.static` or a decoding
- * proxy could read as one of those paths; where in doubt, it matches.
+ * Compiles path patterns into one test. It matches every spelling that Express, `express.static` or
+ * a decoding proxy could read as one of those paths. In doubt it matches.
  *
  * @param patterns as `patternProblem` describes them
  * @returns a function of the raw request target (`req.originalUrl`, or `req.url` without Express); it never throws
@@ -40,8 +40,8 @@ export function createPathMatcher(patterns: readonly string[]): (requestTarget: 
 /**
  * Whether a request below a mount path can match a root-relative pattern at all.
  *
- * @param pattern a good one, by `patternProblem`
- * @param mountPath where the router hangs, such as `/app`; empty or `/` for the root
+ * @param pattern a valid pattern, by `patternProblem`
+ * @param mountPath the router's mount path, such as `/app`; empty or `/` for the root
  */
 export function isReachableUnder(pattern: string, mountPath: string): boolean {
   const depth = segmentsOf(mountPath).length;
@@ -54,7 +54,7 @@ export function isReachableUnder(pattern: string, mountPath: string): boolean {
 function matchesAnyReading(root: PatternNode, path: string): boolean {
   const readings = pathReadings(path);
   if (readings === undefined) return true;
-  // A router may take for one segment what a file server behind it takes for several.
+  // A router may read one segment where a file server behind it reads several.
   const depths = new Set(Array.from(readings, (reading) => segmentsOf(reading).length));
   const parameters = depths.size === 1 ? 'exact' : 'loose';
   for (const reading of readings) if (matches(root, reading, parameters)) return true;
@@ -85,7 +85,7 @@ function addPattern(root: PatternNode, text: string): void {
 function addLiteral(root: PatternNode, path: string, isPrefix: boolean): void {
   const bare = path.replace(/\/$/, '');
   if (isPrefix) nodeAt(root, path).isPrefix = true;
-  // Express reads `/dashboard` and `/dashboard/` as one path, so a pattern for either is one for both.
+  // Express treats `/dashboard` and `/dashboard/` as one path, so a pattern matches both.
   nodeAt(root, bare).isPath = true;
   nodeAt(root, `${bare}/`).isPath = true;
 }

@@ -2,11 +2,11 @@ import { parse, pathToRegexp } from 'path-to-regexp';
 import type { Token } from 'path-to-regexp';
 import { composeLetters, decodeLeniently, foldCase } from './request-path.ts';
 
-/** `(.*)`, path-to-regexp's wildcard of old, which version 9 no longer knows. */
+/** `(.*)`, the wildcard of older path-to-regexp versions, removed in current ones. */
 const REMAINDER = '(.*)';
 
 interface PathPattern {
-  /** The text before the first parameter, decoded and folded by `foldCase`: all of it where there is none. */
+  /** The text before the first parameter, decoded and folded by `foldCase`; the whole text without parameters. */
   readonly start: string;
   readonly hasRemainder: boolean;
   readonly parameterised: Parameterised | undefined;
@@ -21,13 +21,13 @@ export interface Parameterised {
 }
 
 /**
- * Says what is wrong with a path pattern and what to write instead.
+ * Returns the problem of a path pattern and the fix.
  *
  * A pattern is a root-relative path. `:name` stands for one segment, or a part of one; `(.*)` at the end for any
  * remainder: `/dashboard(.*)` is everything that starts so, `/dashboards` too; `/dashboard/(.*)` is `/dashboard` and
  * everything below it. Letter case and a trailing slash make no difference, as in Express.
  *
- * @returns one sentence, or `undefined` for a good pattern
+ * @returns one sentence, or `undefined` for a valid pattern
  */
 export function patternProblem(pattern: unknown): string | undefined {
   if (typeof pattern !== 'string') return 'A path pattern must be a string such as "/dashboard(.*)".';
@@ -39,7 +39,7 @@ export function patternProblem(pattern: unknown): string | undefined {
   return problemOfCharacters(path, says) ?? problemOfSegments(path, says) ?? problemOfSyntax(pattern, says);
 }
 
-/** @param pattern one in which `patternProblem` finds nothing */
+/** @param pattern a valid pattern, by `patternProblem` */
 export function parsePattern(pattern: string): PathPattern {
   const tokens = tokensOf(pattern);
   const [first] = tokens;
@@ -67,7 +67,7 @@ function foldText(text: string): string {
   return foldCase(composeLetters(decodeLeniently(text)));
 }
 
-/** `(.*)` in path-to-regexp's words. After a parameter or a slash, only a slash can begin the remainder. */
+/** `(.*)` as path-to-regexp tokens. After a parameter or a slash, only a slash can start the remainder. */
 function remainderAfter(tokens: readonly Token[]): Token {
   const last = tokens.at(-1);
   const isPartOfSegment = last?.type === 'text' && !last.value.endsWith('/');

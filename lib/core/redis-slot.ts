@@ -14,7 +14,7 @@ export function slotOf(key: string): number {
 }
 
 /**
- * Which master holds a key, as the client sees it now; the same name for all keys where it is no client of a cluster.
+ * The master that holds a key, as the client currently knows it; one constant name where it is not a cluster client.
  *
  * The cluster clients of both libraries have a map of the slots: `['host:port', …]` for each slot in ioredis,
  * `{ master: { address } }` in node-redis.
@@ -28,7 +28,7 @@ export function createMasterOf(client: object): (key: string) => string {
   };
 }
 
-/** ioredis puts its own option `keyPrefix` before every key. */
+/** ioredis prepends its own option `keyPrefix` to every key. */
 function prefixOf(client: object): string {
   const options: unknown = Reflect.get(client, 'options');
   const prefix: unknown =

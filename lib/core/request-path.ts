@@ -1,13 +1,13 @@
 /**
- * How a request target may be read. Routers, static file servers and proxies disagree about percent-encoding, slashes,
- * dot segments and backslashes; a guard must know every reading, not only its own (CWE-647).
+ * The possible readings of a request target. Routers, static file servers and proxies disagree about
+ * percent-encoding, slashes, dot segments and backslashes, so a guard must consider every reading (CWE-647).
  */
 
-/** An odd path beyond these is taken for what it is, an attack, instead of being spelled out. */
+/** Odd paths beyond these limits are treated as an attack and not expanded. */
 const MAX_ODD_LENGTH = 4096;
 const MAX_DOT_SEGMENTS = 8;
 
-/** The only absolute-form targets (RFC 9112 §3.2.2) in whose path all URL parsers agree: no user, no odd host. */
+/** The only absolute-form targets (RFC 9112 §3.2.2) on whose path all URL parsers agree: no user, plain host. */
 const ORIGIN = /^https?:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=[/?#]|$)/i;
 
 const ODD = /[%\\;:]|[^\x21-\x7e]|\/\/|\.(?:\/|$)/;
@@ -15,25 +15,25 @@ const ODD = /[%\\;:]|[^\x21-\x7e]|\/\/|\.(?:\/|$)/;
 /**
  * The path of a request target: without query and fragment, and without the origin of an absolute-form target.
  *
- * @param target `req.originalUrl` or `req.url`, as it came
- * @returns `undefined` for a target in whose path parsers would not agree
+ * @param target the raw `req.originalUrl` or `req.url`
+ * @returns `undefined` for a target on whose path parsers disagree
  */
 export function requestPath(target: string): string | undefined {
   const start = target.startsWith('/') ? 0 : ORIGIN.exec(target)?.[0].length;
-  // What is neither a path nor absolute is nothing that Node's parser lets in, but for `*` (RFC 9112 §3.2.4); a
-  // middleware that rewrites may leave a query alone.
+  // Node's parser rejects other targets that are neither a path nor absolute, except `*` (RFC 9112
+  // §3.2.4). A rewriting middleware may leave only a query.
   if (start === undefined)
     return /^(?:\*?$|[?#])/.test(target) ? `/${target.slice(0, endOfPath(target, 0))}` : undefined;
   const end = endOfPath(target, start);
   return start === end ? '/' : target.slice(start, end);
 }
 
-/** The path part of a request target or a root-relative URL, as it is written. */
+/** The path part of a request target or a root-relative URL, unchanged. */
 export function pathOf(target: string): string {
   return target.slice(0, endOfPath(target, 0));
 }
 
-/** Whether every server reads this path alike, but for letter case and a trailing slash. */
+/** Whether every server reads this path the same way, except for letter case and a trailing slash. */
 export function isPlainPath(path: string): boolean {
   return !ODD.test(path);
 }
@@ -43,7 +43,7 @@ export function isPlainPath(path: string): boolean {
  * backslashes kept or turned, path parameters, stream names and trailing dots kept or cut. Each reading starts with `/`,
  * ends without one (unless it is the root), and is folded by `foldCase`.
  *
- * @returns `undefined` when there are too many to tell
+ * @returns `undefined` where there are too many
  */
 export function pathReadings(path: string): ReadonlySet<string> | undefined {
   if (path.length > MAX_ODD_LENGTH) return undefined;
@@ -64,19 +64,19 @@ export function pathReadings(path: string): ReadonlySet<string> | undefined {
 }
 
 /**
- * One spelling for all that differ in letter case only, to a router (`/i`) or a file system. Upper case first: `ſ` and
- * `s` meet there; and `Σ` has two lower cases, chosen by what follows it.
+ * One spelling for all that a router (`/i`) or a file system treats as equal despite letter case. Upper case
+ * first, which maps `ſ` and `s` to one letter; and `Σ` has two lower cases, chosen by the next letter.
  */
 export function foldCase(text: string): string {
   return text.toUpperCase().toLowerCase().replaceAll('ς', 'σ');
 }
 
-/** Decodes what can be decoded and keeps the rest: one bad escape must not hide the others. */
+/** Decodes valid escapes and keeps the rest: one bad escape must not hide the others. */
 export function decodeLeniently(text: string): string {
   return tryDecode(text) ?? text.replaceAll(/(?:%[\da-f]{2})+/gi, (run) => tryDecode(run) ?? decodeAscii(run));
 }
 
-/** The file systems of macOS take composed and decomposed letters for the same. */
+/** The file systems of macOS treat composed and decomposed letters as equal. */
 export function composeLetters(text: string): string {
   return text.normalize('NFC');
 }
@@ -94,13 +94,13 @@ function decodings(path: string): Set<string> {
   const raw = path.trim();
   const once = decodeLeniently(raw);
   const texts = new Set([raw, once, decodeLeniently(once)]);
-  // Node hands out the bytes of a target as Latin-1; a proxy that is handed them on may take them for UTF-8.
+  // Node decodes a target's bytes as Latin-1; a proxy behind it may read them as UTF-8.
   texts.add(Buffer.from(raw, 'latin1').toString('utf8'));
   for (const text of [...texts]) texts.add(composeLetters(text));
   return texts;
 }
 
-/** What a second parser may cut away: a query, what follows a NUL, controls, path parameters, what Windows ignores. */
+/** Removes what a second parser may ignore: a query, text after a NUL, control characters, path parameters, trailing dots on Windows. */
 function tidy(text: string): string {
   const end = text.search(/[?#\0]/);
   return (end === -1 ? text : text.slice(0, end))
@@ -109,14 +109,14 @@ function tidy(text: string): string {
     .replaceAll(/(?<=[^/. ])[. ]+(?=\/|$)/g, '');
 }
 
-/** `//host/path` is a host and a path when resolved as a reference (RFC 3986 §4.2). */
+/** `//host/path` resolves to a host and a path (RFC 3986 §4.2). */
 function withoutAuthority(text: string): string {
   return text.replace(/^\/{2,}[^/]*/, '');
 }
 
 /**
- * Resolves `.` and `..`, but for the first `kept` of them: a router takes `..` for a parameter's value where the file
- * server mounted behind it resolves the others.
+ * Resolves `.` and `..`, except the first `kept` of them: a router may read `..` as a parameter's
+ * value where the file server behind it resolves the others.
  */
 function resolveDots(segments: readonly string[], kept: number): string[] {
   const resolved: string[] = [];

@@ -4,7 +4,7 @@ export function queryOf(target: string): URLSearchParams {
 }
 
 /**
- * A URL with further query parameters: after those that it has, in front of its fragment (RFC 3986 §3).
+ * A URL with further query parameters, after its own and before its fragment (RFC 3986 §3).
  *
  * @param url absolute or root-relative
  */

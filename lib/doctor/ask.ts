@@ -46,10 +46,10 @@ const reasons: Readonly<Record<string, string>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak https on that port',
 };
 
-/** Other messages may quote what was sent: undici's for a malformed header holds the whole header, key included. */
+/** Other messages may quote the request: undici's message for a malformed header contains the whole header, including the key. */
 const isHarmless = /^(?:no answer within \d+ ms|bad port|The answer is larger than \d+ bytes)$/;
 
-/** A failed connection in plain words; `fetch failed` alone does not help. */
+/** A failed connection in plain words; `fetch failed` alone does not tell the cause. */
 export function explain(error: unknown): string {
   const errors = causesOf(error);
   const codes = errors.flatMap(({ code }) => (typeof code === 'string' ? [code] : []));
@@ -69,13 +69,13 @@ function causesOf(error: unknown, depth = 0): readonly Readonly<Record<string, u
   return [error as Readonly<Record<string, unknown>>, ...below.flatMap((each) => causesOf(each, depth + 1))];
 }
 
-/** `undefined` for anything but a JSON object. */
+/** `undefined` where it is not a JSON object. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   const value = parseJson(text);
   return isRecord(value) ? value : undefined;
 }
 
-/** Algorithms of a JWKS document (RFC 7517 §5); `undefined` where the reply is no key set. */
+/** Algorithms of a JWKS document (RFC 7517 §5); `undefined` where the reply is not a key set. */
 export function algorithmsOf(reply: Reply): readonly string[] | undefined {
   const keys = reply.kind === 'answered' && reply.status === 200 ? parseObject(reply.text)?.['keys'] : undefined;
   if (!Array.isArray(keys)) return undefined;
@@ -86,10 +86,10 @@ export function algorithmsOf(reply: Reply): readonly string[] | undefined {
   return [...new Set(names)];
 }
 
-/** Seconds by which clocks may differ before tokens are refused; the adapters allow 5. */
+/** Clock difference in seconds above which the doctor reports a problem; the adapters allow 5. */
 const allowedSkew = 5;
 
-/** Reports a clock that is wrong by the provider's `Date` header, which has whole seconds. */
+/** Reports a clock that differs from the provider's `Date` header, which has whole seconds. */
 export function checkClock(reply: Reply, now: () => number, add: Add): void {
   if (reply.kind !== 'answered' || reply.serverTime === undefined) return;
   const skewSeconds = Math.round((now() - reply.serverTime) / 1000);

@@ -20,7 +20,7 @@ export async function checkB2b(context: DoctorContext, add: Add): Promise<void> 
     ...defined({ callbackPath }),
   };
   const read = readOrReport(() => readB2bOptions(given, env), add);
-  // A missing cookie password is reported; the provider is asked all the same.
+  // A missing cookie password is reported; the provider is still checked.
   const options = read ?? readOrReport(() => readB2bOptions({ ...given, cookiePassword: 'x'.repeat(32) }, env));
   checkSpelling('b2b', b2bVariables, context, add);
   if (options === undefined) return;
@@ -32,7 +32,7 @@ export async function checkB2b(context: DoctorContext, add: Add): Promise<void> 
   addUrlsToRegister(options, context.appUrl, add);
 }
 
-/** Checks by form that each value is of the right kind, in the right variable, for the right environment. */
+/** Checks the form of each value: its kind, its variable and its environment. */
 function checkCredentials({ clientId, apiKey }: B2bOptions, env: NodeJS.ProcessEnv, add: Add): void {
   const kinds = [
     ['client_id', 'B2B_CLIENT_ID', clientId, 'a client id (client_…)', 'client_', 'sk_'],
@@ -105,7 +105,7 @@ async function isProviderReachable(jwksUrl: string, context: DoctorContext, add:
   return true;
 }
 
-/** Sends a refresh token that does not exist: WorkOS checks the key first, and changes nothing. */
+/** Sends a refresh token that does not exist: WorkOS checks the key first and changes nothing. */
 async function checkApiKey(provider: Provider, timeoutMs: number, add: Add): Promise<void> {
   const failure = await withDeadline(
     (signal) => provider.refresh({ refreshToken: 'express-auth-adapters-doctor' }, {}, signal),

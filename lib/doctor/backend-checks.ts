@@ -91,7 +91,7 @@ function checkSettings(host: string, reply: Reply, add: Add): void {
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** Members of `external` that are no OAuth providers. */
+/** Members of `external` that are not OAuth providers. */
 const otherMethods: ReadonlySet<string> = new Set(['email', 'phone', 'anonymous_users']);
 
 function checkSignInMethods(settings: Settings, external: Settings, add: Add): void {

@@ -23,13 +23,13 @@ async function main(args: readonly string[]): Promise<0 | 1> {
     nodeVersion: process.versions.node,
     isEnvFileUnread: envFile === undefined && existsSync('.env'),
   });
-  // Only a terminal's stream has `hasColors`; it knows NO_COLOR and FORCE_COLOR.
+  // Only a terminal's stream has `hasColors`; it respects NO_COLOR and FORCE_COLOR.
   const hasColor = 'hasColors' in process.stdout && process.stdout.hasColors();
   process.stdout.write(isJson ? `${JSON.stringify(report, null, 2)}\n` : print(report, { hasColor, isQuiet }));
   return report.ok ? 0 : 1;
 }
 
-/** The compiled file is as deep below package.json as this one. */
+/** The compiled file is at the same depth below package.json as this one. */
 function version(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return (JSON.parse(text) as { readonly version: string }).version;
@@ -44,7 +44,7 @@ function readEnvFile(path: string): NodeJS.Dict<string> {
 }
 
 try {
-  // Not process.exit: what is still on its way to a pipe would be lost.
+  // Not process.exit: output that is still being written to a pipe would be lost.
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   if (!(error instanceof TypeError)) throw error;

@@ -17,14 +17,14 @@ export interface DoctorContext {
   readonly callbackPath: string | undefined;
 }
 
-/** The first of these variables that is set, as the adapters read them. */
+/** The first of these variables that is set, by the adapters' rules. */
 export function setVariable(env: NodeJS.ProcessEnv, names: readonly string[]): string | undefined {
   return names.find((name) => (env[name] ?? '') !== '');
 }
 
 const prefixes = { b2b: /^(?:LEGACY_)?B2B_/, backend: /^(?:NEXT_PUBLIC_)?BAAS_/ } as const;
 
-/** The adapters with at least one variable, so that a half-filled environment is reported. */
+/** The adapters with at least one variable set, so that an incomplete environment is reported. */
 export function configuredAdapters(env: NodeJS.ProcessEnv): readonly AdapterName[] {
   const names = Object.keys(env).filter((name) => (env[name] ?? '') !== '');
   return (['b2b', 'backend'] as const).filter((adapter) => names.some((name) => prefixes[adapter].test(name)));
@@ -34,7 +34,7 @@ const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$|\.localhost$/;
 
 export const isLoopback = (hostname: string): boolean => loopback.test(hostname);
 
-/** Reads an adapter's options as the adapter does, and reports every problem that it would refuse to start with. */
+/** Reads an adapter's options like the adapter, and reports every problem that would prevent its start. */
 export function readOrReport<Options>(read: () => Options, add?: Add): Options | undefined {
   try {
     return read();
@@ -45,7 +45,7 @@ export function readOrReport<Options>(read: () => Options, add?: Add): Options |
   }
 }
 
-/** Reports misspelled variables, whose options silently keep their defaults. */
+/** Reports misspelled variables, whose options would silently keep their defaults. */
 export function checkSpelling(
   adapter: AdapterName,
   variables: Readonly<Record<string, readonly string[]>>,
@@ -64,7 +64,7 @@ function spellingFix(name: string, known: readonly string[]): string {
   return nearest === undefined ? `Check its spelling; these are read: ${known.join(', ')}` : `Did you mean ${nearest}?`;
 }
 
-/** The names that the vendors' own pages tell people to set, and the variable that this package reads instead. */
+/** Maps a variable name from the vendors' documentation to this package's variable. */
 function ownNameOf(name: string): string | undefined {
   const workos = /^WORKOS_(CLIENT_ID|API_KEY|COOKIE_PASSWORD|API_HOSTNAME|API_PORT|API_HTTPS)$/.exec(name)?.[1];
   if (workos !== undefined) return `B2B_${workos}`;
@@ -73,7 +73,7 @@ function ownNameOf(name: string): string | undefined {
   return found === undefined ? undefined : `BAAS_${found.replace('_DEFAULT', '')}`;
 }
 
-/** Reports variables under a vendor's name, which nothing here reads. */
+/** Reports variables with a vendor's name, which this package does not read. */
 export function checkVendorNames(env: NodeJS.ProcessEnv, add: Add): void {
   for (const [name, value = ''] of Object.entries(env)) {
     const own = ownNameOf(name);
@@ -85,7 +85,7 @@ export function checkVendorNames(env: NodeJS.ProcessEnv, add: Add): void {
   }
 }
 
-/** Any of the key's variables will do. */
+/** Any of the key's variables is sufficient. */
 function isCovered(own: string, env: NodeJS.ProcessEnv): boolean {
   const same = own.startsWith('BAAS_') && own.endsWith('_KEY') ? /^(?:NEXT_PUBLIC_)?BAAS_\w+_KEY$/ : undefined;
   return Object.keys(env).some(
@@ -93,15 +93,15 @@ function isCovered(own: string, env: NodeJS.ProcessEnv): boolean {
   );
 }
 
-/** Variables whose value is never printed, the vendors' own names included. */
+/** Variables whose value is never printed, including the vendors' own names. */
 const secretNames = /(?:KEY|PASSWORD|SECRET|TOKEN)$/;
 
-/** Keys and tokens by their form: a prefix, a JWT, a long run of letters and digits. `sk_test_…` is no key. */
+/** Keys and tokens by their form: a prefix, a JWT, a long run of letters and digits. The placeholder `sk_test_…` is not one. */
 const secretForms = /\bs[kb]_[\w-]{4,}(?![\w-]*…)|\beyJ[\w-]{4,}(?:\.[\w-]*)*|\b(?=\w*\d)(?=\w*[a-z])\w{24,}/g;
 
 /**
- * Takes credentials out of texts, wherever they were pasted: into a host name, a path, another variable.
- * URLs write host names in lower case, so case is ignored.
+ * Removes credentials from texts, even where they were pasted into a host name, a path or another
+ * variable. Case is ignored, because URLs write host names in lower case.
  */
 export function createRedaction(env: NodeJS.ProcessEnv): (text: string) => string {
   const secrets = Object.entries(env)

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import type { AdapterName } from '../types.ts';
 
-/** `problem`: sign-in fails or is unsafe. `warning`: it works, and something will surprise you. `note`: worth knowing. */
+/** `problem`: sign-in fails or is unsafe. `warning`: it works, with an unexpected effect. `note`: information. */
 export type Level = 'ok' | 'note' | 'warning' | 'problem';
 
 export type Subject = 'application' | AdapterName;
@@ -13,7 +13,7 @@ export interface Finding {
   readonly subject: Subject;
   readonly level: Level;
   readonly message: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly fix?: string;
   /** For scripts, such as the redirect URI. */
   readonly values?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
@@ -22,7 +22,7 @@ export interface Finding {
 /** Adds a finding about one subject. @param id without the subject */
 export type Add = (level: Level, id: string, message: string, details?: Pick<Finding, 'fix' | 'values'>) => void;
 
-/** What `--json` prints. Members may be added; those that are here stay as long as `format` does. */
+/** The output of `--json`. Members may be added; existing ones stay as long as `format` does. */
 export interface DoctorReport {
   readonly format: 1;
   /** Whether no finding is a problem. */
@@ -40,7 +40,7 @@ const titles: Readonly<Record<Subject, string>> = {
 const colors = { ok: 'green', note: 'cyan', warning: 'yellow', problem: 'red' } as const;
 
 interface PrintOptions {
-  /** Whether escape sequences are understood. Each level is also a word, so that nothing is lost without color. */
+  /** Whether the output supports escape sequences. Each level is also a word, so no information is lost without color. */
   readonly hasColor: boolean;
   /** Problems and warnings only; empty where there are none. */
   readonly isQuiet: boolean;
@@ -69,7 +69,7 @@ export function print({ findings }: DoctorReport, { hasColor, isQuiet }: PrintOp
 
 const plural = (count: number, noun: string): string => `${count || 'no'} ${noun}${count === 1 ? '' : 's'}`;
 
-/** Host names and paths come from the environment, and must not move the cursor. */
+/** Host names and paths come from the environment and must not contain control sequences. */
 function oneLine(text: string): string {
   return stripVTControlCharacters(text).replace(/\p{Cc}+/gu, ' ');
 }

@@ -14,11 +14,11 @@ export interface DoctorOptions extends Partial<Omit<DoctorContext, 'env' | 'appU
   readonly appUrl?: string | undefined;
   /** Default: those whose variables are set. */
   readonly adapter?: AdapterName | undefined;
-  /** Whether there is a file `.env` that was not read. */
+  /** Whether a file `.env` exists that was not read. */
   readonly isEnvFileUnread?: boolean;
 }
 
-/** Reads the environment as the adapters do, asks the providers, and reports what it finds. Changes nothing anywhere. */
+/** Reads the environment like the adapters, calls the providers, and reports the findings. Changes nothing. */
 export async function runDoctor(options: DoctorOptions): Promise<DoctorReport> {
   const { env, fetch = globalThis.fetch, now = Date.now, timeoutMs = 5_000, callbackPath } = options;
   const adapters = options.adapter === undefined ? configuredAdapters(env) : [options.adapter];
@@ -56,7 +56,7 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorReport> {
 /** `engines` of the package. */
 const leastNode = [22, 13] as const;
 
-/** Where the application is said to live, without a trailing slash; an assumption where no setting says it. */
+/** The application's base URL without a trailing slash; a default where no setting names it. */
 function appUrlOf({ env, appUrl }: DoctorOptions): string {
   const given = [appUrl, env['APP_BASE_URL']].find((url) => url !== undefined && isHttpUrl(url));
   // It is printed, so credentials and the query are left out.
@@ -64,7 +64,7 @@ function appUrlOf({ env, appUrl }: DoctorOptions): string {
   return (origin + pathname).replace(/\/+$/, '');
 }
 
-/** Checks the process and its surroundings, whichever adapter is used. */
+/** Checks the process and its environment, independent of the adapter. */
 function checkApplication(facts: DoctorOptions, add: Add): void {
   const { env, nodeVersion } = facts;
   const isProduction = env['NODE_ENV'] === 'production';

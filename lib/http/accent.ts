@@ -1,10 +1,10 @@
 /** A color of sRGB: red, green and blue, each 0 to 255. */
 type Color = readonly [red: number, green: number, blue: number];
 
-/** The color of the stylesheet's card, by scheme. */
+/** The background color of the stylesheet's card, by color scheme. */
 export const cardColors = { light: '#ffffff', dark: '#16191f' } as const;
 
-/** @returns `undefined` for what is neither `#rgb` nor `#rrggbb` */
+/** @returns `undefined` where it is neither `#rgb` nor `#rrggbb` */
 export function parseColor(value: string): Color | undefined {
   const [, digits] = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(value) ?? [];
   if (digits === undefined) return undefined;
@@ -35,8 +35,8 @@ const white: Color = [255, 255, 255];
 const black: Color = [0, 0, 0];
 
 /**
- * The stylesheet's rules for an accent color, in the light and the dark scheme: text on it has a contrast of 4.5 : 1 at least, and
- * its edge one of 3 : 1 against the card (WCAG 2.2 §1.4.3, §1.4.11).
+ * The stylesheet's rules for an accent color, in the light and the dark scheme. Text on it has a contrast of
+ * at least 4.5 : 1, and its edge at least 3 : 1 against the card (WCAG 2.2 §1.4.3, §1.4.11).
  *
  * @param value `#rgb` or `#rrggbb`
  * @returns `undefined` for anything else
@@ -49,7 +49,7 @@ export function accentRules(value: string): string | undefined {
 `;
 }
 
-/** The same hue, lightened until it stands out from the dark card: a dark button would look like a quiet one there. */
+/** The same hue, lightened until it contrasts with the dark card: a dark button would look like a secondary one there. */
 function visibleOnDark(accent: Color): Color {
   const card = parseColor(cardColors.dark) ?? black;
   for (let share = 0; share < 1; share += 0.02) {
@@ -60,9 +60,9 @@ function visibleOnDark(accent: Color): Color {
 }
 
 function variables(accent: Color, scheme: 'light' | 'dark'): string {
-  // White is what people expect on a colored button; one of the two always reaches 4.58 : 1.
+  // White text is usual on a colored button; black or white always reaches 4.58 : 1.
   const ink = contrast(accent, white) >= 4.5 ? white : black;
-  // Away from the text's color, so that the contrast grows; where there is no way left, a little toward it.
+  // Mixes away from the text's color, which raises the contrast; near the limit, slightly toward it.
   const away = ink === white ? black : white;
   const hover = contrast(accent, ink) > 12 ? mix(accent, ink, 0.14) : mix(accent, away, 0.14);
   const isDistinct = contrast(accent, parseColor(cardColors[scheme]) ?? white) >= 3;

@@ -15,8 +15,8 @@ import { isAuthRoute } from './express-stack.ts';
 import { stylesheetQuery } from './stylesheet.ts';
 
 /**
- * One request as one adapter sees it: handlers and guards read here and return a `Reply`. Everything is computed on first need, as
- * most requests need none of it; the session is resolved once.
+ * One request from one adapter's view: handlers and guards read it and return a `Reply`. All values
+ * are lazy, because most requests need none; the session is resolved once.
  */
 export class AuthRequest {
   readonly definition: Adapter;
@@ -24,17 +24,17 @@ export class AuthRequest {
   readonly res: ServerResponse;
   /** The mount path, `''` at the root. */
   readonly prefix: string;
-  /** The request as the adapter sees it that it passed after this one. */
+  /** The same request as seen by the next adapter that it passed. */
   following: AuthRequest | undefined;
   /** Whether a guard of this adapter has let the request pass. */
   isGuarded = false;
-  /** Whether a guard decides by a bearer token: then a session of the cookies sets none, and its new tokens wait for the next request. */
+  /** Whether a guard uses a bearer token. Then a session of the cookies writes no cookie; its new tokens wait for the next request. */
   isBearer = false;
-  /** Whether the answer depends on `Accept`, because `wantsJson` was read. */
+  /** Whether the response depends on `Accept`, because `wantsJson` was read. */
   isNegotiated = false;
-  /** Where the sign-in link of an error page leads back to; set by a route that knows where the visitor was going. */
+  /** The return path of an error page's sign-in link; set by a route that knows the visitor's target. */
   errorReturnTo: string | undefined;
-  /** When the request came to one of the adapter's own routes, as `performance.now()` says it. */
+  /** When the request reached one of the adapter's own routes, as a `performance.now()` value. */
   startedAt: number | undefined;
   #cookies: RequestCookies | undefined;
   #session: Session | undefined;
@@ -51,13 +51,13 @@ export class AuthRequest {
     return queryOf(requestTarget(this.req));
   }
 
-  /** Reading it makes the answer vary on `Accept`. */
+  /** Reading it makes the response vary on `Accept`. */
   get wantsJson(): boolean {
     this.isNegotiated = true;
     return prefersJson(this.req);
   }
 
-  /** The address that calls to the provider for tokens that were not verified count under. */
+  /** The address under which provider calls for unverified tokens are counted. */
   get peer(): string | undefined {
     return this.definition.clientAddress?.(this.req) ?? peerAddress(this.req);
   }
@@ -77,12 +77,12 @@ export class AuthRequest {
     return `${this.#basePath}/`;
   }
 
-  /** @throws {AuthError} `invalid_request` where no URL may be built below the mount path that the request chose */
+  /** @throws {AuthError} `invalid_request` where the request's mount path is not safe in a URL */
   refuseUnsafeMountPath(): void {
     if (this.#safePrefix !== this.prefix) throw new AuthError('invalid_request');
   }
 
-  /** One of the adapter's own paths, as a browser has to ask for it. */
+  /** The public URL path of one of the adapter's own paths. */
   localPath(path: string): string {
     return this.#basePath + this.#safePrefix + path;
   }
@@ -92,18 +92,18 @@ export class AuthRequest {
     return this.origin + this.localPath(path);
   }
 
-  /** Where the built-in pages' stylesheet is, with the hash of its text. */
+  /** The URL of the built-in pages' stylesheet, with its content hash. */
   get stylesheetUrl(): string {
     const { stylesheetPath, brand } = this.definition;
     return this.localPath(stylesheetPath) + stylesheetQuery(brand.accent);
   }
 
-  /** The path and query that were asked for, made safe, as the way back. */
+  /** The sanitized path and query of the request, to return to. */
   get wayBack(): string {
     return this.returnTo(this.#basePath + requestTarget(this.req));
   }
 
-  /** Where to go after signing in or out, made safe; the start page for whatever is not a path of this origin. */
+  /** The sanitized target after sign-in or sign-out; the start page where the value is not a path of this origin. */
   returnTo(value: unknown, fallback = this.home): string {
     const base = this.#basePath;
     const isOwnRoute = (path: string): boolean =>
@@ -111,14 +111,14 @@ export class AuthRequest {
     return sanitizeReturnTo(value, { fallback, isOwnRoute });
   }
 
-  /** The sign-in page with the way back in `returnTo`, after further parameters. */
+  /** The sign-in page's URL with further parameters and then `returnTo`. */
   signInUrl(returnTo: string, parameters: Readonly<Record<string, string>> = {}): string {
     const { signInPage, loginPath } = this.definition;
     const page = signInPage ?? this.localPath(loginPath);
     return withQuery(page, { ...parameters, ...(returnTo === this.home ? {} : { returnTo }) });
   }
 
-  /** Every value of every cookie, those of a sign-in under way by the names that the adapter knows. */
+  /** Every value of every cookie; cookies of a pending sign-in have the adapter's own names, without the `__Host-` prefix. */
   get cookies(): RequestCookies {
     return (this.#cookies ??= readHostCookies(parseCookies(this.req.headers.cookie), this.definition, this.#isSecure));
   }
@@ -128,25 +128,25 @@ export class AuthRequest {
     const { cookieOptions, emit } = this.definition;
     const secure = this.#isSecure;
     const named = writes.map((write) => toHostCookie(write, this.definition, secure));
-    const told: Delivery = { ...delivery, onLost: (names) => emit({ type: 'cookie_lost', names }) };
-    jarOf(this.res).write(named, { secure, ...cookieOptions }, told);
+    const reported: Delivery = { ...delivery, onLost: (names) => emit({ type: 'cookie_lost', names }) };
+    jarOf(this.res).write(named, { secure, ...cookieOptions }, reported);
   }
 
-  /** The session, if it is known or costs no more than a look-up. */
+  /** The session, if it is already known or in the cache. */
   cachedSession(): Session | undefined {
     if (this.#resolution !== undefined) return this.#session;
     return (this.#session ??= this.definition.resolver.cachedSession(this.req.headers.cookie));
   }
 
-  /** @throws {AuthError} when the provider is needed and out of reach */
+  /** @throws {AuthError} when the provider is needed and unavailable */
   resolveSession(): Promise<Session | null> {
     return (this.#resolution ??= this.#resolve());
   }
 
   /**
-   * Lets the request pass a guard.
+   * Marks the request as admitted by a guard.
    *
-   * @param session the one that counts from here on, where it does not come from the cookies
+   * @param session replaces the session of the cookies from here on, where given
    */
   admit(session?: Session): void {
     if (session !== undefined) {
@@ -166,7 +166,7 @@ export class AuthRequest {
       clientFacts(this.req, this.peer),
     );
     this.#deliver(resolution);
-    // A guard may have let the request pass by its bearer token meanwhile.
+    // A guard may have admitted the request by its bearer token meanwhile.
     if (this.#session?.credential !== 'bearer') this.#session = resolution.session ?? undefined;
     if (resolution.later !== undefined) void this.#deliverLater(resolution.later);
     return resolution.session;
@@ -179,7 +179,7 @@ export class AuthRequest {
     });
   }
 
-  /** A refresh ahead of time rides along if it is back before the head is sent; else the next request gets it. */
+  /** A refresh ahead of time sets its cookies if it completes before the head is sent; otherwise the next request gets them. */
   async #deliverLater(later: Promise<Resolution | undefined>): Promise<void> {
     try {
       const resolution = await later;
@@ -199,7 +199,7 @@ export class AuthRequest {
     return isSafeMountPath(this.prefix) ? this.prefix : '';
   }
 
-  /** The path of `appBaseUrl`, which a proxy takes off every path on its way here. It may name the mount path as well. */
+  /** The path of `appBaseUrl`, which a proxy strips from every path. It may include the mount path. */
   get #basePath(): string {
     const { appBaseUrl } = this.definition;
     if (appBaseUrl === undefined) return '';
@@ -209,27 +209,27 @@ export class AuthRequest {
   }
 }
 
-/** Each request's first `AuthRequest`; the others follow it. Other code can neither read nor forge it, and printing the request does not show it. */
+/** Each request's first `AuthRequest`, which links to the others. Other code cannot read or forge it, and logging the request omits it. */
 const firstPassed = createSlot<IncomingMessage, AuthRequest>();
 
-/** The request as the first adapter sees it that it has passed. */
+/** The `AuthRequest` of the first adapter that the request passed. */
 export function firstAuthRequest(req: IncomingMessage): AuthRequest | undefined {
   return firstPassed.get(req);
 }
 
-/** The adapters that this request has passed, in mount order. */
+/** The `AuthRequest`s of all adapters that this request has passed, in mount order. */
 export function authRequestsOf(req: IncomingMessage): readonly AuthRequest[] {
   const passed: AuthRequest[] = [];
   for (let request = firstAuthRequest(req); request !== undefined; request = request.following) passed.push(request);
   return passed;
 }
 
-/** The request as one adapter sees it; `undefined` where it has not been passed. */
+/** The `AuthRequest` of one adapter; `undefined` where the request has not passed it. */
 export function authRequestOf(req: IncomingMessage, adapter: AdapterName): AuthRequest | undefined {
   return authRequestsOf(req).find(({ definition }) => definition.adapter === adapter);
 }
 
-/** Makes the request pass the adapter; the same object when the request comes by again. */
+/** Records that the request passes the adapter; returns the same object when the request passes it again. */
 export function passAdapter(
   definition: Adapter,
   req: IncomingMessage,

@@ -8,25 +8,25 @@ import { json } from './reply.ts';
 import { isHeadOpen, varyOn, clientFacts } from './message.ts';
 import type { Reply } from './reply.ts';
 
-/** What a guard takes as a bearer token (RFC 6750), beside the application's own users'. */
+/** The bearer tokens (RFC 6750) that a guard accepts besides those of the application's own users. */
 export interface BearerRules {
-  /** Whether no cookie is taken instead. */
+  /** Whether cookies are not accepted. */
   readonly isRequired: boolean;
-  /** OAuth clients whose tokens are taken, too. */
+  /** OAuth clients whose tokens are also accepted. */
   readonly clients: ReadonlySet<string>;
-  /** What the guard's `maxAge` says, in seconds. */
+  /** The guard's `maxAge`, in seconds. */
   readonly maxAge: number | undefined;
 }
 
 type Demand = ((request: AuthRequest, session: Session) => Promise<Reply | undefined>) | undefined;
 
-/** Whether the request is decided by its token alone. From here on the answer depends on `Authorization`. */
+/** Whether the token alone decides the request. The response then varies on `Authorization`. */
 export function isBearerRequest({ req, res }: AuthRequest, { isRequired }: BearerRules): boolean {
   if (isHeadOpen(res)) varyOn(res, 'Authorization');
   return isRequired || bearerToken(req) !== undefined;
 }
 
-/** A session of the request's bearer token or an error in JSON: no cookie is read or written, and nothing is renewed. */
+/** Admits the session of the bearer token or sends a JSON error: no cookie is read or written, and nothing is renewed. */
 export async function guardByBearer(
   request: AuthRequest,
   rules: BearerRules,
@@ -44,13 +44,13 @@ export async function guardByBearer(
   }
 }
 
-/** @param maxAge what the guard's `maxAge` says, in seconds */
+/** @param maxAge the guard's `maxAge`, in seconds */
 export function refuseBearer(request: AuthRequest, error: unknown, next: Next, maxAge?: number): void {
   if (error instanceof AuthError) tellScheme(request, error, maxAge);
   refuse(request, error, next, bearerErrorReply);
 }
 
-/** @throws {AuthError} `unauthenticated`, `invalid_token`, or `provider_unavailable` where only the provider could tell */
+/** @throws {AuthError} `unauthenticated`, `invalid_token`, or `provider_unavailable` where only the provider can decide */
 export async function bearerSession(request: AuthRequest, { clients }: Pick<BearerRules, 'clients'>): Promise<Session> {
   const { req, definition, peer } = request;
   const token = bearerToken(req);
@@ -63,20 +63,20 @@ export async function bearerSession(request: AuthRequest, { clients }: Pick<Bear
 }
 
 /**
- * The token of `Authorization: Bearer` (RFC 6750 §2.1): `undefined` without one, as other schemes are not ours to judge; empty
- * where it is malformed or there is more than one.
+ * The token of `Authorization: Bearer` (RFC 6750 §2.1). `undefined` without one, because other
+ * schemes belong to the application; empty where it is malformed or duplicated.
  */
 export function bearerToken(req: IncomingMessage): string | undefined {
   const { authorization } = req.headers;
   if (authorization === undefined) return undefined;
-  // Node keeps the first of several; a proxy in front may have judged by the last one.
+  // Node keeps the first of several headers; a proxy may have checked the last one.
   const all = req.headersDistinct['authorization'] ?? [authorization];
   if (!all.some((value) => /^\s*bearer(?:\s|,|$)/i.test(value))) return undefined;
   const [, token = ''] = /^bearer +([\w.~+/-]+=*) *$/i.exec(authorization) ?? [];
   return all.length > 1 ? '' : token;
 }
 
-/** `WWW-Authenticate`: RFC 6750 §3, and RFC 9470 §3 for a sign-in that is too old. On the response itself, so that `onError` keeps it. */
+/** Sets `WWW-Authenticate`: RFC 6750 §3, and RFC 9470 §3 for a sign-in that is too old. Set on `res`, so that `onError` keeps it. */
 function tellScheme({ res }: AuthRequest, { code, status }: AuthError, maxAge = 0): void {
   if (status !== 401 || !isHeadOpen(res)) return;
   const challenge =
@@ -88,7 +88,7 @@ function tellScheme({ res }: AuthRequest, { code, status }: AuthError, maxAge = 
   res.setHeader('WWW-Authenticate', challenge);
 }
 
-/** Without a way to sign in, which no API client goes. */
+/** Without `redirectTo`, because API clients do not use a sign-in page. */
 function bearerErrorReply(_request: AuthRequest, error: AuthError): Reply {
   return { ...json(error.status, errorBody(error)), headers: errorHeaders(error) };
 }

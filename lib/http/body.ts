@@ -3,27 +3,27 @@ import express from 'express';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
 
-/** The text fields of a form or a JSON object; whatever else it held is left out. */
+/** The text fields of a form or a JSON object; other values are dropped. */
 export type Fields = ReadonlyMap<string, string>;
 
-/** Bytes: more than any sign-in form, less than what hurts. */
+/** Bytes: enough for any sign-in form, and small enough to be harmless. */
 const maxBytes = 16 * 1024;
 const maxWaitMs = 10_000;
 
-// No inflating: clients do not compress a sign-in form, and a few bytes can inflate to a great many.
+// No inflating: clients do not compress a sign-in form, and a few bytes can inflate to many.
 const parseJson = express.json({ limit: maxBytes, inflate: false });
 const parseForm = express.urlencoded({ limit: maxBytes, inflate: false, extended: false, parameterLimit: 100 });
 
-/** What body parsers, ours or the application's, leave on a request. */
+/** A request after a body parser, ours or the application's. */
 interface ParsedRequest extends IncomingMessage {
   body?: unknown;
 }
 
 /**
- * Reads a POST's text fields, whether or not the application has parsed the body already; no body is no fields. Only own
- * properties that are strings count, so nothing is inherited and nothing is coerced.
+ * Reads the text fields of a POST, whether or not the application has parsed the body; without a
+ * body there are no fields. Only own string properties count: nothing is inherited or coerced.
  *
- * @throws {AuthError} `unsupported_media_type`, `payload_too_large`, or `invalid_request` for what is malformed or does not end
+ * @throws {AuthError} `unsupported_media_type`, `payload_too_large`, or `invalid_request` for a malformed or endless body
  */
 export async function readFields(req: IncomingMessage, res: ServerResponse): Promise<Fields> {
   const { 'content-length': length, 'transfer-encoding': encoding } = req.headers;
@@ -51,7 +51,7 @@ function mediaType(req: IncomingMessage): MediaType | undefined {
 }
 
 async function bodyOf(req: ParsedRequest, res: ServerResponse, type: MediaType): Promise<unknown> {
-  // A parser for another type may have left an empty object and the body unread.
+  // A parser for another type may have left an empty object and an unread body.
   if (!req.readableEnded) {
     await parse(type === 'json' ? parseJson : parseForm, req, res);
     return req.body;
@@ -70,7 +70,7 @@ function parse(parser: Parser, req: IncomingMessage, res: ServerResponse): Promi
         if (error === undefined) resolve();
         else reject(asAuthError(error));
       });
-      // The parser says that a body is too large only when it has ended, and it may never end.
+      // The parser reports a body that is too large only at its end, and it may never end.
       let bytes = 0;
       req.on('data', (chunk: Buffer) => {
         bytes += chunk.length;

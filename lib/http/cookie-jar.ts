@@ -5,19 +5,19 @@ import { createSlot, isHeadOpen, varyOn } from './message.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Adapter } from './adapter.ts';
 
-/** What becomes of some cookies on their way out. */
+/** Callbacks for the delivery of cookies. */
 export interface Delivery {
-  /** Asked when the head goes out; what is no longer wanted by then stays here. */
+  /** Called when the head is sent; where it returns false, the cookies are dropped. */
   readonly isCurrent?: (() => boolean) | undefined;
-  /** The response went out in full. */
+  /** Called when the whole response was sent. */
   readonly onDelivered?: (() => void) | undefined;
-  /** The head went out without them, or the connection broke before there was a head. */
+  /** Called when the head was sent without them, or the connection closed before the head. */
   readonly onLost?: ((names: readonly string[]) => void) | undefined;
 }
 
 /** The cookies that this package adds to one response: one write per name, domain and path, sent with the head. */
 interface CookieJar {
-  /** @param attributes the adapter's own, for what a write does not say */
+  /** @param attributes the adapter's own defaults */
   write(writes: readonly CookieWrite[], attributes: CookieAttributes, delivery?: Delivery): void;
 }
 
@@ -27,16 +27,16 @@ interface Pending {
   readonly isCurrent: (() => boolean) | undefined;
 }
 
-interface Parcel extends Delivery {
+interface CookieDelivery extends Delivery {
   readonly names: readonly string[];
 }
 
-/** Cookies that a sibling domain adds could otherwise make every response too large for a proxy in front. */
+/** Without a limit, cookies from a sibling domain could make every response too large for a proxy. */
 const maxDeletions = 20;
 
 const jars = createSlot<ServerResponse, CookieJar>();
 
-/** One for all adapters, so that each of their cookies is sent once. */
+/** Shared by all adapters, so that each of their cookies is sent once. */
 export function jarOf(res: ServerResponse): CookieJar {
   let jar = jars.get(res);
   if (jar === undefined) {
@@ -48,10 +48,10 @@ export function jarOf(res: ServerResponse): CookieJar {
 
 export function createCookieJar(res: ServerResponse): CookieJar {
   const pending = new Map<string, Pending>();
-  const parcels: Parcel[] = [];
+  const deliveries: CookieDelivery[] = [];
   let isListening = false;
 
-  // At the head, not before: a handler may replace the header, and what carries our cookie must never be cached.
+  // Just before the head is sent: a handler may replace the header, and a response with our cookie must never be cached.
   const flush = (): void => {
     const current = [...pending.values()].filter(({ isCurrent }) => isCurrent?.() ?? true);
     const isSurplus = new Set(current.filter(({ isDeletion }) => isDeletion).slice(maxDeletions));
@@ -67,12 +67,12 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     isListening = true;
     onHeaders(res, flush);
     res.once('finish', () => {
-      for (const { onDelivered } of parcels) onDelivered?.();
+      for (const { onDelivered } of deliveries) onDelivered?.();
     });
     res.once('close', () => {
-      // A stream that broke off after its head may well have brought the cookies.
+      // A response that broke off after its head may have delivered the cookies.
       if (res.headersSent) return;
-      for (const { names, onLost } of parcels) onLost?.(names);
+      for (const { names, onLost } of deliveries) onLost?.(names);
     });
   }
 
@@ -80,7 +80,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     write(writes, attributes, delivery = {}) {
       if (writes.length === 0) return;
       const names = writes.map((write) => write.name);
-      // The close of a connection that broke earlier will not be announced again.
+      // A connection that closed earlier emits no further `close`.
       if (!isHeadOpen(res) || res.closed) {
         delivery.onLost?.(names);
         return;
@@ -93,26 +93,26 @@ export function createCookieJar(res: ServerResponse): CookieJar {
         const text = serializeCookie(write, attributes);
         pending.set(key, { text, isDeletion: write.value === undefined, isCurrent: delivery.isCurrent });
       }
-      parcels.push({ ...delivery, names });
+      deliveries.push({ ...delivery, names });
     },
   };
 }
 
-/** Browsers take such a cookie over https from this host only, so no sibling domain can set one (RFC 6265bis §4.1.3.2). */
+/** Browsers accept such a cookie only over https from this host, so no sibling domain can set one (RFC 6265bis §4.1.3.2). */
 const hostPrefix = '__Host-';
 
 type Cookies = Pick<Adapter, 'cookieName' | 'cookieOptions'>;
 
 /**
- * Whether the cookies of a sign-in under way (`<cookieName>-…`) carry the prefix. Those that a sister domain or a browser client
- * of @supabase/ssr shares keep the names that the other software knows.
+ * Whether the cookies of a pending sign-in (`<cookieName>-…`) carry the prefix. Cookies shared with a sibling
+ * domain or a browser client of @supabase/ssr keep the names that the other software expects.
  */
 function isPrefixed({ cookieName, cookieOptions }: Cookies, isSecure: boolean): boolean {
   const { domain, httpOnly } = cookieOptions;
   return isSecure && domain === undefined && httpOnly && !cookieName.startsWith(hostPrefix);
 }
 
-/** The request's cookies under the names that the adapter knows; what lacks its prefix is left out. */
+/** The request's cookies under the adapter's names; a pending sign-in's cookie without the prefix is dropped. */
 export function readHostCookies(cookies: RequestCookies, adapter: Cookies, isSecure: boolean): RequestCookies {
   if (!isPrefixed(adapter, isSecure)) return cookies;
   const own = `${adapter.cookieName}-`;
@@ -124,14 +124,14 @@ export function readHostCookies(cookies: RequestCookies, adapter: Cookies, isSec
   );
 }
 
-/** The cookie as it is sent. */
+/** The cookie with the name and attributes that are sent. */
 export function toHostCookie(write: CookieWrite, adapter: Cookies, isSecure: boolean): CookieWrite {
   if (!isPrefixed(adapter, isSecure) || !write.name.startsWith(`${adapter.cookieName}-`)) return write;
   const attributes = { ...write.attributes, path: '/', secure: true, domain: undefined };
   return { ...write, name: hostPrefix + write.name, attributes };
 }
 
-/** What browsers would drop without a word: the prefix of a name promises attributes (RFC 6265bis §4.1.3). */
+/** Options that browsers would reject silently: a name prefix requires attributes (RFC 6265bis §4.1.3). */
 export function cookiePrefixProblems(given: Readonly<Record<string, unknown>>): string[] {
   const { cookieName, cookieOptions } = given;
   const prefix = typeof cookieName === 'string' ? /^__(?:host|secure)-/i.exec(cookieName)?.[0] : undefined;

@@ -3,11 +3,11 @@ import { AuthError } from '../errors.ts';
 import { header, isPrefetch, isSubresource } from './message.ts';
 
 /**
- * Refuses a state-changing request that another site made. `Sec-Fetch-Site` decides where the browser sends it, else `Origin`;
- * a client that sends neither is not a current browser, so it carries no visitor's cookies.
+ * Refuses a state-changing request from another site. `Sec-Fetch-Site` decides where the browser sends it,
+ * else `Origin`. A client that sends neither is not a current browser, so it carries no user's cookies.
  *
  * @param origin the application's own origin
- * @param trustedOrigins further origins of one's own
+ * @param trustedOrigins further origins of the application
  * @throws {AuthError} `cross_site_request`
  */
 export function refuseCrossSite(req: IncomingMessage, origin: () => string, trustedOrigins: readonly string[]): void {
@@ -23,8 +23,8 @@ export function refuseCrossSite(req: IncomingMessage, origin: () => string, trus
 }
 
 /**
- * Refuses a GET with side effects unless a person navigates there or the application's own script asks: not a prefetch, not an
- * image, not another site's script.
+ * Refuses a GET with side effects unless it is a navigation or comes from the application's own
+ * script. Prefetches, images and other sites' scripts are refused.
  *
  * @throws {AuthError} `prefetch_refused` or `cross_site_request`
  */

@@ -5,12 +5,12 @@ import type { SessionResolver } from '../session/sessions.ts';
 import { adapterOf } from './express-stack.ts';
 
 /**
- * Ends one session, or all sessions of a user that began before the call: at once in this process, within 5 seconds in every process
- * that shares the coordinator. A sign-in that is completed after the call always works. The provider is not asked: end the session
- * there, too, or call this because the provider ended it. A second factor that is given at Supabase itself more than a minute after the
- * call counts as a new sign-in.
+ * Ends one session, or all of a user's sessions that began before the call: at once in this
+ * process, within 5 seconds in every process that shares the coordinator. A sign-in completed after
+ * the call always works. The provider is not called: end the session there, too. A second factor
+ * verified directly at Supabase more than a minute after the call counts as a new sign-in.
  *
- * @param auth what `b2bAuth()` or `backendAuth()` returned
+ * @param auth the return value of `b2bAuth()` or `backendAuth()`
  * @param target a session id (WorkOS `sid`, Supabase `session_id`) or a user id
  * @throws {ConfigurationError} where `auth` is something else, or `target` does not name exactly one of the two
  * @throws {AuthError} `provider_unavailable` (503) where the coordinator is out of reach: it holds in this process only, so call again
@@ -21,10 +21,10 @@ export async function endSession(auth: Router, target: SessionTarget): Promise<v
 }
 
 /**
- * Has the next request of these sessions refresh its token instead of trusting the claims in it: for a role, a permission or a
- * membership that has changed. A bearer token that was issued before the call is refused. It holds as far as `endSession` does.
+ * Makes the next request of these sessions refresh its token instead of trusting its claims, after a role, a permission
+ * or a membership has changed. A bearer token issued before the call is refused. The scope is that of `endSession`.
  *
- * @param auth what `b2bAuth()` or `backendAuth()` returned
+ * @param auth the return value of `b2bAuth()` or `backendAuth()`
  * @param target a session id (WorkOS `sid`, Supabase `session_id`) or a user id
  * @throws {ConfigurationError} where `auth` is something else, or `target` does not name exactly one of the two
  * @throws {AuthError} `provider_unavailable` (503) where the coordinator is out of reach: it holds in this process only, so call again
@@ -40,7 +40,7 @@ function resolverOf(caller: string, auth: unknown): Pick<SessionResolver<unknown
   throw new ConfigurationError(caller, ['the first argument must be what b2bAuth() or backendAuth() returned']);
 }
 
-/** An id from a webhook may be missing whatever its type says, and that must not pass for a call that did something. */
+/** An id from a webhook may be missing despite its type, and the call must then fail visibly. */
 function checked(caller: string, target: unknown): SessionTarget {
   const { sessionId, userId } = (target ?? {}) as Readonly<Record<string, unknown>>;
   if (isId(sessionId) && userId === undefined) return { sessionId };

@@ -11,9 +11,9 @@ import type { Reply } from './reply.ts';
 export interface ErrorPageParts {
   readonly error: AuthError;
   readonly signInUrl: string;
-  /** Who is signed in, where that matters, and where another account signs in. */
+  /** The signed-in account, where it matters, and the URL to sign in with another one. */
   readonly account?: { readonly name: string | undefined; readonly otherUrl: string } | undefined;
-  /** Whether the same page may well open a moment later. */
+  /** Whether a reload may succeed a moment later. */
   readonly canReload: boolean;
   /** The application's start page. */
   readonly home: string;
@@ -23,7 +23,7 @@ export interface ErrorPageParts {
   readonly brand: Brand;
 }
 
-/** What went wrong in plain words, and a way on. */
+/** The error in plain words, with a next step. */
 export function errorPage(parts: ErrorPageParts): Reply {
   const { error, home, now, stylesheet, brand } = parts;
   const { text } = brand;
@@ -35,7 +35,7 @@ export function errorPage(parts: ErrorPageParts): Reply {
     leadRole: 'alert',
     stylesheet,
     brand,
-    content: html`<p class="actions">${wayOn(parts)}<a href="${safeHref(home)}">${text.backHome}</a></p>
+    content: html`<p class="actions">${actionLink(parts)}<a href="${safeHref(home)}">${text.backHome}</a></p>
 <p class="reference">${error.code} · <time datetime="${time}">${time.slice(0, 16).replace('T', ' ')} UTC</time></p>`,
   });
 }
@@ -59,7 +59,7 @@ function headingByStatus(status: number): SharedTextKey {
   return status >= 500 ? 'unavailableHeading' : 'errorHeading';
 }
 
-/** The message, how long to wait, and who is signed in. A message written for this failure goes before the general one. */
+/** The message, the waiting time and the signed-in account. A message for this specific failure takes precedence over the general one. */
 function explanation({ error, account, brand }: ErrorPageParts): HtmlValue {
   const { text, lang } = brand;
   const isGeneral = error.message === errorTable[error.code].message;
@@ -73,8 +73,8 @@ function explanation({ error, account, brand }: ErrorPageParts): HtmlValue {
   return html`${isGeneral ? text[error.code] : error.message}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
 }
 
-/** The one thing to do next; support has it where only the application's operators can help. */
-function wayOn({ error, account, signInUrl, canReload, brand }: ErrorPageParts): HtmlValue {
+/** The single next step; it links to support where only the operators can help. */
+function actionLink({ error, account, signInUrl, canReload, brand }: ErrorPageParts): HtmlValue {
   const { text, links } = brand;
   if (account !== undefined) return button(account.otherUrl, text.otherAccount);
   if (error.code === 'provider_refused' && links.help !== undefined) return button(links.help, text.help);

@@ -18,8 +18,8 @@ import type { Reply } from './reply.ts';
 export type Next = (error?: unknown) => void;
 
 /**
- * Hands a request on from asynchronous code. What comes next may throw under bare `node:http`: it then ends as it does after
- * synchronous code, as an uncaught exception, and neither rejects a promise of ours nor reaches one of our `catch` blocks.
+ * Calls `next` from asynchronous code. Under bare `node:http` the next handler may throw. It then ends as an
+ * uncaught exception, as after synchronous code, and does not reject our promise or reach our `catch` blocks.
  */
 export function goOn(next: Next, error?: Error): void {
   process.nextTick(() => {
@@ -28,7 +28,7 @@ export function goOn(next: Next, error?: Error): void {
   });
 }
 
-/** Every failure ends here: an `AuthError` becomes an answer of its client's kind, anything else goes to the application. */
+/** Handles every failure: an `AuthError` becomes a response in the client's format, any other error is passed to the application. */
 export function refuse(
   request: AuthRequest,
   error: unknown,
@@ -47,9 +47,9 @@ export function refuse(
       sendReply(request, toReply(request, error));
       return;
     }
-    // It may well be async, whatever its type says; its rejection must not end the process.
+    // It may be async, whatever its type says; its rejection must not end the process.
     const takeOver: (...parameters: Parameters<OnError>) => unknown = definition.onError;
-    // Under another host than Express they lack what Express adds.
+    // Outside Express, `req` and `res` lack Express' additions.
     Promise.resolve(takeOver(error, req as Request, res as Response, fail)).catch(fail);
   } catch (failure) {
     fail(failure);
@@ -57,8 +57,8 @@ export function refuse(
 }
 
 /**
- * `next` for a request that was refused: it hands on an error, whatever it is called with, and once. Express takes `next()` for
- * success, every falsy value, too, and `'route'` and `'router'` for the way around what is left.
+ * `next` for a refused request: it passes on an error, whatever its argument, and only once. Express treats
+ * every falsy value as success, and `'route'` and `'router'` as a skip of the remaining handlers.
  */
 function failOnce(refusal: AuthError, next: Next): Next {
   let isDone = false;
@@ -69,7 +69,7 @@ function failOnce(refusal: AuthError, next: Next): Next {
   };
 }
 
-/** Also an error of another realm, such as a `vm` context. */
+/** Also accepts an error of another realm, such as a `vm` context. */
 function isError(value: unknown): value is Error {
   return value instanceof Error || isNativeError(value);
 }
@@ -98,7 +98,7 @@ function errorSignInUrl(request: AuthRequest): string {
   return request.signInUrl(request.errorReturnTo ?? request.wayBack);
 }
 
-/** An error of the application may hold anything, and Node throws at a line break. */
+/** An application's error may contain any text, and Node throws at a line break. */
 export function headerText(value: unknown): string {
   return String(value).replaceAll(/[^\t\x20-\x7e]/g, '');
 }
@@ -111,7 +111,7 @@ export function errorHeaders({ retryAfter, allow, challenge }: AuthError): Recor
   };
 }
 
-/** Refusals of an account, which another one may not meet. */
+/** Refusals that concern the account, so another account may succeed. */
 const aboutAccount: ReadonlySet<AuthErrorCode> = new Set([
   'forbidden',
   'second_factor_required',
@@ -124,7 +124,7 @@ function accountOf(request: AuthRequest, { code }: AuthError): ErrorPageParts['a
   return session && { name: accountName(session), otherUrl: otherAccountUrl(request, returnTo) };
 }
 
-/** Whether a reload asks again: a form would have to be sent again, and an error in the query stays there. */
+/** Whether a reload can succeed: a form would be posted again, and an error in the query stays. */
 function isLoading({ req, query }: AuthRequest): boolean {
   return req.method === 'GET' && !query.has('error');
 }
@@ -135,7 +135,7 @@ export function errorBody(error: AuthError, redirectTo?: string): ErrorBody {
 }
 
 /**
- * Explains with `DEBUG` what was decided about a request. The query is left out, as it may hold secrets.
+ * Explains a decision about a request with `DEBUG`. The query is omitted, because it may hold secrets.
  *
  * @param decision called only where it is printed
  */
@@ -150,7 +150,7 @@ export function signedOutReason({ cookies, definition: { cookieName } }: AuthReq
   return isSent ? `the cookie ${cookieName} holds no live session` : `the browser sent no cookie ${cookieName}`;
 }
 
-/** An error's code, with what its answer does not say: the reason, the provider's status and code, a way out. */
+/** An error's code, with details that its response omits: the reason, the provider's status and code, a fix. */
 export function refusalReason({ req }: AuthRequest, { status, code, reason, cause }: AuthError): string {
   const facts = [
     reason,
@@ -161,7 +161,7 @@ export function refusalReason({ req }: AuthRequest, { status, code, reason, caus
   return `refused with ${status} ${code}${known.length === 0 ? '' : ` (${known.join('; ')})`}`;
 }
 
-/** A provider's texts may repeat what was sent to it; its status and code do not. */
+/** A provider's texts may repeat its input; its status and code do not. */
 function causeFacts(cause: unknown): string[] {
   if (typeof cause !== 'object' || cause === null) return [];
   const { status, code }: { status?: unknown; code?: unknown } = cause;
@@ -172,7 +172,7 @@ function causeFacts(cause: unknown): string[] {
   ];
 }
 
-/** The other site, if it is named as browsers name it. */
+/** The other site, if the value is an origin as browsers write it. */
 function siteOf(origin: string | undefined): string {
   const isOrigin = origin !== undefined && origin.length < 300 && URL.parse(origin)?.origin === origin;
   return isOrigin

@@ -3,7 +3,7 @@ import type { Adapter, OwnPath } from './adapter.ts';
 import { comparablePath } from './message.ts';
 import type { HostRequest } from './message.ts';
 
-/** What is read of a request here. */
+/** The part of a request that is read here. */
 type InApplication = Pick<HostRequest, 'app'>;
 
 /** An adapter that the request has passed. */
@@ -14,23 +14,23 @@ interface Passed {
   readonly prefix: string;
 }
 
-/** What each application's stack held when an adapter in it met its first request. */
+/** Each application's adapters, read at the first request of one of them. */
 const surveys = new WeakMap<object, readonly StackedAdapter[]>();
 
 /**
- * Whether the path is an own route of any adapter that the request has passed or that its application holds.
+ * Whether the path is an own route of any adapter that the request has passed or that its application contains.
  *
- * @param path below no mount path
+ * @param path without any mount path
  */
 export function isAuthRoute(req: InApplication, passed: readonly Passed[], path: string): boolean {
   return ownersOf(req, passed, path).length > 0;
 }
 
 /**
- * Whether an adapter further down the application's stack will answer this path, so that a guard may leave the request to it.
- * Where that is not known, as under Connect, it is not so.
+ * Whether an adapter further down the application's stack answers this path, so that a guard may
+ * pass the request on. False where the stack is unknown, as under Connect.
  *
- * @param path below no mount path, as routers see it now
+ * @param path without any mount path, as routers currently see it
  */
 export function isAnsweredLater({ req, definition }: Passed, path: string): boolean {
   const stacked = surveyOf(req);
@@ -39,9 +39,9 @@ export function isAnsweredLater({ req, definition }: Passed, path: string): bool
 }
 
 /**
- * What is wrong with how the adapters are mounted, as far as this request can tell.
+ * Mounting problems that this request reveals.
  *
- * @param passed every adapter that the request has passed, the given one among them
+ * @param passed every adapter that the request has passed, including the given one
  */
 export function mountProblems(mounted: Passed, passed: readonly Passed[]): string[] {
   const { definition, prefix } = mounted;
@@ -57,10 +57,10 @@ export function mountProblems(mounted: Passed, passed: readonly Passed[]): strin
 }
 
 /**
- * What is wrong in an application that no request has reached yet. What lies below a mount path is left to the first request, as Express
- * does not say which path it is.
+ * Mounting problems of an application before its first request. Adapters below a mount path are
+ * checked at the first request, because Express does not expose that path.
  *
- * @returns `undefined` where the application does not hold the adapter
+ * @returns `undefined` where the application does not contain the adapter
  */
 export function problemsBeforeRequests(app: object, definition: Adapter): readonly string[] | undefined {
   const req = { app };
@@ -129,7 +129,7 @@ function surveyOf(req: InApplication): readonly StackedAdapter[] {
   return (typeof req.app === 'function' ? surveys.get(req.app) : undefined) ?? survey(req);
 }
 
-/** Reads the application's stack; to be called at an adapter's first request, when everything is mounted. */
+/** Reads the application's stack; called at an adapter's first request, when everything is mounted. */
 export function survey(req: InApplication): readonly StackedAdapter[] {
   const found = adaptersInStack(req);
   if (typeof req.app === 'function') surveys.set(req.app, found);
@@ -137,20 +137,20 @@ export function survey(req: InApplication): readonly StackedAdapter[] {
 }
 
 /**
- * How Express keeps its layers, which is not documented and known to this file only: Express 4, and 5 with router 2.0 to 2.3. What
- * it does not recognize it leaves out, and what is left out stays guarded.
+ * Express' layer structure is undocumented, and only this file depends on it: Express 4, and 5 with
+ * router 2.0 to 2.3. Unknown structures are skipped, and skipped paths stay guarded.
  */
 
 /** An adapter somewhere in the stack of an application. */
 interface StackedAdapter {
   readonly definition: Adapter;
-  /** What Express would leave of a path for the adapter to see; `undefined` where it would not get there. */
+  /** The rest of a path that the adapter would see; `undefined` where Express would not reach it. */
   readonly restOf: (path: string) => string | undefined;
 }
 
 interface Layer {
   readonly handle: object;
-  /** Where `match` leaves what it matched, before router 2.3. */
+  /** Before router 2.3, `match` stores the matched path here. */
   readonly path?: unknown;
   match(path: string): unknown;
 }
@@ -161,12 +161,12 @@ export function registerRouter(router: object, definition: Adapter): void {
   definitions.set(router, definition);
 }
 
-/** The adapter that a router belongs to; `undefined` for a router of anything else. */
+/** The adapter of a router; `undefined` for any other router. */
 export function adapterOf(router: object): Adapter | undefined {
   return definitions.get(router);
 }
 
-/** Reads the stack of the application that handles the request, routers inside of routers included. */
+/** Reads the stack of the application that handles the request, including nested routers. */
 export function adaptersInStack(req: InApplication): readonly StackedAdapter[] {
   const { app } = req;
   if (typeof app !== 'function') return [];
@@ -175,7 +175,7 @@ export function adaptersInStack(req: InApplication): readonly StackedAdapter[] {
 }
 
 function routerIn(app: object): unknown {
-  // Express 4 calls it `_router`, once there is one; its `router` throws when asked.
+  // Express 4 has `_router` once it is created; its `router` getter throws.
   if ('_router' in app) return app._router;
   return 'router' in app && !('lazyrouter' in app) ? app.router : undefined;
 }
@@ -208,7 +208,7 @@ function isLayer(value: unknown): value is Layer {
 }
 
 function restBelow(layer: Layer, path: string): string | undefined {
-  // Before router 2.3 `match` writes to the layer, where a request that is under way may still read: it writes to ours.
+  // Before router 2.3 `match` writes to the layer, which a running request may still read; the copy receives the write.
   const probe = Object.create(layer) as Layer;
   let found: unknown;
   try {
@@ -224,7 +224,7 @@ function pathIn(match: unknown): unknown {
   return typeof match === 'object' && match !== null && 'path' in match ? match.path : undefined;
 }
 
-/** Express goes on below a prefix where the path ends or a slash follows, and nowhere else. */
+/** Express continues below a prefix only where the path ends or a slash follows. */
 function without(prefix: string, path: string): string | undefined {
   if (!path.startsWith(prefix)) return undefined;
   const rest = path.slice(prefix.length);
@@ -232,7 +232,7 @@ function without(prefix: string, path: string): string | undefined {
   return rest === '' ? '/' : rest;
 }
 
-/** An application that is mounted in another one says where; below a pattern it cannot. */
+/** A mounted application knows its path; below a pattern it does not. */
 function restBelowApplication(app: object): StackedAdapter['restOf'] {
   const path: unknown = 'path' in app && typeof app.path === 'function' ? (app.path as () => unknown).call(app) : '';
   return (full) => (typeof path === 'string' ? without(path, full) : undefined);

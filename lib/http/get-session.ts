@@ -34,13 +34,13 @@ export async function getSession(req: IncomingMessage, adapter?: AdapterName): P
 }
 
 /**
- * The session that a guard has let through: the same as `getSession`, without `await`, and never `null`.
+ * The session that a guard has admitted: the same as `getSession`, without `await`, and never `null`.
  *
  * @throws {ConfigurationError} where no guard ran
  */
 export function currentSession(req: IncomingMessage): Session;
 /**
- * The session of one adapter that its guard has let through.
+ * The session of one adapter that its guard has admitted.
  *
  * @param adapter asks this one only, and narrows the type
  * @throws {ConfigurationError} where no guard of this adapter ran
@@ -62,7 +62,7 @@ function isAskedFor(request: AuthRequest, adapter: AdapterName | undefined): boo
   return adapter === undefined || request.definition.adapter === adapter;
 }
 
-/** @param what the function that was called, for the message */
+/** @param what the called function's name, for the message */
 export function notMounted(what: string, adapter: AdapterName | undefined): ConfigurationError {
   const name = adapter === 'b2b' ? 'b2bAuth()' : adapter === 'backend' ? 'backendAuth()' : 'b2bAuth() or backendAuth()';
   return new ConfigurationError(what, [`no adapter has seen this request; mount ${name} with app.use() before it`]);

@@ -12,17 +12,17 @@ import { pathOf } from '../core/request-path.ts';
 
 export interface GuardRules {
   /**
-   * Asked about a session that is there: answers where the way on leads elsewhere, and throws an `AuthError` where there is none.
-   * Left out: every session passes.
+   * Called with an existing session: returns a redirect where another step is required, and throws
+   * an `AuthError` to refuse. Without it every session passes.
    */
   readonly demand?: ((request: AuthRequest, session: Session) => Promise<Reply | undefined>) | undefined;
-  /** What a signed-out request gets; may throw an `AuthError` instead. */
+  /** The response to a signed-out request; may throw an `AuthError` instead. */
   readonly challenge: (request: AuthRequest) => Reply;
-  /** Left out where a session comes from a cookie only. */
+  /** Omitted where only a cookie's session is accepted. */
   readonly bearer?: BearerRules | undefined;
 }
 
-/** The one guard: behind `protectedRoutes` and behind `requireSession`. */
+/** The only guard: used by `protectedRoutes` and by `requireSession`. */
 export function guard(request: AuthRequest, rules: GuardRules, next: Next): void {
   if (rules.bearer !== undefined && isBearerRequest(request, rules.bearer)) {
     void guardByBearer(request, rules.bearer, rules.demand, next);
@@ -38,7 +38,7 @@ export function guard(request: AuthRequest, rules: GuardRules, next: Next): void
   void decide(request, rules, known, next);
 }
 
-/** `next` is called by `goOn`, outside of `try`: what comes after a guard is not the guard's error. */
+/** `next` is called by `goOn`, outside of `try`: a later handler's error is not the guard's error. */
 async function decide(
   request: AuthRequest,
   { demand, challenge }: GuardRules,
@@ -47,7 +47,7 @@ async function decide(
 ): Promise<void> {
   try {
     const session = known ?? (await request.resolveSession());
-    // A guard in front has taken the request's bearer token, which this one does not take.
+    // An earlier guard has accepted the request's bearer token, which this guard does not accept.
     if (session?.credential === 'bearer') {
       refuseBearer(request, new AuthError('unauthenticated'), next);
       return;
@@ -74,7 +74,7 @@ function describe(request: AuthRequest, session: Session | null, { status, heade
   return `${reason}: ${status}${typeof to === 'string' ? ` to ${pathOf(to)}` : ''}`;
 }
 
-/** The redirect of a guard to the sign-in page, with the way back. */
+/** The guard's redirect to the sign-in page, with the return path. */
 export function challengeRedirect(request: AuthRequest, url = request.signInUrl(request.wayBack)): Reply {
   const { req, definition } = request;
   const isForm = req.method !== 'GET' && req.method !== 'HEAD';
@@ -82,9 +82,9 @@ export function challengeRedirect(request: AuthRequest, url = request.signInUrl(
 }
 
 /**
- * Sends a document to where it can become what the guard wants, and tells a JSON client where that is.
+ * Redirects a document to the page for the required step, and sends a JSON client that page's URL.
  *
- * @throws {AuthError} the given one, where `onError` takes over what a JSON client is told
+ * @throws {AuthError} the given error, where `onError` handles it for JSON clients
  */
 export function challengeWith(request: AuthRequest, error: AuthError, url: string): Reply {
   if (!request.wantsJson) return challengeRedirect(request, url);

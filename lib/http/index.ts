@@ -1,4 +1,4 @@
-// What every server entry of the package exports, whichever provider it is for.
+// The exports of every server entry of the package, independent of the provider.
 export { AuthError, ConfigurationError } from '../errors.ts';
 export type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
 export type { SessionCutoffs, SharedCoordinator } from '../session/shared-coordinator.ts';

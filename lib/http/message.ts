@@ -6,9 +6,9 @@ import { defined } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { ClientFacts } from '../session/source.ts';
 
-/** HTTP messages: what is read of a request, what is set on the head of its response, and a place on either for a value of ours. */
+/** HTTP messages: reads requests, sets response headers, and stores one value of ours on either object. */
 
-/** What Express adds to a request; absent under Connect and bare `node:http`. */
+/** Express' additions to a request; absent under Connect and bare `node:http`. */
 export interface HostRequest extends IncomingMessage {
   readonly originalUrl?: string;
   readonly baseUrl?: string;
@@ -17,7 +17,7 @@ export interface HostRequest extends IncomingMessage {
 
 type TrustsProxy = (address: string | undefined, hop: number) => boolean;
 
-/** The request target as the client sent it, whatever routers have stripped since. */
+/** The request target as the client sent it, before routers strip a part of it. */
 export function requestTarget(req: HostRequest): string {
   return req.originalUrl ?? req.url ?? '/';
 }
@@ -30,7 +30,7 @@ export function comparablePath(path: string): string {
 
 /** The path under which the router is mounted, without a trailing slash; `''` at the root. */
 export function mountPath(req: HostRequest): string {
-  // An Express application says it. Connect only strips it from `url`, and the router itself starts at '' there.
+  // Express provides it. Connect only strips it from `url`; there the router itself is mounted at ''.
   if (req.app !== undefined) return req.baseUrl ?? '';
   const full = pathOf(requestTarget(req));
   const rest = pathOf(req.url ?? '/');
@@ -39,8 +39,8 @@ export function mountPath(req: HostRequest): string {
 }
 
 /**
- * Whether URLs may be built below a mount path. A pattern such as `/:tenant` takes it from the request, and `//host` or `/\\host`
- * would lead elsewhere.
+ * Whether a mount path is safe in URLs. A pattern such as `/:tenant` takes it from the request, and
+ * `//host` or `/\\host` would lead to another site.
  */
 export function isSafeMountPath(prefix: string): boolean {
   if (prefix === '') return true;
@@ -49,20 +49,20 @@ export function isSafeMountPath(prefix: string): boolean {
 }
 
 /**
- * The origin under which the visitor sees the application. Forwarded headers count only where the application's
- * `trust proxy` setting trusts the peer: the rule of Express 5, applied under Express 4 (whose `req.host` loses the port) as well.
+ * The application's origin as the visitor sees it. Forwarded headers count only where the application's `trust proxy`
+ * setting trusts the peer. This is Express 5's rule, also applied under Express 4, whose `req.host` loses the port.
  *
  * @throws {AuthError} `invalid_host` when the request names no usable host
  */
 export function requestOrigin(req: HostRequest): string {
   const host = hostOf(req);
   const origin = host === undefined ? null : URL.parse(`${protocolOf(req)}://${host}`);
-  // The parser forgives much (credentials, paths, tabs); a host is only what comes out as it went in.
+  // The parser is lenient (credentials, paths, tabs), so only plain hosts are accepted.
   if (origin === null || host === undefined || !isPlainHost.test(host)) throw new AuthError('invalid_host');
   return origin.origin;
 }
 
-/** The client's address as far as `trust proxy` tells, else the socket's peer. */
+/** The client's address by `trust proxy`, else the socket's peer. */
 export function peerAddress(req: HostRequest): string | undefined {
   return 'ip' in req && typeof req.ip === 'string' ? req.ip : req.socket.remoteAddress;
 }
@@ -79,7 +79,7 @@ export function protocolOf(req: HostRequest): 'http' | 'https' {
 
 function hostOf(req: HostRequest): string | undefined {
   const forwarded = trustsPeer(req) ? firstOf(req.headers['x-forwarded-host']) : undefined;
-  // HTTP/2 names the host in a pseudo-header (RFC 9113 §8.3.1), and `Host` may be left out.
+  // HTTP/2 sends the host in a pseudo-header (RFC 9113 §8.3.1), and `Host` may be missing.
   return forwarded ?? header(req, ':authority') ?? req.headers.host;
 }
 
@@ -102,13 +102,13 @@ function firstOf(header: string | string[] | undefined): string | undefined {
 }
 
 /**
- * Whether the client wants JSON rather than a document: it says so in `Accept`, it posts JSON, or the browser tells that
- * no navigation is under way. A bare wildcard or no `Accept` at all counts as a document.
+ * Whether the client wants JSON: `Accept` prefers it, the request posts JSON, or Fetch Metadata
+ * shows that it is not a navigation. A bare wildcard or no `Accept` counts as a document.
  */
 export function prefersJson(req: IncomingMessage): boolean {
   const { accept } = req.headers;
   if (accept !== undefined && /application\/(?:json|\*)/i.test(accept)) {
-    // A list of types that are served: for a bare wildcard the first one would win.
+    // For a bare wildcard Negotiator returns the first type of this list.
     if (new Negotiator(req).mediaType(['text/html', 'application/json']) === 'application/json') return true;
   }
   if (req.method === 'POST' && isJson(req)) return true;
@@ -120,7 +120,7 @@ function isJson(req: IncomingMessage): boolean {
   return /^application\/json\s*(?:;|$)/i.test(req.headers['content-type'] ?? '');
 }
 
-/** A header that should come once; the first value where it came more often. */
+/** A header that should occur once; the first value if it occurs more often. */
 export function header(req: IncomingMessage, name: string): string | undefined {
   const value = req.headers[name];
   return Array.isArray(value) ? value[0] : value;
@@ -131,19 +131,19 @@ export function isPrefetch(req: IncomingMessage): boolean {
 }
 
 /**
- * Whether the browser fetches the URL as part of a page (image, script, stylesheet, frame of another element) instead of
- * going there or calling it from a script. Fetch Metadata: https://www.w3.org/TR/fetch-metadata/
+ * Whether the browser loads the URL as part of a page (such as an image, a script or a stylesheet) instead of
+ * navigating to it or fetching it from a script. Fetch Metadata: https://www.w3.org/TR/fetch-metadata/
  */
 export function isSubresource(req: IncomingMessage): boolean {
   return header(req, 'sec-fetch-mode') === 'no-cors';
 }
 
-/** What a provider is told of who asks. */
+/** The client data that a provider receives. */
 export function clientFacts(req: HostRequest, ipAddress: string | undefined): ClientFacts {
   return defined({ ipAddress, userAgent: header(req, 'user-agent') });
 }
 
-/** Adds a field to `Vary` and keeps what is there (RFC 9110 §12.5.5). */
+/** Adds a field to `Vary` and keeps existing ones (RFC 9110 §12.5.5). */
 export function varyOn(res: ServerResponse, field: string): void {
   const present = res.getHeader('vary');
   if (present === undefined) {
@@ -156,34 +156,34 @@ export function varyOn(res: ServerResponse, field: string): void {
 }
 
 /**
- * Whether headers can still be set. What Engine.IO hands to middleware for a websocket is no `ServerResponse`: it has no
- * `headersSent`, and its setters throw after the handshake.
+ * Whether headers can still be set. Engine.IO passes middleware an object for a websocket that is
+ * not a `ServerResponse`: it has no `headersSent`, and its setters throw after the handshake.
  */
 export function isHeadOpen(res: ServerResponse): boolean {
   const isSent: unknown = res.headersSent;
   return isSent === false;
 }
 
-/** What a page that depends on the session gets, whatever was set before; a handler that comes later may say otherwise. */
+/** Headers of a page that depends on the session, whatever was set before; a later handler may replace them. */
 export function keepPrivate(res: ServerResponse): void {
   if (!isHeadOpen(res)) return;
   res.setHeader('Cache-Control', 'private, no-store');
   varyOn(res, 'Cookie');
 }
 
-/** A place for one value on another module's object that only its creator can read or write. */
+/** Stores one value on another module's object; only its creator can read or write it. */
 interface Slot<Owner extends object, Value> {
   get(owner: Owner): Value | undefined;
-  /** @throws {TypeError} when the owner has one already */
+  /** @throws {TypeError} when the owner already has one */
   add(owner: Owner, value: Value): void;
 }
 
 /**
- * What a `WeakMap` does, as a private field: the specification lets a constructor add one to whatever object its parent
- * returns. A `WeakMap` and a hidden symbol cost more for each request; the shared steps of `npm run bench` measure all three.
+ * A `WeakMap` implemented as a private field: a constructor can add one to any object that its parent returns. A
+ * `WeakMap` and a hidden symbol cost more per request; the shared steps of `npm run bench` measure all three.
  */
 export function createSlot<Owner extends object, Value>(): Slot<Owner, Value> {
-  return class Field extends Given {
+  return class Field extends ReturnsOwner {
     readonly #value: Value;
 
     constructor(owner: Owner, value: Value) {
@@ -201,9 +201,9 @@ export function createSlot<Owner extends object, Value>(): Slot<Owner, Value> {
   };
 }
 
-// eslint-disable-next-line @typescript-eslint/no-extraneous-class -- its constructor is all that is wanted of it
-class Given {
-  constructor(given: object) {
-    return given;
+// eslint-disable-next-line @typescript-eslint/no-extraneous-class -- only its constructor is needed
+class ReturnsOwner {
+  constructor(owner: object) {
+    return owner;
   }
 }

@@ -54,13 +54,13 @@ export interface SharedAuthOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** Seconds; what WorkOS' own SDKs use, and the most that browsers keep a cookie (RFC 6265bis §5.5). */
+/** Seconds; the default of WorkOS' own SDKs, and the maximum that browsers keep a cookie (RFC 6265bis §5.5). */
 const defaultCookieMaxAge = 400 * 24 * 60 * 60;
 
 export const text = (what: string) =>
   v.pipe(v.string(`must be a string: ${what}`), v.nonEmpty(`is empty: ${what}`), v.description(what));
 
-/** A function option; its type is the caller's word, its being a function is checked. */
+/** A function option; only its being a function is checked, not its signature. */
 export const callback = <T>(signature: string) =>
   v.custom<T>((value) => typeof value === 'function', `must be a function: ${signature}`);
 
@@ -89,14 +89,14 @@ export const routePath = (path: string) =>
     path,
   );
 
-/** A page of the application: root-relative, or absolute where it lives on a host of its own. */
+/** A page of the application: root-relative, or absolute where it is on another host. */
 export const pageUrl = v.pipe(
   v.string('must be a root-relative path or an http(s) URL'),
   v.check(
     (value) => (/^\/(?![/\\])/.test(value) ? URL.canParse(value, 'http://host.invalid') : isHttpUrl(value)),
     'must be a root-relative path such as /sign-in, or an http(s) URL',
   ),
-  // It becomes a header, and is compared with paths as browsers send them.
+  // It is sent as a header, and compared with paths as browsers send them.
   v.regex(
     /^[\x21-\x7e]*$/,
     'must have blanks and characters other than ASCII percent-encoded, as in a browser’s request',
@@ -115,7 +115,7 @@ export function isHttpUrl(value: string): boolean {
   return /^https?:\/\//i.test(value) && URL.canParse(value);
 }
 
-/** Paths are appended to it, and it is shown to providers. */
+/** Paths are appended to it, and providers receive it. */
 function isBaseUrl(value: string): boolean {
   if (!isHttpUrl(value) || /[?#]/.test(value)) return false;
   const { username, password } = new URL(value);
@@ -144,7 +144,7 @@ export const cookieEntries = {
   ),
 };
 
-/** Looked up at each call, so that whatever an application puts in its place later (instrumentation, an agent) is used. */
+/** Looked up at each call, so that a later replacement (instrumentation, an agent) is used. */
 const globalFetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init);
 
 export const sharedEntries = {

@@ -5,7 +5,7 @@ import type { Brand, PageLinks } from './page.ts';
 import { createTexts, directionOf, sharedText } from './page-text.ts';
 import type { SharedTextKey } from './page-text.ts';
 
-/** What makes the built-in pages an application's own; the same for both adapters. */
+/** The customization of the built-in pages; the same for both adapters. */
 export interface PagesOptions<TextKey extends string = SharedTextKey> {
   /** The application's name, in headings and in the page's title. */
   readonly title?: string | undefined;
@@ -69,7 +69,7 @@ function isLanguageTag(value: string): boolean {
   }
 }
 
-/** The options as pages read them. */
+/** The options in the form that pages read. */
 export function createBrand({
   title,
   logo,

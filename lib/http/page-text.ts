@@ -10,10 +10,10 @@ const messages = Object.fromEntries(
   Object.entries(errorTable).map(([code, { message }]) => [code, message]),
 ) as Messages;
 
-/** The texts that pages of both adapters show, in English: failures by their code, the chooser, signing out. `{…}` stands for a value. */
+/** The texts of both adapters' pages, in English: errors by code, the chooser, sign-out. `{…}` is a placeholder for a value. */
 export const sharedText = {
   ...messages,
-  // The headings above these say the first half.
+  // The headings of these pages already state the cause.
   access_denied: 'Try again, or choose another way to sign in.',
   invalid_state: 'It took too long, or it started in another browser. Please try again.',
   provider_refused: 'Something is wrong on our side. Please contact support.',
@@ -63,7 +63,7 @@ export type SharedTextKey = keyof typeof sharedText;
 /** A complete set of texts. */
 export type Texts<Key extends string> = Readonly<Record<Key, Text>>;
 
-/** The application's own texts, and English for the others: marked so, where the page speaks another language. */
+/** The application's own texts, with English defaults that are marked as English where the page has another language. */
 export function createTexts<Key extends string>(
   english: Readonly<Record<Key, string>>,
   given?: Readonly<Partial<Record<NoInfer<Key>, string | undefined>>>,
@@ -78,9 +78,9 @@ export function createTexts<Key extends string>(
 }
 
 /**
- * Puts values in the place of `{name}`; a single pass, so that a value cannot name another.
+ * Replaces `{name}` by values in a single pass, so that a value cannot contain another placeholder.
  *
- * @param show how markup shows a value; default: escaped as it is
+ * @param show how markup shows a value; default: escaped text
  */
 export function fillIn(text: Text, values: Readonly<Record<string, string>>, show?: (value: string) => Html): Text {
   const shown: HtmlValue[] = [];
@@ -93,17 +93,17 @@ export function fillIn(text: Text, values: Readonly<Record<string, string>>, sho
   return textOf(plain.join(''), text.lang, shown);
 }
 
-/** An address or a name in a sentence: it stands out, and keeps its own direction. */
+/** An address or a name in a sentence: emphasized, with its own text direction. */
 export function emphasis(value: string): Html {
   return html`<strong dir="auto">${value}</strong>`;
 }
 
-/** What a person recognizes their account by. */
+/** The name by which users recognize their account. */
 export function accountName({ user }: Session): string | undefined {
   return user.email ?? ('phone' in user ? user.phone : undefined);
 }
 
-/** "40 seconds", "12 minutes": rounded up, as a second too little costs another attempt. */
+/** "40 seconds", "12 minutes": rounded up, because a retry one second early costs another attempt. */
 export function duration(seconds: number, lang = 'en'): string {
   const isShort = seconds <= 90;
   const count = Math.max(1, Math.ceil(isShort ? seconds : seconds / 60));

@@ -12,7 +12,7 @@ export interface PageLinks {
   readonly help?: string | undefined;
 }
 
-/** What makes the built-in pages an application's own. */
+/** The customization of the built-in pages. */
 export interface Brand {
   /** The application's name. */
   readonly title: string | undefined;
@@ -26,17 +26,17 @@ export interface Brand {
   readonly lang: string;
   readonly dir: 'ltr' | 'rtl';
   readonly links: PageLinks;
-  /** What pages of both adapters say. */
+  /** The texts that pages of both adapters share. */
   readonly text: Texts<SharedTextKey>;
 }
 
-/** What every page needs of a request. */
+/** The parts of a request that every page uses. */
 export interface PageRequest {
   readonly stylesheetUrl: string;
   readonly definition: { readonly brand: Brand };
 }
 
-/** The sign-in page for another account than the one that is signed in (OpenID Connect Core §3.1.2.1, `prompt=login`). */
+/** The sign-in page for another account than the current one (OpenID Connect Core §3.1.2.1, `prompt=login`). */
 export function otherAccountUrl(request: { signInUrl(returnTo: string): string }, returnTo: string): string {
   return withQuery(request.signInUrl(returnTo), { prompt: 'login' });
 }
@@ -46,20 +46,20 @@ export interface PageParts {
   readonly heading: Text;
   /** One soft line below the heading. */
   readonly lead?: HtmlValue;
-  /** Tells what the visitor waits for: `status` for news, `alert` for a failure. */
+  /** The ARIA role of the lead: `status` for an expected result, `alert` for a failure. */
   readonly leadRole?: 'status' | 'alert';
-  /** What the page's title says first where something went wrong. */
+  /** Precedes the page's title after an error. */
   readonly errorTitle?: Text;
-  /** A picture in place of the logo; it decorates and says nothing. */
+  /** A decorative picture in place of the logo. */
   readonly emblem?: Html | undefined;
   readonly content: HtmlValue;
   readonly stylesheet: string;
   readonly brand: Brand;
-  /** Where the page's forms may post to, redirects included (CSP3 §6.4.1); nowhere without a form. */
+  /** Allowed targets of the page's forms, including redirects (CSP3 §6.4.1); none without a form. */
   readonly formAction?: "'self'" | "'self' https:" | "'self' https: http:";
 }
 
-/** A complete built-in page: no script, no inline style, and a policy that allows nothing else. */
+/** A complete built-in page without script and inline style, under a strict CSP. */
 export function builtInPage(parts: PageParts): Reply {
   return page(parts.status, document(parts), policyFor(parts));
 }
@@ -137,7 +137,7 @@ function policyFor({ brand, formAction }: PageParts): string {
   ].join('; ');
 }
 
-/** The site's own images, for its favicon, and the logos' origins. */
+/** The site itself, for its favicon, and the logos' origins. */
 function imageSources({ logo, logoDark }: Brand): string {
   const origins = [logo, logoDark].flatMap((url) => {
     const origin = url === undefined || url.startsWith('/') ? undefined : URL.parse(safeHref(url))?.origin;

@@ -13,23 +13,23 @@ export interface OptionRules<Schema extends OptionsSchema> {
   /** The factory's name. */
   readonly name: string;
   readonly schema: Schema;
-  /** Which variables stand in for an option, first one first. */
+  /** The environment variables of each option, in order of precedence. */
   readonly env: Variables;
   /** The options that are paths of own routes, with their defaults. */
   readonly paths: Readonly<Record<string, string>>;
-  /** The SDKs that the application installs beside this package, as it needs one provider's only. */
+  /** The SDKs that the application installs beside this package, because it needs only one provider's. */
   readonly sdks?: readonly string[];
-  /** Problems that only several options together show. */
+  /** Problems of several options together. */
   readonly check?: (
     given: Readonly<Record<string, unknown>>,
     environment: Environment,
-    /** As `OptionRules.env`, with the variable alone whose value is used. */
+    /** As `OptionRules.env`, but only with the variable whose value is used. */
     variables: Variables,
   ) => readonly string[];
 }
 
 /**
- * Options as given, completed from the environment, checked as a whole.
+ * The given options, completed from the environment and checked together.
  *
  * @throws {ConfigurationError} with every problem, each naming its option and environment variables
  */
@@ -58,7 +58,7 @@ export function readOptions<Schema extends OptionsSchema>(
   return parsed.output;
 }
 
-/** Fills what was not given from the environment, and names the one variable whose value is used. */
+/** Fills missing options from the environment, and names the variable that was used. */
 function complete(input: Readonly<Record<string, unknown>>, env: Variables, environment: Environment) {
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
   const variables: Record<string, readonly string[]> = { ...env };
@@ -89,12 +89,12 @@ function describe(
   return what === undefined ? `${name} is missing` : `${name} is missing: ${what}`;
 }
 
-/** What a host calls a middleware with; options have no `headers`. */
+/** The request that a host passes to a middleware; options have no `headers`. */
 function isRequest(input: unknown): boolean {
   return typeof input === 'object' && input !== null && 'method' in input && 'headers' in input;
 }
 
-/** The names that an object of options may have, below the steps that lead to it. */
+/** The allowed option names of the object at these steps. */
 function namesAt(schema: object, steps: readonly string[]): string[] {
   if ('wrapped' in schema) return namesAt(schema.wrapped as object, steps);
   if ('item' in schema) return namesAt(schema.item as object, steps.slice(1));
@@ -107,7 +107,7 @@ function namesAt(schema: object, steps: readonly string[]): string[] {
 
 function missingSdks(sdks: readonly string[]): string[] {
   const missing = sdks.filter((name) => !isInstalled(name));
-  // Of an application that is one bundle nothing is installed, and everything is there.
+  // In a bundled application no package is installed, but all code is present.
   if (missing.length === 0 || !isInstalled('jose')) return [];
   return [`${missing.join(' and ')} must be installed beside this package: npm install ${missing.join(' ')}`];
 }
@@ -121,7 +121,7 @@ function isInstalled(name: string): boolean {
   }
 }
 
-/** `apiKey (env B2B_API_KEY)`: both ways to mend it. */
+/** `apiKey (env B2B_API_KEY)`: both ways to set it. */
 export function nameOf(option: string, names: readonly string[] | undefined): string {
   return names === undefined ? option : `${option} (env ${names.join(' or ')})`;
 }

@@ -3,14 +3,14 @@ import { isHeadOpen, varyOn } from './message.ts';
 import { render } from '../core/html.ts';
 import type { Html } from '../core/html.ts';
 
-/** What a handler answers; one writer sends it, so that no route can forget a header. Cookies travel in the jar. */
+/** A handler's response; only `sendReply` sends it, so that no route omits a header. The jar carries the cookies. */
 export interface Reply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?:
     | { readonly kind: 'json'; readonly value: unknown }
     | { readonly kind: 'page'; readonly markup: Html; readonly policy: string }
-    /** `isImmutable`: the URL names this very text, so that every cache may keep it (RFC 8246). */
+    /** `isImmutable`: the URL contains the text's hash, so every cache may keep it (RFC 8246). */
     | { readonly kind: 'asset'; readonly text: string; readonly type: string; readonly isImmutable?: boolean };
 }
 
@@ -18,7 +18,7 @@ export interface Reply {
 interface Answered {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
-  /** Whether `Accept` had a say in the answer. */
+  /** Whether the response depends on `Accept`. */
   readonly isNegotiated: boolean;
 }
 
@@ -31,7 +31,7 @@ export function json(status: number, value: unknown): Reply {
   return { status, body: { kind: 'json', value } };
 }
 
-/** Where to go next: JSON for a client, else a redirect; by default the one after a POST. */
+/** The next URL: as JSON for a JSON client, else as a redirect; by default the one after a POST. */
 export function redirectOrJson(
   request: { readonly wantsJson: boolean },
   redirectTo: string,
@@ -56,13 +56,13 @@ export function sendReply({ req, res, isNegotiated }: Answered, reply: Reply): v
   // Another middleware has already responded.
   if (res.headersSent) return;
   if (!isHeadOpen(res)) {
-    // A websocket's handshake carries no answer of ours: ending it refuses it.
+    // A websocket's handshake has no response of ours: ending it refuses the handshake.
     res.end();
     return;
   }
   res.statusCode = reply.status;
   setHeaders(res, reply, isNegotiated);
-  // A body that is not read must not keep the connection: it may never end.
+  // An unread body must not keep the connection open: it may never end.
   if (hasBody(req) && !req.complete && req.httpVersionMajor < 2) res.setHeader('Connection', 'close');
   const [type, text] = contentOf(reply.body);
   if (type !== undefined) res.setHeader('Content-Type', type);
@@ -79,7 +79,7 @@ function setHeaders(res: ServerResponse, { headers = {}, body }: Reply, isNegoti
   }
   if (isNegotiated) varyOn(res, 'Accept');
   res.setHeader('X-Content-Type-Options', 'nosniff');
-  // Not `no-referrer`: under it browsers send `Origin: null` with a form of our own.
+  // Not `no-referrer`: with it browsers send `Origin: null` with our own forms.
   res.setHeader('Referrer-Policy', 'same-origin');
   const ofPages: Reply['headers'] =
     body?.kind === 'page' ? { ...pageHeaders, 'Content-Security-Policy': body.policy } : {};

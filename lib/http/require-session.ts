@@ -13,7 +13,7 @@ import type { Reply } from './reply.ts';
 import { askFreshSignIn, askSecondFactor } from './step-up.ts';
 
 interface Narrowing<S extends Session> {
-  /** Lets the session pass or not; may be asynchronous. Only `true` passes, everything else is a 403. */
+  /** Decides whether the session passes; may be asynchronous. Only `true` passes, any other result is a 403. */
   readonly check?: (session: S, req: Request) => boolean | Promise<boolean>;
   /**
    * How long ago the person may have signed in, in seconds. Otherwise a document is sent to sign in again and comes back, and JSON gets
@@ -21,11 +21,11 @@ interface Narrowing<S extends Session> {
    */
   readonly maxAge?: number;
   /**
-   * What a session may come from: the adapter's cookie, or an access token in `Authorization: Bearer` (RFC 6750). A request with
-   * such a token is then decided by it alone. Default `['cookie']`.
+   * The accepted credentials: the adapter's cookie, or an access token in `Authorization: Bearer`
+   * (RFC 6750). With `bearer`, such a token alone decides its request. Default `['cookie']`.
    */
   readonly credentials?: readonly ('cookie' | 'bearer')[];
-  /** Ids of OAuth clients whose bearer tokens pass, beside the application's own. Default: none. */
+  /** Ids of further OAuth clients whose bearer tokens pass, besides the application's own. Default: none. */
   readonly clients?: readonly string[];
 }
 
@@ -38,8 +38,8 @@ export interface RequireB2bSessionOptions extends Narrowing<B2bSession> {
 export interface RequireBackendSessionOptions extends Narrowing<BackendSession> {
   readonly adapter: 'backend';
   /**
-   * The authenticator assurance level that the session must have reached: `aal2` wants a second factor, `enrolled` wants it of those
-   * who have one. Otherwise a document is sent to give or add it, and JSON gets 403 `second_factor_required` with `redirectTo`.
+   * The required authenticator assurance level: `aal2` requires a second factor, `enrolled` requires it only of users who have
+   * one. Otherwise a document is redirected to verify or add one, and JSON gets 403 `second_factor_required` with `redirectTo`.
    */
   readonly aal?: 'aal2' | 'enrolled';
 }
@@ -52,7 +52,7 @@ export interface RequireAnySessionOptions extends Narrowing<Session> {
 
 export type RequireSessionOptions = RequireB2bSessionOptions | RequireBackendSessionOptions | RequireAnySessionOptions;
 
-/** The options as the guard reads them, whichever adapter they are typed for. */
+/** The options as the guard reads them, independent of their adapter type. */
 interface Requirements {
   readonly adapter: AdapterName | undefined;
   readonly organization: true | string | undefined;
@@ -75,7 +75,7 @@ interface Requirements {
 export function requireSession(options: RequireSessionOptions): RequestHandler;
 /** The guard with its defaults. */
 export function requireSession(): RequestHandler;
-/** The guard with its defaults, where it is handed to `use` uncalled. */
+/** The guard with its defaults, where it is passed to `use` without a call. */
 export function requireSession(req: IncomingMessage, res: ServerResponse, next: Next): void;
 export function requireSession(
   first?: RequireSessionOptions | IncomingMessage,
@@ -95,8 +95,8 @@ export function requireSession(
 const optionNames = ['adapter', 'organization', 'aal', 'maxAge', 'check', 'credentials', 'clients'] as const;
 
 /**
- * @param caller the function that was called, for the message
- * @throws {ConfigurationError} for options that are not in `names`, or would narrow nothing
+ * @param caller the called function, for the message
+ * @throws {ConfigurationError} for options that are not in `names`, or that are undefined or invalid
  */
 export function readRequirements(caller: string, names: readonly string[], options: unknown = {}): Requirements {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
@@ -105,7 +105,7 @@ export function readRequirements(caller: string, names: readonly string[], optio
   const problems = Object.entries(options).flatMap(([name, value]: [string, unknown]) => {
     if (!names.includes(name))
       return [`${name} is not an option; ${didYouMean(name, names, `there are ${names.join(', ')}`)}`];
-    // Such as a variable that is not set: what was meant to narrow would let every session pass.
+    // For example an unset variable: an option that should restrict access would admit every session.
     if (value === undefined && name !== 'adapter') {
       return [`${name} is undefined; leave it out where every session may pass`];
     }
@@ -177,7 +177,7 @@ function pick(req: IncomingMessage, adapter: AdapterName | undefined): AuthReque
   ]);
 }
 
-/** The adapter that is named, or that alone knows the requirement. */
+/** The named adapter, or the only one that supports the requirement. */
 function adapterOf({ adapter, organization, aal }: Requirements): AdapterName | undefined {
   if (adapter !== undefined) return adapter;
   return organization !== undefined ? 'b2b' : aal !== undefined ? 'backend' : undefined;
@@ -188,7 +188,7 @@ function bearerRules({ credentials = ['cookie'], clients = [], maxAge }: Require
   return { isRequired: !credentials.includes('cookie'), clients: new Set(clients), maxAge };
 }
 
-/** In the order in which a person meets them: what no sign-in mends comes before a new sign-in is asked for. */
+/** In this order: requirements that a new sign-in cannot satisfy come before `maxAge`. */
 function demandOf({ organization, aal, maxAge, check }: Requirements): GuardRules['demand'] {
   if ([organization, aal, maxAge, check].every((requirement) => requirement === undefined)) return undefined;
   return async (request, session) => {
@@ -208,7 +208,7 @@ function isOf(session: Session, organization: true | string): boolean {
   return own !== undefined && (organization === true || organization === own);
 }
 
-/** @throws {AuthError} `unauthenticated`, where `onError` takes over what a JSON client is told */
+/** @throws {AuthError} `unauthenticated`, where `onError` handles it for JSON clients */
 function challenge(request: AuthRequest): Reply {
   return challengeWith(request, new AuthError('unauthenticated'), request.signInUrl(request.wayBack));
 }

@@ -24,15 +24,15 @@ export type RouteHandler = (request: AuthRequest) => Reply | Promise<Reply>;
 export interface AuthRoute extends OwnPath {
   readonly get?: RouteHandler;
   readonly post?: RouteHandler;
-  /** Whether a GET changes something: it must then be meant, and a HEAD does nothing. */
+  /** Whether a GET changes state: unintended requests are then refused, and a HEAD does nothing. */
   readonly hasGetEffects?: boolean;
-  /** Whether the route has no pages, so that every answer is JSON. */
+  /** Whether the route has no pages, so that every response is JSON. */
   readonly isJsonOnly?: boolean;
 }
 
 /**
- * The router that both adapters are: a lazy context for every request, the adapter's own routes, the protected paths. A request
- * to anything else costs one path test.
+ * The router of both adapters: a lazy context for every request, the adapter's own routes and the
+ * protected paths. Any other request costs one path test.
  */
 export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: readonly AuthRoute[]): Router {
   const routes: readonly AuthRoute[] = [...ownRoutes, stylesheetRoute(parts.stylesheetPath)];
@@ -44,10 +44,10 @@ export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: re
     secondFactor: secondFactor === undefined ? undefined : rememberFactors(secondFactor, now),
   };
   const matches = createPathMatcher(definition.protectedRoutes);
-  // As they are written and in no other spelling; on another host they are none of this guard's business.
+  // Compared in their exact spelling; pages on another host are not guarded here.
   const openPaths = new Set(definition.openPages.filter((page) => page.startsWith('/')).map(pathOf));
   const isPage = (target: string): boolean => matches(target) && !openPaths.has(pathOf(target));
-  // A middleware in front may have rewritten the URL: what came counts, and what routers see of it.
+  // An earlier middleware may have rewritten the URL: both the original and the rewritten path are tested.
   const isProtected = ({ req }: AuthRequest, path: string): boolean => {
     const target = requestTarget(req);
     return isPage(target) || (target !== req.url && isRewritten(path, pathOf(target)) && isPage(path));
@@ -74,8 +74,8 @@ export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: re
 type Handle = (req: IncomingMessage, res: ServerResponse, next: Next) => void;
 
 /**
- * An Express router that does one thing. As a layer of the router it would cost every request 2.4 microseconds, a tenth of what
- * Express takes for all the rest, as a router leaves by `setImmediate`; instead of the layers it costs 0.3.
+ * An Express router with a single handler. As a router layer it would cost every request 2.4 microseconds, a
+ * tenth of Express' total, because a router leaves by `setImmediate`; instead of the layers it costs 0.3.
  */
 function routerOf(definition: Adapter, handle: Handle): Router {
   const router: Router & { handle?: Handle } = express.Router();
@@ -85,7 +85,7 @@ function routerOf(definition: Adapter, handle: Handle): Router {
       handle(req, res, next);
       return;
     }
-    // Whatever the application has added to the router comes after the adapter.
+    // Handlers that the application adds to the router run after the adapter.
     handle(req, res, (error) => {
       if (error !== undefined && error !== null) next(error);
       else handleLayers?.call(router, req, res, next);
@@ -95,11 +95,11 @@ function routerOf(definition: Adapter, handle: Handle): Router {
   return router;
 }
 
-/** How many mount paths are remembered as checked, and up to which length, in characters: below `/:tenant` requests choose them. */
+/** Maximum number of checked mount paths, and their maximum length in characters: below `/:tenant` requests choose them. */
 const maxChecked = 1_000;
 const maxCheckedLength = 100;
 
-/** Mounting is checked on the first request under each mount path; what is wrong stays wrong for every request after it. */
+/** Mounting is checked on the first request under each mount path; a problem refuses every later request as well. */
 function createMountCheck(definition: Adapter): (request: AuthRequest) => ConfigurationError | undefined {
   const checked = new Set<string>();
   let lastGood: string | undefined;
@@ -134,7 +134,7 @@ function createMountCheck(definition: Adapter): (request: AuthRequest) => Config
   };
 }
 
-/** Below a path the host hands on only what is spelled like that path; the matcher would know the other spellings. */
+/** Below a path the host passes on only that exact spelling; the matcher would know other spellings. */
 function warnOfPrefix({ name, emit }: Adapter): void {
   const message = `${name} has protectedRoutes and is mounted under a path, so requests that spell that path in another way, such as //app or /%61pp, never reach it. Mount it at the root, or put requireSession() in front of what serves these pages.`;
   process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_PREFIX' });
@@ -162,7 +162,7 @@ async function answer(request: AuthRequest, route: AuthRoute): Promise<Reply> {
   }
   if ((req.method === 'GET' || req.method === 'HEAD') && get !== undefined) {
     if (route.hasGetEffects === true) {
-      // A HEAD asks what a GET would do; doing it would spend a code or start a flow that is never finished.
+      // A HEAD must not have the effects of a GET: it would spend a code or start an unfinished flow.
       if (req.method === 'HEAD') return { status: 204 };
       refuseUnintended(req, origin, definition.trustedOrigins);
     }
@@ -172,12 +172,12 @@ async function answer(request: AuthRequest, route: AuthRoute): Promise<Reply> {
   throw new AuthError('method_not_allowed', { allow });
 }
 
-/** Another adapter's own route below a broad pattern: signing in stays possible, even during an outage of this one's provider. */
+/** Another adapter's own route below a broad pattern: sign-in there works even while this adapter's provider is down. */
 function isLeftToOther(request: AuthRequest, path: string): boolean {
   return request.cachedSession() === undefined && isAnsweredLater(request, path);
 }
 
-/** Express writes `/` for what is left of `/app` below `/app`. */
+/** Below `/app`, Express passes `/` for `/app` itself. */
 function isRewritten(path: string, original: string): boolean {
   return path !== original && path !== `${original}/`;
 }

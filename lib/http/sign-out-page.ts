@@ -4,10 +4,10 @@ import type { PageRequest } from './page.ts';
 import type { Reply } from './reply.ts';
 
 /**
- * Asks first, where a sign-out was started by a link: links can be planted, a post from elsewhere is refused.
+ * Asks for confirmation where a link started the sign-out: another site can plant a link, but its posts are refused.
  *
- * @param action where the button's form posts to
- * @param returnTo sanitized; where the visitor goes afterwards, and where "Stay signed in" leads
+ * @param action the form's target
+ * @param returnTo sanitized; the target after sign-out, and of "Stay signed in"
  */
 export function signOutPage(request: PageRequest, action: string, returnTo: string): Reply {
   const { brand } = request.definition;
@@ -28,8 +28,8 @@ ${returnTo !== '/' && html`<input type="hidden" name="returnTo" value="${returnT
 }
 
 /**
- * Leads on to the provider's sign-out without a redirect. Browsers check a redirect after a form post against the `form-action` of
- * the form's page, and let a `Refresh` pass.
+ * Continues to the provider's sign-out without a redirect. Browsers check a redirect after a form
+ * post against the page's `form-action`, but not a `Refresh`.
  *
  * @param url absolute
  */

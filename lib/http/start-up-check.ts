@@ -3,20 +3,20 @@ import type { Server } from 'node:http';
 import type { Adapter } from './adapter.ts';
 import { problemsBeforeRequests } from './express-stack.ts';
 
-/** Node tells it when a server has begun to listen; where a version of Node does not, the first request shows the problems. */
+/** Node publishes to it when a server starts listening; in Node versions without it, the first request reports the problems. */
 const listening = 'tracing:net.server.listen:asyncEnd';
 
-/** What each application was warned of: two adapters on one path see the same problem. */
+/** The warnings of each application: two adapters on one path find the same problem. */
 const warned = new WeakMap<object, Set<string>>();
 
 /**
- * Warns of wrong mounting when a server begins to listen whose only listener is the Express application. The requests that come are
- * refused all the same.
+ * Warns of mounting problems when a server starts listening with the Express application as its
+ * request listener. Requests are still refused.
  *
- * @returns ends the watch
+ * @returns a function that ends the watch
  */
 export function watchStartUp(definition: Adapter): () => void {
-  // The channel outlives every adapter; one that is given up before any server listens must not be kept by it.
+  // The channel outlives every adapter; it must not keep one that is discarded before any server listens.
   const reference = new WeakRef(definition);
   const onListening = (message: unknown): void => {
     const watched = reference.deref();
@@ -44,7 +44,7 @@ function applicationsOf(message: unknown): object[] {
 function warn(app: object, { emit }: Adapter, problem: string): void {
   const known = warned.get(app) ?? new Set();
   warned.set(app, known);
-  // The same problem by the other adapter's side names both of them in the other order.
+  // The other adapter reports the same problem with both names in the other order.
   const key = problem.split(/\W+/).sort().join(' ');
   if (known.has(key)) return;
   known.add(key);

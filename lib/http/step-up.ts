@@ -8,13 +8,13 @@ import type { AuthRequest } from './auth-request.ts';
 import { challengeWith } from './guard.ts';
 import type { Reply } from './reply.ts';
 
-/** What a guard asks of the sign-in behind a session: a second factor, or a recent one (RFC 9470 calls it step-up). */
+/** A guard's requirements on the sign-in of a session: a second factor, or a recent sign-in (step-up in RFC 9470). */
 
 /**
- * The way to the second factor where the session lacks it. A bearer request is told, and sent nowhere.
+ * Redirects to the second factor where the session lacks it. A bearer request gets an error without a redirect.
  *
- * @param aal `enrolled`: the second factor is asked of those who have one
- * @throws {AuthError} `second_factor_required`; `provider_unavailable` where only the provider knows about the factors
+ * @param aal `enrolled`: only users with a second factor must use it
+ * @throws {AuthError} `second_factor_required`; `provider_unavailable` where the provider cannot be asked about the factors
  */
 export async function askSecondFactor(
   request: AuthRequest,
@@ -33,7 +33,7 @@ export async function askSecondFactor(
   return challengeWith(request, error, withQuery(path, wayBack === request.home ? {} : { returnTo: wayBack }));
 }
 
-/** Asks the provider once per access token and minute, for all requests together. */
+/** Asks the provider once per access token and minute; all requests share the result. */
 export function rememberFactors(secondFactor: SecondFactor, now: () => number): SecondFactor {
   const answers = createBoundedMap<Promise<boolean>>({ max: 10_000, ttlMs: 60_000, now });
   return {
@@ -44,7 +44,7 @@ export function rememberFactors(secondFactor: SecondFactor, now: () => number): 
       if (known !== undefined) return known;
       const answer = secondFactor.hasVerifiedFactor(session);
       answers.set(key, answer);
-      // No answer is nothing to remember.
+      // A failed call is not cached.
       answer.catch(() => answers.delete(key));
       return answer;
     },
@@ -52,16 +52,16 @@ export function rememberFactors(secondFactor: SecondFactor, now: () => number): 
 }
 
 /**
- * The way to a new sign-in where the last one was too long ago. A cookie marks the round, so that a sign-in that is not new in spite of it
- * ends in an error and not in the next round. It lasts for that round only.
+ * Redirects to a new sign-in where the last one was too long ago. A cookie marks the round: if the sign-in is
+ * then still not new, the result is an error and not another round. It lasts for that round only.
  *
  * @param maxAge seconds
- * @throws {AuthError} `fresh_sign_in_required` for a bearer request, `sign_in_not_fresh` after a round in vain
+ * @throws {AuthError} `fresh_sign_in_required` for a bearer request, `sign_in_not_fresh` after a round without a new sign-in
  */
 export function askFreshSignIn(request: AuthRequest, session: Session, maxAge: number): Reply | undefined {
   const { freshSignIn, now } = request.definition;
   const seconds = Math.floor(now() / 1000);
-  // Unknown tells as little as a time to come.
+  // An unknown time counts like one in the future: unusable.
   const at = freshSignIn.authenticatedAt(session) ?? Infinity;
   const isUsable = at <= seconds + clockSkew;
   const isFresh = isUsable && seconds - at <= maxAge;
@@ -76,7 +76,7 @@ export function askFreshSignIn(request: AuthRequest, session: Session, maxAge: n
   }
   const signIn = fingerprint(freshSignIn.signInId(session));
   const isAnswered = round !== undefined && round.signIn !== signIn;
-  // A sign-in that was new when the round ended, and has grown old since, starts a round of its own.
+  // A sign-in that was new when the round ended, and has become old since, starts a new round.
   const isVain = isAnswered && !(isUsable && at + clockSkew >= round.startedAt);
   const count = (round?.count ?? 0) + (request.wantsJson ? 0 : 1);
   if (isVain || count > maxRounds) {
@@ -91,20 +91,20 @@ export function askFreshSignIn(request: AuthRequest, session: Session, maxAge: n
 
 /** Seconds by which the provider's clock and ours may differ. */
 const clockSkew = 5;
-/** Rounds that were begun and left without an answer; more of them are a loop that no sign-in ends. */
+/** Maximum unfinished rounds; more indicate a redirect loop. */
 const maxRounds = 3;
-/** Seconds; as long as a sign-in may take. */
+/** Seconds; the maximum duration of a sign-in. */
 const roundMaxAge = 600;
 
 interface Round {
   readonly count: number;
-  /** Names the sign-in that was not fresh. */
+  /** Identifies the sign-in that was not fresh. */
   readonly signIn: string;
   /** Seconds since the epoch. */
   readonly startedAt: number;
 }
 
-/** Neither sealed nor signed: it lets no request pass, and who forges one is refused sooner. */
+/** Neither sealed nor signed: it admits no request, and a forged one only causes an earlier refusal. */
 function readRound({ cookies, definition }: AuthRequest): Round | undefined {
   const [value = ''] = cookies.get(roundName(definition)) ?? [];
   const match = /^(\d)\.(\d{1,12})\.([\w-]{22})$/.exec(value);

@@ -152,14 +152,14 @@ footer a { font-weight: 400; line-height: 1.5rem; }
 }
 `;
 
-/** Names this text in its URL, so that a browser may keep it. */
+/** The content hash in its URL, so that browsers may cache it. */
 const stylesheetHash = createHash('sha256').update(stylesheet).digest('base64url').slice(0, 16);
 /** The query of its URL. @param accent `#rgb` or `#rrggbb` */
 export function stylesheetQuery(accent: string | undefined): string {
   return `?${accent === undefined ? '' : `accent=${accent.slice(1).toLowerCase()}&`}v=${stylesheetHash}`;
 }
 
-/** What a URL asks for; two adapters with different accents may share one path. */
+/** The stylesheet for a URL; two adapters with different accents may share one path. */
 export function stylesheetFor(query: URLSearchParams): { readonly text: string; readonly isImmutable: boolean } {
   const rules = accentRules(`#${query.get('accent') ?? ''}`);
   return { text: stylesheet + (rules ?? ''), isImmutable: query.get('v') === stylesheetHash };

@@ -13,11 +13,11 @@ import { clientFacts, header } from './message.ts';
 import { readRequirements } from './require-session.ts';
 
 export interface UpgradeOptions {
-  /** What the request may carry. A request with `Authorization: Bearer` is decided by it alone. Default `['cookie']`. */
+  /** The accepted credentials. With `bearer`, an `Authorization: Bearer` token alone decides its request. Default `['cookie']`. */
   readonly credentials?: readonly ('cookie' | 'bearer')[];
-  /** Asked about a session that is there; only `true` lets it pass. */
+  /** Called with the session; only `true` lets it pass. */
   readonly check?: (session: Session, req: IncomingMessage) => boolean | Promise<boolean>;
-  /** OAuth clients of other applications whose bearer tokens are taken, too. */
+  /** OAuth clients of other applications whose bearer tokens are also accepted. */
   readonly clients?: readonly string[];
 }
 
@@ -31,11 +31,11 @@ export interface AuthenticatedUpgrade {
 }
 
 /**
- * The session of a WebSocket handshake, for the server's `upgrade` event, which Express does not see. No token is refreshed here, as
- * its answer cannot set a cookie: a client whose token has expired asks any route first.
+ * The session of a WebSocket handshake, for the server's `upgrade` event, which Express does not handle. No token is
+ * refreshed here, because the response cannot set a cookie. A client with an expired token first requests any route.
  *
- * `Origin` must be the application's own (`appBaseUrl`, else the request's) or in `trustedOrigins`. A cookie counts only with it, as
- * every page that a browser shows may open a WebSocket; a bearer token may come without.
+ * `Origin` must be the application's own (`appBaseUrl`, else the request's) or in `trustedOrigins`. A cookie
+ * counts only with it, because any page in a browser may open a WebSocket; a bearer token may come without.
  *
  * @param auth what `b2bAuth()` or `backendAuth()` returned
  * @throws {AuthError} whose `status` is the answer: 401 without a session, 403 for another origin or a `check` that is not `true`, 503 where
@@ -56,23 +56,23 @@ export async function authenticateUpgrade(
   }
   readRequirements('authenticateUpgrade', ['credentials', 'check', 'clients'], options);
   const { credentials = ['cookie'], check, clients = [] } = options;
-  // Node has taken its own listener off, and an error without one ends the process.
+  // Node has removed its own listener, and an `error` without a listener ends the process.
   if (!req.socket.listeners('error').includes(ignoreError)) req.socket.on('error', ignoreError);
-  // The response of an upgrade is written by hand, so this one only fills its place.
+  // The response of an upgrade is written directly to the socket, so this one is a placeholder.
   const request = new AuthRequest(definition, req, new ServerResponse(req), '');
   const from = originOf(request);
   const isBearer = credentials.includes('bearer') && bearerToken(req) !== undefined;
   const session = isBearer
     ? await bearerSession(request, { clients: new Set(clients) })
     : await cookieSession(request, credentials);
-  // A page of another site can have the browser send the cookie, and its Origin cannot be left out.
+  // Another site's page can make the browser send the cookie, but it cannot omit `Origin`.
   if (!isBearer && from === 'none') throw new AuthError('cross_site_request');
   const isAllowed: unknown = check === undefined || (await check(session, req));
   if (isAllowed !== true) throw new AuthError('forbidden');
   return { session, ended: await endOf(definition, session, isBearer ? undefined : req.headers.cookie, req.socket) };
 }
 
-/** The socket is closed by then. */
+/** The socket is closed after an error. */
 function ignoreError(): void {
   // Its `close` stops the watch.
 }
@@ -90,13 +90,13 @@ async function cookieSession(
   { definition, req, peer }: AuthRequest,
   credentials: NonNullable<UpgradeOptions['credentials']>,
 ): Promise<Session> {
-  // A 401 names the scheme that would help; cookies are none (RFC 9110 §11.6.1).
+  // A 401 names a scheme that would help; there is none for cookies (RFC 9110 §11.6.1).
   const challenge = credentials.includes('bearer') ? { challenge: 'Bearer' } : {};
   if (!credentials.includes('cookie')) throw new AuthError('unauthenticated', challenge);
   const { cookie } = req.headers;
   const known = definition.resolver.cachedSession(cookie);
   if (known !== undefined) return known;
-  // Too late for cookies from the start, so that no token is spent.
+  // The head counts as sent from the start, so that no token is spent.
   const { session } = await definition.resolver.resolve(cookie, () => true, clientFacts(req, peer));
   if (session === null) throw new AuthError('unauthenticated', challenge);
   return session;
@@ -128,7 +128,7 @@ async function endOf(
  * @param error what `authenticateUpgrade` rejected with; anything but an `AuthError` is a 500 without details
  */
 export function refuseUpgrade(socket: Duplex, error: unknown): void {
-  // The client may be gone already.
+  // The client may have disconnected already.
   socket.on('error', () => socket.destroy());
   const isOurs = error instanceof AuthError;
   const status = isOurs ? error.status : 500;

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createBreaker } from '../core/breaker.ts';
 import { createMasterOf } from '../core/redis-slot.ts';
 
-/** What is used of a client of the package `redis` (a single client, a pool, a sentinel or a cluster). */
+/** The members used of a client of the package `redis` (a single client, a pool, a sentinel or a cluster). */
 export interface NodeRedisClient {
   readonly isReady?: boolean;
   readonly isOpen?: boolean;
@@ -11,7 +11,7 @@ export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
-/** What is used of a client of the package `ioredis` (a single client, sentinels or a cluster). */
+/** The members used of a client of the package `ioredis` (a single client, sentinels or a cluster). */
 export interface IoRedisClient {
   readonly status: string;
   get(key: string): Promise<unknown>;
@@ -20,25 +20,25 @@ export interface IoRedisClient {
 
 export type RedisClient = NodeRedisClient | IoRedisClient;
 
-/** The two commands that are needed, in one spelling for both libraries and with an end. */
+/** The two required commands, with one signature for both libraries and a time limit. */
 export interface RedisCommands {
   get(key: string): Promise<unknown>;
-  /** @param keys all of one slot */
+  /** @param keys all in one slot */
   eval(script: string, keys: readonly [string, ...string[]], args: readonly string[]): Promise<unknown>;
   /** Whether the last command to each master succeeded. */
   isAvailable(): boolean;
 }
 
 interface RedisCommandSettings {
-  /** How long a command may take, in milliseconds; then other commands to this master reject at once, for a second. */
+  /** The timeout of a command, in milliseconds; then other commands to this master reject immediately for a second. */
   readonly timeoutMs: number;
-  /** The same until the client has connected and a master has answered once: new connections take their time on a busy machine. */
+  /** The timeout until the client has connected and a master has answered once: new connections are slow on a busy machine. */
   readonly firstTimeoutMs: number;
   /** Milliseconds from any fixed point. */
   readonly now: () => number;
 }
 
-/** How long a master that did not answer is left alone, so that not every request waits for it. */
+/** How long a master that did not answer is paused, so that not every request waits for it. */
 const pauseMs = 1_000;
 const connectPollMs = 25;
 
@@ -53,7 +53,7 @@ export function createRedisCommands(client: RedisClient, settings: RedisCommandS
 
   async function run(key: string, command: () => Promise<unknown>): Promise<unknown> {
     await connected();
-    // A client without a connection queues its commands, and a request has no time for that.
+    // A client without a connection queues its commands, and a request cannot wait for that.
     if (!isConnected(client)) {
       breaker.fail(key);
       throw new Error('Redis is not connected');
@@ -73,13 +73,13 @@ export function createRedisCommands(client: RedisClient, settings: RedisCommandS
   };
 }
 
-/** A client that takes a callback gives nothing back, which would read as a session that has not ended. */
+/** A client with a callback API returns nothing, which would read as a session that has not ended. */
 function checkReply(reply: unknown): unknown {
   if (reply === null || typeof reply === 'string' || reply instanceof Uint8Array) return reply;
   throw new Error('The client gave an answer that GET does not give');
 }
 
-/** Waits once, for all commands together, while the client connects for the first time. */
+/** Waits once, shared by all commands, while the client connects for the first time. */
 function createFirstConnection(client: RedisClient, limitMs: number): () => Promise<void> | undefined {
   let isOver = false;
   let waiting: Promise<void> | undefined;
@@ -97,9 +97,9 @@ function isIoRedis(client: RedisClient): client is IoRedisClient {
 }
 
 function isConnected(client: RedisClient): boolean {
-  // A lazy ioredis client waits for its first command to connect.
+  // A lazy ioredis client connects at its first command.
   if (isIoRedis(client)) return client.status === 'ready' || client.status === 'wait';
-  // A pool of node-redis clients cannot tell; the time limit holds for it.
+  // A pool of node-redis clients has no `isReady`; the timeout applies to it.
   return client.isReady ?? true;
 }
 
@@ -108,7 +108,7 @@ function isConnecting(client: RedisClient): boolean {
   return client.isReady === false && client.isOpen === true;
 }
 
-/** What the keys of one name begin with; the hash tag gives all of them one slot of a cluster. */
+/** The common prefix of one name's keys; the hash tag puts all of them in one slot of a cluster. */
 export function tagOf(keyPrefix: string, name: string): string {
   return `${keyPrefix}:{${createHash('sha256').update(name).digest('base64url')}}`;
 }

@@ -16,7 +16,7 @@ export interface RedisCoordinatorOptions {
    * open: to change it, add the new one at the end everywhere, then move it to the front, then drop the old one.
    */
   readonly password: string | readonly string[];
-  /** What the names of all keys begin with. Default `express-auth-adapters`. */
+  /** The prefix of all keys. Default `express-auth-adapters`. */
   readonly keyPrefix?: string | undefined;
   /** How long one command may take, in milliseconds. Default 500. */
   readonly commandTimeoutMs?: number | undefined;
@@ -50,7 +50,7 @@ const schema = v.strictObject(
     keyPrefix: v.optional(
       v.pipe(
         v.string('keyPrefix must be a string'),
-        // Braces would move a cluster's hash tag.
+        // Braces would change the cluster's hash tag.
         v.regex(/^[^{}]+$/, 'keyPrefix must not be empty and must not contain braces'),
       ),
       'express-auth-adapters',
@@ -64,14 +64,14 @@ const schema = v.strictObject(
       : `${v.getDotPath(issue) ?? 'the options object'} is missing`,
 );
 
-/** Leaves a request, which waits five seconds by default, enough time for the provider. */
+/** Leaves enough time for the provider, because a request waits five seconds by default. */
 const firstTimeoutMs = 2_500;
 
 /**
- * Extends the promise of one refresh per token, and of sign-out, over every process that shares a Redis. Hand the same
- * coordinator to both adapters if both are mounted. While Redis is away each process goes on by itself and says so in the
- * events `coordinator_unavailable` and `coordinator_recovered`. In a cluster this concerns the sessions of the masters that are
- * away.
+ * Extends the guarantees of one refresh per token, and of sign-out, to all processes that share a
+ * Redis. Pass the same coordinator to both adapters if both are mounted. While Redis is
+ * unavailable, each process works on its own and emits `coordinator_unavailable`, later
+ * `coordinator_recovered`. In a cluster this affects only the sessions of the unavailable masters.
  *
  * @example
  * const client = await createClient({ url: process.env.REDIS_URL }).on('error', log).connect();
@@ -109,21 +109,21 @@ export function createRedisCoordinator(options: RedisCoordinatorOptions): Shared
   };
 }
 
-/** @throws {ConfigurationError} with every problem; no value is ever printed */
+/** @throws {ConfigurationError} with every problem; option values are never printed */
 function readOptions(options: RedisCoordinatorOptions): v.InferOutput<typeof schema> {
   const result = v.safeParse(schema, options);
   if (result.success) return result.output;
   throw new ConfigurationError('createRedisCoordinator', [...new Set(result.issues.map((issue) => issue.message))]);
 }
 
-/** Never shortens the life of a revocation that stands. KEYS: revocation. ARGV: its lifetime in milliseconds. */
+/** Never shortens the lifetime of an existing revocation. KEYS: revocation. ARGV: its lifetime in milliseconds. */
 const revokeScript = `
 if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
 return 1`;
 
 /**
- * Of each time the later one stands, and the longer lifetime. KEYS: cutoffs. ARGV: ended until, stale until, lifetime in milliseconds.
+ * Keeps the later of each time, and the longer lifetime. KEYS: cutoffs. ARGV: ended until, stale until, lifetime in milliseconds.
  */
 const cutoffsScript = `
 local ended, stale, ttl = ARGV[1], ARGV[2], ARGV[3]

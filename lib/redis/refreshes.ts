@@ -7,12 +7,12 @@ import type { SettledRefresh, SharedCoordinator } from '../session/shared-coordi
 import { isPresent, tagOf } from './client.ts';
 import type { RedisCommands } from './client.ts';
 
-/** Until a browser has got its new cookie it holds nothing but a spent token, and it may come back to any process. */
+/** Until a browser receives its new cookie it holds only a spent token, and any process may get its next request. */
 const undeliveredTtlMs = 24 * 60 * 60_000;
-/** Requests that were sent with the old cookie arrive this long after the answer was delivered. */
+/** Requests that were sent with the old cookie arrive at most this long after delivery. */
 const deliveredTtlMs = 25_000;
 const endedTtlMs = 10 * 60_000;
-/** Long enough for every waiting process to look once more. */
+/** Long enough for every waiting process to poll once more. */
 const failureTtlMs = 1_000;
 const firstPollMs = 60;
 const steadyPollMs = 200;
@@ -25,11 +25,11 @@ interface RefreshStore {
   readonly lockTtlMs: number;
 }
 
-/** One caller's way to the answer for a refresh token. */
+/** One caller's attempt to get the answer for a refresh token. */
 interface Attempt {
   /** Unique. */
   readonly id: string;
-  /** Names the refresh token. */
+  /** Identifies the refresh token. */
   readonly key: string;
   readonly answer: string;
   readonly lock: string;
@@ -42,8 +42,8 @@ type Claim =
   | { readonly kind: 'held'; readonly id: string };
 
 /**
- * One holder at a time refreshes, the others wait for its answer; a process that finds the lock expired takes over. Each step is one
- * script, so that nothing can happen between a look and a decision.
+ * One holder at a time refreshes, and the others wait for its answer; a process that finds the lock
+ * expired takes over. Each step is one script, so that it is atomic.
  */
 export function createRefreshes(
   store: RefreshStore,
@@ -58,12 +58,12 @@ export function createRefreshes(
         const claimed = await claim(store, attempt, awaited);
         if (claimed.kind === 'answered') {
           const answer = await seal.open(key, claimed.sealed);
-          // Another password, or another program writes to these keys: coordination is impossible, and the operators must hear of it.
+          // The password differs, or another program writes these keys: coordination is impossible, and operators must see an error.
           if (answer === undefined) throw new Error('An answer in Redis cannot be opened with this password');
           return answer;
         }
         if (claimed.kind === 'failed') throw fromReport(claimed.report);
-        // `held` by ourselves: the client repeated a command whose first reply was lost.
+        // `held` by this attempt: the client repeated a command whose first reply was lost.
         if (claimed.id === attempt.id) return hold(store, attempt, refresh, signal);
         awaited = claimed.id;
         await wait(pollMs * (0.75 + Math.random() / 2), undefined, { signal });
@@ -85,15 +85,15 @@ function createAttempt(keyPrefix: string, key: string): Attempt {
 }
 
 /**
- * Four commands in 200 ms, nine in a second. A notification takes five, a second connection for each process, and a command for each
- * refresh, whether or not anything waits for it.
+ * Four commands in 200 ms, nine in a second. A notification would take five, a second connection
+ * per process, and one command for each refresh even without waiting processes.
  */
 function nextPollMs(pollMs: number): number {
   return Math.min(pollMs * (pollMs < steadyPollMs ? 1.25 : 1.05), maxPollMs);
 }
 
 /**
- * The answer if there is one, else what became of the attempt that the caller waited for, else the lock.
+ * Returns the answer if there is one, else the failure of the awaited attempt, else takes the lock.
  * KEYS: answer, lock, failure of the awaited attempt. ARGV: attempt, lock's lifetime in milliseconds.
  */
 const claimScript = `
@@ -104,7 +104,7 @@ if failure then return {'failed', failure} end
 if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {'claimed', ARGV[1]} end
 return {'held', redis.call('GET', KEYS[2])}`;
 
-/** @param awaited the attempt that held the lock before */
+/** @param awaited the attempt that held the lock at the last poll */
 async function claim({ commands, lockTtlMs }: RefreshStore, attempt: Attempt, awaited: string): Promise<Claim> {
   const keys = [attempt.answer, attempt.lock, attempt.failureOf(awaited)] as const;
   const reply = await commands.eval(claimScript, keys, [attempt.id, String(lockTtlMs)]);
@@ -115,13 +115,13 @@ async function claim({ commands, lockTtlMs }: RefreshStore, attempt: Attempt, aw
   return { kind: 'held', id: value };
 }
 
-/** A holder that is alive keeps its lock. KEYS: lock. ARGV: attempt, lock's lifetime in milliseconds. */
+/** Extends the lock of a live holder. KEYS: lock. ARGV: attempt, lock's lifetime in milliseconds. */
 const extendScript = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])`;
 
 /**
- * Releases the lock and leaves word for those who waited for this very attempt; later callers try anew.
+ * Releases the lock and stores a report for the callers that wait for this attempt; later callers try again.
  * KEYS: lock, failure of this attempt. ARGV: attempt, report, its lifetime in milliseconds.
  */
 const failScript = `
@@ -138,10 +138,10 @@ async function hold(
 ): Promise<SettledRefresh> {
   const { commands, lockTtlMs } = store;
   const { id, lock } = attempt;
-  // The lock ends by itself.
+  // The lock expires without it.
   const ignore = (): void => undefined;
   const heartbeat = setInterval(() => {
-    // No request waits any longer for a refresh that outlives its budget.
+    // No request still waits for a refresh that exceeds its deadline.
     if (signal.aborted) clearInterval(heartbeat);
     else commands.eval(extendScript, [lock], [id, String(lockTtlMs)]).catch(ignore);
   }, lockTtlMs / 3).unref();
@@ -158,15 +158,15 @@ async function hold(
   try {
     return await settle(store, attempt, answer);
   } catch {
-    // The token is spent, so the answer goes to those who wait here even if it cannot be shared.
+    // The token is spent, so local callers get the answer even if it cannot be shared.
     return answer;
   }
 }
 
 /**
- * Stores the answer and releases the lock if it is still the caller's own. Of several answers the first renewed one stands: a
- * holder that was taken for dead and comes late must not undo what others already carry, and `ended` after `renewed` only says
- * that the token was spent. Returns the answer that stands if it is not the caller's.
+ * Stores the answer and releases the lock if the caller still holds it. The first renewed answer is kept: a
+ * late holder that lost its lock must not replace tokens that others already use, and `ended` after `renewed`
+ * only means that the token was spent. Returns the stored answer if it is not the caller's.
  * KEYS: answer, lock. ARGV: attempt, answer, the answer's lifetime in milliseconds.
  */
 const settleScript = `
@@ -176,7 +176,7 @@ if standing and (string.sub(standing, 1, 1) == 'r' or string.sub(ARGV[2], 1, 1) 
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return false`;
 
-/** @returns the answer that stands */
+/** @returns the stored answer */
 async function settle(
   { commands, seal }: RefreshStore,
   attempt: Attempt,
@@ -190,14 +190,14 @@ async function settle(
 }
 
 /**
- * Keeps a delivered answer only for requests that were sent before. KEYS: answer. ARGV: the rest of its life in milliseconds.
+ * Shortens a delivered answer's lifetime to that of earlier requests. KEYS: answer. ARGV: remaining lifetime in milliseconds.
  */
 const deliverScript = `
 if redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[1]) then return 0 end
 if redis.call('GETRANGE', KEYS[1], 0, 0) ~= 'r' then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[1])`;
 
-/** What those who waited need to know of a failure; its cause stays here. */
+/** The parts of a failure for waiting processes; its cause stays here. */
 function toReport(error: unknown): string {
   return error instanceof AuthError
     ? `${error.code} ${error.retryAfter ?? ''} ${error.reason ?? ''}`
@@ -213,11 +213,11 @@ function fromReport(report: string): AuthError {
   });
 }
 
-/** Answers hold tokens, so they rest in Redis only encrypted and authenticated. */
+/** Answers hold tokens, so Redis stores them only encrypted and authenticated. */
 interface AnswerSeal {
-  /** @param ttlMs after which no process opens the seal any more, even if Redis still has it */
+  /** @param ttlMs the lifetime after which no process opens the seal, even if Redis still has it */
   seal(key: string, answer: SettledRefresh, ttlMs: number): Promise<string>;
-  /** `undefined` for what was not sealed for this very `key` with one of the passwords. */
+  /** `undefined` where it was not sealed for this `key` with one of the passwords. */
   open(key: string, sealed: string): Promise<SettledRefresh | undefined>;
 }
 
@@ -225,8 +225,8 @@ interface AnswerSeal {
 export function createAnswerSeal(passwords: readonly [string, ...string[]]): AnswerSeal {
   return {
     seal: async (key, answer, ttlMs) => {
-      // The first letter tells Redis' scripts which answer stands; what counts for us is inside. The key is inside, too, so
-      // that a writer to Redis cannot hand one visitor another one's tokens.
+      // The first letter tells Redis' scripts the kind of the answer; the sealed content is authoritative. It
+      // includes the key, so that a writer to Redis cannot give one user another user's tokens.
       const sealed = await sealData({ key, answer }, { password: passwords[0], ttl: ttlMs / 1000 });
       return `${answer.kind === 'ended' ? 'e' : 'r'}${sealed}`;
     },

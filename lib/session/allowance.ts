@@ -6,21 +6,21 @@ import { sessionKey } from './revocations.ts';
 import type { Emit } from './events.ts';
 
 /**
- * What one request may ask of the provider for tokens that were not verified: anyone can make such a token up, so it gets a
- * question or a refresh only within a small allowance.
+ * The provider calls that one request may cause for unverified tokens. Anyone can make up such a
+ * token, so calls and refreshes for them are limited.
  */
 export interface Allowance {
   /**
-   * Makes a call for a token that was not verified. One token per request may cause calls, and ten calls per minute and
-   * network; a call that proves its token genuine does not count.
+   * Runs a call for an unverified token. Each request may use one token, and each network ten calls
+   * per minute; a call that proves its token authentic does not count.
    *
-   * @param token the access token as this request read it
-   * @throws {AuthError} `provider_unavailable` where the allowance is used up: the token could not be judged
+   * @param token the access token object of this request
+   * @throws {AuthError} `provider_unavailable` where the allowance is used up, so that the token cannot be judged
    */
   spend<Result>(token: object, call: () => Promise<Result>, isProof: (result: Result) => boolean): Promise<Result>;
   /**
-   * Spends the refresh token of a cookie that anyone can put together. Beside a genuine access token, too, it may be made up: for
-   * each session, ten refresh tokens per minute and network may fail. Trying the same one again does not count.
+   * Uses the refresh token of a cookie that anyone can forge. It may be made up even beside an authentic access token.
+   * For each session, ten refresh tokens per minute and network may fail; a repeated one does not count.
    *
    * @param isGenuine whether the access token was verified
    * @throws {AuthError} `provider_unavailable` where the allowance is used up
@@ -42,16 +42,16 @@ interface Bucket {
   left: number;
   isReported: boolean;
   underWay: number;
-  /** Wake those for whom there was nothing left, while a call under way may still prove its token. */
+  /** Wakes callers that wait because the bucket is empty, while a running call may still prove its token. */
   readonly waiting: (() => void)[];
 }
 
 const callsPerMinute = 10;
 const minuteMs = 60_000;
-/** About 200 bytes each. A sender with more networks than that is not stopped by counting them. */
+/** About 200 bytes each. An attacker with more networks cannot be limited per network anyway. */
 const maxNetworks = 10_000;
 
-/** @returns the allowance of one request, by the address of its peer; requests without one share an allowance */
+/** @returns the allowance of one request, by its peer's address; requests without an address share one */
 export function createAllowances(now: () => number, emit: Emit): (peer: string | undefined) => Allowance {
   const buckets = createBoundedMap<Bucket>({ max: maxNetworks, ttlMs: minuteMs, now });
   const refreshBesideGenuine = createTries(now, emit);
@@ -74,10 +74,10 @@ export function createAllowances(now: () => number, emit: Emit): (peer: string |
           ? refreshBesideGenuine(network, stored, call)
           : allowance.spend(stored.token ?? stored, call, isRenewed),
       async spend(token, call, isProof) {
-        // The next request asks about the next token; what this one has learned is remembered by then.
+        // The next request may ask about another token; this request's result is cached by then.
         if (spentOn !== undefined && spentOn !== token) throw new AuthError('provider_unavailable', { retryAfter: 1 });
         const bucket = bucketOf(network);
-        // A whole office comes at once, to a process that has just started, say: strangers' tokens are told by their answers.
+        // Many users of one office may arrive at once, such as after a restart: running calls may still prove their tokens.
         while (bucket.left === 0 && bucket.underWay > 0) {
           await new Promise<void>((resolve) => bucket.waiting.push(resolve));
         }
@@ -103,7 +103,7 @@ export function createAllowances(now: () => number, emit: Emit): (peer: string |
   };
 }
 
-/** Refresh tokens beside a genuine access token: a browser may carry some, and a stranger with one session must not try many. */
+/** Limits refresh tokens beside an authentic access token: a browser may hold several, but an attacker must not try many. */
 function createTries(now: () => number, emit: Emit) {
   /** The refresh tokens that were tried, by network and session. */
   const tries = createBoundedMap<Set<string>>({ max: maxNetworks, ttlMs: minuteMs, now });
@@ -116,7 +116,7 @@ function createTries(now: () => number, emit: Emit) {
     const tried = tries.get(session) ?? new Set();
     const name = sessionKey(refreshToken);
     if (tried.size >= callsPerMinute && !tried.has(name)) {
-      // The mark takes a place of its own, so that the operators are told once.
+      // The mark occupies one more entry, so that only one event is emitted.
       if (tried.size === callsPerMinute) emit({ type: 'throttled', scope: 'network' });
       tried.add('reported');
       throw new AuthError('provider_unavailable', { retryAfter: tries.getRemainingTTL(session) / 1000 });
@@ -132,12 +132,12 @@ function createTries(now: () => number, emit: Emit) {
 const isRenewed = ({ kind }: { readonly kind: string }): boolean => kind === 'renewed';
 
 /**
- * The network that an address counts as in a limit: an IPv4 address by itself, an IPv6 address by its /64, which is the least
- * that one customer gets (RFC 6177) and can roam at will. Every spelling of an address gives one key, and an IPv4 address
- * written as an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2) the key of the IPv4 address.
+ * The network of an address for limits: an IPv4 address itself, an IPv6 address by its /64, the
+ * smallest block of one customer (RFC 6177). Every spelling of an address has one key. An
+ * IPv4-mapped IPv6 address (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2) has the IPv4 address's key.
  *
- * @param address as `req.ip` or `socket.remoteAddress` has it
- * @returns `undefined` for what is no address: there is nothing to count by then
+ * @param address the value of `req.ip` or `socket.remoteAddress`
+ * @returns `undefined` where it is not an address, so there is nothing to count
  */
 export function networkKey(address: string | undefined): string | undefined {
   const bare = bareAddress(address ?? '');
@@ -152,7 +152,7 @@ export function networkKey(address: string | undefined): string | undefined {
 }
 
 function bareAddress(address: string): string {
-  // Some proxies write the peer's port into X-Forwarded-For; its number changes with every connection.
+  // Some proxies write the peer's port into X-Forwarded-For; it changes with every connection.
   const [, host = address] = /^([\d.]+):\d+$/.exec(address) ?? /^\[([^\]]*)\](?::\d+)?$/.exec(address) ?? [];
   // A zone (`fe80::1%eth0`) names an interface of this machine, not a peer.
   return host.split('%', 1)[0] ?? '';

@@ -8,8 +8,8 @@ import type { SessionContext } from './session-context.ts';
 import type { ClientFacts } from './source.ts';
 
 /**
- * The session of an access token that a request carries itself, with the same verification and cache as the sessions of cookies; `undefined`
- * where it is none. It is never renewed.
+ * The session of an access token in the request itself, with the same verification and cache as
+ * cookie sessions; `undefined` where the token is not valid. It is never renewed.
  */
 export function createResolveBearer<Content>(
   context: SessionContext<Content>,
@@ -24,9 +24,9 @@ export function createResolveBearer<Content>(
     const verdict = await source.verifyBearer(token, allowanceOf(client.ipAddress));
     if (verdict.kind !== 'live') return undefined;
     const { session, validUntil = session.expiresAt } = verdict;
-    // The allowance for differing clocks is for tokens that a renewal replaces.
+    // The clock tolerance applies only to tokens that a renewal can replace.
     if (session.expiresAt <= now()) return undefined;
-    // Only about a verified token: a made-up one must not cost the coordinator a call.
+    // Only for a verified token: a made-up one must not cause a call to the coordinator.
     const { revocation, isStale, checkedAt } = await revocations.check(facts, undefined);
     if (revocation !== undefined || (isStale && !takesStale)) return undefined;
     deepFreeze(session);
@@ -50,14 +50,14 @@ export function createResolveBearer<Content>(
     try {
       return await withDeadline(() => verify(text, client, takesStale), timeoutMs, outOfTime);
     } catch (error) {
-      // Anyone can name a key that does not exist: that is no outage.
+      // Anyone can name a key id that does not exist: that is no outage.
       if (isUnknownKey(error)) return undefined;
       throw error;
     }
   };
 }
 
-/** No cookie holds a line break, so that none finds what a bearer token left here. */
+/** Cookies cannot contain a line break, so no cookie matches a bearer token's cache entry. */
 function cacheKey(token: string): string {
   return `\n${token}`;
 }

@@ -3,92 +3,92 @@ import { AuthError } from '../errors.ts';
 import { beganAfter, isTold, localMs, never, renewedAfter } from './session-records.ts';
 import type { Exceptions, FoundRecords, SessionRecords } from './session-records.ts';
 
-/** What of a session tells whether it was revoked; read from the token without trust: good for revocations, never for access. */
+/** The claims of a session that its revocation depends on. The token is not verified, so they never grant access. */
 export interface SessionFacts {
   /** The provider's session id. */
   readonly sessionId: string | undefined;
   readonly userId: string | undefined;
-  /** When the sign-in was completed, in milliseconds since the epoch; 0 where nothing says so. */
+  /** When the sign-in was completed, in milliseconds since the epoch; 0 where unknown. */
   readonly beganAt: number;
-  /** When the access token was issued, in milliseconds since the epoch; 0 where nothing says so. */
+  /** When the access token was issued, in milliseconds since the epoch; 0 where unknown. */
   readonly issuedAt: number;
 }
 
-/** What `endSession` and `renewSession` are called for. */
+/** The target of `endSession` and `renewSession`. */
 export type SessionTarget = { readonly sessionId: string } | { readonly userId: string };
 
-/** A session as it is looked up: names hashed, so that each takes as many bytes. */
+/** A session's look-up keys: ids are hashed, so that each has the same size. */
 export interface SessionKeys extends Pick<SessionFacts, 'beganAt' | 'issuedAt'> {
   readonly session: string | undefined;
   /** The session and its user. */
   readonly subjects: readonly string[];
-  /** Names the refresh token; `undefined` for a bearer token. */
+  /** Identifies the refresh token; `undefined` for a bearer token. */
   readonly token: string | undefined;
 }
 
-/** What the calls of `endSession` and `renewSession` so far mean for a session. */
+/** The effect of earlier calls of `endSession` and `renewSession` on a session. */
 interface Concern {
   /** Whether `endSession` was called since the session began. */
   readonly isEnded: boolean;
-  /** Whether `renewSession` was called since the token was issued, so that its claims are not to be trusted. */
+  /** Whether `renewSession` was called after the token was issued, so that its claims may be outdated. */
   readonly isStale: boolean;
 }
 
 /** In milliseconds since the epoch. */
 export interface RefreshStart {
   readonly at: number;
-  /** The latest `renewSession` that this process knew of then; -1 for none. */
+  /** The latest `renewSession` that this process knew at the time; -1 for none. */
   readonly staleUntil: number;
 }
 
 interface Cutoffs {
-  /** @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only */
+  /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
   end(target: SessionTarget): Promise<void>;
   /** @throws {AuthError} likewise */
   readonly renew: (target: SessionTarget) => Promise<void>;
   /**
-   * `end` for the sessions of a user but one; one that has ended already stays ended.
+   * `end` for all sessions of a user except one; that one stays ended if it already was.
    *
-   * @param onRaised called when it holds in this process
+   * @param onRaised called when it applies in this process
    * @throws {AuthError} likewise
    */
   endOthers(userId: string, kept: SessionKeys, onRaised: () => void): Promise<void>;
-  /** `renew` for the tokens of a user but these; those that were to be renewed already still are. @throws {AuthError} likewise */
+  /** `renew` for a user's tokens except these; these stay due if they already were. @throws {AuthError} likewise */
   renewOthers(userId: string, kept: readonly SessionKeys[]): Promise<void>;
   /**
-   * A sign-in was completed: no `endSession` that was called until now concerns it.
+   * Records a completed sign-in: earlier `endSession` calls do not apply to it.
    *
-   * @param beganAt the provider's own time of it, where that is what tells later when the session began
-   * @returns when the session began, in milliseconds since the epoch: after every such call
+   * @param beganAt the provider's own time of the sign-in, where the session's start is later read from it
+   * @returns the session's start in milliseconds since the epoch, later than every such call
    */
   readonly begin: (facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number) => Promise<number>;
   /**
-   * A token came from a refresh. Whole seconds, and the clocks of the provider and of other processes, may not tell that it was issued
-   * after a `renewSession`.
+   * Records that a refresh issued a token. Whole seconds and different clocks may hide that it was
+   * issued after a `renewSession`.
    *
    * @param start of the refresh
    */
   acceptRenewed(keys: SessionKeys, start: RefreshStart, ttlMs: number): Promise<void>;
-  /** What a refresh that starts now knows. */
+  /** The state at the start of a refresh. */
   refreshStart(keys: Pick<SessionKeys, 'subjects'>): RefreshStart;
-  /** What this process knows. */
+  /** The effect that this process knows of. */
   known(keys: SessionKeys): Concern;
   /**
-   * Asks the other processes, too.
+   * Also asks the coordinator.
    *
-   * @throws {AuthError} `provider_unavailable` where only they can tell whether an `endSession` concerns this session, and none answers
-   * @param group whose checks may share an answer that is on its way
+   * @throws {AuthError} `provider_unavailable` where only the coordinator can tell whether the session has ended, and it does not answer
+   * @param group checks of one group may share a pending answer
    */
   check(keys: SessionKeys, group?: string): Promise<Concern & Pick<FoundRecords, 'isSignedOut' | 'hasRecord'>>;
   readonly subjectsOf: (facts: Pick<SessionFacts, 'sessionId' | 'userId'>) => readonly string[];
 }
 
 const dayMs = 24 * 60 * 60_000;
-/** Longer than any access token lives. */
+/** Longer than the lifetime of any access token. */
 const tokenMs = 8 * dayMs;
-/** As long as browsers keep a session cookie: its refresh token may work that long where the provider was not told. */
+/** The lifetime of a session cookie in browsers: its refresh token may work that long, as the provider was not asked to end it. */
 const cookieMs = localMs;
-/** A session that is named has begun, whatever the clock says that was read then. */
+/** Tolerance for a named session, whose start may have been read from a clock that is ahead. */
 const skewMs = 60_000;
 
 const unconcerned: Concern = { isEnded: false, isStale: false };
@@ -143,9 +143,9 @@ export function createCutoffs(
     },
     refreshStart: ({ subjects }) => ({ at: now(), staleUntil: times.known(subjects).staleUntil }),
     async acceptRenewed(keys, start, ttlMs) {
-      // A call that this process does not know yet asks for another refresh.
+      // A call that this process does not know yet requires another refresh.
       const { staleUntil } = times.known(keys.subjects);
-      // What knew of the call came after it, even where the clock of the process that was called is ahead.
+      // A refresh that knew of the call started after it, even where the other process' clock is ahead.
       const isAfter = start.at >= staleUntil || start.staleUntil >= staleUntil;
       if (keys.token === undefined || keys.issuedAt > staleUntil || !isAfter) return;
       await renewed.add(renewedAfter(keys, staleUntil), ttlMs);
@@ -170,14 +170,14 @@ interface KeepingParts {
   readonly now: () => number;
 }
 
-/** Calls that leave something out, which is noted in the moment in which they begin to hold: at no time do they concern it. */
+/** Calls with exceptions. An exception is recorded when the call takes effect, so that the call never applies to it. */
 function createKeeping(
   { check, known }: Pick<Cutoffs, 'check' | 'known'>,
   { times, began, renewed, subjectsOf, now }: KeepingParts,
 ): Pick<Cutoffs, 'endOthers' | 'renewOthers'> {
   const subjectOf = (userId: string): string => subjectsOf({ sessionId: undefined, userId })[0] ?? '';
 
-  /** What is not known counts as nothing to keep. A call that came while the others were asked counts, too. */
+  /** An unknown state counts as ended. A call that arrived while the coordinator was asked also counts. */
   async function look(kept: SessionKeys): Promise<Concern> {
     const asked = await check(kept).catch(() => ({ isEnded: true, isStale: known(kept).isStale }));
     const here = known(kept);
@@ -195,7 +195,7 @@ function createKeeping(
       const cutoffs = { ...never, endedUntil: at };
       times.raise(subjectOf(userId), cutoffs);
       onRaised();
-      // A process that heard of the call alone would end this session, too.
+      // A process that received only the call would also end this session.
       if (!(await isNoted) && !(await note()))
         throw new AuthError('provider_unavailable', { reason: 'coordinator', retryAfter: 5 });
       await times.call(subjectOf(userId), cutoffs, cookieMs);
@@ -204,7 +204,7 @@ function createKeeping(
       const looks = await Promise.all(kept.map(look));
       const staleUntil = Math.ceil(now());
       const fresh = kept.filter((keys, index) => looks[index]?.isStale === false && !known(keys).isStale);
-      // By its access token, too, which may come alone.
+      // Also by its access token, which may be sent as a bearer token.
       const names = fresh
         .flatMap((keys) => [keys, { ...keys, token: undefined }])
         .map((keys) => renewedAfter(keys, Math.max(staleUntil, times.known(keys.subjects).staleUntil)));
@@ -217,7 +217,7 @@ function createKeeping(
   };
 }
 
-/** Names a session or a user in as many bytes for every id. */
+/** Hashes the id of a session or user, so that each has the same size. */
 export function hash(id: string): string {
   return createHash('sha256').update(id).digest('base64url');
 }

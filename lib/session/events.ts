@@ -7,20 +7,20 @@ import type { AdapterName, AuthEvent, OnEvent, RefreshMessage, SignInMessage, Ve
 type EventBody = AuthEvent extends infer E ? (E extends AuthEvent ? Omit<E, 'adapter'> : never) : never;
 
 /**
- * Tells the application what happened; a listener that throws or rejects harms nothing.
+ * Reports an event to the application; a listener that throws or rejects has no effect.
  *
- * @param startedAt of a sign-in: when its request arrived, as `performance.now()` says it
+ * @param startedAt of a sign-in: when its request arrived, as a `performance.now()` value
  */
 export type Emit = (event: EventBody, startedAt?: number) => void;
 
-/** Explains a decision to those who run with `DEBUG=express-auth-adapters*`. Never pass secrets. */
+/** Logs a decision with `DEBUG=express-auth-adapters*`. Never pass secrets. */
 export interface Explain {
   (format: string, ...values: (string | number | boolean | undefined | Readonly<Record<string, unknown>>)[]): void;
   /** Whether anything is printed. */
   readonly enabled?: boolean;
 }
 
-/** Whether an adapter of this process was made with `DEBUG` on. */
+/** Whether `DEBUG` is on for an adapter of this process. */
 export let isExplaining = false;
 
 export function createExplain(adapter: AdapterName): Explain {
@@ -29,7 +29,7 @@ export function createExplain(adapter: AdapterName): Explain {
   return explain;
 }
 
-/** How long the same warning is not repeated. */
+/** How long an identical warning is suppressed, in milliseconds. */
 const warningMs = 60_000;
 
 export function createEmit(
@@ -38,9 +38,9 @@ export function createEmit(
   explain: Explain,
   now: () => number = Date.now,
 ): Emit {
-  // A listener may well be async, whatever its type says; its rejection must not end the process.
+  // A listener may be async, whatever its type says; its rejection must not end the process.
   const listen: ((event: AuthEvent) => unknown) | undefined = onEvent;
-  /** When each warning was given; their texts are constants. */
+  /** The time of each warning; the texts are constants. */
   const warnings = new Map<string, number>();
 
   function isRepeated(body: EventBody): boolean {
@@ -69,7 +69,7 @@ export function createEmit(
   };
 }
 
-/** A sign-in is measured where it is reported. */
+/** A sign-in is measured when its event is emitted. */
 function measured(adapter: AdapterName, body: EventBody, startedAt: number): void {
   if (body.type === 'signed_in') tellSignIn(adapter, { outcome: 'signed_in' }, startedAt);
   if (body.type !== 'sign_in_failed') return;
@@ -79,7 +79,7 @@ function measured(adapter: AdapterName, body: EventBody, startedAt: number): voi
 
 type OperatorCause = 'provider_refused' | 'token_rejected' | 'keys_unavailable';
 
-/** What visitors cannot mend, and where the operators of the application look first. */
+/** Problems that only operators can fix, with the settings to check first. */
 const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<OperatorCause, string>>>> = {
   b2b: {
     provider_refused:
@@ -99,7 +99,7 @@ const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<OperatorCause,
 
 const warned = new Set<string>();
 
-/** One process warning per cause, so that operators hear of it without a listener. */
+/** One process warning per cause, so that operators see it without a listener. */
 function warnOperator(adapter: AdapterName, body: EventBody): void {
   const cause = operatorCauseOf(body);
   if (cause === undefined || warned.has(`${adapter} ${cause}`)) return;
@@ -120,7 +120,7 @@ export function signInFailed(error: unknown): EventBody {
   return { type: 'sign_in_failed', ...causeOf(error) };
 }
 
-/** A provider's code, if it looks like one; its texts never reach an event. */
+/** A provider's code, if it has the form of one; its texts never reach an event. */
 export function fitForEvent(code: string): string | undefined {
   return /^[\w.-]{1,64}$/.test(code) ? code : undefined;
 }
@@ -133,15 +133,15 @@ interface Refusal<Name extends string> extends Kind<Name> {
   readonly reason: string;
 }
 
-/** What a message says beside the adapter and the duration. */
+/** A message without the adapter and the duration. */
 type Said<Message> = Message extends unknown ? Omit<Message, 'adapter' | 'durationMs'> : never;
 
-// A channel belongs to its name in the whole process: Node's documentation says to look it up once.
+// Channels are global by name; Node's documentation recommends looking each one up once.
 const refreshChannel = channel('express-auth-adapters:refresh');
 const verifyChannel = channel('express-auth-adapters:verify');
 const signInChannel = channel('express-auth-adapters:sign-in');
 
-/** Tells subscribers of a refresh how long the provider took; without a subscriber it only looks for one. */
+/** Publishes the duration of a refresh; without a subscriber it only calls `refresh`. */
 export function measureRefresh<Settled extends Kind<'renewed'> | Refusal<'ended'>>(
   adapter: AdapterName,
   refresh: () => Promise<Settled>,
@@ -151,7 +151,7 @@ export function measureRefresh<Settled extends Kind<'renewed'> | Refusal<'ended'
   return measure<Settled, RefreshMessage>(refreshChannel, adapter, refresh, say);
 }
 
-/** Tells subscribers how long a verification took; without a subscriber it only looks for one. */
+/** Publishes the duration of a verification; without a subscriber it only calls `verify`. */
 export function measureVerify<Verdict extends Kind<'live' | 'expired' | 'unverifiable'> | Refusal<'invalid'>>(
   adapter: AdapterName,
   verify: () => Promise<Verdict>,
@@ -162,9 +162,9 @@ export function measureVerify<Verdict extends Kind<'live' | 'expired' | 'unverif
 }
 
 /**
- * Tells subscribers of a sign-in.
+ * Publishes a sign-in.
  *
- * @param startedAt when its request arrived, as `performance.now()` says it
+ * @param startedAt when its request arrived, as a `performance.now()` value
  */
 export function tellSignIn(adapter: AdapterName, said: Said<SignInMessage>, startedAt: number): void {
   if (signInChannel.hasSubscribers) tell<SignInMessage>(signInChannel, adapter, said, startedAt);
@@ -177,7 +177,7 @@ function measure<Result, Message extends RefreshMessage | VerifyMessage>(
   say: (result: Result) => Said<Message>,
 ): Promise<Result> {
   if (!to.hasSubscribers) return call();
-  // Monotonic: a change of the system's clock is no duration.
+  // Monotonic: a change of the system clock does not affect the duration.
   const startedAt = performance.now();
   return call().then(
     (result) => {

@@ -11,17 +11,17 @@ import type { AdapterName } from '../types.ts';
 
 export interface CoordinatedRefresh {
   readonly settled: SettledRefresh;
-  /** True for the caller whose refresh was run here and now, false for all who share its answer. */
+  /** True for the caller whose refresh ran here and now, false for callers that share its answer. */
   readonly isNew: boolean;
 }
 
 export interface RefreshCoordinator {
   /**
-   * One refresh per token, however many requests ask for it. A slow call goes on after its first caller stopped waiting, and
-   * later callers join it: its answer counts whenever it comes, because the token is spent.
+   * Runs one refresh per token, however many requests ask for it. A slow call continues after its first
+   * caller stopped waiting, and later callers join it. Its answer always counts, because the token is spent.
    *
-   * @param variant the name of the variant, where `refresh` is not the ordinary one
-   * @throws {AuthError} `provider_unavailable` at the latest after 25 seconds; how long to wait for it is the caller's decision
+   * @param variant the name of the variant, where `refresh` is one
+   * @throws {AuthError} `provider_unavailable` after at most 25 seconds; callers decide how long they wait
    * @throws {VariantRefused} for callers with this variant
    */
   run(
@@ -29,33 +29,33 @@ export interface RefreshCoordinator {
     refresh: (signal: AbortSignal) => Promise<SettledRefresh>,
     variant?: string,
   ): Promise<CoordinatedRefresh>;
-  /** Whether asking for the token's answer starts nothing: it is at hand, or on its way. */
+  /** Whether the token's answer is available or pending, so that `run` starts nothing. */
   knows(key: string): boolean;
-  /** What the token's answer is, where it is at hand. */
+  /** The kind of the token's answer, where it is available. */
   settledKind(key: string): SettledRefresh['kind'] | undefined;
-  /** Whether a refresh failed so lately that only a request in need should start the next one. */
+  /** Whether a refresh failed recently, so that only a request that needs it should start the next one. */
   isCoolingDown(key: string): boolean;
   /**
-   * Gives holders of one of these spent tokens the newest answer, where their own never went out. So a browser that gets no
-   * answer for hours is one step from its session, however often that was renewed.
+   * Gives holders of these spent tokens the newest answer, where their own was never delivered. So
+   * a browser that missed several answers needs only one step.
    */
   advance(keys: readonly string[], key: string): void;
-  /** Gives requests that still come with a spent token what took its place elsewhere than in a refresh. */
+  /** Gives requests with a spent token its successor, where no refresh produced it. */
   adopt(key: string, settled: RenewedRefresh): void;
-  /** The new tokens went out to the browser: only requests that were sent before still come with the old one. */
+  /** The browser received the new tokens: only requests that were sent before still carry the old one. */
   confirmDelivery(key: string): void;
-  /** The session is over; no request gets its tokens any more. */
+  /** The session has ended; no request gets its tokens any more. */
   forget(key: string): void;
 }
 
 type RenewedRefresh = Extract<SettledRefresh, { kind: 'renewed' }>;
 type EndedRefresh = Extract<SettledRefresh, { kind: 'ended' }>;
 
-/** Long enough for a slow answer, and short enough to send the same token again within a replay window of 30 seconds. */
+/** Long enough for a slow answer, and short enough to resend the same token within a replay window of 30 seconds. */
 const defaultCallLifeMs = 25_000;
-/** Requests that were sent with the old cookie arrive this long after the answer. */
+/** Requests that were sent with the old cookie arrive at most this long after the answer. */
 const renewedMemoMs = 25_000;
-/** A spent token stays spent; remembering it spares the provider a call per request of a client that keeps its cookie. */
+/** A spent token stays spent; the memory saves a provider call for each request of a client that keeps its cookie. */
 const endedMemoMs = 10 * 60_000;
 const undeliveredMs = 24 * 60 * 60_000;
 const defaultCoolDownSeconds = 5;
@@ -64,17 +64,17 @@ const maxCoolDownSeconds = 60;
 const maxMemo = 20_000;
 /** Bytes of memory: about 5,000 answers of 2 KB, which is 200 refreshes a second for 25 seconds. */
 const maxMemoBytes = 12 * 1024 * 1024;
-/** Bytes of memory. An answer that a browser still comes for is worth more than one that it has. */
+/** Bytes of memory. An undelivered answer is worth more than a delivered one. */
 const maxUndeliveredBytes = 16 * 1024 * 1024;
-/** Bytes that an answer takes beside its text: its key, its entry and the object, measured. */
+/** Measured bytes of an answer besides its text: its key, its entry and the object. */
 const entryBytes = 600;
-/** Bytes of one answer: several times what cookies can hold. A larger one serves those who wait for it. */
+/** Maximum bytes of one answer: several times what cookies can hold. A larger one only reaches callers that already wait. */
 const maxAnswerBytes = 64 * 1024;
 
 export function createRefreshCoordinator(parts: {
   readonly now: () => number;
   readonly emit: Emit;
-  /** After this time without an answer a refresh counts as failed until its answer comes. */
+  /** After this time without an answer a refresh counts as failed until the answer arrives. */
   readonly timeoutMs: number;
   readonly callLifeMs?: number;
   readonly shared: SharedCoordinator | undefined;
@@ -93,10 +93,10 @@ export function createRefreshCoordinator(parts: {
       now,
     });
   const memo = answers(maxMemoBytes, renewedMemoMs);
-  // Apart from the memo: anyone can make up a token that ends, and must not push out an answer that a browser still comes for.
+  // Separate from the memo: anyone can make up tokens that end, and they must not evict answers that a browser still needs.
   const refused = createBoundedMap<EndedRefresh>({ max: maxMemo, ttlMs: endedMemoMs, now });
-  // Until a response has carried the new tokens out, the browser holds nothing but a spent one and will come back with it. Apart
-  // from the memo, so that the traffic of others cannot push it out.
+  // Until a response delivers the new tokens, the browser holds only a spent one and sends it
+  // again. Separate from the memo, so that other traffic cannot evict it.
   const undelivered = answers(maxUndeliveredBytes, undeliveredMs);
   const coolingDown = createBoundedMap<true>({ max: maxMemo, ttlMs: defaultCoolDownSeconds * 1000, now });
 
@@ -104,7 +104,7 @@ export function createRefreshCoordinator(parts: {
     return undelivered.get(key) ?? memo.get(key) ?? refused.get(key);
   }
 
-  /** What counts from now on: an answer that came late beats the refusal of a second try with the token that it spent. */
+  /** Stores the answer: a late success takes precedence over the refusal of a second attempt with the same token. */
   function keep(key: string, settled: SettledRefresh): SettledRefresh {
     coolingDown.delete(key);
     if (settled.kind === 'renewed') {
@@ -130,7 +130,7 @@ export function createRefreshCoordinator(parts: {
         outages.succeeded();
         return { settled, isNew: own !== undefined };
       } catch (error) {
-        // What the provider said elsewhere is said; asking again from every process would not help it recover.
+        // The provider's answer in another process is final; asking again from every process would not help it recover.
         if (signal.aborted || error instanceof VariantRefused) throw error;
         if (own === undefined && error instanceof AuthError) {
           if (error.reason === variantRefused) return overAllProcesses(key, refresh, signal);
@@ -153,7 +153,7 @@ export function createRefreshCoordinator(parts: {
       isReported = true;
     };
     const slow = setTimeout(() => report(outOfTime()), timeoutMs).unref();
-    // Kept in here and not after the deadline: whenever the answer comes, the old token is spent.
+    // Stored here and not after the deadline: whenever the answer arrives, the old token is spent.
     const work = async (signal: AbortSignal): Promise<CoordinatedRefresh> => {
       const { settled, isNew } = await overAllProcesses(key, refresh, signal);
       return { settled: keep(key, settled), isNew };
@@ -171,7 +171,7 @@ export function createRefreshCoordinator(parts: {
     }
   }
 
-  /** Tells the other processes, if the coordinator can; nothing here depends on it. */
+  /** Informs the other processes, if the coordinator supports it; nothing here depends on it. */
   function tell(what: 'confirmDelivery' | 'forget', key: string): void {
     shared?.[what]?.(key).then(
       () => outages.succeeded(),
@@ -237,7 +237,7 @@ function outOfTime(cause?: unknown): AuthError {
   return new AuthError('provider_unavailable', { cause, reason: 'timeout', retryAfter: 5 });
 }
 
-/** Names a refresh token without revealing it. */
+/** Identifies a refresh token without revealing it. */
 export function refreshKey(
   adapter: AdapterName,
   { refreshToken }: Pick<StoredSession<unknown>, 'refreshToken'>,

@@ -8,13 +8,13 @@ import type { SessionContext } from './session-context.ts';
 import type { SettledRefresh } from './shared-coordinator.ts';
 import type { RefreshOutcome, StoredSession } from './source.ts';
 
-/** A refusal that no code of ours explains is an outage at first, and a verdict when it lasts. */
+/** A refusal with an unknown code counts as an outage at first, and as final after this time. */
 const finalAfterMs = 10 * 60_000;
 const finalStatuses: readonly number[] = [400, 403, 404];
 const refusalMemoryMs = 24 * 60 * 60_000;
 const maxRefusals = 10_000;
 
-/** Asks the provider, once more where its answer may have got lost. */
+/** Asks the provider, and once more where its answer may have been lost. */
 export function createRefresh<Content>({
   source,
   revocations,
@@ -24,7 +24,7 @@ export function createRefresh<Content>({
   call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
   signal: AbortSignal,
 ) => Promise<SettledRefresh> {
-  /** Since when a token has met a code that is not known to end sessions. */
+  /** The first time that a token got a code that is not known to end sessions. */
   const refusals = createBoundedMap<Refusal>({ max: maxRefusals, ttlMs: refusalMemoryMs, now });
 
   function isFinal(key: string, status: number, code: string): boolean {
@@ -35,7 +35,7 @@ export function createRefresh<Content>({
     return false;
   }
 
-  /** Before anyone gets the answer, so that a `renewSession` costs one refresh and not one for each who waits. */
+  /** Called before any caller gets the answer, so that a `renewSession` costs one refresh and not one per caller. */
   async function acceptRenewed(content: Content, start: RefreshStart): Promise<void> {
     const next = source.toStored(content);
     const keys = revocations.keysOf(next, refreshKey(source.adapter, next));
@@ -50,7 +50,7 @@ export function createRefresh<Content>({
     const key = refreshKey(source.adapter, stored);
     const start = revocations.refreshStart(revocations.keysOf(stored, key));
     let outcome = await call(signal);
-    // The provider may have rotated the token and lost its answer: the same token again, inside its replay window.
+    // The provider may have rotated the token and its answer was lost: resend the same token within its replay window.
     if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await call(signal);
     switch (outcome.kind) {
       case 'renewed':

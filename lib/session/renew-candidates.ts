@@ -8,13 +8,13 @@ import type { Renew, Renewal, Renewed } from './renewal.ts';
 import type { SessionContext } from './session-context.ts';
 import type { Candidate, ClientFacts } from './source.ts';
 
-/** What a request's cookies came to, and which cookies the response should carry. */
+/** The session of a request's cookies, and the cookies for the response. */
 export interface Resolution {
   readonly session: Session | null;
   readonly cookies: readonly CookieWrite[];
-  /** To be called when the response that carries the cookies went out; until then the next request gets them, too. */
+  /** Called when the response with the cookies was sent; until then the next request gets them, too. */
   readonly onDelivered?: () => void;
-  /** Whether the cookies are still to be sent; asked when the head goes out, as a sign-out may have come in between. */
+  /** Whether the cookies must still be sent; called when the head is sent, because a sign-out may have occurred meanwhile. */
   readonly isCurrent?: () => boolean;
   /** A refresh ahead of time that the request does not wait for. Never rejects. */
   readonly later?: Promise<Resolution | undefined>;
@@ -26,36 +26,36 @@ export function outOfTime(): AuthError {
   return new AuthError('provider_unavailable', { retryAfter: 5 });
 }
 
-/** One request's way to its session. */
+/** The state of one request's resolution. */
 export interface Attempt {
   readonly cookieHeader: string;
   readonly cookies: RequestCookies;
   readonly isHeadSent: () => boolean;
   readonly client: ClientFacts;
   readonly allowance: Allowance;
-  /** Aborts when the time of the request is up. */
+  /** Aborts at the request's deadline. */
   readonly signal: AbortSignal;
-  /** Why candidates could not be judged; while there is one, nothing is cleared. */
+  /** Why candidates could not be judged; if there is one, nothing is cleared. */
   readonly outages: unknown[];
   /** Why there is no session, if there is none. */
   reason: string;
-  /** What to answer if the time is up now. */
+  /** The result at a timeout. */
   fallback?: Resolution | undefined;
 }
 
 /** A session that needs a new token before it is used. */
 export interface Renewable<Content> {
   readonly candidate: Candidate<Content>;
-  /** What it still is, for use while the provider cannot be reached: its token is about to expire, or did seconds ago. */
+  /** Its session, used while the provider is unavailable: the token expires soon, or expired seconds ago. */
   readonly alive: Session | undefined;
-  /** Whether the token is known as the provider's own. */
+  /** Whether the token is verified as the provider's own. */
   readonly isVerified: boolean;
 }
 
 interface CandidateRenewal<Content> {
-  /** Renews in the background: the token at hand is good, so that this may cost the request neither time nor success. */
+  /** Renews in the background: the current token is valid, so the request must neither wait nor fail. */
   ahead(candidate: Candidate<Content>, session: Session, attempt: Attempt): Promise<Resolution>;
-  /** The first session that can be renewed, or that is good while the provider cannot be asked. */
+  /** The first session that can be renewed, or that is valid while the provider cannot be asked. */
   first(renewable: readonly Renewable<Content>[], attempt: Attempt): Promise<Resolution | undefined>;
 }
 
@@ -73,7 +73,7 @@ export function createCandidateRenewal<Content>(
     try {
       const renewal = await renewWithin(context, renew, candidate, { ...attempt, isVerified });
       if (renewal.kind === 'renewed') return await resolutionOf(context, renewal, attempt.cookies);
-      // Too late for a new token; that is no outage, so an expired one is not good any more.
+      // Too late for a new token. That is no outage, so an expired token is not valid any more.
       if (renewal.kind === 'skipped') {
         return alive !== undefined && alive.expiresAt > now() ? fallbackOf(context, next) : signedOut;
       }
@@ -95,14 +95,14 @@ export function createCandidateRenewal<Content>(
         const renewal = await renewWithin(context, renew, candidate, { ...attempt, isVerified: true });
         return renewal.kind === 'renewed' ? resolutionOf(context, renewal, attempt.cookies) : undefined;
       };
-      // Whatever else the provider says, the token at hand is still good; its own expiry will ask again.
+      // Whatever the provider answers, the current token is still valid; its expiry causes the next attempt.
       const tried = (): Promise<Resolution | undefined> => renewed().catch(() => undefined);
       if (coordinator.settledKind(key) !== undefined) return (await tried()) ?? alive;
       return attempt.isHeadSent() || coordinator.isCoolingDown(key) ? alive : { ...alive, later: tried() };
     },
     async first(renewable, attempt) {
       for (const next of renewable) {
-        // Out of time: what further candidates would cost is too much.
+        // At the deadline, no further candidates are tried.
         attempt.signal.throwIfAborted();
         const resolution = await renewOne(next, attempt);
         if (resolution !== undefined) return resolution;
@@ -121,7 +121,7 @@ function fallbackOf<Content>(
   return isOver ? undefined : { session: alive, cookies: [] };
 }
 
-/** What only we can have sealed is renewed as often as it takes, everything else within the request's allowance. */
+/** A sealed cookie's session is renewed without limit, any other within the request's allowance. */
 function renewWithin<Content>(
   { source, coordinator, revocations }: SessionContext<Content>,
   renew: Renew<Content>,
@@ -130,10 +130,10 @@ function renewWithin<Content>(
 ): Promise<Renewal<Content>> {
   const { isHeadSent, allowance, isVerified } = request;
   const key = refreshKey(source.adapter, candidate);
-  // The session and the user that an unverified token names may be anyone's, so they end nothing and no event repeats them.
+  // An unverified token may name another user's session, so its ids end nothing and appear in no event.
   const stored = isVerified ? candidate : { ...candidate, sessionId: undefined, userId: undefined };
   const renewal = async (): Promise<Renewal<Content>> => {
-    // A token that is known to be no good asks neither the provider nor the coordinator.
+    // A token that is known to be invalid causes no call to the provider or the coordinator.
     if (!isVerified && !isHeadSent() && coordinator.settledKind(key) !== 'ended') {
       const { revocation } = await revocations.check(candidate, undefined);
       if (revocation !== undefined) return { kind: 'ended', reason: revocation };

@@ -12,9 +12,9 @@ import { sharedMarkMs } from './superseded-tokens.ts';
 import { verdictReason, verifyStored } from './source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from './source.ts';
 
-/** Answers in the memo may themselves have been renewed since; a straggler follows the chain this far. */
+/** Answers in the memo may have been renewed since; a late request follows the chain this far. */
 const maxHops = 4;
-/** Longer than any request is under way. */
+/** Longer than the duration of any request. */
 const newestMs = 10 * 60_000;
 const maxNewest = 20_000;
 
@@ -22,18 +22,18 @@ export interface Renewed<Content> {
   readonly kind: 'renewed';
   readonly session: Session;
   readonly stored: StoredSession<Content>;
-  /** The keys of the spent tokens whose holders this answers. */
+  /** The keys of the spent tokens that this answer replaces. */
   readonly keys: readonly string[];
 }
 
 export type Renewal<Content> =
   Renewed<Content> | { readonly kind: 'ended'; readonly reason: string } | { readonly kind: 'skipped' };
 
-/** An answer from the memo that is due for renewal itself. */
+/** An answer from the memo that must itself be renewed. */
 interface Old<Content> {
   readonly kind: 'old';
   readonly next: StoredSession<Content>;
-  /** What it holds, if it is still good. */
+  /** Its session, if it is still valid. */
   readonly answer?: Renewed<Content>;
 }
 
@@ -48,7 +48,7 @@ interface HopFrom<Content> {
 type Hop<Content> = Exclude<Renewal<Content>, { kind: 'skipped' }> | Old<Content>;
 
 /**
- * Renews an expired session: one call per token, its answer followed through whatever was renewed since.
+ * Renews an expired session: one call per token; later renewals of the answer are followed.
  *
  * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
  */
@@ -57,12 +57,12 @@ export type Renew<Content> = (
   request: RenewalRequest<Content>,
 ) => Promise<Renewal<Content>>;
 
-/** The request that a renewal is for. */
+/** The request that needs the renewal. */
 interface RenewalRequest<Content> {
   /** Whether it is too late to send cookies; then no token is spent. */
   readonly isHeadSent: () => boolean;
   readonly client: ClientFacts;
-  /** How to refresh, where not in the ordinary way. */
+  /** The refresh to use instead of the ordinary one. */
   readonly variant?: RefreshVariant<Content>;
 }
 
@@ -74,7 +74,7 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
     const { client, variant } = request;
     const keys: string[] = [];
     let current = stored;
-    /** Old, but good where the provider has nothing better. */
+    /** Due for renewal, but valid where the provider returns nothing better. */
     let best: Renewed<Content> | undefined;
     for (let hops = 0; hops < maxHops; hops += 1) {
       const key = refreshKey(source.adapter, current);
@@ -99,13 +99,13 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
   };
 }
 
-/** Takes one answer: the session it holds, or where to go on. */
+/** Takes one answer: the session that it holds, or the next token to follow. */
 function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Content>) => Promise<Hop<Content>> {
   const { source, coordinator, revocations, superseded, emit, now } = context;
   const requestTokens = createRequestTokens(context);
   const newest = createNewestTokens(context);
 
-  /** A refresh may bring the token of another session; what is said of either counts. */
+  /** A refresh may return a token of another session; revocations of both count. */
   async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<RevocationCheck> {
     const checked = await revocations.checkAfterRefresh(next, refreshKey(source.adapter, next));
     if (checked.revocation !== undefined || first.sessionId === next.sessionId) return checked;
@@ -141,12 +141,12 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
         ? { kind: 'old' as const, next, answer: taken }
         : taken;
     if (taken.kind === 'renewed') newest.add(next);
-    // Renewed before `renewSession` was called: its claims may be old, too.
+    // Renewed before `renewSession` was called: its claims may be outdated, too.
     return isStale && hop.kind !== 'ended' ? { kind: 'old', next } : hop;
   };
 }
 
-/** One call to the provider per token, here or elsewhere. */
+/** One call to the provider per token, in this or another process. */
 function createRequestTokens<Content>(
   context: SessionContext<Content>,
 ): (from: HopFrom<Content>) => Promise<CoordinatedRefresh> {
@@ -168,14 +168,14 @@ function createRequestTokens<Content>(
   };
 }
 
-/** The newest token of each session that was renewed here lately, by the session. */
+/** The newest token of each session that was recently renewed here. */
 function createNewestTokens<Content>({ source, now }: SessionContext<Content>) {
   const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
   return {
     add(stored: StoredSession<Content>): void {
       if (stored.sessionId !== undefined) newest.set(sessionKey(stored.sessionId), refreshKey(source.adapter, stored));
     },
-    /** A straggler comes with a token that was renewed here since: its browser has a newer one, and the session goes on. */
+    /** A late request carries a token that was renewed here since: its browser has a newer one, and the session continues. */
     isSuperseded(stored: StoredSession<Content>): boolean {
       const latest = stored.sessionId === undefined ? undefined : newest.get(sessionKey(stored.sessionId));
       return latest !== undefined && latest !== refreshKey(source.adapter, stored);
@@ -183,7 +183,7 @@ function createNewestTokens<Content>({ source, now }: SessionContext<Content>) {
   };
 }
 
-/** @param asked whether the provider gave the answer to this request just now, or else the variant that it asks for */
+/** @param asked `new` where the provider just answered this request, else the requested variant */
 async function takeAnswer<Content>(
   context: SessionContext<Content>,
   next: StoredSession<Content>,
@@ -200,13 +200,13 @@ async function takeAnswer<Content>(
       const { id: userId } = session.user;
       await context.writer.fits(next.content, userId);
       emit({ type: 'session_refreshed', userId, ...subject(next) });
-      // A token that the provider issued just now is as fresh as it gets.
+      // A token that the provider just issued cannot be fresher.
       return answer;
     }
     return asked?.isReached(session) === false ? { kind: 'old', next } : answer;
   }
-  // Fresh from the provider and still no good: say so loudly instead of asking again and again. The tokens stay at hand, as the
-  // old ones are spent: once they have expired, the next try renews them.
+  // A new token that fails verification is an error, to avoid endless retries. The tokens stay in
+  // the memo, because the old ones are spent: once they have expired, the next attempt renews them.
   if (isNew || verdict.kind !== 'expired') {
     const rejected = new AuthError('token_rejected', { reason: verdictReason(verdict) });
     if (isNew) emit({ type: 'refresh_failed', ...causeOf(rejected), ...subject(next) });

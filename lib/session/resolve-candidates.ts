@@ -14,7 +14,7 @@ import type { Candidate, ReadOutcome, Verdict } from './source.ts';
 
 type FoundCookies<Content> = Exclude<ReadOutcome<Content>, { kind: 'none' }>;
 
-/** Verify, else refresh, else end. */
+/** Verifies, else refreshes, else ends the session. */
 type ResolveCandidates<Content> = (read: FoundCookies<Content>, attempt: Attempt) => Promise<Resolution>;
 
 export function createResolveCandidates<Content>(
@@ -25,7 +25,7 @@ export function createResolveCandidates<Content>(
   const renewal = createCandidateRenewal(context, renew);
   const reportOnce = createRejectionReport(context);
 
-  /** Anyone can put an unsealed cookie together: until it is verified, only this process is asked about it. */
+  /** Anyone can forge an unsealed cookie: until it is verified, only this process is asked about it. */
   function checkUnverified(candidate: Candidate<Content>): Promise<RevocationCheck> | RevocationCheck {
     const tokenKey = refreshKey(source.adapter, candidate);
     if (source.isSealed) return revocations.check(candidate, tokenKey);
@@ -37,7 +37,7 @@ export function createResolveCandidates<Content>(
     };
   }
 
-  /** The first live session, or else what a renewal may bring back to life, verified tokens first. */
+  /** The first live session, else the candidates that a renewal may restore, verified tokens first. */
   async function verifyEach(
     candidates: readonly Candidate<Content>[],
     attempt: Attempt,
@@ -73,7 +73,7 @@ export function createResolveCandidates<Content>(
   };
 }
 
-/** @param checked what is known of the candidate so far */
+/** @param checked the revocation check so far */
 async function verifyOne<Content>(
   context: SessionContext<Content>,
   candidate: Candidate<Content>,
@@ -93,7 +93,7 @@ async function verifyOne<Content>(
   }
   if (verdict.kind === 'live') {
     const { session } = verdict;
-    // Without a fallback: claims that have changed are not trusted during an outage either.
+    // Without a fallback: outdated claims are not trusted during an outage either.
     if (isStale) return { candidate, alive: undefined, isVerified: true };
     const isOld = isRenewalUrgent(session.claims, now()) || (await superseded.hasSuccessor(tokenKey, mayHaveMarks));
     if (isOld) return { candidate, alive: session, isVerified: true };
@@ -104,7 +104,7 @@ async function verifyOne<Content>(
     attempt.reason = verdict.reason;
     return undefined;
   }
-  // What only we can have sealed is ours, even if its key is no longer published: the provider will tell.
+  // Only we can have sealed it, so it is ours even if its key is no longer published: the provider decides.
   return { candidate, alive: undefined, isVerified: isProven || source.isSealed };
 }
 
@@ -119,7 +119,7 @@ function cacheSession<Content>(
   }: Extract<Verdict, { kind: 'live' }> & Pick<RevocationCheck, 'checkedAt'>,
 ): void {
   const { cookie } = candidate;
-  // Only what the cheap look will find again; a duplicate further back would take a place for nothing.
+  // Only the cookie that `findCookie` returns; a duplicate would only occupy an entry.
   if (source.findCookie(cookieHeader) !== cookie) return;
   const dueAt = renewalDueAt(session.claims, Math.max(refreshWindowMs, urgentWindowMs));
   const until = Math.min(validUntil, session.expiresAt, dueAt);
@@ -127,11 +127,11 @@ function cacheSession<Content>(
   cache.add(cookie, { session, keys, validUntil: until, checkedAt, changes: unseen });
 }
 
-/** How long a rejected cookie is not reported again. */
+/** How long a rejected cookie is not reported again, in milliseconds. */
 const rejectedMs = 10 * 60_000;
 const maxRejected = 10_000;
 
-/** A client that keeps a dead cookie is news once, not with every request. */
+/** A client that keeps a rejected cookie is reported once, not with every request. */
 function createRejectionReport<Content>({ source, emit, now }: SessionContext<Content>) {
   const rejected = createBoundedMap<true>({ max: maxRejected, ttlMs: rejectedMs, now });
   return (read: FoundCookies<Content>, { cookieHeader, reason }: Attempt): void => {

@@ -11,9 +11,9 @@ export interface VerifiedSession {
   readonly keys: SessionKeys;
   /** Milliseconds since the epoch; not after the token's own expiry. */
   readonly validUntil: number;
-  /** When the shared revocations were asked, in milliseconds since the epoch. */
+  /** When the shared revocations were checked, in milliseconds since the epoch. */
   readonly checkedAt: number;
-  /** The count of changes up to which nothing concerned the session; `unseen` at first. */
+  /** The change count up to which no change concerned the session; `unseen` at first. */
   changes: number;
 }
 
@@ -24,21 +24,21 @@ interface Entry {
   readonly verified: VerifiedSession;
 }
 
-/** What one session may take on average, in bytes of memory: enough for a cookie of 2.4 KB. */
+/** The average memory of one session in bytes: enough for a cookie of 2.4 KB. */
 const averageBytes = 7 * 1024;
 const minBytes = 64 * 1024;
-/** The cookie, the token in it, its claims and the session take three times the cookie's length; `npm run bench:memory` measures it. */
+/** The cookie, its token, its claims and the session take three times the cookie's length, measured by `npm run bench:memory`. */
 const bytesPerCharacter = 3;
 
 /**
- * Sessions whose cookie was verified before, so that a repeat request costs a look-up instead of cryptography.
+ * Sessions with a verified cookie, so that a repeated request costs a look-up instead of cryptography.
  *
- * @param max the most sessions held, of 7 KB of memory each on average; 0 turns the cache off
+ * @param max the maximum number of sessions, of 7 KB of memory each on average; 0 turns the cache off
  * @param now milliseconds since the epoch
  */
 export function createSessionCache(max: number, now: () => number) {
   const maxBytes = Math.max(max * averageBytes, minBytes);
-  // Each takes its share at least, so that the bytes bound the number, too; lru-cache's `max` would reserve all of it at once.
+  // Each entry counts at least its share, so the byte limit bounds the number, too; lru-cache's `max` would reserve all of it at once.
   const share = Math.floor(maxBytes / Math.max(max, 1));
   const entries = new LRUCache<number, Entry>({
     maxSize: maxBytes,
@@ -50,7 +50,7 @@ export function createSessionCache(max: number, now: () => number) {
     get(cookie: string): VerifiedSession | undefined {
       const key = fingerprint(cookie);
       const entry = entries.get(key);
-      // The fingerprint only finds the entry; equality of the whole cookie is what grants access.
+      // The fingerprint only finds the entry; access requires that the whole cookie is equal.
       if (entry?.cookie !== cookie) return undefined;
       if (entry.verified.validUntil > now()) return entry.verified;
       entries.delete(key);
@@ -69,19 +69,19 @@ export function createSessionCache(max: number, now: () => number) {
 interface LookUp {
   readonly cache: SessionCache;
   readonly findCookie: CookieFinder;
-  /** Whether anything that this process knows keeps the session from passing. */
+  /** Whether this process knows a reason to reject the session or its claims. */
   readonly isConcerned: (keys: SessionKeys) => boolean;
-  /** Counts what `isConcerned` goes by. */
+  /** Counts the changes that `isConcerned` depends on. */
   readonly changes: ChangeCount;
   readonly recheckMs: number;
   readonly now: () => number;
 }
 
 /**
- * The look-up that lets almost every request in. Between two changes of what this process knows of revocations, the answer for a
- * session stays the same, so that they are looked at after a change only.
+ * The fast path of almost every request. A session's revocation state changes only when this
+ * process learns of a change, so it is checked only then.
  *
- * @returns a function of the `Cookie` header; `undefined` when it takes more than a look-up to tell
+ * @returns a function of the `Cookie` header; it returns `undefined` where a look-up is not sufficient
  */
 export function createCachedSession({ cache, findCookie, isConcerned, changes, recheckMs, now }: LookUp) {
   return (cookieHeader: string | undefined): Session | undefined => {
@@ -99,8 +99,8 @@ export function createCachedSession({ cache, findCookie, isConcerned, changes, r
 const samples = 32;
 
 /**
- * Characters spread over the cookie and its last eight (a seal ends in its MAC) instead of a hash over kilobytes, as a number
- * that fits a machine word (FNV-1a). A collision costs one verification, never an answer.
+ * Samples characters spread over the cookie and its last eight (a seal ends with its MAC) instead of hashing kilobytes,
+ * as a number that fits a machine word (FNV-1a). A collision costs one verification and never returns a wrong session.
  */
 function fingerprint(cookie: string): number {
   const { length } = cookie;
@@ -113,7 +113,7 @@ function fingerprint(cookie: string): number {
   return hash >> 1;
 }
 
-/** A copy that does not keep the whole `Cookie` header alive, as a slice of it would. */
+/** A copy, because a slice would keep the whole `Cookie` header in memory. */
 function detach(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }

@@ -6,7 +6,7 @@ import type { SessionCache } from './session-cache.ts';
 import type { SessionWriter, SessionSource } from './source.ts';
 import type { SupersededTokens } from './superseded-tokens.ts';
 
-/** What the parts of one adapter's sessions share. */
+/** Shared by the parts of one adapter's sessions. */
 export interface SessionContext<Content> {
   readonly source: SessionSource<Content>;
   readonly coordinator: RefreshCoordinator;
@@ -20,6 +20,6 @@ export interface SessionContext<Content> {
   readonly now: () => number;
   /** How long before its expiry a token is renewed in the background, at most a tenth of its lifetime; 0 turns that off. */
   readonly refreshWindowMs: number;
-  /** Milliseconds that one `resolve` may take, with everything that it asks of the provider. */
+  /** The maximum duration of one `resolve` in milliseconds, including all calls to the provider. */
   readonly timeoutMs: number;
 }

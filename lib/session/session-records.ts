@@ -3,37 +3,37 @@ import type { ChangeCount } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
 import type { AskShared, SessionCutoffs, SharedCoordinator } from './shared-coordinator.ts';
 
-/** What is known of a session and its user, the latest of each time. */
+/** The records of a session and its user, combined: the latest of each time. */
 export interface FoundRecords extends SessionCutoffs {
   readonly isSignedOut: boolean;
-  /** Whether the coordinator has a record, or did not tell. */
+  /** Whether the coordinator has a record, or did not answer. */
   readonly hasRecord: boolean;
 }
 
 export type SessionRecords = ReturnType<typeof createSessionRecords>;
-/** `undefined` where there is one process. */
+/** `undefined` with a single process. */
 type Shared = SharedCoordinator | undefined;
 type Answer = SessionCutoffs | 'none' | 'unknown';
 
 export const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
-/** The latest time that a `Date` can hold: no call of `endSession`, and no later sign-in lifts it. */
+/** The latest time that a `Date` can hold: it marks a sign-out, because no `endSession` call uses it and no later sign-in lifts it. */
 const signedOut: SessionCutoffs = { endedUntil: 8_640_000_000_000_000, staleUntil: -1 };
 /** As long as browsers keep a session cookie. */
 export const localMs = 400 * 24 * 60 * 60_000;
 /** About 200 bytes each. */
 const maxRecords = 100_000;
 
-/** Whether sign-outs go to the records of sessions; marks of their own otherwise. */
+/** Whether sign-outs are stored in the records of sessions; otherwise in separate marks. */
 export function keepsRecords(shared: Shared): boolean {
   return shared?.setCutoffs !== undefined && shared.cutoffsOf !== undefined;
 }
 
 /**
- * One record for each session and each user, with all that a request must know of it, so that a look costs one command for each of the
- * two.
+ * One record for each session and each user, with all data that a request must check, so that a
+ * check costs one command for each of the two.
  *
  * @param now milliseconds since the epoch
- * @param changes counts what this process comes to know
+ * @param changes counts changes that this process learns of
  */
 export function createSessionRecords(shared: Shared, askShared: AskShared, now: () => number, changes: ChangeCount) {
   const local = createBoundedMap<SessionCutoffs>({ max: maxRecords, ttlMs: localMs, now, changes });
@@ -42,7 +42,7 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
   function raise(subject: string, cutoffs: SessionCutoffs): void {
     const here = local.get(subject);
     const raised = later(here, cutoffs);
-    // What is known already is no change: each look at the coordinator would count as one.
+    // Equal times are no change: otherwise each read from the coordinator would count as one.
     if (here?.endedUntil !== raised.endedUntil || here.staleUntil !== raised.staleUntil) local.set(subject, raised);
   }
 
@@ -50,16 +50,16 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
     return subjects.reduce((found, subject) => later(local.get(subject), found), never);
   }
 
-  /** Tells the other processes. Never rejects. */
+  /** Informs the other processes. Never rejects. */
   async function record(subject: string, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
     if (keepsRecords(shared)) await askShared(shared?.setCutoffs?.(subject, cutoffs, ttlMs), undefined);
   }
 
   return {
     raise,
-    /** @throws {AuthError} `provider_unavailable` where the coordinator did not take it: it holds in this process only */
+    /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
     async call(subject: string, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
-      // Here first: whatever becomes of the coordinator, this process knows.
+      // Here first, so that it applies in this process even if the coordinator fails.
       raise(subject, cutoffs);
       try {
         await shared?.setCutoffs?.(subject, cutoffs, ttlMs);
@@ -67,13 +67,13 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
         throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
       }
     },
-    /** What this process knows. */
+    /** The times that this process knows. */
     known,
     isEmpty: () => local.size === 0,
     /**
-     * Asks the coordinator, too.
+     * Also asks the coordinator.
      *
-     * @param group whose looks may share an answer that is on its way; without one the answer is newer than the call
+     * @param group calls of one group may share a pending answer; without one the answer is newer than the call
      */
     async find(subjects: readonly string[], group?: string): Promise<FoundRecords> {
       const answers = await Promise.all(subjects.map((subject) => ask(subject, group)));
@@ -84,19 +84,19 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
         if (answer.endedUntil >= signedOut.endedUntil) isSignedOut = true;
         else raise(subject, answer);
       });
-      // The session comes first.
+      // The session's subject comes first.
       return { ...known(subjects), isSignedOut, hasRecord: answers[0] !== 'none' };
     },
     signOut: (subject: string, sessionId: string, ttlMs: number) =>
       keepsRecords(shared)
         ? record(subject, signedOut, ttlMs)
         : askShared(shared?.endSession(sessionId, ttlMs), undefined),
-    /** Has `find` report a record in every process. */
+    /** Makes `find` report a record in every process. */
     announce: (subject: string, ttlMs: number) => record(subject, never, ttlMs),
   };
 }
 
-/** Asks for each record by itself: in a cluster the master of one may be away and the other's not. */
+/** Asks for each record separately: in a cluster only one of the two masters may be away. */
 function createAsk(shared: Shared, askShared: AskShared) {
   const underWay = new Map<string, Promise<Answer>>();
 
@@ -114,7 +114,7 @@ function createAsk(shared: Shared, askShared: AskShared) {
   };
 }
 
-/** An application's own coordinator may answer with anything; a time that is none would end or lift what it should not. */
+/** An application's own coordinator may return anything; an invalid time would end or lift the wrong sessions. */
 function readAnswer(cutoffs: SessionCutoffs | null | undefined): Answer {
   if (cutoffs === undefined || cutoffs === null) return 'none';
   const { endedUntil, staleUntil }: { endedUntil?: unknown; staleUntil?: unknown } = cutoffs;
@@ -130,14 +130,14 @@ function later(one: SessionCutoffs | undefined, other: SessionCutoffs): SessionC
   };
 }
 
-/** Sessions and tokens that a cutoff does not concern although their times say so. */
+/** Sessions and tokens that a cutoff does not apply to, although their times match it. */
 export type Exceptions = ReturnType<typeof createExceptions>;
 
 export function createExceptions(shared: Shared, askShared: AskShared, now: () => number) {
   const local = createBoundedMap<true>({ max: maxRecords, ttlMs: localMs, now });
   return {
     isKnown: (name: string) => local.has(name),
-    /** @returns whether the other processes can know */
+    /** @returns whether the other processes were informed */
     async add(name: string, ttlMs: number): Promise<boolean> {
       local.set(name, true, { ttl: ttlMs });
       const told = shared?.endSession(name, ttlMs).then(() => true);
@@ -154,10 +154,10 @@ export function createExceptions(shared: Shared, askShared: AskShared, now: () =
   };
 }
 
-/** An application's own coordinator may answer with anything. */
+/** An application's own coordinator may return anything. */
 const isTrue = (value: unknown): boolean => value === true;
 
-/** @throws {AuthError} where only another process could tell: neither may the session pass, nor must its cookie go */
+/** @throws {AuthError} where only another process can tell: the session must neither pass nor be cleared */
 export function isTold(isException: boolean | undefined): boolean {
   if (isException !== undefined) return isException;
   throw new AuthError('provider_unavailable', { reason: 'coordinator', retryAfter: 5 });
@@ -169,7 +169,7 @@ interface TokenName {
   readonly issuedAt: number;
 }
 
-/** With the time in its name, an exception says nothing about a later call. */
+/** The time is part of the name, so an exception does not apply to a later call. */
 export const beganAfter = (session: string, time: number): string => `began:${session}:${time}`;
 export const renewedAfter = ({ session, token, issuedAt }: TokenName, time: number): string =>
   `renewed:${token ?? `${session}:${issuedAt}`}:${time}`;

@@ -1,32 +1,32 @@
 import type { SessionFacts } from './cutoffs.ts';
 import type { Revocation, Revocations } from './revocations.ts';
 
-/** Why a watched session is over. */
+/** Why a watched session ended. */
 export type SessionEnd = Revocation | 'expired';
 
 interface SessionWatch {
   /**
-   * Calls `onEnd` once, when the session is signed out or replaced, ended by `endSession`, or when its token has expired: at once for
-   * what happens in this process, within 5 seconds for what happens in others.
+   * Calls `onEnd` once, when the session is signed out or replaced, ended by `endSession`, or when its token
+   * has expired: at once for events of this process, within 5 seconds for events of others.
    *
    * @param expiresAt of the access token, in milliseconds since the epoch
-   * @returns what to call when nothing waits for the end any more
+   * @returns a function that stops the watch
    */
   watch(facts: SessionFacts, expiresAt: number, onEnd: (end: SessionEnd) => void): () => void;
 }
 
 interface Watched {
   readonly facts: SessionFacts;
-  /** The names of the session and its user. */
+  /** The hashed names of the session and its user. */
   readonly subjects: readonly string[];
   readonly end: (end: SessionEnd) => void;
 }
 
-/** The longest delay that a timer takes. */
+/** The maximum delay of a timer. */
 const maxDelayMs = 2 ** 31 - 1;
-/** Often enough for 5 seconds, with time for the answers. */
+/** Short enough to meet 5 seconds, including the time for the answers. */
 const pollMs = 3_000;
-/** Sessions that the coordinator is asked about at the same time. */
+/** Maximum number of concurrent coordinator checks. */
 const batchSize = 100;
 
 /** @param now milliseconds since the epoch */
@@ -35,12 +35,12 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
   let poll: NodeJS.Timeout | undefined;
 
   async function check(watched: Watched): Promise<void> {
-    // Where no one can tell now, the next look may.
+    // Where the check fails, the next poll repeats it.
     const checked = await revocations.check(watched.facts, undefined).catch(() => undefined);
     if (checked?.revocation !== undefined) watched.end(checked.revocation);
   }
 
-  /** One after the other batch, and then again: a slow coordinator is not asked more often. */
+  /** Runs the batches one after another, then schedules the next poll: a slow coordinator is not asked more often. */
   async function checkAll(): Promise<void> {
     const queue = watching.all();
     while (queue.length > 0) await Promise.all(queue.splice(0, batchSize).map(check));
@@ -81,7 +81,7 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
       watching.add(watched);
       startPoll();
       awaitExpiry();
-      // What ended since the session was resolved.
+      // Checks for an end since the session was resolved.
       void check(watched);
       return stop;
     },

@@ -29,22 +29,22 @@ import { createRenewChanged, createSwitchSession } from './switch-session.ts';
 import type { SessionSwitch } from './switch-session.ts';
 
 export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitch<Content> {
-  /** The session of a cookie that was verified before; `undefined` when it takes more than a look-up to tell. */
+  /** The session of a cookie that was verified before; `undefined` where a look-up is not sufficient. */
   cachedSession(cookieHeader: string | undefined): Session | undefined;
   /**
-   * Verify, else refresh, else end.
+   * Verifies, else refreshes, else ends the session.
    *
    * @param isHeadSent whether it is too late to send cookies; then no token is spent
-   * @param client who asks; its address is what calls for tokens that were not verified count under
+   * @param client the request's client; provider calls for unverified tokens are counted by its address
    * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
    */
   resolve(cookieHeader: string | undefined, isHeadSent: () => boolean, client?: ClientFacts): Promise<Resolution>;
   /**
-   * The session of an access token that came without a cookie; `undefined` where it is none.
+   * The session of an access token that came without a cookie; `undefined` where it is not valid.
    *
-   * @param client who asks; its address is what calls for tokens that were not verified count under
-   * @param takesStale whether claims from before a `renewSession` will do, as for a sign-in that has a step to go
-   * @throws {AuthError} `provider_unavailable` where only the provider could tell
+   * @param client the request's client; provider calls for unverified tokens are counted by its address
+   * @param takesStale whether claims from before a `renewSession` are accepted, as for a pending sign-in
+   * @throws {AuthError} `provider_unavailable` where only the provider can decide
    */
   resolveBearer(token: string, client: ClientFacts, takesStale?: boolean): Promise<Session | undefined>;
   readonly revocationOf: Revocations['find'];
@@ -52,16 +52,16 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   readonly endSession: Revocations['end'];
   readonly endOthers: Revocations['endOthers'];
   readonly renewSession: Revocations['renew'];
-  /** Ends a session that was verified just now, for as long as its tokens may live. It never throws. */
+  /** Ends a session that was just verified, for as long as its tokens may be valid. It never throws. */
   revokeSession(stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'>): Promise<void>;
   /**
-   * Marks a session that is about to be replaced in its browser, so that no request under way clears the cookie of its successor. One
-   * that was signed out stays so. It never throws.
+   * Marks a session that is about to be replaced in its browser, so that no running request clears
+   * its successor's cookie. A signed-out session stays signed out. It never throws.
    */
   awaitSuccessor(stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'>): Promise<void>;
   /**
-   * `renewSession` for the user's tokens but those of one session, of which `spent` has just been exchanged for `next`: requests that are
-   * under way with it go on, and get `next` where they would renew it.
+   * `renewSession` for the user's tokens except those of one session, whose token `spent` was just exchanged
+   * for `next`. Running requests with `spent` continue, and get `next` where they would renew it.
    *
    * @throws {AuthError} likewise
    */
@@ -69,8 +69,8 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   /**
    * Calls `onEnd` once, when the session ends or its token expires.
    *
-   * @param cookieHeader what the session was resolved from; `undefined` for a bearer token
-   * @returns what to call when nothing waits for the end any more
+   * @param cookieHeader the session's source; `undefined` for a bearer token
+   * @returns a function that stops the watch
    */
   watchSession(
     session: Session,
@@ -89,10 +89,10 @@ interface SessionSettings {
   readonly now: () => number;
 }
 
-/** Two of its answers fit into the time of a request, with some to spare for the rest. */
+/** Two coordinator calls must fit into a request's time, with some time left. */
 const coordinatorShare = 3;
 
-/** Everything that one adapter's sessions need, put together. */
+/** Creates all parts of one adapter's sessions. */
 export function createSessions<Content>(
   source: SessionSource<Content>,
   settings: SessionSettings,
@@ -170,7 +170,7 @@ function createContext<Content>(
   };
 }
 
-/** From the cookie, which may know when the session began, else from the token. */
+/** From the cookie, which may contain the session's start, else from the token. */
 async function factsOf<Content>(
   source: SessionSource<Content>,
   { accessToken, claims }: Session,

@@ -6,18 +6,18 @@ import type { Revocation } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';
 
-/** One of the sessions that a request carried when it signed out, and what is known of it. */
-export interface LeftSession<Content> {
+/** One of the sessions of a request at sign-out, with its verification. */
+export interface EndedSession<Content> {
   readonly candidate: Candidate<Content>;
-  /** `undefined` where nothing could judge it, and of a sealed session, which needs no proof. */
+  /** `undefined` where verification failed to run, and for a sealed session, which needs no proof. */
   readonly verdict: Verdict | undefined;
-  /** Whether it is known as the provider's own, so that its session id ended. */
+  /** Whether it is verified as the provider's own, so that its session id was revoked. */
   readonly isAuthentic: boolean;
 }
 
 interface ReplacedSessions<Content> {
-  readonly sessions: readonly LeftSession<Content>[];
-  /** What is left of the request's allowance for tokens that were not verified. */
+  readonly sessions: readonly EndedSession<Content>[];
+  /** The rest of the request's allowance for unverified tokens. */
   readonly allowance: Allowance;
 }
 
@@ -27,15 +27,15 @@ interface SignedOut<Content> extends ReplacedSessions<Content> {
 
 export interface SignOut<Content> {
   /**
-   * Ends every session that the cookies hold and that is authentic, here and in every process that shares the coordinator.
+   * Ends every authentic session of the cookies, here and in every process that shares the coordinator.
    *
-   * @param peer the address that calls for tokens that were not verified count under
+   * @param peer the address that provider calls for unverified tokens are counted by
    */
   signOut(cookieHeader: string | undefined, peer?: string): Promise<SignedOut<Content>>;
   /**
-   * Makes way for a new session: what the cookies held ends, and a refresh of it that is under way no longer counts.
+   * Ends the sessions of the cookies before a new one is stored; a running refresh of them is discarded.
    *
-   * @returns what ended just now, for the provider to be told
+   * @returns the sessions that ended just now, to revoke at the provider
    */
   replace(
     cookieHeader: string | undefined,
@@ -44,14 +44,14 @@ export interface SignOut<Content> {
   ): Promise<ReplacedSessions<Content>>;
 }
 
-/** Sign-out: what a session leaves behind, so that nothing under way brings it back. */
+/** Sign-out: records the end of a session, so that no running request restores it. */
 export function createSignOut<Content>(context: SessionContext<Content>): SignOut<Content> {
   const { source, allowanceOf, revocations } = context;
   return {
     async signOut(cookieHeader, peer) {
       const cookies = parseCookies(cookieHeader);
       const allowance = allowanceOf(peer);
-      const sessions: LeftSession<Content>[] = [];
+      const sessions: EndedSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, cookies)) {
         sessions.push(await end(context, candidate, 'signed_out', allowance));
       }
@@ -59,7 +59,7 @@ export function createSignOut<Content>(context: SessionContext<Content>): SignOu
     },
     async replace(cookieHeader, newSessionId, peer) {
       const allowance = allowanceOf(peer);
-      const sessions: LeftSession<Content>[] = [];
+      const sessions: EndedSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, parseCookies(cookieHeader))) {
         if (candidate.sessionId === newSessionId) continue;
         const hadEnded = revocations.known(revocations.keysOf(candidate, undefined)) !== undefined;
@@ -76,15 +76,15 @@ async function end<Content>(
   candidate: Candidate<Content>,
   revocation: Revocation,
   allowance: Allowance,
-): Promise<LeftSession<Content>> {
+): Promise<EndedSession<Content>> {
   cache.delete(candidate.cookie);
-  // A seal proves itself, without waiting for the signing keys.
+  // A seal is proof by itself and needs no signing keys.
   const verdict = source.isSealed ? undefined : await tryVerify(source, candidate, allowance);
-  // An unsealed cookie can name anyone's session: only a token that the provider signed may leave a revocation.
+  // An unsealed cookie can name another user's session: only a token that the provider signed causes a revocation.
   const isAuthentic = source.isSealed || verdict?.kind === 'live' || verdict?.kind === 'expired';
   const { sessionId, tokenLifetimeMs } = candidate;
   if (isAuthentic && sessionId !== undefined) await revocations.revoke(sessionId, revocation, tokenLifetimeMs);
-  // Last: an answer that comes before the revocation is kept, one that comes after it meets it.
+  // Last: an answer stored before the revocation is deleted here, a later one is checked against it.
   coordinator.forget(refreshKey(source.adapter, candidate));
   return { candidate, verdict, isAuthentic };
 }
@@ -97,7 +97,7 @@ async function candidatesIn<Content>(
   return read.kind === 'stored' ? read.candidates : [];
 }
 
-/** @returns `undefined` where nothing could judge it */
+/** @returns `undefined` where verification failed to run */
 async function tryVerify<Content>(
   source: SessionSource<Content>,
   { content, token }: Candidate<Content>,

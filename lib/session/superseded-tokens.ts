@@ -7,12 +7,12 @@ import type { RefreshCoordinator } from './refresh-coordinator.ts';
 export type SupersededTokens = ReturnType<typeof createSupersededTokens>;
 
 const maxTokens = 100_000;
-/** As long as every process can ask the coordinator for the answer, whether or not it was delivered. */
+/** As long as every process can get the answer from the coordinator, even after delivery. */
 export const sharedMarkMs = 25_000;
 
 /**
- * Refresh tokens of sessions that were switched to another organization while their access tokens were good. Requests that
- * still carry one get the answer that replaced it.
+ * Refresh tokens of sessions that were switched to another organization while their access tokens
+ * were valid. Requests that still carry one get its successor.
  *
  * @param changes counts the tokens that are superseded in this process
  */
@@ -32,14 +32,14 @@ export function createSupersededTokens(
   return {
     /**
      * @param keys the `refreshKey` of each token
-     * @param ttlMs how long access tokens that came with them may be valid, in milliseconds
+     * @param ttlMs the remaining lifetime of their access tokens, in milliseconds
      */
     async add(keys: readonly string[], ttlMs: number): Promise<void> {
       for (const key of keys) superseded.set(key, true, { ttl: Math.max(ttlMs, sharedMarkMs) });
       await Promise.all(keys.map((key) => askShared(shared?.endSession(markOf(key), sharedMarkMs), undefined)));
     },
     isSuperseded,
-    /** Whether it was superseded in any process, and the coordinator has the answer that replaced it. `Revocations.check` may rule that out. */
+    /** Whether it was superseded in any process and its answer is available. `Revocations.check` may rule that out. */
     async hasSuccessor(key: string, mayHaveMarks: boolean): Promise<boolean> {
       if (isSuperseded(key)) return coordinator.settledKind(key) !== undefined;
       return mayHaveMarks && askShared(shared?.isEnded(markOf(key)), false);

@@ -11,10 +11,10 @@ import type { Candidate, ClientFacts, RefreshVariant, Verdict } from './source.t
 
 export interface SessionSwitch<Content> {
   /**
-   * Refreshes the session in another way, such as for another organization. Requests that still carry its old cookie get the
-   * outcome, too.
+   * Refreshes the session with a variant, such as for another organization. Requests that still
+   * carry its old cookie get the same result.
    *
-   * @returns the session as it is now, reached or not; `session: null` where there is none, or none any more
+   * @returns the current session, whether or not the variant was reached; `session: null` where there is none (any more)
    * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
    * @throws {VariantRefused} the session is kept
    */
@@ -24,10 +24,10 @@ export interface SessionSwitch<Content> {
     client: ClientFacts,
   ): Promise<Resolution>;
   /**
-   * Refreshes a session whose claims have just changed at the provider. A refresh that was under way then may have brought the old ones:
-   * its tokens are refreshed once more.
+   * Refreshes a session whose claims have just changed at the provider. A refresh that was already
+   * running may return the old claims: its tokens are refreshed once more.
    *
-   * @param isChanged whether the session shows the change
+   * @param isChanged whether the session contains the change
    * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
    */
   renewChanged(
@@ -44,7 +44,7 @@ export function createSwitchSession<Content>(
   const { source, revocations, superseded, timeoutMs } = context;
   const isHeadSent = (): boolean => false;
 
-  /** The first session that lives, else the first that a refresh may bring back, as for every other request. */
+  /** The first live session, else the first that a refresh may restore, as for every other request. */
   async function currentOf(candidates: readonly Candidate<Content>[]): Promise<Current<Content> | undefined> {
     let renewable: Candidate<Content> | undefined;
     for (const candidate of candidates) {

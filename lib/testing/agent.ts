@@ -2,12 +2,12 @@ import { encodeCookieValue } from '../core/cookies.ts';
 import type { CookieWrite } from '../core/cookies.ts';
 import { refuseInProduction } from './provider.ts';
 
-/** What is needed of `request.agent(app)`; supertest's and superagent's agents have it. */
+/** The used part of `request.agent(app)`; supertest's and superagent's agents have it. */
 export interface CookieAgent {
   readonly jar: { setCookie(cookie: string, domain: string, path: string): unknown };
 }
 
-/** How a test signs people in, whichever client it uses. */
+/** Sign-in helpers for tests, for several clients. */
 export interface SignIns<TestSession> {
   /**
    * Signs an agent in, in place of any session that it had.
@@ -15,19 +15,19 @@ export interface SignIns<TestSession> {
    * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } });
    */
   signIn<Agent extends CookieAgent>(agent: Agent, session?: TestSession): Promise<Agent>;
-  /** The `Cookie` header of a signed-in person, for any HTTP client. */
+  /** The `Cookie` header of a signed-in user, for any HTTP client. */
   cookie(session?: TestSession): Promise<string>;
   /**
-   * The cookies of a signed-in person for Playwright.
+   * The cookies of a signed-in user for Playwright.
    *
-   * @param origin where the browser finds the application, such as `http://localhost:3000`
+   * @param origin the application's origin in the browser, such as `http://localhost:3000`
    * @throws {TypeError} for an origin that is not an http or https URL
    * @example const context = await browser.newContext({ storageState: await kit.storageState(origin, { user }) });
    */
   storageState(origin: string, session?: TestSession): Promise<StorageState>;
 }
 
-/** A session's cookie, and the one or more cookies that it is written to. */
+/** A session's cookie name, and the cookies that it is written to. */
 export interface SessionCookie {
   readonly cookieName: string;
   readonly writes: readonly CookieWrite[];
@@ -54,15 +54,15 @@ export function createSignIns<TestSession>(
   };
 }
 
-/** Where agents find an application that runs in the test's own process. */
+/** The hosts under which agents reach an application in the test's own process. */
 const hosts = ['127.0.0.1', 'localhost'];
 
-/** More chunks than a session may have. */
+/** More chunks than a session can have. */
 const maxChunks = 8;
 
 /**
- * Puts a session's cookies where the agent keeps those that servers send it, so that the application can renew and delete them, and
- * takes away what an earlier session left there.
+ * Stores a session's cookies where the agent keeps those from servers, so that the application can
+ * renew and delete them. Cookies of an earlier session are removed.
  */
 function putCookies(agent: CookieAgent, { cookieName, writes }: SessionCookie): void {
   const chunks = Array.from({ length: maxChunks }, (_, index) => `${cookieName}.${index}`);
@@ -76,7 +76,7 @@ function putCookies(agent: CookieAgent, { cookieName, writes }: SessionCookie): 
   }
 }
 
-/** A cookie as Playwright's `storageState` holds it. */
+/** A cookie in the format of Playwright's `storageState`. */
 export interface StoredCookie {
   readonly name: string;
   readonly value: string;
@@ -89,7 +89,7 @@ export interface StoredCookie {
   readonly sameSite: 'Strict' | 'Lax' | 'None';
 }
 
-/** What Playwright's `browser.newContext({ storageState })` takes: https://playwright.dev/docs/api/class-browser */
+/** The type of Playwright's `browser.newContext({ storageState })`: https://playwright.dev/docs/api/class-browser */
 export interface StorageState {
   cookies: StoredCookie[];
   origins: never[];

@@ -9,7 +9,7 @@ import type { SessionCookie, SignIns } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
 
-/** What the application fixes itself; everything else is made up. */
+/** Values that the application sets; others are generated. */
 export interface B2bTestKitOptions {
   readonly clientId?: string;
   /** 32 characters or more. */
@@ -20,9 +20,9 @@ export interface B2bTestKitOptions {
   readonly now?: () => number;
 }
 
-/** Who is signed in, and how. */
+/** The signed-in user and the session's properties. */
 export interface B2bTestSession {
-  /** Whatever is left out is made up; the `id` from the email address, so that one address is one person. */
+  /** Missing fields are generated; the `id` is derived from the email address, so that one address is one user. */
   readonly user?: Partial<B2bUser>;
   readonly organizationId?: string;
   readonly sessionId?: string;
@@ -41,9 +41,9 @@ export interface B2bTestKit extends SignIns<B2bTestSession> {
   /** For `b2bAuth`: `b2bAuth({ ...yourOptions, ...kit.options })`. */
   readonly options: Pick<B2bAuthOptions, 'clientId' | 'apiKey' | 'cookiePassword' | 'cookieName' | 'fetch' | 'now'>;
   /**
-   * Plays the hosted page.
+   * Simulates the hosted page.
    *
-   * @param authorizationUrl where `/login` or `/signup` led
+   * @param authorizationUrl the redirect target of `/login` or `/signup`
    * @returns the callback to follow, as a root-relative path with its query
    */
   authorize(authorizationUrl: string, session?: B2bTestSession): string;
@@ -96,14 +96,14 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
 }
 
 interface Started {
-  /** The session's id, through all renewals. */
+  /** The session's id, constant through all renewals. */
   readonly id: string;
-  /** Seconds since the epoch, through all renewals as well. */
+  /** Seconds since the epoch, constant through all renewals. */
   readonly authTime: number;
   readonly session: B2bTestSession;
 }
 
-/** The calls of the SDK that `b2bAuth` makes, answered for the sessions that tests start. */
+/** The SDK calls that `b2bAuth` makes, answered for the sessions that tests start. */
 class InMemoryWorkos {
   readonly #clientId: string;
   readonly #now: () => number;

@@ -10,28 +10,28 @@ import type { SessionCookie, SignIns } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
 
-/** What the application fixes itself; everything else is made up. */
+/** Values that the application sets; others are generated. */
 export interface BackendTestKitOptions {
-  /** The project's URL; nothing is ever asked there. */
+  /** The project's URL; it is never called. */
   readonly url?: string;
   /** Default: `sb-<first label of the project's host>-auth-token`, as the adapter's. */
   readonly cookieName?: string;
   /** The clock of kit and adapter, in milliseconds since the epoch. */
   readonly now?: () => number;
-  /** Answers what is no question of sign-in, such as `/rest/v1/…` of `getSupabaseClient`. Default: a 501, and a warning. */
+  /** Answers calls that are not part of sign-in, such as `/rest/v1/…` of `getSupabaseClient`. Default: a 501, and a warning. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** Who is signed in, and how. */
+/** The signed-in user and the session's properties. */
 export interface BackendTestSession {
-  /** Whatever is left out is made up; the `id` from the email address, so that one address is one person. */
+  /** Missing fields are generated; the `id` is derived from the email address, so that one address is one user. */
   readonly user?: Partial<BackendUser>;
   readonly sessionId?: string;
-  /** `aal2` where a second factor was given. Default `aal1`. */
+  /** `aal2` for a session with a second factor. Default `aal1`. */
   readonly aal?: 'aal1' | 'aal2';
   /** Seconds since the person signed in, for guards with `maxAge`. Default 0. */
   readonly signedInAgo?: number;
-  /** No session yet: the second factor is still to come, or the new password after an email's link. The kit's `code` is the right one. */
+  /** A pending sign-in: it still needs the second factor (the kit's `code`), or the new password after an email's link. */
   readonly pending?: 'factor' | 'recovery';
   /** Further claims of the access token. */
   readonly claims?: Readonly<Record<string, Json>>;
@@ -42,7 +42,7 @@ export interface BackendTestSession {
 export interface BackendTestKit extends SignIns<BackendTestSession> {
   /** For `backendAuth`: `backendAuth({ ...yourOptions, ...kit.options })`. */
   readonly options: Pick<BackendAuthOptions, 'url' | 'anonKey' | 'cookieName' | 'fetch' | 'now'>;
-  /** The code that a second factor shows; any other is wrong. */
+  /** The code that the second factor accepts; any other is wrong. */
   readonly code: string;
   simulate(state: ProviderState): void;
 }
@@ -92,7 +92,7 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
 }
 
 interface Started {
-  /** The session's id, through all renewals. */
+  /** The session's id, constant through all renewals. */
   readonly id: string;
   readonly session: BackendTestSession;
 }
@@ -107,7 +107,7 @@ interface Issued {
   readonly user: ReturnType<typeof toWire>;
 }
 
-/** The calls of the SDK that `backendAuth` makes, answered for the sessions that tests start. */
+/** The SDK calls that `backendAuth` makes, answered for the sessions that tests start. */
 class InMemorySupabase {
   readonly #url: string;
   readonly #now: () => number;
@@ -138,7 +138,7 @@ class InMemorySupabase {
       app_metadata: { ...user.appMetadata },
       user_metadata: { ...user.userMetadata },
       role: user.role,
-      // To the millisecond, so that `endSession` tells sessions of one second apart.
+      // With milliseconds, so that `endSession` can distinguish sessions of the same second.
       ...assurance(session, this.#now() / 1000),
       session_id: id,
       is_anonymous: user.isAnonymous,
@@ -198,7 +198,7 @@ class InMemorySupabase {
 const refusal = (status: number, code: string, message: string): Response =>
   Response.json({ code, message }, { status, headers: { 'x-supabase-api-version': '2024-01-01' } });
 
-/** Complete, as the tokens tell of them. */
+/** The complete user, with generated defaults. */
 function userOf({ user = {} }: BackendTestSession): BackendUser {
   const { email = 'user@example.com' } = user;
   return {
@@ -212,7 +212,7 @@ function userOf({ user = {} }: BackendTestSession): BackendUser {
   };
 }
 
-/** Version 8, made to one's own rule (RFC 9562 §5.8). */
+/** UUID version 8, with a custom layout (RFC 9562 §5.8). */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
@@ -220,17 +220,17 @@ function uuidOf(text: string): string {
   );
 }
 
-/** Of the authenticator app that users of the kit have. */
+/** The id of the authenticator app that the kit's users have. */
 const factorId = '00000000-0000-4000-8000-000000000000';
 
-/** The level that was reached, and when. */
+/** The assurance level and its authentication times. */
 function assurance({ aal = 'aal1', signedInAgo = 0 }: BackendTestSession, now: number) {
   const timestamp = now - signedInAgo;
   const password = { method: 'password', timestamp };
   return { aal, amr: aal === 'aal2' ? [{ method: 'totp', timestamp }, password] : [password] };
 }
 
-/** The user as Supabase answers. */
+/** The user in Supabase's response format. */
 function toWire(user: BackendUser, { aal, pending }: BackendTestSession) {
   const factor = { id: factorId, factor_type: 'totp', status: 'verified', friendly_name: 'app' };
   return {

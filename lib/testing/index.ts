@@ -1,6 +1,6 @@
 /**
- * Signed-in agents for the tests of an application: real session cookies with really signed tokens, verified by the adapters as in
- * production, and a provider that lives in memory. Nothing is listened on, nothing is fetched.
+ * Signed-in agents for an application's tests: real session cookies with signed tokens, which the adapters
+ * verify as in production, and an in-memory provider. It opens no port and uses no network.
  */
 export { createB2bTestKit } from './b2b-kit.ts';
 export type { B2bTestKit, B2bTestKitOptions, B2bTestSession } from './b2b-kit.ts';

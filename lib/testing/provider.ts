@@ -5,8 +5,8 @@ import { isRecord, parseJson } from '../core/json.ts';
 import { ConfigurationError } from '../errors.ts';
 
 /**
- * How the provider behaves: `working`; `down`, so that every call to it fails; `revoking`, so that it ends each session that is
- * renewed, as after an administrator's sign-out.
+ * The provider's state: `working`; `down`, so that every call fails; `revoking`, so that it ends
+ * each session that is renewed, as after an administrator's sign-out.
  */
 export type ProviderState = 'working' | 'down' | 'revoking';
 
@@ -20,10 +20,10 @@ export interface ProviderCall {
 }
 
 /**
- * A `fetch` that never touches the network.
+ * A `fetch` that never uses the network.
  *
- * @param answer `undefined` for calls that it does not know
- * @param otherwise where those go; default: a 501, and a warning that says so
+ * @param answer returns `undefined` for unknown calls
+ * @param otherwise handles unknown calls; default: a 501, and a warning
  */
 export function createInMemoryProvider(
   answer: (call: ProviderCall, state: ProviderState) => Promise<Response | undefined>,
@@ -49,7 +49,7 @@ async function bodyOf(request: Request): Promise<ProviderCall['body']> {
   return isRecord(value) ? value : Object.fromEntries(new URLSearchParams(text));
 }
 
-/** An answer rather than a broken connection, which SDKs would try again for seconds; a warning, as a 503 is easily overlooked. */
+/** A response, because SDKs retry a broken connection for seconds; and a warning, because a 501 is easily overlooked. */
 const refuse: typeof globalThis.fetch = (input, init) => {
   const { method, url } = new Request(input, init);
   const { origin, pathname } = new URL(url);
@@ -59,8 +59,8 @@ const refuse: typeof globalThis.fetch = (input, init) => {
 };
 
 /**
- * A key pair like the provider's own: what it signs is verified exactly as in production. Generated on first need, and never written
- * anywhere.
+ * A key pair like the provider's: its signatures are verified exactly as in production. Generated
+ * on first use and never written anywhere.
  */
 export function createSigningKey(alg: 'RS256' | 'ES256') {
   const kid = randomUUID();
@@ -71,7 +71,7 @@ export function createSigningKey(alg: 'RS256' | 'ES256') {
       const { privateKey } = await keys();
       return new SignJWT(claims).setProtectedHeader({ alg, kid, typ: 'JWT' }).sign(privateKey);
     },
-    /** The public half, as the provider publishes it (RFC 7517 §5). */
+    /** The public key, as the provider publishes it (RFC 7517 §5). */
     async jwks(): Promise<JSONWebKeySet> {
       const { publicKey } = await keys();
       return { keys: [{ ...(await exportJWK(publicKey)), alg, kid, use: 'sig' }] };
@@ -80,8 +80,8 @@ export function createSigningKey(alg: 'RS256' | 'ES256') {
 }
 
 /**
- * A testing kit can sign in as any user. It is asked at every call, so that a kit made before `NODE_ENV` was set is of no
- * more use than one made after.
+ * A testing kit can sign in as any user. Every call checks `NODE_ENV`, so that a kit that was
+ * created before it was set also fails.
  *
  * @throws {ConfigurationError} with `NODE_ENV=production`
  */

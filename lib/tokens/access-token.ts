@@ -8,17 +8,17 @@ import type { KeySet } from './key-set.ts';
 /** A decoded JWT (RFC 7519) whose signature has **not** been checked. */
 export interface Token {
   readonly text: string;
-  /** Nothing where it cannot be read; the claims likewise. */
+  /** Empty where it cannot be parsed; the same for the claims. */
   readonly header: Readonly<Record<string, unknown>>;
   readonly claims: Readonly<Record<string, unknown>>;
-  /** Whether it is written in the compact form (RFC 7515 §7.1), with readable header and claims. */
+  /** Whether it has the compact serialization (RFC 7515 §7.1), with parseable header and claims. */
   readonly isCompact: boolean;
 }
 
 const compactForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const nothing: Readonly<Record<string, unknown>> = Object.freeze({});
 
-/** What a token says of itself: without trust, for session ids and lifetimes, never for access. */
+/** Parses a token without verifying it: for session ids and lifetimes, never for access. */
 export function readToken(text: string): Token {
   const [encodedHeader, encodedClaims] = text.split('.', 2);
   const header = parseObject(encodedHeader);
@@ -29,7 +29,7 @@ export function readToken(text: string): Token {
 
 const sessionIdForm = /^[\x21-\x7e]{1,100}$/;
 
-/** A provider's session id as a claim has it; `undefined` for what could not be one, or could forge a line in a log. */
+/** The session id in a claim; `undefined` where its form is invalid, which also prevents forged log lines. */
 export function readSessionId(claim: unknown): string | undefined {
   return typeof claim === 'string' && sessionIdForm.test(claim) ? claim : undefined;
 }
@@ -42,14 +42,14 @@ function parseObject(encoded = ''): Readonly<Record<string, unknown>> | undefine
 export type TokenVerdict =
   | { readonly kind: 'valid'; readonly claims: AccessTokenClaims }
   | { readonly kind: 'expired' }
-  /** The issuer publishes no key that the token names. */
+  /** The issuer publishes no key that matches the token. */
   | { readonly kind: 'unverifiable' }
   | { readonly kind: 'invalid'; readonly reason: string };
 
 /** Seconds by which the provider's clock and ours may differ. */
 export const clockSkew = 5;
 
-/** What a shared secret could forge (HS256) or what is unsigned (`none`) is never accepted. */
+/** Shared secrets (HS256) and unsigned tokens (`none`) are never accepted, because they can be forged. */
 const algorithms = [
   'RS256',
   'RS384',
@@ -66,10 +66,10 @@ const algorithms = [
 
 /**
  * Verifies a provider's access token: signature against its published keys, `exp`, `nbf`, `sub` (RFC 7519 §4.1, RFC 8725 §3.1).
- * `expired` is said only of a token whose signature is good.
+ * `expired` is returned only for a token with a valid signature.
  *
  * @param now milliseconds since the epoch
- * @throws {AuthError} `provider_unavailable` when only the issuer could tell and it cannot be reached
+ * @throws {AuthError} `provider_unavailable` where only the issuer can decide and it cannot be reached
  */
 export async function verifyAccessToken(
   token: Token,
@@ -91,20 +91,20 @@ export async function verifyAccessToken(
   }
 }
 
-/** Whether verification failed because the issuer publishes no such key; a newer key may still be on its way. */
+/** Whether verification failed because the issuer publishes no such key; a newer key may not be fetched yet. */
 export function isUnknownKey(error: unknown): boolean {
   return error instanceof AuthError && joseCode(error.cause) === 'ERR_JWKS_NO_MATCHING_KEY';
 }
 
 async function verifyWith(token: string, getKey: KeySet['getKey'], now: number): Promise<TokenVerdict> {
-  // Imported with the first token, so that a start does not wait for it.
+  // Loaded with the first token, so that it does not delay the start.
   const { jwtVerify } = await import('jose/jwt/verify');
   const options: JWTVerifyOptions = { algorithms, clockTolerance: clockSkew, currentDate: new Date(now) };
   const { payload } = await jwtVerify(token, getKey, options);
   return judgeClaims(payload, now);
 }
 
-/** A token without `kid` where several keys fit: one of them may have signed it. */
+/** A token without `kid` where several keys match: any of them may have signed it. */
 async function verifyWithEach(token: string, keys: AsyncIterable<CryptoKey>, now: number): Promise<TokenVerdict> {
   for await (const key of keys) {
     try {
@@ -118,7 +118,7 @@ async function verifyWithEach(token: string, keys: AsyncIterable<CryptoKey>, now
 
 const malformed: TokenVerdict = { kind: 'invalid', reason: 'claims' };
 
-/** What a good signature does not say (RFC 7519 §4.1); a token without subject or end is malformed. */
+/** The checks besides the signature (RFC 7519 §4.1); a token without subject or expiry is malformed. */
 export function judgeClaims(claims: Readonly<Record<string, unknown>>, now: number): TokenVerdict {
   const { sub, exp, nbf, iat } = claims;
   const seconds = Math.floor(now / 1000);
@@ -134,8 +134,8 @@ function isDate(value: unknown): value is number | undefined {
 }
 
 /**
- * Right after a rotation a token may name a key that was published since the keys were fetched. It is not invalid; it has to
- * wait until the cool-down lets them be fetched again. A token of the future names no key that there could be.
+ * After a rotation a token may name a key that was published after the keys were fetched. It is not invalid:
+ * it must wait until the cool-down allows another fetch. A token with a future `iat` cannot name such a key.
  */
 function mayBeNewerThanKeys({ claims: { iat } }: Token, keySet: Pick<KeySet, 'fetchedAt'>, now: number): boolean {
   const fetchedAt = keySet.fetchedAt();
@@ -153,17 +153,17 @@ function verdictOf(error: unknown): TokenVerdict {
   return claim === 'nbf' && reason === 'check_failed' ? { kind: 'invalid', reason: 'nbf' } : malformed;
 }
 
-/** How long the issuer makes its tokens live, in milliseconds; `Infinity` where the token does not say. */
+/** The lifetime of a token in milliseconds; `Infinity` where it is unknown. */
 export function tokenLifetimeMs(claims: Readonly<Record<string, unknown>>): number {
   const { exp, iat } = claims;
   return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, (exp - iat) * 1000) : Infinity;
 }
 
-/** A token with less than this to live may expire before the server that it is sent to has read it. */
+/** Milliseconds: a token that expires sooner may expire before the receiving server reads it. */
 export const urgentWindowMs = 10_000;
 
 /**
- * From when on a token is due for renewal: so long before its expiry, and at most a tenth of its lifetime before it.
+ * The time from which a token is due for renewal: `windowMs` before its expiry, but at most a tenth of its lifetime before it.
  *
  * @returns milliseconds since the epoch
  */
@@ -172,7 +172,7 @@ export function renewalDueAt(claims: Readonly<Record<string, unknown>>, windowMs
   return typeof exp === 'number' ? exp * 1000 - Math.min(windowMs, tokenLifetimeMs(claims) / 10) : 0;
 }
 
-/** Whether a token is to be renewed before anything else is done with it. */
+/** Whether a token must be renewed before it is used. */
 export function isRenewalUrgent(claims: Readonly<Record<string, unknown>>, now: number): boolean {
   return renewalDueAt(claims, urgentWindowMs) <= now;
 }

@@ -9,41 +9,41 @@ export interface KeySetOptions {
   readonly fetch?: typeof globalThis.fetch;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** For one fetch, body included. Default 5,000. */
+  /** Time limit of one fetch, body included. Default 5,000. */
   readonly timeoutMs?: number;
   /** After this age the keys are refetched in the background. Default 10 minutes. */
   readonly maxAgeMs?: number;
-  /** Least time from one fetch to the next, whatever tokens arrive. Default 30 seconds. */
+  /** Minimum time between two fetches, whatever tokens arrive. Default 30 seconds. */
   readonly cooldownMs?: number;
-  /** The same after a failed fetch; short, so that a start during an outage recovers soon. Default 5 seconds. */
+  /** The same after a failed fetch; short, for a quick recovery after a start during an outage. Default 5 seconds. */
   readonly backoffMs?: number;
-  /** Told of each failed fetch; `stale` says that cached keys keep serving. */
+  /** Called after each failed fetch; `stale` means that cached keys are still used. */
   readonly onUnavailable?: (failure: { readonly stale: boolean; readonly cause: unknown }) => void;
 }
 
 export interface KeySet {
   /**
-   * The key that a token's header names, also for jose's `jwtVerify`.
+   * The key for a token's header, also for jose's `jwtVerify`.
    *
    * @throws `ERR_JWKS_NO_MATCHING_KEY` the issuer, asked within the cool-down, publishes no such key: the token is invalid
    * @throws `ERR_JWKS_MULTIPLE_MATCHING_KEYS` the token names no `kid` and several keys fit; the error iterates over them
-   * @throws `ERR_JOSE_NOT_SUPPORTED` the token's `alg` is no asymmetric signature
-   * @throws {AuthError} `provider_unavailable`: only the issuer could tell, and it cannot be reached
+   * @throws `ERR_JOSE_NOT_SUPPORTED` the token's `alg` is not an asymmetric signature
+   * @throws {AuthError} `provider_unavailable`: only the issuer can decide, and it cannot be reached
    */
   readonly getKey: (protectedHeader: JWSHeaderParameters) => Promise<CryptoKey>;
   /**
-   * Whether the issuer publishes no key at all, as a project does that signs with a shared secret.
+   * Whether the issuer publishes no key, as a project that signs with a shared secret.
    *
    * @throws {AuthError} `provider_unavailable`
    */
   isEmpty(): Promise<boolean>;
-  /** When the held keys were fetched, in milliseconds since the epoch; `undefined` before the first fetch. */
+  /** When the cached keys were fetched, in milliseconds since the epoch; `undefined` before the first fetch. */
   fetchedAt(): number | undefined;
-  /** The same for tokens that have just come from the issuer: no stranger's, so that the cool-down is one second. */
+  /** The same for tokens that the issuer just sent: attackers cannot send them, so the cool-down is one second. */
   readonly ofIssued: Omit<KeySet, 'ofIssued'>;
 }
 
-/** A fetched JSON Web Key Set (RFC 7517 §5), reduced to what may verify a signature. */
+/** A fetched JSON Web Key Set (RFC 7517 §5), reduced to keys that may verify a signature. */
 interface JwksDocument {
   readonly getKey: ReturnType<typeof createLocalJWKSet>;
   /** True for a project that signs with a shared secret and publishes no key. */
@@ -61,9 +61,9 @@ interface Failure {
 }
 
 /**
- * The signing keys of one issuer. A known key is never cached up by the network: it is served from memory while an aged set
- * is refetched in the background, and for as long as the endpoint is down. An unknown `kid` refetches, one fetch for
- * all who wait and none within the cool-down, so that made-up tokens cannot be turned into load on the issuer.
+ * The signing keys of one issuer. A known key never waits for the network: it is served from memory while an
+ * aged set is refetched in the background, and during an outage. An unknown `kid` causes a refetch, shared by
+ * all callers and at most one per cool-down, so that made-up tokens cannot cause load on the issuer.
  */
 export function createKeySet(options: KeySetOptions): KeySet {
   const { fetch = globalThis.fetch, now, timeoutMs = 5000, onUnavailable } = options;
@@ -71,7 +71,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
   const url = new URL(options.url);
 
   let cached: CachedKeys | undefined;
-  /** Of the last fetch; a success forgets it. */
+  /** The failure of the last fetch; a success clears it. */
   let failure: Failure | undefined;
   let inFlight: Promise<CachedKeys> | undefined;
 
@@ -96,7 +96,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
     try {
       onUnavailable?.({ stale: cached !== undefined, cause });
     } catch {
-      // A listener's own failure is not the token's.
+      // A listener's exception must not fail the token.
     }
   }
 
@@ -105,7 +105,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
     return new AuthError('provider_unavailable', { cause, retryAfter });
   }
 
-  /** A clock that was set back counts as elapsed, or it would stop fetches until it has caught up. */
+  /** A clock that was set back counts as elapsed; otherwise no fetch would run until it has caught up. */
   function hasElapsed(since: number, intervalMs: number): boolean {
     const elapsedMs = now() - since;
     return elapsedMs < 0 || elapsedMs >= intervalMs;
@@ -123,7 +123,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
     return inFlight;
   }
 
-  /** The newest keys that may be had now; during the back-off the failure is answered from memory. */
+  /** The newest available keys; during the back-off the cached failure is thrown. */
   async function newest(minIntervalMs = cooldownMs): Promise<CachedKeys> {
     if (!inFlight && !mayFetch(minIntervalMs)) {
       if (failure) throw unavailable(failure);
@@ -132,7 +132,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
     return refetch();
   }
 
-  /** Keys at once where there are any. */
+  /** The cached keys without waiting, if there are any. */
   async function current(): Promise<CachedKeys> {
     if (!cached) return newest();
     renewAged(cached);
@@ -159,7 +159,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
     }
   }
 
-  /** @param minIntervalMs least time from one fetch to the next for a key that is not known */
+  /** @param minIntervalMs minimum time between two fetches for an unknown key */
   const lookUpsWith = (minIntervalMs: number): KeySet['ofIssued'] => ({
     getKey: (header) => findKey(header, minIntervalMs),
     async isEmpty() {
@@ -171,7 +171,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
   return { ...lookUpsWith(cooldownMs), ofIssued: lookUpsWith(Math.min(issuedCooldownMs, cooldownMs)) };
 }
 
-/** Milliseconds. Enough for the issuer's own caches, and too short for anyone to notice. */
+/** Milliseconds: long enough for the issuer's own caches, and too short to be noticed. */
 const issuedCooldownMs = 1_000;
 
 const aboutToken: readonly unknown[] = [
@@ -180,14 +180,14 @@ const aboutToken: readonly unknown[] = [
   'ERR_JOSE_NOT_SUPPORTED',
 ];
 
-/** What speaks of the token stays as it is; a published key that cannot be imported is the issuer's fault. */
+/** Errors about the token are kept; a published key that cannot be imported is the issuer's error. */
 function asOutcome(error: unknown): unknown {
   const isAboutToken = aboutToken.includes(joseCode(error));
   return isAboutToken ? error : new AuthError('provider_unavailable', { cause: error });
 }
 
 /**
- * The code of an error of jose's, by which its documentation tells them apart; telling them apart by class would load it.
+ * The code of a jose error, as its documentation recommends; `instanceof` would require loading jose.
  *
  * @see https://github.com/panva/jose/blob/main/docs/util/errors/README.md
  */
@@ -196,12 +196,12 @@ export function joseCode(error: unknown): string | undefined {
   return typeof code === 'string' && /^ERR_J(?:OSE|W[A-Z]+)_/.test(code) ? code : undefined;
 }
 
-/** Far more than any provider publishes, far less than what hurts. */
+/** Far more than any provider publishes, and small enough to be harmless. */
 const maxJwksBytes = 256 * 1024;
 
 /**
- * @throws anything but a usable document: no connection, another status than 200 (redirects are not followed), a body that
- * is too long, no JSON, or no key set
+ * @throws where there is no usable document: no connection, another status than 200 (redirects are
+ * not followed), a body that is too long, no JSON, or no key set
  */
 async function fetchJwks(url: URL, fetch: typeof globalThis.fetch, signal: AbortSignal): Promise<JwksDocument> {
   const response = await fetch(url, { signal, redirect: 'manual', headers: { accept: 'application/json' } });
@@ -210,14 +210,14 @@ async function fetchJwks(url: URL, fetch: typeof globalThis.fetch, signal: Abort
     throw new Error(`The JWKS endpoint answered ${response.status}`);
   }
   const keys = verificationKeys(JSON.parse(await readText(response, maxJwksBytes)));
-  // Imported with the first keys, so that a start does not wait for it.
+  // Loaded with the first keys, so that it does not delay the start.
   const { createLocalJWKSet } = await import('jose/jwks/local');
   return { getKey: createLocalJWKSet({ keys: [...keys] }), isEmpty: keys.length === 0 };
 }
 
 /**
- * Members that are not understood are skipped (RFC 7517 §5). Shared secrets are dropped, as a published secret signs for
- * anyone, and so are private keys.
+ * Unknown members are skipped (RFC 7517 §5). Shared secrets are dropped, because anyone can sign
+ * with a published secret, and so are private keys.
  */
 function verificationKeys(document: unknown): readonly JWK[] {
   if (!isRecord(document) || !Array.isArray(document['keys'])) throw new Error('The JWKS endpoint answered no key set');

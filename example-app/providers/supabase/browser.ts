@@ -1,12 +1,12 @@
 /**
- * What a browser does between an authorize URL and the application's callback: follows the redirects, and presses a button
- * on the consent page. Resolves to the URL the browser would open next.
+ * Simulates a browser between an authorize URL and the application's callback: it follows the
+ * redirects, and presses a button on the consent page. Resolves to the next URL.
  */
 export async function walkConsent(
   authorizeUrl: string,
   decision: { readonly approve: boolean; readonly user?: string | undefined },
 ): Promise<URL> {
-  // /sso answers with the identity provider's own page.
+  // /sso responds with the identity provider's own page.
   const consentUrl = authorizeUrl.includes('/provider/') ? authorizeUrl : await follow(authorizeUrl);
   const body = new URLSearchParams({
     decision: decision.approve ? 'approve' : 'deny',
@@ -15,7 +15,7 @@ export async function walkConsent(
   return new URL(await follow(await follow(consentUrl, { method: 'POST', body })));
 }
 
-/** Where `url` redirects to. */
+/** The redirect target of `url`. */
 export async function follow(url: string, init: RequestInit = {}): Promise<string> {
   const response = await fetch(url, { ...init, redirect: 'manual' });
   const location = response.headers.get('location');

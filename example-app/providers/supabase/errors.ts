@@ -1,7 +1,7 @@
 import type { Reply } from './http.ts';
 import { json } from './http.ts';
 
-/** A refusal as GoTrue words it: HTTP status, `error_code`, message. */
+/** A refusal in GoTrue's format: HTTP status, `error_code`, message. */
 export class GoTrueError extends Error {
   readonly status: number;
   readonly code: string;
@@ -15,7 +15,7 @@ export class GoTrueError extends Error {
   }
 }
 
-/** A refusal as GoTrue's OAuth 2.1 server words it (RFC 6749 §5.2): no code and no message of GoTrue's own. */
+/** A refusal in the format of GoTrue's OAuth 2.1 server (RFC 6749 §5.2), without GoTrue's code and message. */
 export class OAuthServerError extends Error {
   readonly code: string;
 
@@ -27,12 +27,12 @@ export class OAuthServerError extends Error {
 
 /**
  * GoTrue has two shapes of error. A client that names API version 2024-01-01 gets `{ code: string, message }` and the
- * version echoed; anybody else `{ code: number, error_code, msg }`.
+ * version echoed; all others `{ code: number, error_code, msg }`.
  */
 export function errorReply(error: GoTrueError | OAuthServerError, requestedVersion: string | undefined): Reply {
   if (error instanceof OAuthServerError) return json(400, { error: error.code, error_description: error.message });
   const isRecent = requestedVersion !== undefined && requestedVersion >= '2024-01-01';
-  // GoTrue forgets the header in one place: 422 {"code":"weak_password",…} by the recent version.
+  // GoTrue omits the header in one case: 422 {"code":"weak_password",…} of the recent version.
   const headers: Record<string, string> =
     isRecent && error.code === 'weak_password' ? {} : { 'x-sb-error-code': error.code };
   return isRecent

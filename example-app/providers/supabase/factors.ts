@@ -46,7 +46,7 @@ export function createFactors(switches: Switches, now: () => number) {
       return factor;
     },
 
-    /** What has to hold before a factor is added. @throws GoTrueError */
+    /** The requirements for adding a factor. @throws GoTrueError */
     checkRoom(user: User, name: string, isAal2: boolean): void {
       user.factors = user.factors.filter(
         (factor) => factor.isVerified || isChallenged(factor) || Date.parse(factor.createdAt) + lifetimeMs >= now(),
@@ -64,7 +64,7 @@ export function createFactors(switches: Switches, now: () => number) {
       }
     },
 
-    /** A challenge; a phone factor's code goes out as a text message. @throws GoTrueError */
+    /** A challenge; a phone factor's code is sent as a text message. @throws GoTrueError */
     challenge(factor: Factor): { readonly id: string; readonly type: string; readonly expires_at: number } {
       const isPhone = factor.type === 'phone';
       const waitMs = Date.parse(factor.lastChallengedAt ?? '') + switches.textFrequency * 1000 - now();
@@ -104,7 +104,7 @@ export function createFactors(switches: Switches, now: () => number) {
       factor.updatedAt = isoNow();
     },
 
-    /** The code that an authenticator app shows now. */
+    /** The current code of an authenticator app. */
     codeOf: ({ secret }: Pick<Factor, 'secret'>) => totp(secret, now()),
   };
 }

@@ -3,13 +3,13 @@ import { json, page } from './http.ts';
 import type { Reply } from './http.ts';
 import type { Endpoint, Fault, FaultTarget } from './types.ts';
 
-/** Holds requests back until the test has seen enough of them. */
+/** Holds requests back until the test releases them. */
 export interface Gate {
-  /** How many requests wait, or passed. */
+  /** The number of requests that wait or have passed. */
   readonly arrived: number;
   /** Resolves once `count` requests have arrived. */
   waitFor(count: number): Promise<void>;
-  /** Lets everybody through, now and later. */
+  /** Lets all requests through, now and later. */
   open(): void;
 }
 
@@ -29,12 +29,12 @@ export function createFaults() {
   const gates: { readonly target: FaultTarget; readonly pass: () => Promise<void> }[] = [];
 
   return {
-    /** `times`: for the next so many calls; for ever by default. */
+    /** `times`: the number of calls that fail; all by default. */
     fail(target: FaultTarget, fault: Fault, times = Infinity): void {
       planned.push({ target, fault, times });
     },
 
-    /** A gateway that comes back has lost the connections that hung. */
+    /** A gateway that recovers has lost the hanging connections. */
     heal(): void {
       planned = [];
       for (const res of hanging) res.socket?.destroy();
@@ -85,7 +85,7 @@ export function createFaults() {
   };
 }
 
-/** Breaks the connection as told; `false` where an ordinary reply is to be sent. */
+/** Breaks the connection according to the fault; `false` where an ordinary reply must be sent. */
 export function breakConnection(fault: Fault | undefined, reply: Reply | undefined, res: ServerResponse): boolean {
   if (fault === 'hang') return true;
   if (fault === 'refuse' || fault === 'lost') {
@@ -99,7 +99,7 @@ export function breakConnection(fault: Fault | undefined, reply: Reply | undefin
   return true;
 }
 
-/** The replies of gateways and proxies in front of GoTrue, in their own shapes. */
+/** Replies of gateways and proxies in front of GoTrue, in their own formats. */
 export function faultReply(fault: Fault): Reply | undefined {
   switch (fault) {
     case 'html502':

@@ -19,7 +19,7 @@ interface Flow extends PkceChallenge {
 export function createFlows(now: () => number) {
   const flows = new Map<string, Flow>();
   return {
-    /** `startedAt`: the five minutes count from the start of the flow, not from the code; so does the real one. */
+    /** `startedAt`: the five minutes count from the start of the flow, not from the code, as in GoTrue. */
     issueCode(pkce: PkceChallenge, userId: string, startedAt: number, signInMethod: string): string {
       const code = randomUUID();
       flows.set(code, { ...pkce, userId, createdAt: startedAt, signInMethod });
@@ -37,7 +37,7 @@ export function createFlows(now: () => number) {
       if (now() - flow.createdAt > lifetimeMs) {
         throw new GoTrueError(422, 'flow_state_expired', 'invalid flow state, flow state has expired');
       }
-      // A wrong verifier does not burn the code: the right one may follow.
+      // A wrong verifier does not spend the code: the right one may follow.
       if (answerTo(flow.method, verifier) !== flow.challenge) {
         throw new GoTrueError(400, 'bad_code_verifier', 'code challenge does not match previously saved code verifier');
       }
@@ -49,7 +49,7 @@ export function createFlows(now: () => number) {
 
 export type Flows = ReturnType<typeof createFlows>;
 
-/** @throws GoTrueError for half a challenge; `undefined` where the client did not ask for PKCE. */
+/** @throws GoTrueError for an incomplete challenge; `undefined` where the client did not ask for PKCE. */
 export function readChallenge(challenge: string, method: string): PkceChallenge | undefined {
   if (challenge === '' && method === '') return undefined;
   if (challenge === '' || method === '') {

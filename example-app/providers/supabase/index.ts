@@ -8,9 +8,9 @@ export type { Mail, Outbox } from './outbox.ts';
 export interface SupabaseLocalOptions {
   /** Default: 0, a free one. */
   readonly port?: number;
-  /** The application's origin: where mails and OAuth lead back to. */
+  /** The application's origin: the target of emails and OAuth. */
   readonly siteUrl: string;
-  /** Whether a new account needs a click in a mail first; default true. */
+  /** Whether a new account must be confirmed by an email's link; default true. */
   readonly confirmEmail?: boolean;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
@@ -33,9 +33,9 @@ export interface SupabaseLocal {
   readonly url: string;
   readonly publishableKey: string;
   readonly outbox: Outbox;
-  /** An account that exists already. It opens nothing but this local project. */
+  /** An existing account. It is valid only in this local project. */
   readonly demo: Credentials;
-  /** What the users' authenticator apps show now. */
+  /** The current codes of the users' authenticator apps. */
   authenticator(): readonly AuthenticatorCode[];
   /** The project itself: its switches, faults and keys. */
   readonly standIn: SupabaseStandIn;
@@ -45,8 +45,8 @@ export interface SupabaseLocal {
 const demo: Credentials = { email: 'demo@example.com', password: 'try-me-locally' };
 
 /**
- * A Supabase project in this process, on 127.0.0.1 and in memory: accounts, mails that go to an outbox, second factors, "GitHub"
- * as an OAuth provider, single sign-on for example.org, and a table `notes` that shows each user their own rows.
+ * A Supabase project in this process, on 127.0.0.1 and in memory: accounts, emails to an outbox, second factors, "GitHub" as an
+ * OAuth provider, single sign-on for example.org, and a table `notes` that shows each user their own rows.
  *
  * @throws {Error} in production
  */

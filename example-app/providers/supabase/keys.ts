@@ -23,7 +23,7 @@ const wrongSignature = {
   HS256: 'token signature is invalid: signature is invalid',
 };
 
-/** The project's signing keys: ES256 with a JWKS, or one shared secret (HS256), of which a JWKS shows nothing. */
+/** The project's signing keys: ES256 with a JWKS, or one shared secret (HS256), which the JWKS does not contain. */
 export async function createSigningKeys(algorithm: 'ES256' | 'HS256', now: () => number) {
   const generate = async (): Promise<SigningKey> => {
     const kid = randomUUID();
@@ -57,7 +57,7 @@ export async function createSigningKeys(algorithm: 'ES256' | 'HS256', now: () =>
     },
 
     /**
-     * The claims of a token of this project that has not expired.
+     * The claims of an unexpired token of this project.
      *
      * @param clockTolerance seconds: GoTrue allows none, PostgREST 30
      * @throws GoTrueError `bad_jwt`
@@ -70,7 +70,7 @@ export async function createSigningKeys(algorithm: 'ES256' | 'HS256', now: () =>
           const options = { algorithms: [alg], currentDate: new Date(now()), clockTolerance };
           return (await jwtVerify(token, verify, options)).payload;
         } catch (error) {
-          // Another key may fit.
+          // Another key may match.
           if (error instanceof errors.JWTExpired) reason = 'token has invalid claims: token is expired';
         }
       }

@@ -55,7 +55,7 @@ export const tokenHashOf = (email: string, token: string) =>
     .update(email + token)
     .digest('hex');
 
-/** What the project sent, and the one-time tokens inside. */
+/** The project's sent emails, and their one-time tokens. */
 export function createMails(url: string, switches: Switches, now: () => number) {
   const tokens = new Map<string, OneTimeToken>();
   const sent: Mail[] = [];
@@ -103,7 +103,7 @@ export function createMails(url: string, switches: Switches, now: () => number) 
       return post(user, { kind, to: user.email, tokenClass, redirectTo, pkce });
     },
 
-    /** The mails of a change of address: one to the old address where both confirm, one to the new one. */
+    /** The emails of an address change: one to the old address where both must confirm, one to the new one. */
     sendEmailChange(user: User, newEmail: string, redirectTo: string, pkce?: PkceChallenge): readonly Mail[] {
       checkFrequency(user, 'emailChangeSentAt');
       user.newEmail = newEmail.toLowerCase();
@@ -115,12 +115,12 @@ export function createMails(url: string, switches: Switches, now: () => number) 
       ];
     },
 
-    /** Milliseconds, real ones, that a mail server takes. */
+    /** Waits for the configured duration of a mail server, in real milliseconds. */
     async takeTime(): Promise<void> {
       if (switches.mailMs > 0) await setTimeout(switches.mailMs);
     },
 
-    /** Whether another link of a change of address is still to be opened. */
+    /** Whether another link of an address change has not been opened yet. */
     hasOther: (token: OneTimeToken) =>
       [...tokens.values()].some(
         ({ userId, tokenClass, hash }) =>
@@ -131,7 +131,7 @@ export function createMails(url: string, switches: Switches, now: () => number) 
     byHash: (tokenHash: string, type: string) =>
       find(({ hash }) => hash === tokenHash, type, 'Email link is invalid or has expired'),
 
-    /** The token behind a code for an address. @throws GoTrueError `otp_expired` */
+    /** The token for an address and a code. @throws GoTrueError `otp_expired` */
     byCode(email: string, code: string, type: string): OneTimeToken {
       const hash = tokenHashOf(email.toLowerCase(), code);
       return find((token) => [hash, `pkce_${hash}`].includes(token.hash), type, 'Token has expired or is invalid');
@@ -148,19 +148,19 @@ export function createMails(url: string, switches: Switches, now: () => number) 
 
     spend: ({ hash }: OneTimeToken) => tokens.delete(hash),
 
-    /** A link that was followed, or a new password, ends all other links of the user. */
+    /** A used link or a new password invalidates all other links of the user. */
     clear(user: User): void {
       for (const token of tokens.values()) if (token.userId === user.id) tokens.delete(token.hash);
     },
   };
 }
 
-/** GoTrue learns all of this when it sends, so only addresses that get a mail meet it. */
+/** GoTrue detects these errors when it sends, so they occur only for addresses that get an email. */
 function refuseToSend({ mailFailure, invalidEmailDomains }: Switches, email: string): void {
   if (invalidEmailDomains.has(email.split('@')[1] ?? '')) {
     throw new GoTrueError(400, 'email_address_invalid', `Email address "${email}" is invalid`);
   }
-  // GoTrue takes a..b@example.com for an address; its mailer does not.
+  // GoTrue accepts a..b@example.com as an address; its mailer does not.
   switch (email.includes('..') ? 'smtp' : mailFailure) {
     case 'smtp':
       throw new GoTrueError(500, 'unexpected_failure', 'Error sending confirmation email');

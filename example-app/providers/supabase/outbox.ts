@@ -6,7 +6,7 @@ export interface Mail {
   readonly subject: string;
   /** One paragraph per line. */
   readonly text: string;
-  /** Where the mail's button leads: the application's own confirmation page. */
+  /** The target of the email's button: the application's own confirmation page. */
   readonly link: string;
   readonly sentAt: Date;
 }
@@ -19,7 +19,7 @@ export interface Outbox {
 
 const maxShown = 50;
 
-/** What the templates in docs/accounts.md say, for each kind of mail: subject, text, and whether it names the code. */
+/** The templates of docs/accounts.md for each kind of email: subject, text, and whether it contains the code. */
 const letters: Readonly<Record<SentMail['kind'], readonly [subject: string, text: string, code?: true]>> = {
   signup: ['Confirm your email address', 'Open the link to confirm the address {email}.'],
   invite: ['You are invited', 'Open the link to accept the invitation for {email} and choose a password.'],
@@ -30,7 +30,7 @@ const letters: Readonly<Record<SentMail['kind'], readonly [subject: string, text
 };
 
 /**
- * Shows what the stand-in sent, in the words of the mail templates that the documentation recommends.
+ * Shows the stand-in's emails with the texts of the templates that the documentation recommends.
  *
  * @param siteUrl the application's origin
  */

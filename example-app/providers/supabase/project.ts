@@ -32,7 +32,7 @@ export interface Project {
   readonly notes: Note[];
 }
 
-/** Confirms the address, as a mail link or a provider that vouches for it does. */
+/** Confirms the address, as an email's link or a provider with verified addresses does. */
 export function confirm(project: Project, user: User): void {
   if (user.confirmedAt !== undefined) return;
   user.confirmedAt = project.users.isoNow();
@@ -42,7 +42,7 @@ export function confirm(project: Project, user: User): void {
 /** Makes the new address the user's address; an anonymous user becomes an ordinary one. @throws GoTrueError */
 export function changeEmail(project: Project, user: User): void {
   if (user.newEmail === undefined) return;
-  // Two users may ask for one address; the second confirmation breaks a rule of the database.
+  // Two users may request one address; the second confirmation violates a database constraint.
   if (project.users.find(user.newEmail)) throw new GoTrueError(500, 'unexpected_failure', 'Error confirm email');
   Object.assign(user, { email: user.newEmail, newEmail: undefined, isAnonymous: false });
   if (!user.providers.includes('email')) user.providers.push('email');

@@ -1,6 +1,6 @@
 /**
- * Where GoTrue sends a browser: the asked-for URL if it has the site's origin, is a loopback address or is on the allow
- * list, and silently the site URL otherwise. In the list `*` stops at dots and slashes, `**` at nothing.
+ * GoTrue's redirect target: the requested URL if it has the site's origin, is a loopback address or is on the allow
+ * list, and silently the site URL otherwise. In the list `*` does not match dots and slashes; `**` matches everything.
  */
 export function allowedRedirect(asked: string, siteUrl: string, allowList: readonly string[]): string {
   const url = URL.parse(asked);
@@ -10,7 +10,7 @@ export function allowedRedirect(asked: string, siteUrl: string, allowList: reado
   return allowList.some((pattern) => globToRegExp(pattern).test(withoutFragment)) ? asked : siteUrl;
 }
 
-/** Adds `parameters` to the query, and to the fragment too where both are asked for, as GoTrue does with errors. */
+/** Adds `parameters` to the query, and also to the fragment if requested, as GoTrue does with errors. */
 export function withParameters(
   target: string,
   parameters: Record<string, string>,

@@ -36,7 +36,7 @@ interface Session {
 export interface SessionOptions {
   /** Seconds; negative for a token that has expired already. */
   readonly ttl?: number;
-  /** Added to the access token, or in place of what it would say; `aal` is the session's, also after a refresh. */
+  /** Added to the access token's claims, or replacing them; `aal` applies to the session, also after a refresh. */
   readonly claims?: JWTPayload;
   /** The method in `amr`. */
   readonly method?: string;
@@ -144,7 +144,7 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
         const family = familyOf(session.id);
         const active = family.find((token) => !token.revoked);
         if (switches.reuse === 'parent' && active?.parent === name) return toJson(user, active);
-        // A spent token that comes again was stolen: its whole family ends.
+        // A reused token counts as stolen: its whole family ends.
         for (const token of family) token.revoked = true;
         throw new GoTrueError(400, 'refresh_token_already_used', 'Invalid Refresh Token: Already Used');
       }
@@ -152,7 +152,7 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       return toJson(user, addToken(session.id, name));
     },
 
-    /** A second factor was given: the same session, at aal2, with new tokens; sessions below end. */
+    /** Raises the same session to aal2 with new tokens, after a second factor; sessions below it end. */
     raise(sessionId: string, user: User, factorId: string, method: 'totp' | 'mfa/phone'): Promise<SessionJson> {
       const session = sessions.get(sessionId);
       const active = familyOf(sessionId).find((token) => !token.revoked);
@@ -165,7 +165,7 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       return toJson(user, addToken(sessionId, active.token));
     },
 
-    /** A factor is gone: its sessions are aal1 again. Their tokens say so once they are refreshed. */
+    /** A factor was removed: its sessions become aal1 again. Their tokens change at the next refresh. */
     lower(factorId: string): void {
       for (const session of sessions.values()) {
         if (session.factorId !== factorId) continue;

@@ -41,7 +41,7 @@ export type {
 export interface SupabaseStandInOptions extends Partial<Switches> {
   /** Default: random. */
   readonly publishableKey?: string;
-  /** Where browsers end up that came from nowhere allowed; default `http://127.0.0.1:3000`. */
+  /** The redirect target where the requested one is not allowed; default `http://127.0.0.1:3000`. */
   readonly siteUrl?: string;
   /** Further redirect targets; the site's own origin and loopback addresses need no entry. */
   readonly redirectAllowList?: readonly string[];
@@ -62,8 +62,8 @@ export interface LoggedRequest extends StandInRequest {
 export type SupabaseStandIn = Awaited<ReturnType<typeof startSupabaseStandIn>>;
 
 /**
- * A Supabase project (GoTrue, and a `notes` table behind PostgREST's path) that behaves as the real one does on its worst
- * days, on 127.0.0.1 and a free port. Change `switches` at any time.
+ * A Supabase project (GoTrue, and a `notes` table behind PostgREST's path) that can simulate the
+ * real one's failures, on 127.0.0.1 and a free port. Change `switches` at any time.
  */
 export async function startSupabaseStandIn(options: SupabaseStandInOptions = {}) {
   const { algorithm = 'ES256', now = Date.now, siteUrl = 'http://127.0.0.1:3000', redirectAllowList = [] } = options;
@@ -119,7 +119,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     if (breakConnection(fault, reply, res) || !reply) return;
     res.writeHead(reply.status, reply.headers).end(reply.body);
   }
-  // A client that goes away mid-request is an everyday sight here.
+  // Clients often disconnect during a request here.
   server.on('request', (req, res) => void serve(req, res).catch(() => res.destroy()));
 
   const userOf = (who: string | User): User => {
@@ -153,9 +153,9 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     addNote(owner: string | User, body: string) {
       addNote(userOf(owner).id, body);
     },
-    /** A session as a grant would answer it. */
+    /** A session in the format of a grant's response. */
     issueSession: (who: string | User, session?: SessionOptions) => sessions.issue(userOf(who), session),
-    /** The two mails of a change of address. */
+    /** The two emails of an address change. */
     sendEmailChange: (who: string | User, redirectTo = siteUrl, newEmail = `new-${userOf(who).email}`) =>
       mails.sendEmailChange(userOf(who), newEmail, redirectTo),
     /** An invitation, as the project's owner sends it: a mail to a user without a password. */
@@ -165,7 +165,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
         'invite',
         redirectTo,
       ),
-    /** A second factor of a user, verified unless told otherwise. */
+    /** A second factor of a user, verified by default. */
     addFactor: (who: string | User, factor?: NewFactor) => factors.add(userOf(who), factor),
     factorsOf: (who: string | User): readonly Factor[] => userOf(who).factors,
     /** Removes a factor as the project's owner does: the sessions that it raised are aal1 after their next refresh. */
@@ -178,7 +178,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     codeOf: (factor: Pick<Factor, 'secret'>) => factors.codeOf(factor),
     /** The open sessions of a user. */
     sessionsOf: (who: string | User) => sessions.of(userOf(who).id),
-    /** A token with exactly these claims; signed with the project's own key unless told otherwise. */
+    /** A token with exactly these claims; signed with the project's own key by default. */
     signToken: (claims: JWTPayload, forgery?: TokenForgery) => keys.sign(claims, forgery),
     /** Signs with a new key from now on; `keepOld: false` forgets the old ones at once. */
     rotateKeys: (rotation?: { readonly keepOld: boolean }) => keys.rotate(rotation),

@@ -1,6 +1,6 @@
 import type { Switches } from './types.ts';
 
-/** The settings of a fresh hosted project, where a test names no others. */
+/** The settings of a fresh hosted project, overridden by the test's own. */
 export function readSwitches(options: Partial<Switches>): Switches {
   return {
     autoconfirm: options.autoconfirm ?? false,

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** The code that an authenticator app shows now (RFC 6238: SHA-1, 30 seconds, six digits). */
+/** The current code of an authenticator app (RFC 6238: SHA-1, 30 seconds, six digits). */
 export function totp(secret: string, now = Date.now()): string {
   const bits = Array.from(secret.replace(/=+$/, ''))
     .map((each) => alphabet.indexOf(each).toString(2).padStart(5, '0'))

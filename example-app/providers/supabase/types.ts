@@ -1,10 +1,10 @@
-/** What a test may change while the stand-in runs; every default is that of a fresh hosted project. */
+/** Settings that a test may change while the stand-in runs; every default is that of a fresh hosted project. */
 export interface Switches {
-  /** `true`: no confirmation mail, sign-up answers with a session. */
+  /** `true`: no confirmation email, sign-up returns a session. */
   autoconfirm: boolean;
   signupDisabled: boolean;
   emailProviderDisabled: boolean;
-  /** The one captcha answer that passes; `undefined` switches captcha off. */
+  /** The only accepted captcha response; `undefined` switches captcha off. */
   captchaToken: string | undefined;
   minimumPasswordLength: number;
   /** Letters and digits are both required. */
@@ -15,17 +15,17 @@ export interface Switches {
   invalidEmailDomains: ReadonlySet<string>;
   /** Enabled OAuth providers. */
   providers: ReadonlySet<string>;
-  /** Who is signed in at the OAuth providers unless the consent form says otherwise. */
+  /** The signed-in user at the OAuth providers unless the consent form names another. */
   oauthEmail: string;
   /** Seconds between two mails to the same address. */
   mailFrequency: number;
-  /** What becomes of every mail: the mail server is down, the project's quota is used up, the default mail server sends to members only. */
+  /** The failure of every email: the mail server is down, the project's quota is used up, the default server sends to members only. */
   mailFailure: 'smtp' | 'quota' | 'not_authorized' | undefined;
   /** Whether a `before_user_created` hook refuses every new user. */
   newUsersRefused: boolean;
-  /** Milliseconds, real ones, that any call with an address takes longer for some addresses. */
+  /** Additional real milliseconds of any call with this address. */
   extraMs: (email: string) => number;
-  /** Milliseconds, real ones, that sending a mail takes: known addresses take longer by these. */
+  /** The duration of sending an email in real milliseconds: calls for known addresses take longer by it. */
   mailMs: number;
   /** Whether sign-up without an address makes an anonymous user. */
   anonymousUsers: boolean;
@@ -36,7 +36,7 @@ export interface Switches {
   secureEmailChange: boolean;
   totpFactors: boolean;
   phoneFactors: boolean;
-  /** Factors that a user may have, verified or not. */
+  /** The maximum number of factors of a user, verified or not. */
   maximumFactors: number;
   /** Seconds between two text messages of one phone factor. */
   textFrequency: number;
@@ -46,7 +46,7 @@ export interface Switches {
   accessTokenTtl: number;
   /** Claims that a custom access token hook sets. */
   tokenClaims: Readonly<Record<string, string>>;
-  /** What a spent refresh token meets: `parent` gives the active token back to its direct parent, as GoTrue does. */
+  /** The result of a reused refresh token: `parent` returns the active token to its direct parent, as GoTrue does. */
   reuse: 'strict' | 'parent';
 }
 
@@ -119,7 +119,7 @@ export interface User {
   invitedAt: string | undefined;
   lastSignInAt: string | undefined;
   metadata: Record<string, unknown>;
-  /** The metadata of the sign-up, which later changes leave alone. */
+  /** The metadata of the sign-up, which later changes do not affect. */
   readonly identityData: Readonly<Record<string, unknown>>;
   appMetadata: Record<string, unknown>;
   banned: boolean;
@@ -127,7 +127,7 @@ export interface User {
   readonly createdAt: string;
 }
 
-/** GoTrue's answer to every grant. */
+/** GoTrue's response to every grant. */
 export interface SessionJson {
   readonly access_token: string;
   readonly token_type: 'bearer';
@@ -175,13 +175,13 @@ export type Endpoint =
 export type FaultTarget = Endpoint | 'token' | 'all';
 
 export type Fault =
-  /** The socket is closed before a byte is sent. */
+  /** The socket is closed before any byte is sent. */
   | 'refuse'
-  /** Nothing is ever answered. */
+  /** There is never a response. */
   | 'hang'
-  /** Half an answer, then the socket is closed. */
+  /** Half a response, then the socket is closed. */
   | 'reset'
-  /** The work is done (a refresh token is spent), its answer never arrives. */
+  /** The work is done (a refresh token is spent), but its response never arrives. */
   | 'lost'
   /** A proxy's HTML page. */
   | 'html502'

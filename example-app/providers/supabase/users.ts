@@ -72,7 +72,7 @@ export function createUsers(switches: Switches, now: () => number, onAdd: (user:
       }
     },
 
-    /** A password that was accepted once and would not be today comes with the session, not instead of it. */
+    /** A weak password that was accepted earlier is reported together with the session, not instead of it. */
     weakPassword(password: string) {
       const reasons = weaknesses(password, switches);
       return reasons.length === 0 ? {} : { weak_password: { message: weakMessage(switches), reasons } };
@@ -94,7 +94,7 @@ export function checkEmail(email: string): void {
 
 export function userJson(user: User): UserJson {
   const { id, email, createdAt, confirmedAt } = user;
-  // GoTrue copies the metadata of the sign-up into the identity, where the identity says nothing itself.
+  // GoTrue copies the sign-up's metadata into the identity, where the identity has none of its own.
   const identityData = {
     ...user.identityData,
     sub: id,
@@ -154,7 +154,7 @@ function factorJson(factor: Factor) {
 const given = (fields: Readonly<Record<string, string | undefined>>) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** What GoTrue answers when the address belongs to a user already: a user who does not exist, without identities. */
+/** GoTrue's response where the address already belongs to a user: a fictional user without identities. */
 export function obfuscatedUserJson(email: string, at: string, metadata: Record<string, unknown>): UserJson {
   return {
     id: randomUUID(),

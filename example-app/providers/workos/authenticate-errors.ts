@@ -5,7 +5,7 @@ import type { StandInUser } from './people.ts';
 import { json } from './replies.ts';
 import type { Reply } from './replies.ts';
 
-/** The errors that ask for a further step, with the bodies of https://workos.com/docs/reference/authkit/authentication-errors */
+/** The errors that require a further step, with the bodies of https://workos.com/docs/reference/authkit/authentication-errors */
 export function authenticateErrorReply(
   error: AuthenticateError,
   user: StandInUser,

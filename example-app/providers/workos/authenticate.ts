@@ -8,7 +8,7 @@ import { json, oauthError } from './replies.ts';
 import type { Reply } from './replies.ts';
 import type { Sessions, TokenPair } from './sessions.ts';
 
-/** What an authorization code stands for. */
+/** The data behind an authorization code. */
 export interface AuthorizationCode {
   readonly user: StandInUser;
   readonly organizationId: string | undefined;
@@ -16,7 +16,7 @@ export interface AuthorizationCode {
   readonly codeChallenge: string | undefined;
 }
 
-/** A sign-in that waits for the choice of an organization. */
+/** A sign-in that still needs an organization choice. */
 export interface PendingAuthentication {
   readonly user: StandInUser;
   readonly authenticationMethod: string;
@@ -53,7 +53,7 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
   async function exchangeCode(body: RequestBody): Promise<Reply> {
     const { code, code_verifier: verifier } = body;
     if (!isSet(code)) return missing('code');
-    // Taken whatever comes next: a code that met a wrong verifier is spent too (RFC 9700 §2.1.1).
+    // Taken in any case: a wrong verifier also spends the code (RFC 9700 §2.1.1).
     const known = codes.take(code);
     if (!known) return invalidGrant(`The code '${code}' has expired or is invalid.`);
     const { user, organizationId, authenticationMethod, codeChallenge } = known;
@@ -84,7 +84,7 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
       return json(400, { code: 'invalid_pending_authentication_token', message });
     }
     const { user, authenticationMethod } = known;
-    // Before the token is spent: a user who picked a wrong one may pick again.
+    // Before the token is spent: after a wrong choice the user may choose again.
     if (!user.organizations.some(({ id }) => id === organizationId)) return notAMember();
     pending.take(token);
     return (
@@ -137,7 +137,7 @@ function success(
 ): Reply {
   return json(200, {
     user: toWire(user),
-    // Not left out: `"organization_id":null` is what WorkOS' own emulator answers for a user without one.
+    // Not omitted: WorkOS' own emulator returns `"organization_id":null` for a user without one.
     organization_id: organizationId ?? null,
     access_token: accessToken,
     refresh_token: refreshToken,

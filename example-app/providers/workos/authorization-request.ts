@@ -11,7 +11,7 @@ export interface AuthorizationRequest {
   readonly isInvitation: boolean;
   readonly authenticationMethod: string;
   readonly codeChallenge: string | undefined;
-  /** To the application's redirect URI, with its state. */
+  /** Redirects to the application's redirect URI, with its state. */
   readonly sendBack: (parameters: Readonly<Record<string, string>>) => Reply;
 }
 
@@ -32,7 +32,7 @@ export function parseAuthorizationRequest(
     return { kind: 'refused', reply: problemPage({ title, text, ...(value !== undefined && { value }) }) };
   };
 
-  // Never redirects to an address that is not registered, least of all with an error (RFC 6749 §4.1.2.1).
+  // Never redirects to an unregistered address, especially not with an error (RFC 6749 §4.1.2.1).
   if (query.get('client_id') !== clientId) return refuse('Unknown client', 'This client_id is not registered here.');
   const redirectUri = get('redirect_uri');
   if (redirectUri === undefined) return refuse('No redirect URI', 'The request carries no redirect_uri.');
@@ -87,7 +87,7 @@ function findProblem(get: (name: string) => string | undefined): Problem {
   if (challenge === undefined) {
     return method === undefined ? null : { description: 'code_challenge_method without code_challenge.' };
   }
-  // RFC 7636 §4.2: 43 characters are what SHA-256 comes to.
+  // RFC 7636 §4.2: a SHA-256 challenge has 43 characters.
   if (method !== 'S256' || !/^[\w-]{43}$/.test(challenge)) return { description: 'code_challenge must be S256.' };
   return null;
 }

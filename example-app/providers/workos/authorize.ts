@@ -19,7 +19,7 @@ export interface AuthorizeContext {
 
 export const authorizePath = '/user_management/authorize';
 
-/** The hosted pages: `show` renders one, `decide` takes what was chosen on it. */
+/** The hosted pages: `show` renders one, `decide` handles the choice on it. */
 export function createAuthorize(context: AuthorizeContext) {
   const { switches, users, codes, now } = context;
 
@@ -92,7 +92,7 @@ export function createAuthorize(context: AuthorizeContext) {
     return request.sendBack({ code });
   }
 
-  /** An invitation makes the user who accepts it a member. */
+  /** A user who accepts an invitation becomes a member. */
   function join(user: StandInUser, organizationId: string | undefined): StandInUser {
     if (organizationId === undefined || findMembership(user, organizationId)) return user;
     const membership = { id: organizationId, name: organizationName(organizationId) ?? organizationId, role: 'member' };

@@ -15,10 +15,10 @@ export type Endpoint = 'authorize' | 'token' | 'jwks' | 'logout' | 'revoke';
 export type Fault =
   'refuse' | 'hang' | 'reset' | 'lost' | 'html502' | { readonly status: number; readonly retryAfterSeconds?: number };
 
-/** A fault that lasts, or one for the next `calls` calls only. */
+/** A permanent fault, or one for the next `calls` calls only. */
 export type Outage = Fault | { readonly fault: Fault; readonly calls: number };
 
-/** An error that WorkOS answers instead of a session. https://workos.com/docs/reference/authkit/authentication-errors */
+/** An error that WorkOS returns instead of a session. https://workos.com/docs/reference/authkit/authentication-errors */
 export type AuthenticateError =
   | 'email_verification_required'
   | 'mfa_enrollment'
@@ -31,19 +31,19 @@ export type AuthenticateError =
 export interface Switches {
   /** How long new access tokens live, in seconds. */
   accessTokenTtlSeconds: number;
-  /** On: an exchanged refresh token answers with the same pair again for 30 seconds. Off: strictly single-use. */
+  /** On: an exchanged refresh token returns the same pair again for 30 seconds. Off: strictly single-use. */
   replayGrace: boolean;
-  /** On: the hosted page asks for the organization. Off: the exchange answers `organization_selection_required`. */
+  /** On: the hosted page asks for the organization. Off: the exchange returns `organization_selection_required`. */
   hostedOrganizationChoice: boolean;
-  /** Instead of a session, for every grant that is otherwise good. */
+  /** Returned instead of a session, for every otherwise valid grant. */
   authenticateError: AuthenticateError | null;
   /** Further claims of every new access token. */
   extraClaims: Record<string, unknown>;
-  /** Further fields of every answer with tokens, or other values for its own. */
+  /** Further fields of every response with tokens, or replacements of its own. */
   extraAnswer: Record<string, unknown>;
-  /** What fails, by endpoint; `all` stands for those that are not named. */
+  /** The faults by endpoint; `all` applies to unnamed ones. */
   outage: Partial<Record<Endpoint | 'all', Outage>>;
-  /** Awaited before a request is handled: the way to hold one back without sleeping. */
+  /** Awaited before a request is handled: holds a request back without sleeping. */
   gate: Partial<Record<Endpoint, () => Promise<unknown>>>;
   /** A pause before every answer, in milliseconds, to watch a slow provider in the browser. */
   delayMs: number;
@@ -63,7 +63,7 @@ export function defaultSwitches(): Switches {
   };
 }
 
-/** The fault for this call, counted down where it is for some calls only. */
+/** The fault of this call; a limited one is counted down. */
 export function takeFault({ outage }: Switches, endpoint: Endpoint): Fault | null {
   const name = outage[endpoint] === undefined ? 'all' : endpoint;
   const configured = outage[name];
@@ -79,7 +79,7 @@ export async function holdBack({ gate, delayMs }: Switches, endpoint: Endpoint):
   if (delayMs > 0) await delay(delayMs);
 }
 
-/** Fails as asked; null where the connection itself was the answer. */
+/** Fails as configured; null where the broken connection is the response. */
 export async function failWith(
   fault: Fault,
   work: () => Promise<Reply>,

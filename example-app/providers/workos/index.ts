@@ -25,7 +25,7 @@ export type { LoggedRequest } from './request-log.ts';
 
 export interface WorkosStandInOptions {
   readonly clientId: string;
-  /** Any secret of the caller's own making. */
+  /** Any secret of the caller's choice. */
   readonly apiKey: string;
   /** 0, the default, picks a free port. */
   readonly port?: number;
@@ -33,7 +33,7 @@ export interface WorkosStandInOptions {
   readonly host?: string;
   /** Compared character by character; more can be pushed to the running stand-in's list. */
   readonly redirectUris?: readonly string[];
-  /** Where sign-out may lead; the first is the default. More can be pushed here, too. */
+  /** Allowed sign-out targets; the first is the default. More can be pushed here, too. */
   readonly logoutReturnTos?: readonly string[];
   /** Default: {@link demoUsers}. */
   readonly users?: readonly StandInUser[];
@@ -56,10 +56,10 @@ export type WorkosStandIn = Awaited<ReturnType<typeof startWorkosStandIn>>;
 const loopback: readonly string[] = ['127.0.0.1', '::1', 'localhost'];
 
 /**
- * WorkOS AuthKit inside this process: hosted pages without passwords, the token endpoint, JWKS and sign-out, in WorkOS' wire
- * format and with its strictness, and switches for everything that can go wrong. For looking around and for tests.
+ * WorkOS AuthKit inside this process: hosted pages without passwords, the token endpoint, JWKS and sign-out,
+ * in WorkOS' wire format and with its strictness, and switches for all failures. For demos and tests.
  *
- * @throws Error in production, and for a host that others could reach.
+ * @throws Error in production, and for a host that other machines could reach.
  */
 export async function startWorkosStandIn(options: WorkosStandInOptions) {
   const { clientId, apiKey, port = 0, host = '127.0.0.1', now = Date.now } = options;
@@ -108,7 +108,7 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
     redirectUris,
     logoutReturnTos,
 
-    /** What has arrived, oldest first, at most the last 1,000. */
+    /** The received requests, oldest first, at most the last 1,000. */
     get requests(): readonly LoggedRequest[] {
       return log.requests;
     },
@@ -119,19 +119,19 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
       return log.callsTo('jwks');
     },
     clearRequests: (): void => log.clear(),
-    /** Ends every fault, and the connections that hung: a gateway that comes back has lost them. */
+    /** Ends every fault and the hanging connections: a gateway that recovers has lost them. */
     heal(): void {
       switches.outage = {};
       for (const res of hanging) res.socket?.destroy();
     },
-    /** Resolves once `count` calls to the endpoint have come in. */
+    /** Resolves once `count` calls to the endpoint have arrived. */
     arrived: (endpoint: Endpoint, count = 1): Promise<void> => log.arrived(endpoint, count),
 
     /** The current signing key's id. */
     get kid(): string {
       return keys.kid;
     },
-    /** From now on a new key signs. The old one stays published, unless `dropOld`. */
+    /** Signs with a new key from now on. The old one stays published, unless `dropOld`. */
     rotateKeys: (rotation?: { dropOld?: boolean }): Promise<void> => keys.rotate(rotation),
     /** Signs exactly these claims with the real key, or forges as `alg` asks. */
     signToken: (claims: Claims, how?: SignTokenOptions): Promise<string> => keys.sign(claims, how),
@@ -161,7 +161,7 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
     /** Signs in at the hosted page without a browser: sign-in URL in, callback URL out. */
     ...visitor,
 
-    /** Ends every connection, those that hang included. */
+    /** Closes every connection, including hanging ones. */
     close: (): Promise<void> =>
       new Promise((resolve) => {
         server.close(() => resolve());

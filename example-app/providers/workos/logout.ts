@@ -5,7 +5,7 @@ import type { Sessions } from './sessions.ts';
 
 export interface LogoutContext {
   readonly sessions: Pick<Sessions, 'end'>;
-  /** Sign-out redirects; the first is where a sign-out without `return_to` goes. */
+  /** Sign-out redirects; the first is the target of a sign-out without `return_to`. */
   readonly logoutReturnTos: readonly string[];
 }
 
@@ -13,7 +13,7 @@ export interface LogoutContext {
 export function logout(query: URLSearchParams, { sessions, logoutReturnTos }: LogoutContext): Reply {
   const sessionId = query.get('session_id');
   if (!sessionId) return problemPage({ title: 'No session', text: 'The request carries no session_id.' });
-  // First, so that the user is signed out, whatever is wrong with the way back.
+  // First, so that the user is signed out even if the redirect target is invalid.
   sessions.end(sessionId);
   const returnTo = query.get('return_to') ?? logoutReturnTos[0];
   if (returnTo === undefined) return signedOutPage();

@@ -1,13 +1,13 @@
 import { newSecret } from './ids.ts';
 
-/** Values that are handed out once: authorization codes and pending authentication tokens. */
+/** Single-use values: authorization codes and pending authentication tokens. */
 export interface OneTimeStore<Value> {
   issue(value: Value): string;
   peek(key: string): Value | undefined;
   take(key: string): Value | undefined;
 }
 
-/** WorkOS' codes are good for 10 minutes. */
+/** WorkOS' codes are valid for 10 minutes. */
 const ttlMs = 10 * 60_000;
 
 export function createOneTimeStore<Value>(now: () => number): OneTimeStore<Value> {

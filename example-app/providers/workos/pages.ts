@@ -32,9 +32,9 @@ ${content}
 const cancelButton = '<button class="plain" name="decision" value="cancel" formnovalidate>Cancel</button>';
 
 export interface SignInPage {
-  /** Where the choice is posted: this page's own address with its query. */
+  /** The target of the choice: this page's own address with its query. */
   readonly action: string;
-  /** The sign-up page; undefined where the application sent people to one provider's sign-in only. */
+  /** The sign-up page; undefined where the application requested one provider's sign-in only. */
   readonly signUpUrl: string | undefined;
   readonly users: readonly StandInUser[];
   readonly suggestedEmail: string | undefined;
@@ -118,7 +118,7 @@ export interface ProblemPage {
   readonly value?: string;
 }
 
-/** What cannot be sent back to the application, because its address is what is wrong. */
+/** Errors that cannot be returned to the application, because its address is invalid. */
 export function problemPage({ title, text, value }: ProblemPage): Reply {
   const shown = value === undefined ? '' : `<p><code>${escapeHtml(value)}</code></p>`;
   return layout(400, title, `<p>${escapeHtml(text)}</p>${shown}`);

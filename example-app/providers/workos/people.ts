@@ -1,4 +1,4 @@
-/** A user's place in an organization; `role` and `permissions` become claims of its access tokens. */
+/** A user's membership in an organization; `role` and `permissions` become claims of its access tokens. */
 export interface Membership {
   readonly id: string;
   readonly name: string;
@@ -18,7 +18,7 @@ export interface StandInUser {
   readonly metadata?: Readonly<Record<string, string>>;
   readonly locale?: string | null;
   readonly organizations: readonly Membership[];
-  /** Set where a member of staff acts as this user: every session of theirs is then an impersonation. */
+  /** Set where a staff member acts as this user: every session of the user is then an impersonation. */
   readonly impersonator?: { readonly email: string; readonly reason: string | null };
 }
 
@@ -57,7 +57,7 @@ export function displayName({ firstName, lastName, email }: StandInUser): string
   return [firstName, lastName].filter(Boolean).join(' ') || email;
 }
 
-/** When everybody's account was made: not a moment that any test depends on. */
+/** The creation time of all accounts; no test depends on it. */
 const createdAt = '2025-01-01T00:00:00.000Z';
 
 /** A user in WorkOS' wire format. https://workos.com/docs/reference/authkit/user */
@@ -79,7 +79,7 @@ export function toWire(user: StandInUser) {
   };
 }
 
-/** A user as WorkOS' Node SDK hands it on, which is also what sealed sessions contain. */
+/** A user as WorkOS' Node SDK returns it, which sealed sessions also contain. */
 export function toSdkUser(user: StandInUser) {
   return {
     object: 'user' as const,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What a route answers; nothing but the server writes it. */
+/** A route's response; only the server sends it. */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -11,12 +11,12 @@ export function json(status: number, body: unknown): Reply {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(body) };
 }
 
-/** An OAuth error (RFC 6749 §5.2), as WorkOS' token endpoint answers it. */
+/** An OAuth error (RFC 6749 §5.2) of WorkOS' token endpoint. */
 export function oauthError(status: number, error: string, description: string): Reply {
   return json(status, { error, error_description: description });
 }
 
-/** 303: a browser goes on with GET, whatever it came with. */
+/** 303: a browser continues with GET, whatever the request's method. */
 export function redirect(location: string): Reply {
   return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' };
 }
@@ -29,7 +29,7 @@ export function page(status: number, { markup, style }: { markup: string; style:
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
-      // No form-action: the redirect after a button crosses origins, and Chromium holds it against the form's policy.
+      // No form-action: the redirect after a button crosses origins, and Chromium applies the form's policy to it.
       'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; frame-ancestors 'none'`,
       'referrer-policy': 'no-referrer',
     },

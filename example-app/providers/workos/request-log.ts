@@ -13,7 +13,7 @@ export interface LoggedRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Enough for any test, and no leak in a process that runs for days. */
+/** Enough for any test, and bounded for a process that runs for days. */
 const maxEntries = 1000;
 
 export function createRequestLog() {

@@ -10,7 +10,7 @@ import { json } from './replies.ts';
 import type { Reply } from './replies.ts';
 import type { RequestLog } from './request-log.ts';
 
-/** What the routes answer; `form` is null for GET. */
+/** The routes' handlers; `form` is null for GET. */
 export interface Routes {
   readonly authorize: (query: URLSearchParams, form: URLSearchParams | null) => Reply;
   readonly authenticate: (body: RequestBody) => Promise<Reply>;
@@ -28,12 +28,12 @@ export interface ServerContext {
   readonly routes: Routes;
   readonly switches: Switches;
   readonly log: RequestLog;
-  /** The requests that are never answered. */
+  /** Requests without a response. */
   readonly hanging: Set<ServerResponse>;
   readonly now: () => number;
 }
 
-/** Only there to make a URL of a request's target. */
+/** Only used to parse a request's target as a URL. */
 const base = 'http://stand-in';
 
 /** WorkOS' endpoints, behind the log, the gate and the faults. */
@@ -67,7 +67,7 @@ export function createWorkosServer({ routes, switches, log, hanging, now }: Serv
 
   return createServer((req, res) => {
     answer(req, res).catch((error: unknown) => {
-      // A caller that went away in the middle of its request is no failure of ours.
+      // A client that disconnected during its request is no error of ours.
       if (!req.destroyed || req.complete) console.error('workos stand-in:', error);
       res.destroy();
     });
@@ -84,7 +84,7 @@ interface ParsedRequest {
 }
 
 function findRoute(routes: Routes, { method, path, query, text, body, authorization }: ParsedRequest): Route | null {
-  // Wrapped, so that nothing of a route's work happens before its turn, and a throw becomes a rejection.
+  // Wrapped, so that a route's work starts only in its turn, and a throw becomes a rejection.
   const route = (endpoint: Endpoint, work: () => Reply | Promise<Reply>): Route => {
     return { endpoint, work: async () => work() };
   };

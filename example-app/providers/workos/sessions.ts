@@ -51,7 +51,7 @@ interface RefreshToken {
 /** As WorkOS documents it: https://workos.com/docs/authkit/session-resilience */
 const replayGraceMs = 30_000;
 
-/** Sessions and their refresh tokens, which are good for one exchange each. */
+/** Sessions and their refresh tokens, each valid for one exchange. */
 export function createSessions({ now, switches, users, clientId, issuer, sign }: SessionsContext) {
   const sessions = new Map<string, Session>();
   const refreshTokens = new Map<string, RefreshToken>();
@@ -112,12 +112,12 @@ export function createSessions({ now, switches, users, clientId, issuer, sign }:
         if (!user.organizations.some(({ id }) => id === organizationId)) return { kind: 'not_a_member' };
         session.organizationId = organizationId;
       }
-      // Marked before anything is awaited, so that of two exchanges at once only one gets through.
+      // Marked before the first await, so that only one of two concurrent exchanges succeeds.
       known.exchanged = { atMs: now(), pair: issuePair(session, user) };
       return { kind: 'rotated', pair: await known.exchanged.pair };
     },
 
-    /** Whose session a refresh token belongs to. */
+    /** The user of a refresh token's session. */
     ownerOf(refreshToken: string): StandInUser | undefined {
       const session = refreshTokens.get(refreshToken)?.session;
       return session && users.get(session.userId);

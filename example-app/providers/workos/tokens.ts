@@ -48,13 +48,13 @@ export async function createKeyRing() {
       };
     },
 
-    /** From now on a new key signs; the old ones stay published unless they are to be dropped at once. */
+    /** Signs with a new key from now on; the old ones stay published unless `dropOld`. */
     async rotate({ dropOld = false }: { dropOld?: boolean } = {}): Promise<void> {
       current = await generateKey();
       published = dropOld ? [current] : [...published, current];
     },
 
-    /** Signs exactly these claims, hostile ones included. */
+    /** Signs exactly these claims, even invalid ones. */
     async sign(claims: Claims, { kid = current.kid, alg = 'RS256' }: SignTokenOptions = {}): Promise<string> {
       if (alg !== 'none' && alg !== 'HS256') {
         return new SignJWT({ ...claims }).setProtectedHeader({ alg, kid, typ: 'JWT' }).sign(current.privateKey);

@@ -6,10 +6,10 @@ export interface Choice {
 }
 
 /**
- * A browser at the hosted pages, reduced to what it sends. Each takes the sign-in URL, follows the real HTTP flow, and
- * resolves to the callback URL that the browser would be sent to.
+ * A browser at the hosted pages, reduced to its requests. Each function takes the sign-in URL,
+ * follows the real HTTP flow, and resolves to the callback URL of the final redirect.
  *
- * @throws Error where the page answers with anything but a redirect, with the page's text
+ * @throws Error with the page's text where the response is not a redirect
  */
 export const visitor = {
   authorize(url: string | URL, { user, organizationId }: Choice): Promise<URL> {

@@ -24,14 +24,14 @@ interface Link {
 
 const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite', 'recovery', 'email_change'];
 
-/** These lead to a new password, which comes before the session; where passwords are off, they sign in like any other link. */
+/** These links lead to a new password before the session starts. Where passwords are off, they sign in like other links. */
 function isForPassword({ signInMethods }: BackendOptions, type: string): boolean {
   return signInMethods.includes('password') && (type === 'recovery' || type === 'invite');
 }
 
 /**
- * `/auth/confirm?token_hash&type`, for mail templates that link here: a button, whose POST spends the token. Programs that look at a
- * mail's links before its reader does spend nothing, and opening a link alone never signs in.
+ * `/auth/confirm?token_hash&type`, for mail templates that link here. It shows a button, and only its POST
+ * spends the token. So link scanners spend nothing, and opening a link alone never signs in.
  *
  * @see https://supabase.com/docs/guides/auth/auth-email-templates#email-prefetching
  */
@@ -44,7 +44,7 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
     get(request) {
       const { query } = request;
       const link = readLink(request, (name) => query.get(name) ?? undefined);
-      // Its refusals depend on `Accept`.
+      // Its errors depend on `Accept`.
       request.isNegotiated = true;
       return confirmPage(backend, request, link);
     },
@@ -53,7 +53,7 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
       const link = readLink(request, (name) => fields.get(name));
       try {
         const prepared = await spendLink(request, link);
-        // A changed address wants both of its links opened; after the first there is no session yet.
+        // A changed address requires both links; after the first there is no session yet.
         if (prepared === null) return otherLinkAnswer(backend, request, link.returnTo);
         return redirectOrJson(request, await storeSignIn(backend, request, prepared));
       } catch (error) {
@@ -64,10 +64,10 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
   };
 }
 
-/** @returns a function that spends a link's token; `null` where there is no session yet */
+/** @returns a function that spends a link's token; it resolves to `null` where there is no session yet */
 function createSpendLink(backend: BackendContext) {
   const { settings, supabase, attempts } = backend;
-  // A button that is pressed twice posts twice, and the browser shows the second answer.
+  // A double click posts twice, and the browser shows the second response.
   const { timeoutMs: ttlMs, now } = settings;
   const once = createOnce<PreparedSignIn | null>({ ttlMs, max: 10_000, now, keeps: 'none' });
 
@@ -91,7 +91,7 @@ async function answerRefusal(
   const { settings, emit } = backend;
   emit(signInFailed(error), request.startedAt);
   const { returnTo } = link;
-  // Pressed again: the first time has done it.
+  // The button was pressed again; the first press has already succeeded.
   if (error.code === 'link_expired' && isForPassword(settings, link.type)) {
     const waiting = await readPending(backend, request);
     if (waiting?.kind === 'recovery') {
@@ -102,7 +102,7 @@ async function answerRefusal(
   }
   if (error.code === 'link_expired' && (await request.resolveSession()) !== null)
     return redirectOrJson(request, returnTo);
-  // What another try may mend keeps its button.
+  // A temporary error keeps the button for another attempt.
   const isPassing = error.code === 'provider_unavailable' || error.code === 'rate_limited';
   if (!isPassing || request.wantsJson) throw error;
   return confirmPage(backend, request, { ...link, error });

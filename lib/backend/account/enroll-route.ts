@@ -14,16 +14,16 @@ import type { FactorSubject } from './factor-subject.ts';
 import { enrollApp, isSessionOver, listFactors, removeFactor, verifyFactor } from './factors.ts';
 import type { Enrollment, Factor } from './factors.ts';
 
-/** A request of a signed-in user who may change their factors. */
+/** A request of a signed-in user who may change second factors. */
 interface Asked {
   readonly request: AuthRequest;
   readonly subject: FactorSubject;
   readonly returnTo: string;
-  /** Verified. */
+  /** Only verified factors. */
   readonly factors: readonly Factor[];
 }
 
-/** `/auth/enroll`: lists the second factors of the signed-in user, adds authenticator apps and removes what was added. */
+/** `/auth/enroll`: lists the signed-in user's second factors, adds authenticator apps and removes factors. */
 export function enrollRoute(backend: BackendContext): AuthRoute {
   return {
     path: backend.settings.enrollPath,
@@ -34,7 +34,7 @@ export function enrollRoute(backend: BackendContext): AuthRoute {
 }
 
 /**
- * @returns a reply where something else comes first: signing in, or the second factor that there is
+ * @returns a reply where another step is required first: the sign-in, or an existing second factor
  * @throws {AuthError} `forbidden` for visitors without an account
  */
 async function ask(backend: BackendContext, request: AuthRequest, returnTo: string): Promise<Asked | Reply> {
@@ -53,7 +53,7 @@ async function ask(backend: BackendContext, request: AuthRequest, returnTo: stri
   }
 }
 
-/** A password alone must not add a factor, nor remove one. */
+/** A password alone must neither add nor remove a factor. */
 function secondFactorFirst({ settings }: BackendContext, request: AuthRequest, returnTo: string): Reply {
   const verifyUrl = localUrl(request, settings.verifyPath, returnTo, { then: 'enroll' });
   if (!request.wantsJson) return redirectOrJson(request, verifyUrl, request.req.method === 'POST' ? 303 : 302);
@@ -104,7 +104,7 @@ async function remove(backend: BackendContext, asked: Asked, factorId: string): 
   return redirectOrJson(request, localUrl(request, backend.settings.enrollPath, returnTo));
 }
 
-/** A wrong code gets the same QR code again: the app has it already. */
+/** A wrong code shows the same QR code again, because the app has already scanned it. */
 function failed(backend: BackendContext, asked: Asked, fields: Fields, error: AuthError): Reply | Promise<Reply> {
   const { request, returnTo } = asked;
   const enrollment = fields.has('code') ? readEnrollment(fields) : undefined;
@@ -121,14 +121,14 @@ async function drawnPage(
   return enrollPage(backend, request, { ...state, picture });
 }
 
-/** In lower case, as the backend writes it, so that every spelling counts as one. @throws {AuthError} `invalid_request` for what is no id */
+/** Lower case, as the backend writes it, so that all spellings count as one. @throws {AuthError} `invalid_request` where it is not an id */
 function readFactorId(value = ''): string {
   const id = value.toLowerCase();
   if (/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(id)) return id;
   throw new AuthError('invalid_request');
 }
 
-/** What the form of a wrong code sends along, so that the picture can be drawn again: the visitor's own, and shown to no one else. */
+/** The enrollment that the form resends after a wrong code, to draw the QR code again. Only its sender sees it. */
 function readEnrollment(fields: Fields): Enrollment | undefined {
   const [factorId = '', uri = ''] = [fields.get('factorId'), fields.get('uri')];
   if (uri.length > 1_024 || !/^otpauth:\/\/totp\/[\x21-\x7e]+$/.test(uri)) return undefined;

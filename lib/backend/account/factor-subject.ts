@@ -14,23 +14,23 @@ import type { PreparedSignIn } from '../sign-in/sign-in.ts';
 import type { UserFactors } from './factors.ts';
 import { asIssued } from './set-password.ts';
 
-/** Who is asked for a second factor: a sign-in that waits for it, else the session of this browser. */
+/** The subject of a second factor: a pending sign-in, else the session of this browser. */
 export interface FactorSubject {
   readonly content: StoredContent;
   readonly session: BackendSession;
   readonly waiting: PendingSignIn | undefined;
 }
 
-/** What came with a given second factor. */
+/** The result of a verified second factor. */
 export interface GivenFactor {
   readonly issued: SdkSession;
-  /** Where it completed a sign-in, whose `onSignIn` is asked once, however many requests share this. */
+  /** Set where it completes a sign-in; `onSignIn` runs once, however many requests share this result. */
   readonly prepared?: PreparedSignIn;
   /** Why that sign-in was refused. */
   readonly refusal?: unknown;
 }
 
-/** @throws {AuthError} `provider_unavailable` where it takes the backend to tell */
+/** @throws {AuthError} `provider_unavailable` where only the backend can decide */
 export async function findSubject(backend: BackendContext, request: AuthRequest): Promise<FactorSubject | undefined> {
   const waiting = await readPending(backend, request);
   if (waiting === undefined) return findOwnLive(backend, request);
@@ -46,7 +46,7 @@ export async function findLive({ source }: BackendContext, request: AuthRequest)
   return content && { content, session, waiting: undefined };
 }
 
-/** None where the page was that of a sign-in which waited, and has ended meanwhile: the code is not meant for this session. */
+/** `undefined` where the form belongs to a pending sign-in that has ended: its code is not meant for this session. */
 async function findOwnLive(backend: BackendContext, request: AuthRequest): Promise<FactorSubject | undefined> {
   const live = await findLive(backend, request);
   const isOver = request.query.get('then') === 'sign-in' && live?.session.claims['aal'] !== 'aal2';
@@ -54,8 +54,8 @@ async function findOwnLive(backend: BackendContext, request: AuthRequest): Promi
 }
 
 /**
- * The session of another user than the one whose sign-in waits, where it is the one that is asked: a link that was opened beside it must not
- * keep it from its second factor. The URLs of a sign-in that waits say so; clients that want JSON name no URL after a sign-in.
+ * The live session, where it is meant instead of another user's pending sign-in. An unrelated link must not block the
+ * session's second factor. URLs of a pending sign-in carry `then`; JSON clients do not use a URL after a sign-in.
  */
 async function findOtherLive(
   backend: BackendContext,
@@ -63,7 +63,7 @@ async function findOtherLive(
   { kind, session }: PendingSignIn,
 ): Promise<FactorSubject | undefined> {
   const isAsked = request.query.get('then') === 'sign-in' || (kind === 'factor' && request.wantsJson);
-  // What waits needs no answer about the session.
+  // A request for the pending sign-in does not need the session.
   const live = isAsked ? undefined : await findLive(backend, request).catch(() => undefined);
   const isOther = live !== undefined && live.session.user.id !== session.user.id;
   return isOther && live.session.claims['aal'] !== 'aal2' ? live : undefined;
@@ -76,7 +76,7 @@ export function signInFirst(request: AuthRequest, returnTo: string): Reply {
   return redirectOrJson(request, request.signInUrl(returnTo), request.req.method === 'POST' ? 303 : 302);
 }
 
-/** The backend has ended it, so it ends here. */
+/** The backend has ended it, so it also ends here. */
 export async function endOver(
   backend: BackendContext,
   request: AuthRequest,
@@ -88,7 +88,7 @@ export async function endOver(
   return signInFirst(request, returnTo);
 }
 
-/** Prepares a sign-in that is complete now. It never throws: a refusal is shared like a sign-in. */
+/** Prepares a sign-in that is now complete. It never throws: a refusal is shared like a success. */
 export async function acceptFactor(
   backend: BackendContext,
   request: AuthRequest,
@@ -97,25 +97,25 @@ export async function acceptFactor(
 ): Promise<GivenFactor> {
   if (waiting?.kind !== 'factor') return { issued };
   try {
-    // The first factor was given before; what was missing is here, so no further one is asked for.
+    // The first factor was verified before and the second is verified now, so no further step is pending.
     return { issued, prepared: await prepareSignIn(backend, request, { kind: 'session', issued, returnTo }) };
   } catch (refusal) {
     return { issued, refusal };
   }
 }
 
-/** Puts the tokens of a given second factor in their place. @returns where to go next */
+/** Stores the tokens of a verified second factor. @returns the next URL */
 export async function raiseSubject(
   backend: BackendContext,
   request: AuthRequest,
   subject: FactorSubject,
-  given: Given,
+  given: VerifiedFactor,
 ): Promise<string> {
   const { resolver, source, explain } = backend;
   const { session, content } = subject;
   const next = await store(backend, request, subject, given);
-  // The backend has ended the user's other sessions without a second factor: their next request renews them, and learns it. Requests
-  // of this session that are under way must not: the backend has exchanged their refresh token just now.
+  // The backend has ended the user's other sessions without a second factor; their next request must renew them and
+  // find out. Running requests of this session must not renew: the backend has just exchanged their refresh token.
   const [spent, newest] = [source.toStored(content), source.toStored(issuedContent(given.issued))];
   await resolver.renewOthers(session.user.id, spent, newest).catch((error: unknown) => {
     explain('other processes were not told of a second factor: %s', String(error));
@@ -123,7 +123,7 @@ export async function raiseSubject(
   return next;
 }
 
-/** The same for a user who has no second factor any more. */
+/** The same for a user who no longer has a second factor. */
 export async function goOnWithout(
   backend: BackendContext,
   request: AuthRequest,
@@ -136,7 +136,7 @@ export async function goOnWithout(
   return store(backend, request, subject, { ...given, returnTo });
 }
 
-interface Given extends GivenFactor {
+interface VerifiedFactor extends GivenFactor {
   readonly returnTo: string;
 }
 
@@ -144,14 +144,14 @@ async function store(
   backend: BackendContext,
   request: AuthRequest,
   { waiting }: FactorSubject,
-  { issued, prepared, refusal, returnTo }: Given,
+  { issued, prepared, refusal, returnTo }: VerifiedFactor,
 ): Promise<string> {
   if (waiting === undefined) {
     await renewSession(backend, request, issued);
     return returnTo;
   }
   const { kind, isUnanswered } = waiting;
-  // The new password is still to come.
+  // The new password is still required.
   if (kind === 'recovery') return storeSignIn(backend, request, { kind, issued, returnTo, isUnanswered });
   try {
     if (prepared === undefined) throw refusal;
@@ -159,7 +159,7 @@ async function store(
     clearPending(backend, request);
     return next;
   } catch (error) {
-    // After an outage the same sign-in may be tried again; after a refusal it is over.
+    // After an outage the same sign-in can be retried; after a refusal it ends.
     const mayWork = error instanceof AuthError && error.code === 'provider_unavailable';
     if (!mayWork) clearPending(backend, request);
     throw error;

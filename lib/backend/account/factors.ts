@@ -1,6 +1,6 @@
 /**
- * What is asked of the backend about second factors, as the user of a session's content. Every call throws an `AuthError`: what the
- * backend's refusal is to the visitor; see `isSessionOver`.
+ * The calls to the backend about second factors, as the user of a session. Each throws an
+ * `AuthError` for the visitor; see also `isSessionOver`.
  *
  * @see https://supabase.com/docs/guides/auth/auth-mfa
  */
@@ -13,30 +13,30 @@ import type { BackendContext } from '../context.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { SupabaseCall, Visitor } from '../supabase-call.ts';
 
-/** A second factor that this package knows how to ask for. */
+/** A second factor of a type that this package supports. */
 export interface Factor {
   readonly id: string;
   readonly type: 'totp' | 'phone';
-  /** As its owner or another page named it. */
+  /** The name that the user or another page gave it. */
   readonly name: string;
   readonly isVerified: boolean;
-  /** The last digits of a phone's number. */
+  /** The last digits of the phone number. */
   readonly digits: string;
   /** ISO 8601. */
   readonly createdAt: string;
 }
 
-/** A user as the backend knows them now; no token says who has factors. */
+/** The backend's current user; no token tells which factors a user has. */
 export interface UserFactors {
   readonly user: SdkUser;
   /** Authenticator apps first. */
   readonly factors: readonly Factor[];
 }
 
-/** An authenticator app that was added and has not shown a code yet. */
+/** An authenticator app that was added but not yet verified by a code. */
 export interface Enrollment {
   readonly factorId: string;
-  /** Base32, for typing. */
+  /** Base32, to type into the app. */
   readonly secret: string;
   /** `otpauth://totp/…`, for a QR code. */
   readonly uri: string;
@@ -45,7 +45,7 @@ export interface Enrollment {
 interface FactorAnswer {
   readonly factorId: string;
   readonly code: string;
-  /** Of the text message; left out for an app, which is challenged in the same request. */
+  /** Of the text message; omitted for an app, whose challenge is created in the same call. */
   readonly challengeId?: string | undefined;
 }
 
@@ -75,7 +75,7 @@ export async function hasVerifiedFactor(
   }
 }
 
-/** Sends a text message. @returns the challenge that its code answers */
+/** Sends a text message. @returns the id of the challenge that its code answers */
 export function sendFactorCode(
   { supabase }: BackendContext,
   visitor: Visitor,
@@ -101,7 +101,7 @@ export function verifyFactor(
   return supabase.call(visitor, verify, { session });
 }
 
-/** Adds an authenticator app; enrollments that were given up make room for it, as they count for the backend's limit. */
+/** Adds an authenticator app. Unfinished enrollments are removed if needed, because they count toward the backend's limit. */
 export async function enrollApp(
   backend: BackendContext,
   visitor: Visitor,
@@ -111,7 +111,7 @@ export async function enrollApp(
   // The application's name, as the app shows it; default: the host of the project's Site URL.
   const { title: issuer } = settings.pages;
   const enroll = async ({ auth, unwrap }: SupabaseCall): Promise<Enrollment> => {
-    // Two factors of one name are a conflict, those without a name included.
+    // GoTrue rejects two factors with the same name, including two without a name.
     const friendlyName = namePrefix + randomBytes(6).toString('hex');
     const { id, totp } = present(
       unwrap(await auth.mfa.enroll({ factorType: 'totp', friendlyName, ...defined({ issuer }) })),
@@ -145,13 +145,13 @@ export async function removeFactor(
 
 const namePrefix = 'app-';
 
-/** The SDK's types leave room for neither data nor error. */
+/** The SDK's types allow a result with neither data nor error. */
 function present<Data>(data: Data | null): Data {
   if (data === null) throw new AuthError('provider_refused');
   return data;
 }
 
-/** Authenticator apps and phones, with what pages show of them. */
+/** Authenticator apps and phones, with the data that pages show. */
 function factorsOf(user: SdkUser): readonly Factor[] {
   const listed: unknown = user.factors;
   const factors = Array.isArray(listed) ? listed.filter(isRecord) : [];
@@ -183,7 +183,7 @@ const endings: ReadonlySet<string | undefined> = new Set([
   'user_banned',
 ]);
 
-/** Whether the backend refused because the session that asked is gone there. */
+/** Whether the backend refused because the session no longer exists there. */
 export function isSessionOver(error: unknown): boolean {
   return error instanceof AuthError && endings.has(error.reason);
 }

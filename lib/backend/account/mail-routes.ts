@@ -19,7 +19,7 @@ import type { FlowKind } from '../sign-in/flow-cookies.ts';
 import { discardIssued } from '../sign-in/pending.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 
-/** `/auth/forgot`: has a link for a new password sent, and says the same about every address. */
+/** `/auth/forgot`: requests an email with a link for a new password; the response is the same for every address. */
 export function forgotRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
   const { forgotPath } = settings;
@@ -50,7 +50,7 @@ export function forgotRoute(backend: BackendContext): AuthRoute {
   };
 }
 
-/** `POST /auth/resend`: has the confirmation email sent again, and says the same about every address. */
+/** `POST /auth/resend`: requests the confirmation email again; the response is the same for every address. */
 export function resendRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
   return {
@@ -71,7 +71,7 @@ export function resendRoute(backend: BackendContext): AuthRoute {
   };
 }
 
-/** After `sendMail`: the same for every address, whether or not an email was sent. */
+/** The response after `sendMail`: the same for every address, whether or not an email was sent. */
 export function mailAnswer(backend: BackendContext, request: AuthRequest, notice: MailNotice): Reply {
   if (!request.wantsJson) return mailPage(backend, request, notice);
   const { email, returnTo } = notice;
@@ -90,28 +90,28 @@ export function otherLinkAnswer(backend: BackendContext, request: AuthRequest, r
   return request.wantsJson ? redirectOrJson(request, returnTo) : otherLinkPage(backend, request, returnTo);
 }
 
-/** One call to the backend that may send an email, from a form that must not tell who has an account. */
+/** One call to the backend that may send an email, from a form that must not reveal whether an account exists. */
 interface MailCall {
   readonly email: string;
   readonly returnTo: string;
-  /** Whether this call is known to send an email; else it is waited for, because it may bring a session. */
+  /** Whether this call always sends an email; otherwise the response waits for it, because it may return a session. */
   readonly sendsMail: boolean;
   /** Acts as this session's user. */
   readonly session?: StoredContent | undefined;
-  /** GoTrue's errors that come for some addresses only in this call, though in others they say nothing of an address. */
+  /** GoTrue errors that depend on the address only in this call. */
   readonly telling?: readonly string[];
-  /** What the email's link is for. Default `mail`. */
+  /** The purpose of the email's link. Default `mail`. */
   readonly kind?: FlowKind;
-  /** @returns `null` where an email is sent or might have been */
+  /** @returns `null` where an email was sent or may have been */
   readonly ask: (call: SupabaseCall) => Promise<SdkSession | null>;
 }
 
-/** How long a call may live, in milliseconds: sending an email takes longer than a visitor waits. */
+/** The deadline of a call, in milliseconds: sending an email takes longer than a visitor waits. */
 const callLifeMs = 25_000;
 
 /**
- * GoTrue's errors of sign-up and resend that it decides on before it looks for the address, or that the project's owner wrote (`unknown`).
- * All others, those of tomorrow too, come only for some addresses: a limit per address, a mail server that fails.
+ * GoTrue errors of sign-up and resend that do not depend on the address, or that the project's owner wrote (`unknown`). All other
+ * errors, including future ones, may occur for some addresses only: a limit per address, a failing mail server.
  */
 const saysNothing: ReadonlySet<string> = new Set([
   'anonymous_provider_disabled',
@@ -128,10 +128,10 @@ const saysNothing: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Runs such a call. For `null` every address gets the same answer: the flow's cookies are written, and the time is `mailAnswerMs`. Until
- * then a refusal is held back, and after it a slow email goes on in the background.
+ * Runs such a call. Where it returns `null`, every address gets the same response after `mailAnswerMs`, with
+ * the flow's cookies. A refusal is held back until then; a slower email continues in the background.
  *
- * @throws {AuthError} what says nothing about the address: a limit of our own, a weak password, an outage
+ * @throws {AuthError} errors that do not depend on the address: our own limit, a weak password, an outage
  */
 export async function sendMail(
   backend: BackendContext,
@@ -159,7 +159,7 @@ export async function sendMail(
   const patience = isAnsweredEarly ? answerIsDue : wait(timeoutMs);
   const result = await Promise.race([outcome, patience.then(() => undefined)]);
   if (result === undefined) {
-    // A session that comes too late for its visitor ends.
+    // A session that arrives after the response is ended.
     const end = (late: SdkSession | null): Promise<void> | null => late && discardIssued(backend, late);
     outcome.then(end).catch((error: unknown) => {
       if (error instanceof AuthError) failed(error);
@@ -171,7 +171,7 @@ export async function sendMail(
   return null;
 }
 
-/** Keeps no process alive. */
+/** The timer does not keep the process alive. */
 function wait(ms: number): Promise<void> {
   return setTimeout(ms, undefined, { ref: false });
 }

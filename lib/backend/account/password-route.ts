@@ -22,15 +22,15 @@ import type { PreparedSignIn } from '../sign-in/sign-in.ts';
 import { asIssued, checkPassword, claimedUser, emailWithPassword } from './set-password.ts';
 import { endOtherSessions, isOfOrganization, setPassword } from './set-password.ts';
 
-/** Who may set a password: a link's reader, or someone signed in who gives the current one. */
+/** The right to set a password: from an email's link, or from a session together with the current password. */
 type Grant =
   | { readonly kind: 'recovery'; readonly session: BackendSession; readonly waiting: PendingSignIn }
   | { readonly kind: 'session'; readonly session: BackendSession };
 
-/** For how long a form may come twice, in milliseconds: a browser shows the answer to the second press. */
+/** How long a repeated form shares one result, in milliseconds: after a double click the browser shows the second response. */
 const twiceMs = 60_000;
 
-/** `/auth/password`: sets a new password, after a link of an email or signed in, and ends the account's other sessions. */
+/** `/auth/password`: sets a new password, after an email's link or signed in, and ends the account's other sessions. */
 export function passwordRoute(backend: BackendContext): AuthRoute {
   const { passwordPath } = backend.settings;
   const save = createSave(backend);
@@ -63,12 +63,12 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
   };
 }
 
-/** @returns a function that sets a password and says where to go next; a form that comes twice is one try */
+/** @returns a function that sets a password and returns the next URL; a form that is posted twice is one attempt */
 function createSave(backend: BackendContext) {
   const { now } = backend.settings;
   const shared = { ttlMs: twiceMs, max: 10_000, now };
   const setOnce = createOnce<PreparedSignIn>({ ...shared, keeps: 'successes' });
-  // Shared while it is under way: later the same form may be meant once more.
+  // Shared only while it runs: later the same form may be a new request.
   const changeOnce = createOnce<PreparedSignIn | string>({ ...shared, keeps: 'none' });
 
   return async (request: AuthRequest, grant: Grant, fields: Fields, returnTo: string): Promise<string> => {
@@ -91,25 +91,25 @@ function createSave(backend: BackendContext) {
     );
     if (typeof changed === 'string') return changed;
     const next = await storeSignIn(backend, request, changed);
-    // Its second factor comes before the new password.
+    // The second factor is required before the new password.
     return changed.kind === 'recovery' ? verifyUrl(backend, request, changed.returnTo) : next;
   };
 }
 
-/** A link that was opened here comes before the session of this browser, unless the form gives that one's current password. */
+/** A pending link takes precedence over this browser's session, unless the form has the session's current password. */
 async function findGrant(backend: BackendContext, request: AuthRequest, fields?: Fields): Promise<Grant | undefined> {
   const waiting = await readPending(backend, request);
   const recovery = waiting?.kind === 'recovery' ? waiting : undefined;
   const ofLink = recovery && ({ kind: 'recovery', session: recovery.session, waiting: recovery } as const);
   if (fields?.has('currentPassword') !== true && ofLink !== undefined) return ofLink;
   const session = await request.resolveSession();
-  // The form of a session whose new password got no answer: it may be the current one by now. Another user's form is that user's.
+  // The new password of this session got no answer, so it may already be current. A form of another user stays that user's.
   const isSameUser = session?.user.id === recovery?.session.user.id;
   if (recovery?.isUnanswered === true && isSameUser) return ofLink;
   return session?.adapter === 'backend' ? { kind: 'session', session } : undefined;
 }
 
-/** What the form or the query says, else what was asked for with the link. */
+/** The return path of the form or the query, else of the link. */
 function wayBackOf(request: AuthRequest, grant: Grant | undefined, fields?: Fields): string {
   const value = fields?.get('returnTo') ?? request.query.get('returnTo');
   return request.returnTo(value, grant?.kind === 'recovery' ? grant.waiting.returnTo : undefined);
@@ -149,16 +149,16 @@ async function setAfterLink(
     if (!(error instanceof AuthError)) throw error;
     if (error.code === 'provider_unavailable') markUnanswered(backend, request, waiting);
     if (error.code !== 'same_password' || !waiting.isUnanswered) throw error;
-    // The try that got no answer has done it.
+    // The attempt without an answer has set the password.
     await endOtherSessions(backend, grant);
     return asIssued(waiting.content, claimedUser(waiting.session));
   }
 }
 
-/** How long a link's new password waits to hear of the session beside it, in milliseconds. */
+/** How long setting the link's password waits for the session that it replaces, in milliseconds. */
 const besideMs = 1_000;
 
-/** The session of the same user that the link's sign-in will replace, where it is known. */
+/** The session of the same user that the link's sign-in replaces, where known. */
 async function sessionBeside(request: AuthRequest, { session }: PendingSignIn): Promise<BackendSession | undefined> {
   const late = (): Error => new Error('late');
   const present = await answerWithin(request.resolveSession(), besideMs, late).catch(() => null);
@@ -172,9 +172,9 @@ interface Change {
 }
 
 /**
- * Signs in with the current password, which the backend would not ask for, and goes on with that session.
+ * Signs in with the current password, which the backend would not check, and continues with that session.
  *
- * @returns the sign-in that takes the session's place, or where to go where the session stays
+ * @returns the sign-in that replaces the session, or the next URL where the session stays
  */
 async function changePassword(
   backend: BackendContext,
@@ -188,7 +188,7 @@ async function changePassword(
   if (email === null) return localUrl(request, backend.settings.forgotPath, returnTo);
   const password = fields.get('currentPassword') ?? '';
   const issued = await checkPassword(backend, request, { email, password, ...readCaptcha(fields) });
-  // A token may name an address that has become another user's since.
+  // The token may name an address that now belongs to another user.
   if (issued.user.id !== session.user.id) {
     await discardIssued(backend, issued);
     throw new AuthError('current_password_wrong', { reason: 'other_user' });
@@ -197,7 +197,7 @@ async function changePassword(
     return await changeAs(backend, request, session, { ...change, issued, currentPassword: password });
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    // The next try needs no current password: it may have been replaced already.
+    // The next attempt needs no current password, because it may already have been replaced.
     if (error.code === 'provider_unavailable' && !needsFactor(issued) && !(await isSignedOut(backend, session))) {
       await beginPending(backend, request, { kind: 'recovery', issued, returnTo, isUnanswered: true });
     } else await discardIssued(backend, issued);
@@ -205,7 +205,7 @@ async function changePassword(
   }
 }
 
-/** Goes on with what the current password brought. */
+/** Continues with the session that the current password returned. */
 async function changeAs(
   backend: BackendContext,
   request: AuthRequest,
@@ -237,7 +237,7 @@ async function changeAs(
   return { kind: 'recovery', issued, returnTo };
 }
 
-/** A sign-out that ran at the same time wins. */
+/** A concurrent sign-out takes precedence. */
 async function isSignedOut({ source, resolver }: BackendContext, { claims }: BackendSession): Promise<boolean> {
   return (await resolver.revocationOf(source.factsOf(claims).sessionId)) === 'signed_out';
 }

@@ -9,19 +9,19 @@ import { rethrowAs } from '../forms.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { BackendSource } from '../session-source.ts';
 
-/** Tokens that may set a password: of a link, or of someone who has just given the current one. */
+/** Tokens that may set a password: from a link, or from a sign-in with the current password. */
 interface PasswordGrant {
   readonly content: StoredContent;
-  /** Where a project asks for it (`GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD`). */
+  /** For projects that require it (`GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD`). */
   readonly currentPassword?: string;
-  /** The session of the same user in this browser, whose place is taken. */
+  /** The session of the same user in this browser, which is replaced. */
   readonly replaced?: BackendSession | undefined;
 }
 
 /**
  * Sets the password, and ends the account's other sessions at the backend and here.
  *
- * @returns the session that goes on, as the backend would issue it
+ * @returns the remaining session, as the backend would issue it
  * @throws {AuthError} `weak_password`, `same_password`, `second_factor_required`, `link_expired`, `provider_unavailable`
  */
 export async function setPassword(
@@ -40,7 +40,7 @@ export async function setPassword(
   return asIssued(content, user);
 }
 
-/** Ends every session of the account but this one, here and at the backend, which has done so with the new password. */
+/** Ends every session of the account but this one, here and at the backend, which also does so with a new password. */
 export async function endOtherSessions(
   { supabase, source, resolver, settings, explain }: BackendContext,
   { content, replaced }: Pick<PasswordGrant, 'content' | 'replaced'>,
@@ -77,30 +77,30 @@ export async function checkPassword(
   return attempts.run(request.req, email, ask, 'forgives').catch(rethrowAs('current_password_wrong', isWrong));
 }
 
-/** Supabase gives an account of SAML no password and sends it no link for one (GoTrue: `user_sso_managed`). */
+/** Supabase gives a SAML account no password and sends it no link for one (GoTrue: `user_sso_managed`). */
 export function isOfOrganization({ user }: BackendSession): boolean {
   const { providers } = user.appMetadata;
   return Array.isArray(providers) && providers.some((name) => typeof name === 'string' && name.startsWith('sso:'));
 }
 
-/** `null` for accounts of OAuth providers, which have no password; a link sent to their address gives them one. */
+/** `null` for accounts of OAuth providers only, which have no password; a link sent to their address lets them set one. */
 export function emailWithPassword({ user }: BackendSession): string | null {
   const { providers } = user.appMetadata;
   return !Array.isArray(providers) || providers.includes('email') ? user.email : null;
 }
 
-/** What a mark of the session needs. */
+/** The facts that `awaitSuccessor` needs. */
 function lifeOf(source: BackendSource, { claims }: BackendSession) {
   return { sessionId: source.factsOf(claims).sessionId, tokenLifetimeMs: tokenLifetimeMs(claims) };
 }
 
-/** The user of the claims, where the backend has not said more. */
+/** The user from the claims, where the backend has not returned one. */
 export function claimedUser({ claims }: Pick<BackendSession, 'claims'>): Record<string, unknown> {
   const { sub: id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous } = claims;
   return { id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous };
 }
 
-/** Tokens and user in the form of an answer to a sign-in. */
+/** Tokens and user in the form of a sign-in response. */
 export function asIssued(content: StoredContent, user: unknown): SdkSession {
   const issued = { ...content, token_type: 'bearer', user };
   if (!isSdkSession(issued)) throw new AuthError('token_rejected');

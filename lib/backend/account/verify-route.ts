@@ -16,18 +16,18 @@ import type { Factor, UserFactors } from './factors.ts';
 
 interface Context {
   readonly backend: BackendContext;
-  /** A button that is pressed twice posts twice, and the browser shows the second answer. */
+  /** A double click posts twice, and the browser shows the second response. */
   readonly once: ReturnType<typeof createOnce<GivenFactor>>;
 }
 
-/** A request to this route, and what the backend says of the user behind it. */
+/** A request to this route, with the backend's data about its user. */
 interface Asked extends UserFactors {
   readonly request: AuthRequest;
   readonly subject: FactorSubject;
   readonly returnTo: string;
 }
 
-/** `/auth/verify`: asks for the second factor of a sign-in that waits for it, or of a session that has not given it yet. */
+/** `/auth/verify`: asks for the second factor of a pending sign-in, or of a session without one. */
 export function verifyRoute(backend: BackendContext): AuthRoute {
   const { verifyPath, timeoutMs: ttlMs, now } = backend.settings;
   const once = createOnce<GivenFactor>({ ttlMs, max: 10_000, now, keeps: 'none' });
@@ -39,7 +39,7 @@ export function verifyRoute(backend: BackendContext): AuthRoute {
   };
 }
 
-/** @returns a reply where there is no one to ask */
+/** @returns a reply where there is neither a pending sign-in nor a session */
 async function ask(backend: BackendContext, request: AuthRequest, fields?: Fields): Promise<Asked | Reply> {
   const subject = await findSubject(backend, request);
   const { query } = request;
@@ -58,13 +58,13 @@ async function showForm(backend: BackendContext, request: AuthRequest): Promise<
   const asked = await ask(backend, request);
   if ('status' in asked) return asked;
   const { subject, returnTo, factors } = asked;
-  // Reloaded, or reached by the back button, after it was given.
+  // Reloaded, or reached by the back button, after the factor was verified.
   if (isGiven(asked)) return redirectOrJson(request, urlAfter(backend, asked), 302);
   if (subject.waiting === undefined && factors.length === 0) {
     return redirectOrJson(request, localUrl(request, backend.settings.enrollPath, returnTo), 302);
   }
   if (request.wantsJson) return json(200, { factors: factors.map(({ id, type }) => ({ id, type })) });
-  // The one that was named may have been removed meanwhile.
+  // The named factor may have been removed meanwhile.
   const factor = chosenFactor(backend, asked, request.query.get('factorId') ?? undefined) ?? factors[0];
   return formPage(backend, asked, { factor });
 }
@@ -83,13 +83,13 @@ async function takeAnswer(context: Context, request: AuthRequest): Promise<Reply
   const asked = await ask(backend, request, fields);
   if ('status' in asked) return asked;
   const { subject, returnTo, factors } = asked;
-  // The form is that of a sign-in which is over: no try to count for the user whose session this is.
+  // The form belongs to a sign-in that has ended: the attempt must not count against the user of this session.
   if (isGiven(asked) && thenOf(request) === 'sign-in') {
     if (request.wantsJson) throw new AuthError('unauthenticated');
     return redirectOrJson(request, urlAfter(backend, asked));
   }
   try {
-    // Removed by an administrator: nothing is left to ask for.
+    // An administrator removed the factors, so there is nothing to verify.
     if (factors.length === 0) return redirectOrJson(request, await goOnWithout(backend, request, subject, asked));
     const send = fields.get('send');
     return send === undefined ? await verify(context, asked, fields) : await sendCode(backend, asked, send);
@@ -115,7 +115,7 @@ async function sendCode(backend: BackendContext, asked: Asked, factorId: string)
 async function verify({ backend, once }: Context, asked: Asked, fields: Fields): Promise<Reply> {
   const { request, subject } = asked;
   const factor = chosenFactor(backend, asked, fields.get('factorId'));
-  // It was removed meanwhile, or never was this user's.
+  // It was removed meanwhile, or never belonged to this user.
   if (factor === undefined) throw new AuthError('code_wrong', { reason: 'factor' });
   const code = readCode(fields);
   const challenge = factor.type === 'phone' ? readChallenge(backend, request) : undefined;
@@ -134,18 +134,18 @@ async function verify({ backend, once }: Context, asked: Asked, fields: Fields):
   return redirectOrJson(request, await raiseSubject(backend, request, subject, { ...given, returnTo: next }));
 }
 
-/** What the code is for, where the URL says so. */
+/** The purpose of the code, where the URL names it. */
 function thenOf({ query }: AuthRequest): 'enroll' | 'sign-in' | undefined {
   const then = query.get('then');
   return then === 'enroll' || then === 'sign-in' ? then : undefined;
 }
 
-/** The page of the factors, or the one page that led here. */
+/** The factors page, or the page that led here. */
 function nextUrl({ settings }: BackendContext, { request, returnTo }: Asked): string {
   return thenOf(request) === 'enroll' ? localUrl(request, settings.enrollPath, returnTo) : returnTo;
 }
 
-/** The one that was named, else that to which a code was sent, else the first. */
+/** The named factor, else the one that a code was sent to, else the first. */
 function chosenFactor(backend: BackendContext, { request, factors }: Asked, named: string | undefined) {
   const wanted = named?.toLowerCase() ?? readChallenge(backend, request)?.factorId;
   return factors.find(({ id }) => id === wanted) ?? (named === undefined ? factors[0] : undefined);
@@ -162,13 +162,13 @@ function formPage(
     ...state,
     factors,
     returnTo,
-    // A session that another tab stores meanwhile must not get the code of the sign-in that waits.
+    // A session that another tab stores meanwhile must not receive the code of the pending sign-in.
     then: subject.waiting === undefined ? thenOf(request) : 'sign-in',
     isPending: subject.waiting !== undefined,
   });
 }
 
-/** The text message that was sent last: its code answers this challenge and no other. It is no secret, and grants nothing without its code. */
+/** The last text message: its code answers only this challenge. The ids are not secret, and useless without the code. */
 interface SentChallenge {
   readonly factorId: string;
   readonly challengeId: string;
@@ -176,7 +176,7 @@ interface SentChallenge {
 
 const challengeForm = /^([\da-f-]{36})\.([\da-f-]{36})$/;
 
-/** A phone's challenge lies in a cookie between two requests, for ten minutes. */
+/** The cookie that holds a phone's challenge between two requests, for ten minutes. */
 function challengeName({ settings }: BackendContext): string {
   return `${settings.cookieName}-challenge`;
 }

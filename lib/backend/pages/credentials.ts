@@ -22,13 +22,13 @@ import { providerButtons } from './providers.ts';
 import { englishText } from './text.ts';
 import type { PagesTextKey } from './text.ts';
 
-/** A button for each provider, and email and password or the address for a code. */
+/** A button for each provider, and either email and password or the email field for a code. */
 export function signInPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { settings, text } = site;
   const { email } = state;
   const error = state.error && formErrorOf(state.error, text);
   const hasPasswords = settings.signInMethods.includes('password');
-  // A visitor who can have the email sent again is not helped by another password.
+  // A visitor who needs the confirmation email again does not need the password field.
   const canResend = state.error?.code === 'email_not_confirmed' && email !== undefined && email !== '';
   const focus = canResend ? undefined : focusOf(email, error);
   const resend = html`<button class="quiet" aria-describedby="form-error" autofocus>${text.resendButton}</button>`;
@@ -50,7 +50,7 @@ ${otherWays(site, request, state)}`,
   });
 }
 
-/** To single sign-on and to sign-up, where the options offer them. */
+/** Links to single sign-on and to sign-up, where the options enable them. */
 function otherWays({ settings, text }: Site, request: PageRequest, state: FormState): HtmlValue {
   const { signInMethods, signUp, sso, pages } = settings;
   const ssoHref = withReturnTo(request.localPath(settings.ssoPath), state);
@@ -59,14 +59,14 @@ function otherWays({ settings, text }: Site, request: PageRequest, state: FormSt
 ${signUp && signInMethods.includes('password') && html`<p class="actions">${text.toSignUp} <a href="${safeHref(signUpHref)}">${text.toSignUpLink}</a></p>`}`;
 }
 
-/** Names the product, unless the application has words of its own for the heading without it. */
+/** Names the product, unless the application overrides only the heading without a title. */
 function signInHeading({ text }: Site, { definition: { brand } }: PageRequest): Text {
   const isOurs = (key: PagesTextKey): boolean => text[key].plain === englishText[key];
   if (brand.title === undefined || (isOurs('signInToHeading') && !isOurs('signInHeading'))) return text.signInHeading;
   return fillIn(text.signInToHeading, { title: brand.title });
 }
 
-/** Tells who is signed in, and leads on: back to where the visitor was going, or to the form. */
+/** Shows the signed-in account, with links to continue or to sign in with another account. */
 export function signedInPage(
   site: Site,
   request: PageRequest,
@@ -83,7 +83,7 @@ export function signedInPage(
   });
 }
 
-/** A button for each provider, email and a new password. */
+/** Provider buttons, email and a new password. */
 export function signUpPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { settings, text } = site;
   const { email } = state;
@@ -120,12 +120,12 @@ ${backToSignIn(site, request, state)}`,
   });
 }
 
-/** Asks for an address alone. */
+/** Asks only for an address. */
 function addressForm(action: string, state: FormState, address: Html, button: Text): Html {
   return postForm(action, returnToOf(state), html`${address}\n<button>${button}</button>`);
 }
 
-/** Asks for a new password; `email` names the account that it is for. After an email's link the current password is not asked for. */
+/** Asks for a new password for the account `email`. After an email's link it does not ask for the current password. */
 export function passwordPage(
   site: Site,
   request: PageRequest,
@@ -147,7 +147,7 @@ export function passwordPage(
       error,
       hasFocus: focus === 'currentPassword',
     });
-  // For password managers: they store the new password under this name.
+  // Password managers store the new password under this name.
   const username = html`<input type="text" name="username" autocomplete="username" value="${email}" hidden>`;
   const fields = html`${username}
 ${current}
@@ -164,11 +164,11 @@ ${postForm(request.localPath(settings.passwordPath), returnToOf(state), fields)}
 }
 
 interface CodeState extends FormState {
-  /** What the page asks for. */
+  /** The field that the page asks for. */
   readonly step: 'address' | 'code';
-  /** Seconds until another email can be sent, where one was sent just now. */
+  /** Seconds until another email can be sent, where one was just sent. */
   readonly resendIn?: number | undefined;
-  /** What was limited, where `error` is `rate_limited`. */
+  /** The limit that was exceeded, where `error` is `rate_limited`. */
   readonly limited?: 'emails' | 'codes' | undefined;
 }
 
@@ -189,7 +189,7 @@ ${codeLinks(site, request, state)}`,
   });
 }
 
-/** The form that has a code sent; also the sign-in page's where there are no passwords. */
+/** The form that requests a code; the sign-in page also shows it where passwords are off. */
 function codeAddressForm(site: Site, request: PageRequest, state: FormState, error: FormError | undefined): Html {
   const address = emailField(site, { value: state.email, error, hasFocus: true });
   return addressForm(request.localPath(site.settings.codePath), state, address, site.text.codeSendButton);
@@ -224,14 +224,14 @@ function codeErrorOf({ text }: Site, { error, limited }: CodeState): FormError |
 export function ssoPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { text, settings } = site;
   const shown = state.error && formErrorOf(state.error, text);
-  // On other pages it comes from `onSignIn`, and there is no address to show it at.
+  // On other pages this error comes from `onSignIn`, and there is no email field to show it at.
   const error = state.error?.code === 'sso_unavailable' && shown ? { ...shown, field: 'email' as const } : shown;
   const address = emailField(site, { value: state.email, hint: text.ssoHint, error, hasFocus: true });
   return showPage(site, request, {
     heading: text.ssoHeading,
     error: state.error,
     hasForm: true,
-    // The answer is a redirect to the identity provider, which only the project knows. One without https is a stand-in.
+    // The response redirects to the identity provider, which only the project knows. A project without https is a stand-in.
     formLeadsTo: settings.url.startsWith('https:') ? 'https:' : 'https: http:',
     content: html`${formAlert(site, request, error)}
 ${addressForm(request.localPath(settings.ssoPath), state, address, text.ssoButton)}

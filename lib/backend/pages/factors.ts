@@ -8,19 +8,19 @@ import { codeField, formAlert, formErrorOf, postForm, returnToOf, showPage } fro
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
 
 interface VerifyState extends FormState {
-  /** The verified ones. */
+  /** Only verified factors. */
   readonly factors: readonly Factor[];
-  /** The one that is asked for; `undefined` where none is left. */
+  /** The factor to verify; `undefined` where none is left. */
   readonly factor: Factor | undefined;
-  /** Whether a text message with a code is on its way to it. */
+  /** Whether a text message with a code was sent to it. */
   readonly isSent: boolean;
-  /** Whether a sign-in waits, which can be given up. */
+  /** Whether a sign-in is pending, which the user can cancel. */
   readonly isPending: boolean;
-  /** What the code is for: the page of the factors, or the sign-in that waits beside another user's session. */
+  /** The purpose of the code: the factors page, or a sign-in that is pending beside another user's session. */
   readonly then?: 'enroll' | 'sign-in' | undefined;
 }
 
-/** One field for six digits; for a phone first a button that sends them. */
+/** A field for six digits; for a phone, first a button that sends them. */
 export function verifyPage(site: Site, request: PageRequest, state: VerifyState): Reply {
   const { text } = site;
   const error = state.error && formErrorOf(state.error, text);
@@ -37,14 +37,14 @@ ${state.isPending && otherAccount(site, request, state)}`,
   });
 }
 
-/** What to do, in one line. */
+/** One line of instructions. */
 function leadOf({ text }: Site, { factor, isSent }: VerifyState): Text {
   if (factor === undefined) return text.noFactorText;
   if (factor.type === 'totp') return text.verifyAppText;
   return isSent ? text.codeSentText : fillIn(text.verifyPhoneText, { digits: factor.digits });
 }
 
-/** The page's own URL carries where it leads afterwards, so that its form does, too. */
+/** The page's URL carries `then`, so the form must carry it, too. */
 function verifyAction({ settings }: Site, request: PageRequest, { then }: VerifyState): string {
   const path = request.localPath(settings.verifyPath);
   return then === undefined ? path : withQuery(path, { then });
@@ -72,7 +72,7 @@ function askFor(
 ${isPhone && send(text.sendCodeAgainButton, true)}`;
 }
 
-/** An administrator has removed the last one. */
+/** The form where an administrator has removed the last factor. */
 function noFactor(site: Site, request: PageRequest, state: VerifyState): Html {
   const { text } = site;
   return postForm(verifyAction(site, request, state), returnToOf(state), html`<button>${text.continueButton}</button>`);
@@ -91,13 +91,13 @@ function otherFactors(site: Site, request: PageRequest, state: VerifyState): Htm
 ${links}</ul>`;
 }
 
-/** "Phone ending in 123", or the name that it was given. */
+/** "Phone ending in 123", or the name of the app. */
 function factorName({ text }: Pick<Site, 'text'>, { type, name, digits }: Factor): Text {
   if (type === 'phone') return fillIn(text.factorPhone, { digits });
   return name === '' ? text.factorApp : textOf(name);
 }
 
-/** Signing out ends what waits here, at the backend, too. */
+/** Signing out also ends the pending sign-in at the backend. */
 function otherAccount({ settings, text }: Site, request: PageRequest, state: VerifyState): Html {
   const button = html`<button class="link">${text.otherAccount}</button>`;
   return html`<div class="actions">${postForm(request.localPath(settings.logoutPath), returnToOf(state), button)}</div>`;
@@ -129,7 +129,7 @@ ${postForm(action, returnToOf(state), html`<button>${text.addAppButton}</button>
   });
 }
 
-/** The QR code for the app, the same as text, and the field for the first code. */
+/** The QR code, the same secret as text, and the field for the first code. */
 export function enrollPage(
   site: Site,
   request: PageRequest,
@@ -154,7 +154,7 @@ ${postForm(action, { factorId, uri, ...returnToOf(state) }, html`${code}\n<butto
   });
 }
 
-/** In a line of its own: beside a name of another script it would be torn apart. */
+/** On its own line: beside a name in another script, bidirectional text would split it. */
 function dateOf({ createdAt }: Factor, request: PageRequest): HtmlValue {
   const time = Date.parse(createdAt);
   if (Number.isNaN(time)) return undefined;
@@ -166,10 +166,10 @@ function dateOf({ createdAt }: Factor, request: PageRequest): HtmlValue {
 const quietZone = 4;
 
 /**
- * A QR code as elements of the page: no image to load, no style, so that the strictest policy shows it. It stays dark on light in every
- * color scheme, as scanners want it.
+ * A QR code as inline SVG: it needs no image and no style, so it works under a strict CSP. It stays
+ * dark on light in every color scheme, because scanners need that.
  *
- * @param label what it is, for people who cannot see it
+ * @param label the accessible name for screen readers
  */
 export async function qrCode(text: string, label: string): Promise<Html> {
   const { encode } = await import('uqr');

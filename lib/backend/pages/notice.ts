@@ -15,14 +15,14 @@ import {
 import type { FormState, PageRequest, Site } from './parts.ts';
 import type { PagesText } from './text.ts';
 
-/** What a mail's link carries. */
+/** The data of an email's link. */
 interface ConfirmState extends FormState {
   /** Posted as `token_hash`. */
   readonly tokenHash: string;
   readonly type: string;
 }
 
-/** One button, for a person to press: programs that follow a mail's links do not. */
+/** One button for a person to press; programs that follow an email's links do not press it. */
 export function confirmPage(site: Site, request: PageRequest, state: ConfirmState): Reply {
   const { tokenHash, type, error } = state;
   const { heading, words, label } = purposeOf(type, site.text);
@@ -37,7 +37,7 @@ ${postForm(request.localPath(site.settings.confirmPath), hidden, html`<button>${
   });
 }
 
-/** What the link is for. `email` may be a new account's or a magic link: both confirm the address and sign in. */
+/** The texts for the purpose of the link. `email` may confirm a new account or be a magic link: both confirm the address and sign in. */
 function purposeOf(
   type: string,
   text: PagesText,
@@ -56,14 +56,14 @@ function purposeOf(
   }
 }
 
-/** After an email was asked for: the same words for every address. */
+/** The data of the page after an email was requested: the same for every address. */
 export interface MailNotice {
   readonly kind: 'confirmation_sent' | 'mail_sent' | 'forgot_sent';
   readonly email: string;
   readonly returnTo: string;
 }
 
-/** "Check your email", and a button that has it sent again. */
+/** "Check your email", and a button that sends it again. */
 export function mailPage(site: Site, request: PageRequest, notice: MailNotice): Reply {
   const { settings, text } = site;
   const { email, kind } = notice;
@@ -87,12 +87,12 @@ const wordsOf = {
   forgot_sent: { heading: 'forgotSentHeading', text: 'forgotSentText' },
 } as const;
 
-/** The same as one sentence. */
+/** The text of the same notice. */
 export function mailWords({ text }: Pick<Site, 'text'>, { kind, email }: Pick<MailNotice, 'kind' | 'email'>): Text {
   return fillIn(text[wordsOf[kind].text], { email }, emphasis);
 }
 
-/** An email's link or an OAuth provider led here, and the browser is not signed in. */
+/** After an email's link or an OAuth provider, where the browser is not signed in. */
 export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: string): Reply {
   const { text } = site;
   return showPage(site, request, {
@@ -100,12 +100,12 @@ export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: str
     hasForm: false,
     lead: text.pleaseSignInText,
     leadRole: 'status',
-    content: html`${wayOn(request.signInUrl(returnTo), text.signInButton)}
+    content: html`${actionLink(request.signInUrl(returnTo), text.signInButton)}
 ${site.settings.signInMethods.includes('password') && html`<p class="actions">${forgotLink(site, request, { returnTo })}</p>`}`,
   });
 }
 
-/** A link for a new password that no longer works, or one that was opened too late: the way to another. */
+/** A password link that is invalid or expired, with a button to request a new one. */
 export function linkExpiredPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { settings, text } = site;
   const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
@@ -128,12 +128,12 @@ export function otherLinkPage(site: Site, request: PageRequest, returnTo: string
     hasForm: false,
     lead: text.otherLinkText,
     leadRole: 'status',
-    content: wayOn(returnTo, text.continueButton),
+    content: actionLink(returnTo, text.continueButton),
   });
 }
 
 const envelope = html`<svg viewBox="0 0 24 24"><rect x="3" y="5" width="18" height="14" rx="2.5"/><path d="m4 7 8 6 8-6"/></svg>`;
 
-function wayOn(href: string, label: Text): Html {
+function actionLink(href: string, label: Text): Html {
   return html`<p><a class="button" href="${safeHref(href)}">${label}</a></p>`;
 }

@@ -13,24 +13,24 @@ import type { BackendOptions } from '../options.ts';
 import { duration, fillIn } from '../../http/page-text.ts';
 import type { PagesText } from './text.ts';
 
-/** What pages show of the adapter. */
+/** The adapter's data that pages show. */
 export interface Site {
   readonly settings: BackendOptions;
   readonly text: PagesText;
 }
 
-/** What pages need of a request: complete URLs, with mount path and base path. */
+/** The parts of a request that pages use: complete URLs, with mount path and base path. */
 export interface PageRequest extends Pick<AuthRequest, 'localPath' | 'signInUrl' | 'home' | 'stylesheetUrl'> {
   readonly definition: { readonly brand: Brand };
 }
 
-/** What every form knows when it is shown, for the first time or again. */
+/** The state of every form, shown for the first time or again. */
 export interface FormState {
-  /** Sanitized; travels on as a hidden field and in links to other forms. */
+  /** Sanitized; passed on in a hidden field and in links to other forms. */
   readonly returnTo: string;
-  /** As it was typed; kept, so that it need not be typed twice. There is no such field for the password. */
+  /** As the user typed it, so that it need not be typed again. Passwords have no such field. */
   readonly email?: string | undefined;
-  /** Why the form is shown again; it decides on the page's status. */
+  /** Why the form is shown again; it sets the page's status. */
   readonly error?: AuthError | undefined;
 }
 
@@ -42,14 +42,14 @@ export function showPage(
     readonly heading: Text;
     /** One soft line below the heading. */
     readonly lead?: HtmlValue;
-    /** `status` where the line is what the visitor waits for. */
+    /** `status` where this line is the expected result. */
     readonly leadRole?: 'status' | 'alert';
     readonly content: HtmlValue;
-    /** Whether the page has a form that posts to a route of ours. */
+    /** Whether the page has a form that posts to one of our routes. */
     readonly hasForm: boolean;
-    /** Where its answer may lead, where that is not this site. */
+    /** The schemes that the form's response may redirect to, where it leaves this site. */
     readonly formLeadsTo?: 'https:' | 'https: http:' | undefined;
-    /** A picture in place of the logo; it decorates and says nothing. */
+    /** A decorative picture in place of the logo. */
     readonly emblem?: Html | undefined;
     readonly error?: AuthError | undefined;
   },
@@ -59,7 +59,7 @@ export function showPage(
   const reply = builtInPage({
     ...parts,
     status: error?.status ?? 200,
-    // What a screen reader says first.
+    // Screen readers announce the title first.
     ...(error && { errorTitle: text.errorTitle }),
     stylesheet: request.stylesheetUrl,
     brand: request.definition.brand,
@@ -74,12 +74,12 @@ export function returnToOf({ returnTo }: Pick<FormState, 'returnTo'>): { readonl
   return returnTo === '/' ? {} : { returnTo };
 }
 
-/** A link to another page of ours, with the way back to where the visitor was going. */
+/** A link to another of our pages, with `returnTo`. */
 export function withReturnTo(href: string, state: Pick<FormState, 'returnTo'>): string {
   return withQuery(href, returnToOf(state));
 }
 
-/** A form that posts to a route of ours; values that are missing send no field. */
+/** A form that posts to one of our routes; undefined values produce no field. */
 export function postForm(
   action: string,
   hidden: Readonly<Record<string, string | undefined>>,
@@ -93,12 +93,12 @@ ${inputs}${content}
 </form>`;
 }
 
-/** A failure, placed where it belongs: at a field, or above the form where it concerns all of it. */
+/** An error with its place: at a field, or above the form where it concerns all of it. */
 export interface FormError {
   /** Safe to show to anyone. */
   readonly message: Text;
   readonly field: FieldName;
-  /** Seconds until another try makes sense; said in the page's language. */
+  /** Seconds until a retry makes sense; shown in the page's language. */
   readonly retryAfter?: number | undefined;
 }
 
@@ -111,8 +111,8 @@ const fieldOf: Readonly<Record<string, FieldName>> = {
 };
 
 /**
- * A failure as a form shows it: in the page's own words, at the field it is about. A message that was written for this very
- * failure (a sign-in hook, or the backend's reasons against a password) goes before the general one.
+ * An error for a form: a text of the page, at the field that it concerns. A message that was set for this error (by a
+ * sign-in hook, or for a password that the backend refused) takes precedence over the general one.
  */
 export function formErrorOf(error: AuthError, text: PagesText): FormError {
   if (error instanceof FormProblem) return { message: text[error.text], field: error.field };
@@ -125,12 +125,12 @@ export function formErrorOf(error: AuthError, text: PagesText): FormError {
 interface FieldParts {
   readonly name: Exclude<FieldName, 'form'>;
   readonly type: 'email' | 'password' | 'text';
-  /** Which keyboard a phone shows; default: by `type`. `numeric` is for codes, which are shown as digits. */
+  /** The virtual keyboard; default: by `type`. `numeric` is for codes, which are styled as digits. */
   readonly inputmode?: 'numeric';
   readonly label: Text;
-  /** Beside the label, such as a link; the keyboard comes to it after the field. */
+  /** Shown beside the label, such as a link; it follows the field in tab order. */
   readonly aside?: HtmlValue;
-  /** The purpose, by the field names of the HTML standard, so that password managers and people with them find their way. */
+  /** The `autocomplete` token of the HTML standard, for password managers and assistive technology. */
   readonly autocomplete: 'username' | 'email' | 'current-password' | 'new-password' | 'one-time-code';
   readonly value?: string | undefined;
   readonly hint?: Text | undefined;
@@ -138,7 +138,7 @@ interface FieldParts {
   readonly hasFocus: boolean;
 }
 
-/** A labeled input; its hint and the message about it are tied to it for those who cannot see them stand together. */
+/** A labeled input; `aria-describedby` links it to its hint and its error. */
 export function field(parts: FieldParts): Html {
   const { name, type, inputmode = type === 'email' ? type : undefined, label, aside, hint, error } = parts;
   const isInvalid = error?.field === name;
@@ -153,7 +153,7 @@ export function field(parts: FieldParts): Html {
     name,
     type,
     class: inputmode === 'numeric' && 'digits',
-    // Addresses and codes are written from left to right in every language.
+    // Addresses and codes are left-to-right in every language.
     dir: inputmode !== undefined && 'ltr',
     autocomplete: parts.autocomplete,
     autocapitalize: 'none',
@@ -174,7 +174,7 @@ ${hasHint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;
 }
 
-/** ` name="value"`, or ` name` where the value is `true`; nothing for what is missing or `false`. */
+/** ` name="value"`, or ` name` where the value is `true`; nothing for `undefined` and `false`. */
 function attributes(values: Readonly<Record<string, string | boolean | undefined>>): HtmlValue {
   return Object.entries(values).map(([name, value]) => {
     if (value === undefined || value === false) return undefined;
@@ -184,7 +184,7 @@ function attributes(values: Readonly<Record<string, string | boolean | undefined
 
 type GivenField = Pick<FieldParts, 'value' | 'hint' | 'error' | 'hasFocus'>;
 
-/** @param autocomplete `username` where the address has an account already */
+/** @param autocomplete `username` where the address already has an account */
 export function emailField(
   { text }: Pick<Site, 'text'>,
   parts: GivenField,
@@ -206,7 +206,7 @@ export function codeField({ text }: Pick<Site, 'text'>, error: FormError | undef
   });
 }
 
-/** What concerns the whole form, above it; `extra` is a way out of it. */
+/** An error of the whole form, above it; `extra` offers a way to resolve it. */
 export function formAlert(
   { text }: Pick<Site, 'text'>,
   request: PageRequest,
@@ -222,7 +222,7 @@ ${extra}
 </div>`;
 }
 
-/** Where typing starts: at the field with the error, else at the first that is empty. */
+/** The initial focus: the field with the error, else the first empty field. */
 export function focusOf(email: string | undefined, error: FormError | undefined): FieldName {
   if (error !== undefined && error.field !== 'form') return error.field;
   return email === undefined || email === '' ? 'email' : 'password';

@@ -5,7 +5,7 @@ import { fillIn } from '../../http/page-text.ts';
 import { returnToOf } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
 
-/** Names as their owners write them, where capitals alone would not do. */
+/** Names with the owners' spelling, where capitalizing each word is not enough. */
 const labels: ReadonlyMap<string, string> = new Map(
   Object.entries({
     azure: 'Microsoft',
@@ -21,7 +21,7 @@ const labels: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** A provider's name for people; `custom:acme-sso` becomes `Acme Sso`, which the `label` option can better. */
+/** A provider's display name; `custom:acme-sso` becomes `Acme Sso`, which the `label` option can replace. */
 export function providerLabel(name: string): string {
   return (
     labels.get(name) ??
@@ -34,10 +34,10 @@ export function providerLabel(name: string): string {
   );
 }
 
-/** From this many on, icons stand in a row. */
+/** From this number of providers, icons are shown in a row. */
 const rowFrom = 4;
 
-/** "Continue with GitHub" for each provider: links, so that a page's `form-action` never stands in the way. */
+/** "Continue with GitHub" for each provider. These are links, so the page's `form-action` does not apply to them. */
 export function providerButtons({ settings, text }: Site, request: PageRequest, state: FormState): HtmlValue {
   const { providers, loginPath } = settings;
   if (providers.length === 0) return undefined;
@@ -61,12 +61,12 @@ function iconButton(href: string, label: Text, icon: Html): Html {
   return html`<a class="button quiet" href="${href}" aria-label="${label.plain}" title="${label.plain}"${lang}>${icon}</a>`;
 }
 
-/** The stylesheet draws the letters: as text they would have to be part of the button's label (WCAG 2.2 §2.5.3). */
+/** The stylesheet draws the letters: as text they would have to match the button's label (WCAG 2.2 §2.5.3). */
 function initialsIcon(name: string): Html {
   return html`<span class="initials" data-initials="${initials(name, 2)}"></span>`;
 }
 
-/** Drawings in the shapes that people know the providers by, 24 units square; marks without a color of their own take the text's. */
+/** Simplified logos, 24 units square; single-color logos use the text color. */
 const icons: ReadonlyMap<string, Html> = new Map(
   Object.entries({
     google: html`<path fill="none" stroke="#ea4335" stroke-width="4" d="M18.3 7.1A8 8 0 0 0 4.9 8.2"/><path fill="none" stroke="#fbbc05" stroke-width="4" d="M4.9 8.2A8 8 0 0 0 4.9 15.8"/><path fill="none" stroke="#34a853" stroke-width="4" d="M4.9 15.8A8 8 0 0 0 17.1 18.1"/><path fill="none" stroke="#4285f4" stroke-width="4" d="M17.1 18.1A8 8 0 0 0 20 12H12.2"/>`,

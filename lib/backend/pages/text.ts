@@ -1,7 +1,7 @@
 import { sharedText } from '../../http/page-text.ts';
 import type { Texts } from '../../http/page-text.ts';
 
-/** Every word on the built-in pages, in English. `{…}` stands for a value; a text that leaves it out goes without. */
+/** All texts of the built-in pages, in English. `{…}` is a placeholder for a value, which a text may omit. */
 export const englishText = {
   ...sharedText,
 

@@ -27,13 +27,13 @@ interface Exchanged {
   readonly writes: readonly CookieWrite[];
 }
 
-/** What a code came to, and the cookies of the flow that ends with it. */
+/** The result of a code, and the cookies of the flow that it ends. */
 interface Outcome {
   readonly prepared: PreparedSignIn;
   readonly writes: readonly CookieWrite[];
 }
 
-/** A code that came back, and what the browser's cookies say of the flows that it may belong to. */
+/** A callback's code, and the flows and verifiers from the browser's cookies. */
 interface Callback {
   readonly code: string;
   /** Newest first. */
@@ -43,20 +43,20 @@ interface Callback {
 
 type SpendCode = (request: AuthRequest, callback: Callback) => Promise<Outcome>;
 
-/** A code dies with its verifier, and for as long it is spent at most once here, whatever it came to; milliseconds. */
+/** Milliseconds. A code's verifier lives as long; in this time the code is exchanged at most once here, whatever the result. */
 const codeMemoryMs = flowMaxAge * 1000;
 
-/** As many verifiers as auth-js keeps. */
+/** The maximum number of verifiers that auth-js keeps. */
 const maxTries = 5;
 
-/** What GoTrue says of a code that belongs to another verifier; the code itself stays good. */
+/** GoTrue's response to a code of another verifier; the code stays valid. */
 const isForeignVerifier = (code: string | undefined): boolean => code === 'bad_code_verifier';
 
-/** Supabase puts tokens of links that an administrator made into the fragment, which no server sees. */
+/** For links that an administrator made, Supabase puts the tokens into the fragment, which servers do not receive. */
 const nothingCame =
   'No sign-in came with this request. If a link in an email brought you here, sign in as usual or ask for a new link.';
 
-/** `/auth/callback`: exchanges the code that the backend sent along for a session. */
+/** `/auth/callback`: exchanges the backend's code for a session. */
 export function callbackRoute(backend: BackendContext): AuthRoute {
   const spendCode = createSpendCode(backend);
   return {
@@ -70,7 +70,7 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
         if (error !== null || errorCode !== null)
           return await answerError(backend, request, callbackError(error, errorCode), errorCode);
         if (code !== null && code !== '') return await answerCode(backend, request, code, spendCode);
-        // The first of the two links that confirm a changed address brings a message and nothing else.
+        // The first of the two links that confirm a changed address carries only a message.
         if (query.has('message')) return otherLinkAnswer(backend, request, request.home);
         throw new AuthError('invalid_request', { message: nothingCame });
       } catch (error) {
@@ -81,16 +81,16 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
   };
 }
 
-/** @returns a function that exchanges a code, once for all requests that bring it with the same verifiers */
+/** @returns a function that exchanges a code once for all requests with the same code and verifiers */
 function createSpendCode(backend: BackendContext): SpendCode {
   const { settings, supabase, flows } = backend;
   const { now, signInMethods } = settings;
-  // Where passwords are off there is no page for a new one, and the link signs in like any other.
+  // Where passwords are off there is no page for a new one, so the link signs in like any other.
   const hasPasswords = signInMethods.includes('password');
   const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now });
   const tries = createBoundedMap<{ readonly count: number }>({ max: 10_000, ttlMs: codeMemoryMs, now });
 
-  /** A refusal for the verifier's sake leaves the code good, so anyone with a code could go on for as long as they like. */
+  /** A wrong verifier leaves the code valid, so without a limit anyone with a code could retry endlessly. */
   function countTry(code: string): void {
     const key = fingerprint(code);
     const { count } = tries.get(key) ?? { count: 0 };
@@ -98,7 +98,7 @@ function createSpendCode(backend: BackendContext): SpendCode {
     tries.set(key, { count: count + 1 });
   }
 
-  /** The code does not say which of the tabs it belongs to, so the flows' verifiers are tried, newest first. */
+  /** The code does not name its flow, so the flows' verifiers are tried, newest first. */
   async function exchangeCode(
     request: AuthRequest,
     code: string,
@@ -125,7 +125,7 @@ function createSpendCode(backend: BackendContext): SpendCode {
     const kind = hasPasswords && isRecovery(issued) ? 'recovery' : undefined;
     const prepared = await prepareSignIn(backend, request, { issued, returnTo, kind });
     if (prepared.kind === 'session') return { prepared, writes };
-    // Here and not with the cookie, which a reload writes again.
+    // Called here and not when the cookie is written, because a reload writes the cookie again.
     await admitPending(backend, issued);
     return { prepared: { ...prepared, isAdmitted: true }, writes };
   }
@@ -150,7 +150,7 @@ async function answerCode(
   if (pending.some(({ spentCode }) => spentCode === fingerprint(code))) return startOver(backend, request, pending);
   const spend = (): Promise<Outcome> => spendCode(request, { code, pending, verifiers });
   try {
-    // A made-up code counts like a wrong password: Supabase limits the calls of this server, and refreshes share that limit.
+    // A made-up code counts like a wrong password: Supabase limits this server's calls, and refreshes share that limit.
     const { prepared, writes } = await attempts.run(request.req, undefined, spend, 'forgives');
     return redirect(303, await storeSignIn(backend, request, prepared, writes));
   } catch (error) {
@@ -170,7 +170,7 @@ async function answerError(
   error: AuthError,
   errorCode: string | null,
 ): Promise<Reply> {
-  // Reloaded, or reached by the back button, after a sign-in that went well in the end.
+  // Reloaded, or reached by the back button, after a sign-in that succeeded later.
   const pending = backend.flows.pending(request.cookies);
   if (pending.length === 0 && (await isSignedIn(request))) return redirect(303, request.home);
   if (error.code === 'code_rejected') {
@@ -184,7 +184,7 @@ async function answerError(
   return linkExpiredPage(backend, request, { returnTo, error });
 }
 
-/** A reload after an outage: what became of the code is unknown, and it must not be used again (RFC 6749 §4.1.2). */
+/** A reload after an outage: the code may be spent, and it must not be used twice (RFC 6749 §4.1.2). */
 function startOver(backend: BackendContext, request: AuthRequest, pending: readonly SignInFlow[]): Reply {
   const isForPassword = pending.some(({ kind }) => kind === 'recovery');
   const returnTo = endOnly(backend, request, pending);
@@ -192,7 +192,7 @@ function startOver(backend: BackendContext, request: AuthRequest, pending: reado
   return redirect(303, isForPassword ? localUrl(request, forgotPath, returnTo) : request.signInUrl(returnTo));
 }
 
-/** The way back of the only flow under way, which ends here. With several there is no telling which one came back; they end by themselves. */
+/** Ends the only open flow and returns its return path. With several flows it is unclear which one came back; they expire. */
 function endOnly({ flows }: BackendContext, request: AuthRequest, pending: readonly SignInFlow[]): string {
   const [flow, ...others] = pending;
   if (flow === undefined || others.length > 0) return request.home;
@@ -200,7 +200,7 @@ function endOnly({ flows }: BackendContext, request: AuthRequest, pending: reado
   return request.returnTo(flow.returnTo);
 }
 
-/** A code that cannot be exchanged: replayed, too old, or from a mail that was opened elsewhere. */
+/** A code that cannot be exchanged: replayed, expired, or from an email that was opened in another browser. */
 async function handleUnusableCode(
   backend: BackendContext,
   request: AuthRequest,
@@ -209,12 +209,12 @@ async function handleUnusableCode(
 ): Promise<Reply> {
   const returnTo = endOnly(backend, request, pending);
   const waiting = await readPending(backend, request).catch(() => undefined);
-  // Reloaded, or reached by the back button, while the new password is still to be chosen.
+  // Reloaded, or reached by the back button, while the new password is still missing.
   if (waiting?.kind === 'recovery') {
     return redirect(303, localUrl(request, backend.settings.passwordPath, waiting.returnTo));
   }
   if (await isSignedIn(request)) return redirect(303, returnTo);
-  // Only an email's link is ever opened in another browser. What became of it there is not known here.
+  // Only an email's link is opened in another browser. Whether it succeeded there is not known here.
   const mayBeMail =
     pending.length === 0
       ? code === 'pkce_code_verifier_not_found'
@@ -225,18 +225,18 @@ async function handleUnusableCode(
   return pleaseSignInPage(backend, request, returnTo);
 }
 
-/** An outage is no reason to hide what this callback came to. */
+/** An outage must not hide the result of this callback. */
 async function isSignedIn(request: AuthRequest): Promise<boolean> {
   return (await request.resolveSession().catch(() => null)) !== null;
 }
 
-/** The default link of a recovery email brings a code like any other; its token, straight from the backend, tells. */
+/** The default link of a recovery email carries a code like any other; only the new token's `amr` names the recovery. */
 function isRecovery({ access_token: accessToken }: SdkSession): boolean {
   const { amr } = readToken(accessToken).claims;
   return Array.isArray(amr) && amr.some((entry) => isRecord(entry) && entry['method'] === 'recovery');
 }
 
-/** What a cookie may say of a code. */
+/** The part of a code's hash that a cookie may contain. */
 function fingerprint(code: string): string {
   return createHash('sha256').update(code).digest('base64url').slice(0, 16);
 }

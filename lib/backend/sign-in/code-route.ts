@@ -17,12 +17,12 @@ import { foldAccount, mailWaitSeconds } from '../throttle.ts';
 import { completeSignIn } from './sign-in.ts';
 
 /**
- * GoTrue's errors of `/otp` that come for some addresses only: closed sign-up and a `before_user_created` hook refuse addresses without an
- * account.
+ * GoTrue errors of `/otp` that reveal whether an account exists: closed sign-up and a
+ * `before_user_created` hook refuse only addresses without an account.
  */
 const telling = ['signup_disabled', 'unknown'];
 
-/** What GoTrue answers to a wrong code. It looks at a ban before it looks at the code, so a ban is told to no one here. */
+/** Maps GoTrue's errors for a wrong code. GoTrue checks a ban before the code, so a ban must not be revealed here. */
 const asWrongCode = rethrowAs('code_wrong', ({ code }) => code === 'link_expired' || code === 'user_banned');
 
 interface CodeForm {
@@ -75,8 +75,8 @@ async function enterCode(backend: BackendContext, request: AuthRequest, form: Co
 }
 
 /**
- * `/auth/code`: signs in by a code that is sent by email. A POST with `email` sends it, with the same answer for every address; a POST with
- * `email` and `code` signs in. The link in the same email works without the code.
+ * `/auth/code`: signs in by an emailed code. A POST with `email` sends it, with the same response for every
+ * address. A POST with `email` and `code` signs in. The link in the same email also works without the code.
  */
 export function codeRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
@@ -98,7 +98,7 @@ export function codeRoute(backend: BackendContext): AuthRoute {
         return await (hasCode ? enterCode : sendCode)(backend, request, { email, returnTo, fields });
       } catch (error) {
         const shown = errorForForm(backend, request, error);
-        // An email that was sent a moment ago has a code to type in.
+        // `rate_limited` means that an email was sent shortly before, so its code can be entered.
         const wasSent = email !== undefined && (hasCode || shown.code === 'rate_limited');
         return codePage(backend, request, {
           step: wasSent ? 'code' : 'address',

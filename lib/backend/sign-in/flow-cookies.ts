@@ -2,20 +2,20 @@ import { encodeCookieValue } from '../../core/cookies.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../../core/cookies.ts';
 import { parseEncodedJson } from '../../core/json.ts';
 
-/** How a sign-in that is under way comes back: from an OAuth provider, or from an email's link, that for a new password among them. */
+/** The way back of an open sign-in: an OAuth provider, an email's link, or a link for a new password. */
 export type FlowKind = 'oauth' | 'mail' | 'recovery';
 
-/** A sign-in that was started in this browser and whose PKCE verifier is still there. */
+/** A sign-in that this browser started and whose PKCE verifier still exists. */
 export interface SignInFlow {
   readonly id: string;
   readonly kind: FlowKind;
-  /** As the unsealed cookie says: sanitize it before use. */
+  /** From an unsealed cookie: sanitize it before use. */
   readonly returnTo: string;
-  /** The fingerprint of a code that was sent to the backend and got no answer: it must not be sent again. */
+  /** The fingerprint of a code whose exchange got no answer: it must not be sent again. */
   readonly spentCode?: string | undefined;
 }
 
-/** What a call of the SDK has stored for a flow that it started. */
+/** The cookies that an SDK call has stored for a new flow. */
 export interface StartedFlow {
   /** The flow whose verifier was stored, where one was. */
   readonly id: string | undefined;
@@ -26,37 +26,37 @@ export interface StartedFlow {
 }
 
 export interface FlowCookies {
-  /** Of every cookie that a sign-in needs until it is complete. */
+  /** Attributes of every cookie that a pending sign-in needs. */
   readonly attributes: Partial<CookieAttributes>;
-  /** Newest first: the likeliest to be the one that comes back. */
+  /** Newest first, because that flow is most likely to return. */
   pending(cookies: RequestCookies): readonly SignInFlow[];
   /**
-   * The cookies that a flow which was just started needs until its callback. Flows that the verifiers' ring has dropped or that take too
-   * much room are forgotten.
+   * The cookies that a new flow needs until its callback. Flows whose verifier the SDK has dropped,
+   * or that take too many bytes, are deleted.
    */
   remember(
     started: StartedFlow,
     flow: Pick<SignInFlow, 'kind' | 'returnTo'>,
     cookies: RequestCookies,
   ): readonly CookieWrite[];
-  /** Remembers with a flow that a code was sent and got no answer. */
+  /** Records in a flow that a code was sent and got no answer. */
   markCodeSpent(flow: SignInFlow, spentCode: string): CookieWrite;
-  /** Deletes what was remembered. */
+  /** Deletes the cookie of a flow. */
   forget(flowId: string): CookieWrite;
-  /** Every verifier of this browser; a code can only be exchanged with one of them. */
+  /** All verifiers of this browser; a code can only be exchanged with one of them. */
   verifierNames(cookies: RequestCookies): readonly string[];
-  /** Deletes the only flow there is, and every verifier, where the SDK has not. */
+  /** Deletes the only flow and every verifier, where the SDK has not. */
   drop(flowId: string, cookies: RequestCookies): readonly CookieWrite[];
 }
 
-/** Seconds; verifiers live as long. */
+/** Seconds; verifiers have the same lifetime. */
 export const flowMaxAge = 600;
-/** Bytes of all state cookies together: together with a session they must stay below Node's 16 KB of headers. */
+/** Bytes of all state cookies together: with a session they must stay below Node's 16 KB of headers. */
 const maxStateBytes = 3072;
 
 /**
- * What a flow must remember until its callback, in an HttpOnly cookie per flow, so that tabs do not disturb each other. Not sealed: it
- * holds nothing secret, and nothing in it is believed.
+ * The state of a flow until its callback, in one HttpOnly cookie per flow, so that tabs do not
+ * interfere. It is not sealed: it holds no secret, and its content is not trusted.
  */
 export function createFlowCookies(storageKey: string, sameSite: CookieAttributes['sameSite']): FlowCookies {
   const prefix = `${storageKey}-flow-`;
@@ -104,12 +104,12 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
   };
 }
 
-/** The callback is a navigation from another site, on which a strict cookie would not be sent. */
+/** The callback is a cross-site navigation; browsers do not send a strict cookie with it. */
 export function flowAttributes(sameSite: CookieAttributes['sameSite'] | undefined): Partial<CookieAttributes> {
   return { maxAge: flowMaxAge, sameSite: sameSite === 'none' ? 'none' : 'lax' };
 }
 
-/** The ids to drop, oldest first, so that the newest fit. */
+/** The ids to delete, so that the newest fit. */
 function selectStale(
   oldestFirst: readonly { readonly id: string; readonly bytes: number }[],
   maxBytes: number,
@@ -124,11 +124,11 @@ function selectStale(
 }
 
 /**
- * The verifier that a cookie holds, in the form that the SDK writes: it warns about every other form on the console, with a
- * stack, each time it looks.
+ * The verifier in a cookie, in the form that the SDK writes. For every other form the SDK logs a
+ * warning with a stack trace at each read.
  */
 export function verifierIn(storageKey: string, name: string, values: readonly string[]): string | undefined {
-  // The flows' own, the list of them, and the only one of older versions of auth-js.
+  // Besides the flows' own: the list of flows, and the single verifier of older versions of auth-js.
   const others = [`${storageKey}-flows-code-verifier`, `${storageKey}-code-verifier`];
   const isVerifier = others.includes(name) || verifierFlowId(storageKey, name) !== undefined;
   return isVerifier ? values.find(isEncodedJson) : undefined;
@@ -139,14 +139,14 @@ function isEncodedJson(value: string): boolean {
   return encoded !== undefined && parseEncodedJson(encoded) !== undefined;
 }
 
-/** The flows whose verifiers the request carries, in the order in which the browser sends cookies: oldest first. */
+/** The flows whose verifiers the request carries, in the order of the browser's cookies: oldest first. */
 export function verifierIds(storageKey: string, cookies: RequestCookies): string[] {
   return [...cookies].flatMap(([name, values]) =>
     verifierIn(storageKey, name, values) === undefined ? [] : (verifierFlowId(storageKey, name) ?? []),
   );
 }
 
-/** The flow that a verifier's cookie belongs to; auth-js names them `<key>-flow-<id>-code-verifier`. */
+/** The flow of a verifier's cookie; auth-js names it `<key>-flow-<id>-code-verifier`. */
 export function verifierFlowId(storageKey: string, name: string): string | undefined {
   const start = `${storageKey}-flow-`;
   const end = '-code-verifier';

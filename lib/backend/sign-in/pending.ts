@@ -14,9 +14,9 @@ import type { StoredContent } from '../session-cookie.ts';
 import { flowMaxAge } from './flow-cookies.ts';
 
 /**
- * Sign-ins that need one more step. They lie in an HttpOnly cookie of their own (`<cookieName>-pending`), one per browser and for ten
- * minutes, which only the adapter's own routes read: no guard and no `getSession` sees it, and the session of this browser stays as it is
- * until a complete sign-in replaces it.
+ * Sign-ins that need one more step. They are stored in their own HttpOnly cookie (`<cookieName>-pending`),
+ * one per browser, for ten minutes. Only the adapter's own routes read it: no guard and no `getSession` does.
+ * The browser's session stays until a complete sign-in replaces it.
  *
  *     await beginPending(backend, request, { kind: 'factor', issued, returnTo });   // then redirect to the page of the next step
  *     const waiting = await readPending(backend, request);                          // there: undefined when it is over
@@ -24,46 +24,46 @@ import { flowMaxAge } from './flow-cookies.ts';
  *     clearPending(backend, request);
  */
 
-/** What is still to come: a new password after a recovery or invitation link, or the second factor after the first. */
+/** The missing step: a new password after a recovery or invitation link, or the second factor after the first. */
 export type PendingKind = 'recovery' | 'factor';
 
-/** A sign-in that the backend has accepted and that is no session yet. */
+/** A sign-in that the backend has accepted but that is not a session yet. */
 export interface PendingSignIn {
-  /** As the unsealed cookie says: it chooses a page, and grants nothing that the token itself does not. */
+  /** From an unsealed cookie: it selects a page, and grants nothing beyond the token. */
   readonly kind: PendingKind;
   /** For `supabase.call(request, work, { session: content })`. */
   readonly content: StoredContent;
-  /** Made of the verified claims. */
+  /** Built from the verified claims. */
   readonly session: BackendSession;
   /** Sanitized. */
   readonly returnTo: string;
-  /** Whether the user has a second factor that this sign-in has not given yet: it is asked for first. */
+  /** Whether the user has a second factor that this sign-in lacks: it is required first. */
   readonly needsFactor: boolean;
-  /** Whether a try to set the new password got no answer, so that the backend may have it already. */
+  /** Whether an attempt to set the new password got no answer, so that the backend may have set it. */
   readonly isUnanswered: boolean;
 }
 
-/** What the backend issued for a sign-in that needs one more step. */
+/** The backend's tokens for a sign-in that needs one more step. */
 export interface NewPending extends Pick<PendingSignIn, 'kind' | 'returnTo'> {
   readonly issued: SdkSession;
   readonly isUnanswered?: boolean;
-  /** Whether `admitPending` was called for it: an answer that is used again is no new sign-in, and lifts no `endSession`. */
+  /** Whether `admitPending` was called for it: a reused result is no new sign-in, and undoes no `endSession`. */
   readonly isAdmitted?: boolean;
 }
 
-/** Bytes of the cookie. */
+/** Maximum bytes of the cookie. */
 const maxPendingBytes = 8 * 1024;
-/** Bytes of the `Cookie` header with it: Node ends requests with more than 16 KB of headers. */
+/** Maximum bytes of the `Cookie` header with it: Node refuses requests with more than 16 KB of headers. */
 const maxHeaderBytes = 14 * 1024;
 /** Milliseconds by which the clocks of the backend and this process may differ. */
 const skewMs = 5_000;
-/** Duplicates that are tried: a tossed cookie must not hide the real one, nor buy many questions. */
+/** Maximum duplicates to check: a tossed cookie must not hide the real one, nor cause many backend calls. */
 const maxTries = 4;
 
 /**
- * Verifies what the backend issued and keeps it, in place of what was pending before.
+ * Verifies the backend's tokens and stores them in place of any earlier pending sign-in.
  *
- * @throws {AuthError} `token_rejected`, `session_too_large` or `provider_unavailable`; nothing is kept then
+ * @throws {AuthError} `token_rejected`, `session_too_large` or `provider_unavailable`; nothing is stored then
  */
 export async function beginPending(backend: BackendContext, request: AuthRequest, pending: NewPending): Promise<void> {
   const { kind, issued, returnTo, isUnanswered = false, isAdmitted = false } = pending;
@@ -81,23 +81,23 @@ export async function beginPending(backend: BackendContext, request: AuthRequest
   writePending(backend, request, writes);
 }
 
-/** Verifies what the backend issued just now: no `endSession` that was called until now concerns it. @throws {AuthError} as `beginPending` */
+/** Verifies tokens that the backend just issued: earlier `endSession` calls do not apply to them. @throws {AuthError} as `beginPending` */
 export async function admitPending(backend: BackendContext, issued: SdkSession): Promise<void> {
   const { content } = await verifyPending(backend, issued);
   await beginSession(backend, content);
 }
 
-/** Notes that a try to set the new password got no answer. */
+/** Records that an attempt to set the new password got no answer. */
 export function markUnanswered(backend: BackendContext, request: AuthRequest, waiting: PendingSignIn): void {
   const value = encodePending({ ...waiting, isUnanswered: true });
   writePending(backend, request, writeChunks(cookieName(backend), value, request.cookies));
 }
 
-/** @throws {AuthError} `provider_unavailable` where it takes the backend to tell */
+/** @throws {AuthError} `provider_unavailable` where only the backend can decide */
 export async function readPending(backend: BackendContext, request: AuthRequest): Promise<PendingSignIn | undefined> {
   for (const stored of storedIn(backend, request)) {
     const session = await liveSession(backend, request, stored.content);
-    // A token with both factors waits for no second one: such a cookie was made by hand.
+    // A token with both factors is not pending: such a cookie was forged.
     const isComplete = stored.kind === 'factor' && session?.claims['aal'] === 'aal2';
     if (session === undefined || isComplete) continue;
     return { ...stored, session, returnTo: request.returnTo(stored.returnTo) };
@@ -105,7 +105,7 @@ export async function readPending(backend: BackendContext, request: AuthRequest)
   return undefined;
 }
 
-/** Deletes the cookie of one that was completed. */
+/** Deletes the cookie of a completed one. */
 export function clearPending(backend: BackendContext, request: AuthRequest): void {
   const present = chunkNames(request.cookies, cookieName(backend));
   writePending(
@@ -115,7 +115,7 @@ export function clearPending(backend: BackendContext, request: AuthRequest): voi
   );
 }
 
-/** Deletes the cookie and ends what it held at the backend. It never throws. */
+/** Deletes the cookie and ends its session at the backend. It never throws. */
 export async function endPending(backend: BackendContext, request: AuthRequest): Promise<void> {
   clearPending(backend, request);
   const waiting = await readPending(backend, request).catch(() => undefined);
@@ -124,7 +124,7 @@ export async function endPending(backend: BackendContext, request: AuthRequest):
   await discardIssued(backend, waiting.content);
 }
 
-/** The same for what another user left in this browser. It never throws. */
+/** The same, unless it belongs to this user. It never throws. */
 export async function endPendingOfOthers(
   backend: BackendContext,
   request: AuthRequest,
@@ -134,7 +134,7 @@ export async function endPendingOfOthers(
   if (waiting?.session.user.id !== userId) await endPending(backend, request);
 }
 
-/** Ends what was issued and will not be used: the backend need not keep it. It never throws. */
+/** Ends an issued session that will not be used, at the backend. It never throws. */
 export async function discardIssued(
   { supabase, settings }: BackendContext,
   { access_token: accessToken }: Pick<SdkSession, 'access_token'>,
@@ -149,14 +149,14 @@ export function issuedContent(issued: SdkSession): StoredContent {
   return content;
 }
 
-/** Verifies what the backend issued just now. @throws {AuthError} `token_rejected` or `provider_unavailable` */
+/** Verifies tokens that the backend just issued. @throws {AuthError} `token_rejected` or `provider_unavailable` */
 export async function verifyIssued({ source }: BackendContext, content: StoredContent): Promise<BackendSession> {
   const verdict = await source.verify(content, 'provider');
   if (verdict.kind === 'live' && verdict.session.adapter === 'backend') return verdict.session;
   throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
 }
 
-/** No `endSession` that was called until now concerns it. */
+/** Earlier `endSession` calls do not apply to it. */
 export function beginSession({ source, resolver }: BackendContext, content: StoredContent): Promise<unknown> {
   const facts = source.toStored(content);
   return resolver.beginSession(facts, facts.beganAt);
@@ -184,7 +184,7 @@ function storedIn(backend: BackendContext, { cookies }: AuthRequest): readonly S
   return values.flatMap((text) => parse(text) ?? []).slice(0, maxTries);
 }
 
-/** Only a token that the backend signed and issued within the last ten minutes counts, and that was not ended here. */
+/** Accepts only a token that the backend signed and issued within the last ten minutes, and that was not ended here. */
 async function liveSession(
   { resolver, settings }: BackendContext,
   request: AuthRequest,
@@ -192,16 +192,16 @@ async function liveSession(
 ): Promise<BackendSession | undefined> {
   const client = clientFacts(request.req, request.peer);
   const session = await resolver.resolveBearer(content.access_token, client, true);
-  // A token of the project's OAuth server speaks for another application.
+  // A token with `client_id` was issued to another application by the project's OAuth server.
   if (session?.adapter !== 'backend' || session.claims['client_id'] !== undefined) return undefined;
   const { iat = 0 } = session.claims;
   const isRecent = settings.now() - iat * 1000 < flowMaxAge * 1000 + skewMs;
   return isRecent ? session : undefined;
 }
 
-/** Whether the user has a verified factor that this sign-in has not given; the token itself does not say. */
+/** Whether the user has a verified factor that this sign-in lacks; the token itself does not list factors. */
 export function needsFactor({ user, access_token: accessToken }: SdkSession): boolean {
-  // Nothing checks what a coordinator hands on beside the tokens.
+  // A coordinator's data beside the tokens is not validated.
   const factors: unknown = (user as SdkSession['user'] | undefined)?.factors;
   const isEnrolled =
     Array.isArray(factors) && factors.some((factor) => isRecord(factor) && factor['status'] === 'verified');
@@ -210,12 +210,12 @@ export function needsFactor({ user, access_token: accessToken }: SdkSession): bo
 
 type Stored = Omit<PendingSignIn, 'session'>;
 
-/** The cookie's value; the testing kit writes it, too. */
+/** The cookie's value; the testing kit also writes it. */
 export function encodePending({ kind, content, returnTo, needsFactor: factor, isUnanswered }: Stored): string {
   return Buffer.from(JSON.stringify({ kind, returnTo, factor, isUnanswered, ...content })).toString('base64url');
 }
 
-/** The tokens, and what a session cookie needs beside them; `user` comes again with the next step. */
+/** The tokens and the other fields of a session cookie; the next step returns `user` again. */
 function pendingContent({ access_token, refresh_token, expires_at }: StoredContent): StoredContent {
   return { access_token, refresh_token, ...defined({ expires_at }), token_type: 'bearer' };
 }

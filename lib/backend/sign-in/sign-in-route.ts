@@ -50,7 +50,7 @@ export function signInRoute(backend: BackendContext): AuthRoute {
       const elsewhere = formElsewhere(request, pages.signIn, loginPath, returnTo);
       if (elsewhere !== undefined) return elsewhere;
       const session = request.query.get('prompt') === 'login' ? null : await sessionAtHand(request);
-      // A guard's `maxAge` asks for a sign-in, whatever session there is.
+      // A guard's `maxAge` requires a new sign-in, even with a session.
       const isFresh = request.query.has('max_age');
       return session === null || isFresh
         ? signInPage(backend, request, { returnTo, email: session?.user.email ?? undefined })
@@ -61,17 +61,17 @@ export function signInRoute(backend: BackendContext): AuthRoute {
   };
 }
 
-/** Whose session the browser has; a guest's is none, and an outage must not hide the form. */
+/** The browser's session. An anonymous one does not count, and an outage must not hide the form. */
 async function sessionAtHand(request: AuthRequest): Promise<BackendSession | null> {
   const session = await request.resolveSession().catch(() => null);
   return session?.adapter === 'backend' && !session.user.isAnonymous ? session : null;
 }
 
-/** `GET /auth/login?provider=`: to the provider's own page, by way of the backend. */
+/** `GET /auth/login?provider=`: redirects to the provider through the backend. */
 async function startOAuth(backend: BackendContext, request: AuthRequest): Promise<Reply> {
   const { settings, supabase, flows } = backend;
   const { req, query, definition } = request;
-  // A HEAD asks what a GET would do; starting a flow that is never finished would push out a real one.
+  // A HEAD must not start a flow: an unfinished one would push out a real one.
   if (req.method === 'HEAD') return { status: 204 };
   refuseUnintended(req, () => request.origin, definition.trustedOrigins);
   const { name, scopes } = allowedProvider(query.get('provider') ?? settings.defaultProvider, settings);
@@ -79,7 +79,7 @@ async function startOAuth(backend: BackendContext, request: AuthRequest): Promis
   const redirectTo = redirectUrl(request, settings);
   const { url, writes } = await supabase.call(request, async (call) => {
     const options = { redirectTo, skipBrowserRedirect: false, ...defined({ scopes }) };
-    // Supabase's type lists the providers of today; `custom:` ones and those of tomorrow work as well.
+    // The SDK's type lists the current providers; `custom:` ones and future ones work as well.
     const result = await call.auth.signInWithOAuth({ provider: name as 'github', options });
     const writes = flows.remember(call.started(), { kind: 'oauth', returnTo }, request.cookies);
     return { url: call.unwrap(result).url, writes };
@@ -108,7 +108,7 @@ const ssoUnavailable: ReadonlySet<string | undefined> = new Set([
 ]);
 const asUnavailable = rethrowAs('sso_unavailable', ({ reason }) => ssoUnavailable.has(reason));
 
-/** `/auth/sso`: to the SAML identity provider of the email's domain. It comes back through the callback, as OAuth does. */
+/** `/auth/sso`: redirects to the SAML identity provider of the email's domain, which returns through the callback like OAuth. */
 export function ssoRoute(backend: BackendContext): AuthRoute {
   const { ssoPath } = backend.settings;
   return {
@@ -152,7 +152,7 @@ async function startSso(
   return redirectOrJson(request, url);
 }
 
-/** The field `domain`, else the address' own: in lower case, as GoTrue compares it. @throws {FormProblem} */
+/** The field `domain`, else the domain of the address, in lower case, as GoTrue compares it. @throws {FormProblem} */
 function readDomain(fields: Fields): string {
   const given = fields.get('domain')?.trim() ?? readEmail(fields).replace(/^.*@/, '');
   const domain = given.toLowerCase();

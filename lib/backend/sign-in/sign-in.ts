@@ -7,7 +7,7 @@ import { defined } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { Allowance } from '../../session/allowance.ts';
-import type { LeftSession } from '../../session/sign-out.ts';
+import type { EndedSession } from '../../session/sign-out.ts';
 import { isRenewalUrgent } from '../../tokens/access-token.ts';
 import { outOfTime } from '../connection.ts';
 import type { BackendContext } from '../context.ts';
@@ -18,27 +18,27 @@ import { issuedContent, needsFactor, verifyIssued } from './pending.ts';
 import type { NewPending, PendingKind } from './pending.ts';
 
 /**
- * A sign-in that is ready for a cookie. Preparing it asks `onSignIn` and writes no cookie, so that requests which share one, as those of a
- * button that is pressed twice, each store it for themselves.
+ * A sign-in that is ready to store. Preparing it calls `onSignIn` and writes no cookie, so that
+ * requests that share one, such as those of a double click, each store it.
  */
 export type PreparedSignIn =
-  /** Verified, accepted by `onSignIn`, and no larger than cookies can hold. */
+  /** Verified, accepted by `onSignIn`, and small enough for cookies. */
   | { readonly kind: 'session'; readonly content: StoredContent; readonly redirectTo: string }
-  /** A new password or the second factor comes first. */
+  /** A new password or the second factor is required first. */
   | NewPending;
 
-/** What the backend issued, and what for. */
+/** The backend's tokens and their purpose. */
 export interface Issued {
   readonly issued: SdkSession;
   readonly returnTo: string;
-  /** Default: `factor` where the user has a second factor that was not given, else `session`. */
+  /** Default: `factor` where the user has a second factor that this sign-in lacks, else `session`. */
   readonly kind?: PendingKind | 'session' | undefined;
 }
 
 /**
- * The first half of a sign-in: verifies what the backend issued, asks the hook, and looks at the size.
+ * The first half of a sign-in: verifies the tokens, checks the size and calls the hook.
  *
- * @throws {AuthError} `token_rejected`, `session_too_large`, `provider_unavailable`, or what the hook throws; there is no session then
+ * @throws {AuthError} `token_rejected`, `session_too_large`, `provider_unavailable`, or the hook's error; no session is created then
  */
 export async function prepareSignIn(
   backend: BackendContext,
@@ -64,10 +64,10 @@ export async function prepareSignIn(
 }
 
 /**
- * The second half: stores the session in place of whatever session there was, or keeps the sign-in until its next step.
+ * The second half: stores the session in place of any earlier one, or stores the pending sign-in.
  *
  * @param further cookies to write as well
- * @returns where to go next
+ * @returns the next URL
  * @throws {AuthError} `invalid_state`, or as `beginPending`
  */
 export async function storeSignIn(
@@ -87,7 +87,7 @@ export async function storeSignIn(
   return localUrl(request, backend.settings.passwordPath, returnTo);
 }
 
-/** Both halves. @returns where to go next @throws {AuthError} as its halves */
+/** Both halves. @returns the next URL @throws {AuthError} as its halves */
 export async function completeSignIn(
   backend: BackendContext,
   request: AuthRequest,
@@ -97,7 +97,7 @@ export async function completeSignIn(
   return storeSignIn(backend, request, await prepareSignIn(backend, request, { issued, returnTo }));
 }
 
-/** Stores newer tokens of the session that the browser has. It is no new sign-in, so the hook is not asked. @throws {AuthError} */
+/** Stores newer tokens of the browser's session. It is no new sign-in, so the hook does not run. @throws {AuthError} */
 export async function renewSession(backend: BackendContext, request: AuthRequest, issued: SdkSession): Promise<void> {
   const { source, writer, emit } = backend;
   const content = issuedContent(issued);
@@ -109,10 +109,10 @@ export async function renewSession(backend: BackendContext, request: AuthRequest
 }
 
 /**
- * Where a second factor is asked for. Beside a session cookie the URL says that it is the one of the sign-in that waits: without a word,
- * the page is that of another user's session.
+ * The URL that asks for a second factor. Where a session cookie exists, `then` names the pending
+ * sign-in; without it, the page is for the session if that belongs to another user.
  *
- * @param isWaiting whether a sign-in waits for it, and not the session itself
+ * @param isWaiting whether it is for a pending sign-in, and not for the session
  */
 export function verifyUrl(
   { settings }: BackendContext,
@@ -120,21 +120,21 @@ export function verifyUrl(
   returnTo: string,
   isWaiting = true,
 ): string {
-  // Whose session the cookie holds may take the backend to tell, and nothing here needs to wait for that.
+  // To identify the cookie's session may need a call to the backend, and this redirect must not wait for it.
   const isBesideSession = isWaiting && chunkNames(request.cookies, request.definition.cookieName).length > 0;
   return localUrl(request, settings.verifyPath, returnTo, isBesideSession ? { then: 'sign-in' } : {});
 }
 
 /**
- * Ends a session at the backend, which knows it by its access token: one that it would not take is renewed for this last call.
+ * Ends a session at the backend, which identifies it by its access token. A token that the backend would not accept is refreshed first.
  *
- * @returns what it was renewed to
- * @throws {AuthError} where the backend could not be reached in time, or refused
+ * @returns the content after the refresh, if there was one
+ * @throws {AuthError} where the backend did not answer in time, or refused
  */
 export async function endAtBackend(
   { supabase, settings }: BackendContext,
   scope: 'local' | 'global',
-  { candidate, verdict, isAuthentic }: LeftSession<StoredContent>,
+  { candidate, verdict, isAuthentic }: EndedSession<StoredContent>,
   allowance: Allowance,
 ): Promise<StoredContent | undefined> {
   const { access_token: accessToken, refresh_token: refreshToken } = candidate.content;
@@ -160,11 +160,11 @@ async function storeSession(
 ): Promise<void> {
   const { source, writer, resolver } = backend;
   const { sessionId, userId } = source.toStored(content);
-  // A sign-out that ran at the same time wins.
+  // A concurrent sign-out takes precedence.
   if ((await resolver.revocationOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
   const writes = await writer.write(content, request.cookies);
   const { sessions, allowance } = await resolver.replace(request.req.headers.cookie, sessionId, request.peer);
-  // In the background: they have ended here, whatever the backend says.
+  // In the background: the sessions have already ended here.
   for (const left of sessions) void endAtBackend(backend, 'local', left, allowance).catch(() => undefined);
   await endPendingOfOthers(backend, request, userId);
   request.writeCookies([...further, ...writes]);

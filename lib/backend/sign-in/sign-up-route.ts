@@ -15,14 +15,14 @@ import type { StoredContent } from '../session-cookie.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 import { completeSignIn } from './sign-in.ts';
 
-/** What a sign-up asks for. */
+/** The data of a sign-up. */
 interface NewAccount {
   readonly email: string;
   readonly password: string;
   readonly options: { readonly emailRedirectTo: string };
 }
 
-/** GoTrue tells a visitor without an account who has one; a sign-up does not. */
+/** GoTrue errors that reveal an existing account to an anonymous user; a sign-up does not return them. */
 const addressInUse = ['email_exists', 'user_already_exists'];
 
 /** `/auth/signup`: the form; its POST creates an account with email and password. */
@@ -58,9 +58,9 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
   };
 }
 
-/** @returns a function that creates an account, and says where to go next: `null` where an email has to be confirmed first */
+/** @returns a function that creates an account and returns the next URL: `null` where an email must be confirmed first */
 function createSignUp(backend: BackendContext) {
-  /** Whether new addresses have to be confirmed: only the project's answers say so. */
+  /** Whether new addresses must be confirmed: known only from the project's responses. */
   let sendsMail = false;
 
   return async (request: AuthRequest, account: NewAccount, returnTo: string): Promise<string | null> => {
@@ -90,21 +90,21 @@ function createSignUp(backend: BackendContext) {
   };
 }
 
-/** GoTrue calls what a `before_user_created` hook refuses `unknown`; its text is the project's and not shown. */
+/** GoTrue reports a refusal by a `before_user_created` hook as `unknown`; the hook's text is not shown. */
 const refuseByHook = rethrowAs('signup_refused', ({ reason }) => reason === 'unknown');
 
-/** The session of a visitor without an account (`is_anonymous`), where the browser has one. */
+/** The browser's anonymous session (`is_anonymous`), if it has one. */
 async function guestSession({ source }: BackendContext, request: AuthRequest): Promise<StoredContent | undefined> {
   const session = await request.resolveSession();
   return session?.adapter === 'backend' && session.user.isAnonymous ? source.contentOf(session) : undefined;
 }
 
 /**
- * Adds address and password to the user that a visitor without an account already is, so that the user's id stays. GoTrue stores the
- * password at once, so a form that is sent twice meets `same_password`: then the address alone is sent.
+ * Adds address and password to an anonymous user, whose id stays. GoTrue stores the password at
+ * once, so a form that is posted twice gets `same_password`: then only the address is sent.
  *
- * @returns whether the account is complete; else an email has to be confirmed first, and the anonymous session goes on
- * @throws {AuthError} as `unwrap`; `isGone` tells of a session that the backend has ended
+ * @returns whether the account is complete; otherwise an email must be confirmed first, and the anonymous session stays
+ * @throws {AuthError} as `unwrap`; `isGone` detects a session that the backend has ended
  */
 async function convertGuest({ auth, unwrap }: SupabaseCall, account: NewAccount): Promise<boolean> {
   const { email, password, options } = account;
@@ -127,17 +127,17 @@ const gone: ReadonlySet<string | undefined> = new Set([
   'bad_jwt',
 ]);
 
-/** Whether the anonymous session has ended at the backend, so that there is no user to convert. */
+/** Whether the anonymous session has ended at the backend, so there is no user to convert. */
 function isGone(error: unknown): boolean {
   return error instanceof AuthError && gone.has(error.reason);
 }
 
 /**
- * Signs in a user who is complete at once: a refresh brings the claims that say so, and other requests of the guest share it.
+ * Signs in a user whose account is complete at once: a refresh returns the new claims, and concurrent requests share it.
  *
- * @returns where to go next
- * @throws {AuthError} `unauthenticated` where the session has ended meanwhile, or as `completeSignIn`: the guest's session ends then, as it
- * does at the backend
+ * @returns the next URL
+ * @throws {AuthError} `unauthenticated` where the session has ended meanwhile, or as
+ * `completeSignIn`: then the anonymous session ends here, too
  */
 async function completeGuest(
   backend: BackendContext,
@@ -153,7 +153,7 @@ async function completeGuest(
     return await completeSignIn(backend, request, renewal.stored.content as unknown as SdkSession, returnTo);
   } catch (error) {
     const { sessionId } = source.toStored(guest);
-    // Out of reach, the coordinator does not hear of it; this process knows.
+    // If the coordinator is unreachable, only this process ends it.
     if (sessionId !== undefined) await resolver.endSession({ sessionId }).catch(() => undefined);
     throw error;
   }

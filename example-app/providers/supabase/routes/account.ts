@@ -5,7 +5,7 @@ import type { Project } from '../project.ts';
 import { userJson } from '../users.ts';
 import { authenticate } from './authenticate.ts';
 
-/** `GET /user`: what the backend itself says about a token. */
+/** `GET /user`: the backend's own verdict on a token. */
 export async function user(project: Project, request: StandInRequest): Promise<Reply> {
   return json(200, userJson((await authenticate(project, request)).user));
 }

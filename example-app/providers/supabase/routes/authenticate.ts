@@ -3,7 +3,7 @@ import { bearerOf } from '../http.ts';
 import type { StandInRequest } from '../http.ts';
 import type { Project } from '../project.ts';
 
-/** Whose access token came with a request. @throws GoTrueError */
+/** The user and session of a request's access token. @throws GoTrueError */
 export async function authenticate({ keys, users, sessions }: Project, { headers }: StandInRequest) {
   const bearer = bearerOf(headers);
   if (bearer === '') {

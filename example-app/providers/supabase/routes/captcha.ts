@@ -2,7 +2,7 @@ import { GoTrueError } from '../errors.ts';
 import { recordField } from '../http.ts';
 import type { Switches } from '../types.ts';
 
-/** Guards sign-up, resend and password sign-in, never refresh or PKCE. @throws GoTrueError */
+/** Applies to sign-up, resend and password sign-in, never to refresh or PKCE. @throws GoTrueError */
 export function checkCaptcha({ captchaToken }: Switches, body: Readonly<Record<string, unknown>>): void {
   if (captchaToken === undefined) return;
   const answer = recordField(body, 'gotrue_meta_security')['captcha_token'];

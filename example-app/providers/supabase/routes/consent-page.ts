@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { style } from '../../style.ts';
 import type { Reply } from '../http.ts';
 
-/** The page of a provider that is made up; `email` is the person who is signed in there, and may be changed. */
+/** The page of a fictional provider; `email` is its signed-in user, and can be changed. */
 export function consentPage(provider: string, email: string): Reply {
   const name = escapeHtml(provider);
   const markup = `<!doctype html>

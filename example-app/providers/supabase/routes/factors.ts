@@ -21,7 +21,7 @@ export async function enroll(project: Project, request: StandInRequest): Promise
       const issuer = textField(body, 'issuer') || new URL(siteUrl).host;
       const query = 'algorithm=SHA1&digits=6';
       const uri = `otpauth://totp/${encodeURIComponent(issuer)}:${user.email}?${query}&issuer=${encodeURIComponent(issuer)}&period=30&secret=${secret}`;
-      // GoTrue's drawing has 283 KB.
+      // GoTrue's image has 283 KB.
       const qr_code = '<?xml version="1.0"?><svg width="147" height="147"></svg>';
       return json(200, { id, type, friendly_name: name, totp: { qr_code, secret, uri } });
     }

@@ -13,7 +13,7 @@ import { followMailLink, verify } from './verify.ts';
 
 export interface Route {
   readonly endpoint: Endpoint;
-  /** Browsers come here by themselves, so the gateway asks for no key. */
+  /** Browsers request it directly, so the gateway requires no key. */
   readonly open?: boolean;
   handle(request: StandInRequest): Reply | Promise<Reply>;
 }

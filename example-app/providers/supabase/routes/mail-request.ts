@@ -6,7 +6,7 @@ import type { StandInRequest } from '../http.ts';
 import type { Project } from '../project.ts';
 import { allowedRedirect } from '../redirects.ts';
 
-/** What every call that sends a mail carries. @throws GoTrueError for half a challenge. */
+/** The PKCE challenge of a call that sends an email. @throws GoTrueError for an incomplete challenge. */
 export function readChallengeOf({ body }: StandInRequest): PkceChallenge | undefined {
   return readChallenge(textField(body, 'code_challenge'), textField(body, 'code_challenge_method'));
 }
@@ -15,7 +15,7 @@ export function redirectOf({ siteUrl, redirectAllowList }: Project, { url }: Sta
   return allowedRedirect(url.searchParams.get('redirect_to') ?? '', siteUrl, redirectAllowList);
 }
 
-/** The milliseconds that a test gave this address. */
+/** Waits for the delay that a test configured for this address. */
 export async function takeTime({ switches }: Project, email: string): Promise<void> {
   const extraMs = switches.extraMs(email);
   if (extraMs > 0) await setTimeout(extraMs);

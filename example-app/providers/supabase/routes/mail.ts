@@ -36,7 +36,7 @@ export async function otp(project: Project, request: StandInRequest): Promise<Re
     throw new GoTrueError(400, 'validation_failed', 'Only an email address or phone number should be provided');
   }
   const challenge = readChallengeOf(request);
-  // GoTrue looks for the user before it looks at the address: `{"email":"no-address","create_user":false}` is 422, too.
+  // GoTrue looks up the user before it validates the address: `{"email":"no-address","create_user":false}` is also a 422.
   if (body['create_user'] === false && email !== '' && (!isEmail(email) || !users.find(email))) {
     throw new GoTrueError(422, 'otp_disabled', 'Signups not allowed for otp');
   }
@@ -51,7 +51,7 @@ export async function otp(project: Project, request: StandInRequest): Promise<Re
   }
   checkEmail(email);
   if (users.find(email)?.confirmedAt === undefined) {
-    // A password that no one knows, strong by any rule.
+    // A random password that satisfies every rule.
     const password = `Aa1-${randomBytes(24).toString('base64url')}`;
     await signup(project, { ...request, body: { ...body, password } });
     if (!switches.autoconfirm) return json(200, {});

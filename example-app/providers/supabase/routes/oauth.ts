@@ -18,10 +18,10 @@ interface Started {
   readonly startedAt: number;
 }
 
-/** Those that tests name; GoTrue knows many more. */
+/** The providers that tests use; GoTrue supports many more. */
 const knownProviders = new Set(['apple', 'azure', 'discord', 'facebook', 'github', 'gitlab', 'google']);
 
-/** The browser's way through an OAuth provider: /authorize → the provider's consent page → /callback → the application. */
+/** The browser's path through an OAuth provider: /authorize → the provider's consent page → /callback → the application. */
 export function createOauth(project: Project) {
   const { siteUrl, redirectAllowList, switches, users, sessions, flows, now, url: origin } = project;
   const started = new Map<string, Started>();
@@ -45,7 +45,7 @@ export function createOauth(project: Project) {
     return redirect(302, withParameters(`${origin}/provider/${provider}/authorize`, parameters, 'query'));
   }
 
-  /** `POST /sso`: the way to the identity provider of a domain. `redirect_to` is in the body. */
+  /** `POST /sso`: redirects to the identity provider of a domain. `redirect_to` is in the body. */
   function sso({ body }: StandInRequest): Reply {
     const { ssoDomains } = switches;
     if (!ssoDomains) throw new GoTrueError(404, 'saml_provider_disabled', 'SAML 2.0 is disabled');
@@ -73,7 +73,7 @@ export function createOauth(project: Project) {
     if (method !== 'POST') return consentPage(url.pathname.split('/')[2] ?? '', switches.oauthEmail);
     const back = `${origin}/auth/v1/callback`;
     if (textField(body, 'decision') !== 'approve') {
-      // The provider's own words; GoTrue passes them on without an error_code.
+      // The provider's own error; GoTrue passes it on without an error_code.
       const denial = { error: 'access_denied', error_description: 'The user has denied your application access.' };
       return redirect(302, withParameters(back, { ...denial, state }, 'query'));
     }
@@ -87,7 +87,7 @@ export function createOauth(project: Project) {
     const flow = started.get(query('state'));
     started.delete(query('state'));
     if (!flow) {
-      // Without a state there is no telling where the browser came from: the site, not the application's callback.
+      // Without a state the browser's origin is unknown: it is redirected to the site, not to the application's callback.
       const error =
         query('state') === ''
           ? new GoTrueError(400, 'bad_oauth_callback', 'OAuth state parameter missing')

@@ -38,9 +38,9 @@ export async function signup(project: Project, request: StandInRequest): Promise
     if (switches.autoconfirm) throw new GoTrueError(422, 'user_already_exists', 'User already registered');
     return json(200, obfuscatedUserJson(email, users.isoNow(), recordField(body, 'data')));
   }
-  // The hook is asked about new users only; GoTrue's code for its refusal, with the hook's own text.
+  // The hook runs for new users only. The error has GoTrue's code and the hook's own text.
   if (!existing && switches.newUsersRefused) throw new GoTrueError(403, 'unknown', 'Only for members of the choir.');
-  // The password of an address that waits for its confirmation stays what it was: the address is not proven yet.
+  // An unconfirmed user's password is kept: the address is not proven yet.
   const user = existing ?? users.add({ email, password, confirmed: false, metadata: recordField(body, 'data') });
   // "user_metadata":{"email":"…","email_verified":false,"phone_verified":false,"sub":"…"}, also without any data
   if (!existing)
@@ -52,14 +52,14 @@ export async function signup(project: Project, request: StandInRequest): Promise
   try {
     await sendConfirmation(project, request, user);
   } catch (error) {
-    // One transaction with the mail: without it there is no user.
+    // One transaction with the email: if it fails, the user is not created.
     if (!existing) users.remove(user.id);
     throw error;
   }
   return json(200, userJson(user));
 }
 
-/** `POST /resend`: says nothing about whom it knows. */
+/** `POST /resend`: does not reveal which addresses exist. */
 export async function resend(project: Project, request: StandInRequest): Promise<Reply> {
   const { body } = request;
   checkCaptcha(project.switches, body);

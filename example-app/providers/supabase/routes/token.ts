@@ -32,7 +32,7 @@ async function passwordGrant({ switches, users, sessions }: Project, { body }: S
   if (user.banned) throw new GoTrueError(400, 'user_banned', 'User is banned');
   if (user.password !== password) throw new GoTrueError(400, 'invalid_credentials', 'Invalid login credentials');
   if (user.confirmedAt === undefined) throw new GoTrueError(400, 'email_not_confirmed', 'Email not confirmed');
-  // A password that is good enough comes with "weak_password":null.
+  // A strong password returns "weak_password":null.
   return json(200, { ...(await sessions.issue(user)), weak_password: null, ...users.weakPassword(password) });
 }
 

@@ -41,7 +41,7 @@ export async function updateUser(project: Project, request: StandInRequest): Pro
   if (password !== undefined) checkNewPassword(project, { user, session, body, password });
 
   if (password !== undefined) forgetMails(project, user);
-  // One transaction: where the mail cannot be sent, the password stays what it was.
+  // One transaction: if the email cannot be sent, the password is not changed.
   if (isNewEmail && !(user.isAnonymous && switches.autoconfirm)) {
     await mails.takeTime();
     mails.sendEmailChange(user, email, redirectOf(project, request), readChallengeOf(request));
@@ -94,7 +94,7 @@ function checkNewPassword({ switches, mails, now }: Project, change: PasswordCha
   }
 }
 
-/** A new password ends every link that was sent before it. */
+/** A new password invalidates every earlier link. */
 function forgetMails({ mails }: Project, user: User): void {
   mails.clear(user);
   Object.assign(user, { confirmationSentAt: undefined, recoverySentAt: undefined });

@@ -36,10 +36,10 @@ function readToken({ mails, users }: Project, body: StandInRequest['body']): One
     const message = 'Only an email address or phone number should be provided on verify';
     throw new GoTrueError(400, 'validation_failed', message);
   }
-  // A phone has no codes here: the stand-in's project has no phone provider.
+  // The stand-in's project has no phone provider, so a phone has no codes.
   if (email === '') throw new GoTrueError(403, 'otp_expired', 'Token has expired or is invalid');
   if (!isEmail(email)) throw new GoTrueError(422, 'validation_failed', 'Invalid email format');
-  // GoTrue looks at the ban before it looks at the code.
+  // GoTrue checks the ban before the code.
   if (users.find(email)?.banned === true) throw new GoTrueError(403, 'user_banned', 'User is banned');
   return mails.byCode(email, token, type);
 }
@@ -67,17 +67,17 @@ export async function followMailLink(project: Project, { url }: StandInRequest):
     return redirect(303, withParameters(target, { ...fragment, ...expiry }, 'fragment'));
   } catch (error) {
     if (!(error instanceof GoTrueError)) throw error;
-    // A link of a flow without PKCE has its error in the fragment alone, where no server sees it.
+    // A link of a flow without PKCE has its error only in the fragment, which servers do not receive.
     const isPkce = query('token').startsWith('pkce_');
     const parameters = isPkce ? errorParameters(error) : { ...errorParameters(error), sb: '' };
     return redirect(303, withParameters(target, parameters, isPkce ? 'both' : 'fragment'));
   }
 }
 
-/** GoTrue's own words. */
+/** GoTrue's own text. */
 const firstOfTwo = 'Confirmation link accepted. Please proceed to confirm link sent to the other email';
 
-/** The `amr` method of a session that a mail's own link leads to. */
+/** The `amr` method of a session that an email's own link starts. */
 const methods: Readonly<Record<string, string>> = { signup: 'email/signup' };
 
 /** GoTrue names an OAuth `error` for some statuses only; the code is always there. */
@@ -94,7 +94,7 @@ export function errorParameters({ status, code, message }: GoTrueError): Record<
   return { ...(error === undefined ? {} : { error }), error_code: code, error_description: message };
 }
 
-/** Spends the token and does what its mail promised. @throws GoTrueError */
+/** Spends the token and performs its email's action. @throws GoTrueError */
 function redeem(project: Project, token: OneTimeToken, type: string): User | 'one of two' {
   const { mails, users } = project;
   const user = users.get(token.userId);
