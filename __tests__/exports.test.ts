@@ -5,7 +5,7 @@ import * as client from 'express-auth-adapters/client';
 import * as redis from 'express-auth-adapters/redis';
 import * as testing from 'express-auth-adapters/testing';
 
-/** What users import is a promise: a name appears or goes only on purpose. */
+/** Exported names are a promise to users: a name is added or removed only on purpose. */
 it.each([
   [
     'express-auth-adapters',

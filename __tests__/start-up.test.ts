@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 
 const root = new URL('../', import.meta.url);
 
-/** The packages that a program has loaded by its end. */
+/** The packages that a program has loaded when it exits. */
 function packagesLoadedBy(program: string): string[] {
   const watched = `
     import { registerHooks } from 'node:module';

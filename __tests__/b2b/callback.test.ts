@@ -22,7 +22,7 @@ afterAll(async () => {
   await provider.close();
 });
 
-/** Up to the point where the provider sends the browser back. */
+/** Signs in until the provider redirects the browser back. */
 async function callbackOf(visitor: Visitor, path = '/login?returnTo=/dashboard', on = app): Promise<string> {
   const start = await visitor.get(path);
   return (await on.workos.authorize(start.location, { user: demoUsers.personal })).href;
@@ -41,7 +41,7 @@ describe('a good callback', () => {
     expect(typesOf(app.events)).toEqual(['signed_in']);
   });
 
-  it('shares one exchange among parallel repeats', async () => {
+  it('shares one exchange among parallel requests', async () => {
     const visitor = app.visitor();
     const callback = await callbackOf(visitor);
     const cookie = visitor.cookieHeader();
@@ -55,7 +55,7 @@ describe('a good callback', () => {
     expect(typesOf(app.events)).toEqual(['signed_in']);
   });
 
-  it('goes home when it comes again later with the session that it made', async () => {
+  it('redirects to the start page when the same browser requests it again later', async () => {
     const visitor = app.visitor();
     const callback = await callbackOf(visitor);
     await visitor.get(callback);
@@ -64,7 +64,7 @@ describe('a good callback', () => {
     expect(exchanges()).toBe(1);
   });
 
-  it('tells the provider who signs in: address and user agent', async () => {
+  it('sends the user agent and the IP address of the user to the provider', async () => {
     const visitor = app.visitor();
     await visitor.get(await callbackOf(visitor), { headers: { 'user-agent': 'Browser/1.0' } });
     const exchange = app.workos.requests.find(({ endpoint }) => endpoint === 'token');
@@ -72,10 +72,10 @@ describe('a good callback', () => {
   });
 });
 
-describe('a sign-in over a session that there was', () => {
+describe('a sign-in in a browser that has a session', () => {
   const revocations = (): number => app.workos.requests.filter(({ endpoint }) => endpoint === 'revoke').length;
 
-  it('ends the old session at the provider as well, in the background', async () => {
+  it('ends the old session at the provider too, in the background', async () => {
     const visitor = await app.signedIn();
     const { sessionId } = (await visitor.getJson('/auth/session')).json;
     let release = (): void => undefined;
@@ -93,7 +93,7 @@ describe('a sign-in over a session that there was', () => {
     expect(revocations()).toBe(1);
   });
 
-  it('works where the provider does not hear of it, and asks nothing where there was none', async () => {
+  it('succeeds when the provider is unreachable, and makes no call without an old session', async () => {
     const visitor = await app.signedIn();
     await visitor.getJson('/auth/session');
     expect(revocations()).toBe(0);
@@ -102,7 +102,7 @@ describe('a sign-in over a session that there was', () => {
     expect((await visitor.get(callback)).status).toBe(303);
     await until(() => revocations() === 1);
     app.workos.switches.outage = {};
-    // The same callback again, with the cookies that it came with, ends nothing.
+    // A repeat of the same callback with its original cookies ends nothing.
     expect((await visitor.get(callback)).status).toBe(303);
     expect([revocations(), (await visitor.getJson('/auth/session')).status]).toEqual([1, 200]);
   });
@@ -115,7 +115,7 @@ describe('a HEAD, a prefetch or an image of the callback', () => {
     ['GET', { 'sec-purpose': 'prefetch;prerender' }, 403],
     ['GET', { purpose: 'prefetch' }, 403],
     ['GET', { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }, 403],
-  ])('(%s %j) spends nothing, and the real one still works', async (method, headers, status) => {
+  ])('(%s %j) exchanges nothing, and the real callback still works', async (method, headers, status) => {
     const visitor = app.visitor();
     const callback = await callbackOf(visitor);
     const answer = await visitor.ask(callback, { method, headers });
@@ -143,7 +143,7 @@ describe('a missing or foreign state', () => {
     expect((await app.visitor().getJson(url)).json.error.status).toBe(400);
   });
 
-  it('is what a callback has that was started in another browser', async () => {
+  it('is the result of a callback for a sign-in from another browser', async () => {
     const callback = await callbackOf(app.visitor());
     const victim = app.visitor();
     expect((await victim.get(callback)).status).toBe(400);
@@ -151,7 +151,7 @@ describe('a missing or foreign state', () => {
     expect(exchanges()).toBe(0);
   });
 
-  it('sends a user with a session home, and keeps the session', async () => {
+  it('redirects a user with a session to the start page, and keeps the session', async () => {
     const visitor = await app.signedIn();
     app.workos.clearRequests();
     for (const url of ['/callback?code=01ABC&state=foreign', '/callback', '/callback?error=access_denied&state=x']) {
@@ -164,7 +164,7 @@ describe('a missing or foreign state', () => {
 });
 
 describe('a code without state, as from a link in the provider’s dashboard', () => {
-  it('restarts sign-in once, with a state of its own, and spends no code', async () => {
+  it('restarts sign-in once, with a new state, and exchanges no code', async () => {
     const visitor = app.visitor();
     const restart = await visitor.get('/callback?code=01DASHBOARD');
     expect(restart.status).toBe(303);
@@ -175,7 +175,7 @@ describe('a code without state, as from a link in the provider’s dashboard', (
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('does not go round in circles', async () => {
+  it('does not redirect in a loop', async () => {
     const visitor = app.visitor();
     expect((await visitor.get('/callback?code=01DASHBOARD')).status).toBe(303);
     expect((await visitor.get('/callback?code=01DASHBOARD')).status).toBe(400);
@@ -184,7 +184,7 @@ describe('a code without state, as from a link in the provider’s dashboard', (
 });
 
 describe('a refusal at the provider', () => {
-  it('gets a page with a way back when the user canceled, and JSON for a client', async () => {
+  it('renders a page with a link back when the user canceled, and JSON for a client', async () => {
     for (const kind of ['page', 'json']) {
       const visitor = app.visitor();
       const start = await visitor.get('/login');
@@ -198,7 +198,7 @@ describe('a refusal at the provider', () => {
     expect(exchanges()).toBe(0);
   });
 
-  it('keeps where the person was going', async () => {
+  it('keeps returnTo', async () => {
     const visitor = app.visitor();
     const start = await visitor.get('/login?returnTo=/dashboard?tab=1');
     const answer = await visitor.get((await app.workos.cancel(start.location)).href);
@@ -213,7 +213,7 @@ describe('a refusal at the provider', () => {
     ['temporarily_unavailable', 503, 'provider_unavailable'],
     ['invalid_scope', 502, 'provider_refused'],
     ['<script>alert(1)</script>', 403, 'access_denied'],
-  ])('error=%s is %d %s, and the provider’s words are never shown', async (error, status, code) => {
+  ])('error=%s is %d %s, and the provider’s description is never shown', async (error, status, code) => {
     const visitor = app.visitor();
     const start = await visitor.get('/login');
     const state = new URL(start.location).searchParams.get('state') ?? '';
@@ -235,7 +235,7 @@ describe('a refusal at the provider', () => {
     'mfa_challenge',
     'sso_required',
     'organization_authentication_methods_required',
-  ] as const)('at the token endpoint, %s, is a 403 that says to sign in again', async (error) => {
+  ] as const)('at the token endpoint, %s, is a 403 that asks the user to sign in again', async (error) => {
     app.workos.switches.authenticateError = error;
     const visitor = app.visitor();
     const answer = await visitor.get(await callbackOf(visitor));
@@ -255,7 +255,7 @@ describe('a refusal at the provider', () => {
     expect(answer.text).not.toContain('01NOT-A-CODE');
   });
 
-  it('because another process has just spent the code takes nothing from the reload that reaches that process', async () => {
+  it('for a code that another process has just exchanged leaves the reload at that process working', async () => {
     const cookiePassword = 'the same in every process of one application';
     const [one, other] = [
       await startB2bApp({ provider, options: { cookiePassword } }),
@@ -264,7 +264,7 @@ describe('a refusal at the provider', () => {
     const visitor = one.visitor();
     const callback = new URL(await callbackOf(visitor, '/login?returnTo=/dashboard', one));
     const ask = { headers: { cookie: visitor.cookieHeader() } };
-    // The browser asked twice; what the first process says is lost, and what the second says is shown.
+    // The browser sent two requests; the first answer is lost, and the second one is shown.
     await one.visitor().get(callback.href, ask);
     const shown = await other.visitor().get(callback.pathname + callback.search, ask);
     expect([shown.status, shown.setCookies]).toEqual([400, []]);
@@ -281,7 +281,7 @@ describe('a refusal at the provider', () => {
     [{ status: 500 }, 503],
     [{ status: 429, retryAfterSeconds: 7 }, 503],
     [{ status: 401 }, 502],
-  ] as const)('that is an outage or a bad key (%j) is %d, never a 500', async (outage, status) => {
+  ] as const)('that is an outage or an invalid key (%j) is %d, never a 500', async (outage, status) => {
     const visitor = app.visitor();
     const callback = await callbackOf(visitor);
     app.workos.switches.outage = { token: outage };
@@ -298,7 +298,7 @@ describe('a refusal at the provider', () => {
   });
 
   it.each([{ token: 'refuse' }, { token: 'html502' }, { jwks: 'refuse' }] as const)(
-    'that is an outage (%j) passes: a reload starts over with a new code, and the old one is not sent again',
+    'during an outage (%j) is temporary: a reload starts over and does not send the old code again',
     async (outage) => {
       const fresh = await startB2bApp({ provider });
       const visitor = fresh.visitor();
@@ -315,7 +315,7 @@ describe('a refusal at the provider', () => {
       expect(again.status).toBe(303);
       expect(new URL(again.location).searchParams.get('organization_id')).toBe(organization);
       expect(exchanges()).toBe(0);
-      // The new flow took the place of the old one.
+      // The new flow replaced the old one.
       expect([...visitor.cookies.keys()].filter((name) => name.includes('b2b-session-flow-'))).toHaveLength(1);
       const next = await app.workos.authorize(again.location, { user });
       expect((await visitor.get(next.href)).headers.location).toBe('/dashboard');
@@ -324,7 +324,7 @@ describe('a refusal at the provider', () => {
     },
   );
 
-  it('leaves the session that there was, and the flows of other tabs', async () => {
+  it('keeps the existing session and the flows of other tabs', async () => {
     const visitor = await app.signedIn();
     const other = await callbackOf(visitor);
     const start = await visitor.get('/login');
@@ -392,7 +392,7 @@ describe('onSignIn', () => {
     },
   );
 
-  it('is told all that WorkOS says of the person and of the sign-in', async () => {
+  it('receives everything that WorkOS returns about the user and the sign-in', async () => {
     const tokens = { provider: 'GoogleOAuth', access_token: 'a', refresh_token: 'r', expires_at: 0, scopes: ['mail'] };
     const profile = { emailVerified: false, externalId: 'crm-7', metadata: { plan: 'pro' }, locale: 'de-DE' };
     const user = { ...demoUsers.oneOrganization, id: 'user_01PROFILE', ...profile };
@@ -425,7 +425,7 @@ describe('onSignIn', () => {
     expect(Object.keys(nulls).sort()).toEqual(['req', 'returnTo', 'session']);
   });
 
-  it('is told which organization the sign-in was started for, whichever it ended in', async () => {
+  it('receives the organization that the sign-in requested, even if the sign-in ended in another one', async () => {
     const calls: B2bSignIn[] = [];
     await withHook(
       (signIn) => void calls.push(signIn),
@@ -451,7 +451,7 @@ describe('onSignIn', () => {
     ['//evil.example', '/a'],
     ['/login', '/a'],
     [undefined, '/a'],
-  ])('may send the visitor elsewhere: %s leads to %s', async (redirectTo, expected) => {
+  ])('may redirect elsewhere: %s leads to %s', async (redirectTo, expected) => {
     await withHook(
       async () => (redirectTo === undefined ? undefined : { redirectTo }),
       async (hooked, visitor) => {
@@ -461,7 +461,7 @@ describe('onSignIn', () => {
     );
   });
 
-  it('refuses the sign-in with the AuthError that it throws', async () => {
+  it('rejects the sign-in with the AuthError that it throws', async () => {
     await withHook(
       () => {
         throw new AuthError('forbidden', { message: 'This tenant is suspended.' });
@@ -476,7 +476,7 @@ describe('onSignIn', () => {
     );
   });
 
-  it('hands anything else that it throws to the application, and signs no one in', async () => {
+  it('passes any other error that it throws to the application, and signs no one in', async () => {
     await withHook(
       () => Promise.reject(new Error('no database')),
       async (hooked, visitor) => {

@@ -34,7 +34,7 @@ async function sessionIdOf(visitor: Visitor): Promise<string> {
   return String((await visitor.getJson('/auth/session')).json.sessionId);
 }
 
-it('tell the life of a session: signed_in, session_refreshed, signed_out', async () => {
+it('report the life of a session: signed_in, session_refreshed, signed_out', async () => {
   const visitor = await app.signedIn(user);
   const sessionId = await sessionIdOf(visitor);
   provider.clock.advance(400_000);
@@ -48,7 +48,7 @@ it('tell the life of a session: signed_in, session_refreshed, signed_out', async
   ]);
 });
 
-it('tell an outage from an ending: refresh_failed keeps the session, session_ended clears it', async () => {
+it('distinguish an outage from the end: refresh_failed keeps the session, session_ended clears it', async () => {
   const visitor = await app.signedIn();
   const sessionId = await sessionIdOf(visitor);
   provider.clock.advance(400_000);
@@ -69,7 +69,7 @@ it('tell an outage from an ending: refresh_failed keeps the session, session_end
   expect(app.events[0]).toEqual({ adapter: 'b2b', type: 'session_ended', reason: 'invalid_grant', sessionId });
 });
 
-it('tell of keys that cannot be fetched', async () => {
+it('report keys that cannot be fetched', async () => {
   app.workos.switches.outage = { jwks: 'refuse' };
   const visitor = app.visitor();
   const start = await visitor.get('/login');
@@ -79,7 +79,7 @@ it('tell of keys that cannot be fetched', async () => {
   expect(app.events.at(-1)).toEqual({ adapter: 'b2b', type: 'sign_in_failed', code: 'provider_unavailable' });
 });
 
-it('tell of cookies that were lost with their connection, and the next request gets them', async () => {
+it('report cookies that were lost with their connection; the next request still works', async () => {
   const visitor = await app.signedIn();
   provider.clock.advance(400_000);
   app.events.length = 0;
@@ -93,7 +93,7 @@ it('hold no secret, and neither does the debug log: no token, cookie, code, stat
   const { log } = createDebug;
   createDebug.log = (...values: unknown[]) => void lines.push(values.map(String).join(' '));
   createDebug.enable('express-auth-adapters*');
-  // A logger takes its destination when it is made.
+  // A logger binds its destination when it is created.
   const watched = await startB2bApp({ provider });
   try {
     const visitor = watched.visitor();
@@ -152,7 +152,7 @@ it.each([
     },
   ],
   ['rejects', () => Promise.reject(new Error('broken')) as unknown as undefined],
-])('harm nothing when the listener %s', async (_how, onEvent) => {
+])('do no harm when the listener %s', async (_how, onEvent) => {
   const other = await startB2bApp({ provider, options: { onEvent } });
   const visitor = await other.signedIn();
   provider.clock.advance(400_000);

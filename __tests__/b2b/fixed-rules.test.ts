@@ -46,7 +46,7 @@ describe('rule 1: /login and /signup start hosted sign-in and sign-up', () => {
     expect(isAtProvider(answer.json.redirectTo)).toBe(true);
   });
 
-  it.each(['/login', '/signup'])('brings the visitor of %s back to returnTo, with query and fragment', async (path) => {
+  it.each(['/login', '/signup'])('returns the visitor of %s to returnTo, with query and fragment', async (path) => {
     const visitor = app.visitor();
     const start = await visitor.get(`${path}?returnTo=${encodeURIComponent('/welcome?a=1&b=%20x#part')}`);
     const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
@@ -68,14 +68,14 @@ describe('rule 1: /login and /signup start hosted sign-in and sign-up', () => {
     '/x/../logout',
     '/auth/session',
     '/auth/pages.css',
-  ])('goes home instead of to %j', async (returnTo) => {
+  ])('redirects to the start page instead of to %j', async (returnTo) => {
     const visitor = app.visitor();
     const start = await visitor.get(`/login?${new URLSearchParams({ returnTo }).toString()}`);
     const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
     expect((await visitor.get(callback.href)).headers.location).toBe('/');
   });
 
-  itAtRoot('goes home instead of to a path of more than 2,048 characters', async () => {
+  itAtRoot('redirects to the start page instead of to a path of more than 2,048 characters', async () => {
     const visitor = app.visitor();
     const longest = `/${'a'.repeat(2047)}`;
     for (const [returnTo, expected] of [
@@ -108,7 +108,7 @@ describe('rule 2: the redirect URI is the request’s origin plus the callback p
 });
 
 describe('rule 3: the callback exchanges the code and stores the session sealed', () => {
-  it('spends the code once, with the verifier, and keeps nothing readable in the cookie', async () => {
+  it('exchanges the code once, with the verifier, and keeps nothing readable in the cookie', async () => {
     app.workos.clearRequests();
     const visitor = await app.signedIn(demoUsers.oneOrganization);
     const [exchange, ...others] = app.workos.requests.filter(({ endpoint }) => endpoint === 'token');
@@ -127,7 +127,7 @@ describe('rule 3: the callback exchanges the code and stores the session sealed'
 });
 
 describe('rule 4: logout clears the local cookie first and then goes through the provider', () => {
-  it('redirects a document to the provider’s logout, which ends the session and leads home', async () => {
+  it('redirects a document to the provider’s logout, which ends the session and leads to the start page', async () => {
     const visitor = await app.signedIn();
     const { sessionId } = (await visitor.getJson('/auth/session')).json;
     const out = await visitor.post('/logout');
@@ -142,7 +142,7 @@ describe('rule 4: logout clears the local cookie first and then goes through the
     expect(app.workos.isSessionActive(sessionId)).toBe(false);
   });
 
-  it('sends a request without a session to the application’s origin', async () => {
+  it('redirects a request without a session to the application’s origin', async () => {
     const out = await app.visitor().post('/logout');
     expect([out.status, out.headers.location]).toEqual([303, `${app.origin}/`]);
   });
@@ -159,7 +159,7 @@ describe('rule 4: logout clears the local cookie first and then goes through the
 });
 
 describe('rule 5: the session read', () => {
-  it('shows exactly the listed fields, and null for what the person did not give', async () => {
+  it('returns exactly the listed fields, and null for what the user did not provide', async () => {
     const { sessionId, ...session } = (await (await app.signedIn()).getJson('/auth/session')).json;
     expect(sessionId).toMatch(/^session_/);
     const { id, email, firstName, lastName } = demoUsers.personal;
@@ -175,7 +175,7 @@ describe('rule 5: the session read', () => {
     expect(read.json.user).toEqual({ ...nameless, profilePictureUrl: 'https://images.example/n.png' });
   });
 
-  it('names the organization, and has no such field for a personal session', async () => {
+  it('returns the organization, and omits the field for a personal session', async () => {
     const visitor = await app.signedIn(demoUsers.oneOrganization);
     const { organizationId } = (await visitor.getJson('/auth/session')).json;
     expect(organizationId).toBe(demoUsers.oneOrganization.organizations[0].id);
@@ -205,7 +205,7 @@ describe('rule 6: a signed-out request to a protected path gets 307 to the login
     expect([answer.status, answer.headers.location]).toEqual([307, '/login?returnTo=%2Fdashboard']);
   });
 
-  it('whatever the client, as protected paths are pages', async () => {
+  it('whatever the client, because protected paths are pages', async () => {
     expect((await app.visitor().getJson('/dashboard')).status).toBe(307);
   });
 
@@ -297,7 +297,7 @@ describe('rule 9: only sign-in and sealed sessions', () => {
     expect([...endpoints].filter((endpoint) => !['authorize', 'token', 'jwks'].includes(endpoint))).toEqual([]);
   });
 
-  it('hands roles and permissions to the application as claims, and shows them to no browser', async () => {
+  it('passes roles and permissions to the application as claims, and to no browser', async () => {
     const seen: unknown[] = [];
     const other = await startB2bApp({
       provider,

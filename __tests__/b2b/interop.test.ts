@@ -23,7 +23,7 @@ const { oneOrganization } = demoUsers;
 const [{ id: organizationId }] = oneOrganization.organizations;
 const newPassword = (): string => randomBytes(32).toString('base64');
 
-/** What our app makes of a cookie. */
+/** The answer of our app to a cookie. */
 async function read(
   sealed: string,
   on = app,
@@ -46,7 +46,7 @@ describe('our cookie in an app on WorkOS’ own SDK', () => {
       organizationId,
     });
     expect(payload).not.toHaveProperty('impersonator');
-    // Readers ignore what they do not know; this is the only thing of ours.
+    // Readers ignore unknown fields; this is our only extra one.
     const known = ['accessToken', 'refreshToken', 'user', 'authenticationMethod', 'organizationId', 'signedInAt'];
     expect(Object.keys(payload).filter((key) => !known.includes(key))).toEqual([]);
   });
@@ -94,7 +94,7 @@ describe('our cookie in an app on WorkOS’ own SDK', () => {
   });
 });
 
-describe('a session that WorkOS’ SDK sealed', () => {
+describe('a session that the WorkOS SDK sealed', () => {
   it('by authenticateWithCode opens here', async () => {
     const { codeVerifier, codeChallenge } = await sdk.pkce.generate();
     const redirectUri = `${app.origin}/callback`;
@@ -115,7 +115,7 @@ describe('a session that WorkOS’ SDK sealed', () => {
     expect(await read(sealedSession ?? '')).toMatchObject({ status: 200, email: oneOrganization.email });
   });
 
-  it('with everything that some SDKs put in besides opens here, and is written back without it', async () => {
+  it('with the extra fields of some SDKs opens here, and is rewritten without them', async () => {
     const session = await app.workos.issueSession({ user: oneOrganization, organizationId });
     const extra = { oauthTokens: { accessToken: 'x' }, sealedSession: 'x', anything: [1] };
     const visitor = app.visitor();
@@ -159,7 +159,7 @@ describe('a session that WorkOS’ SDK sealed', () => {
     ['no user', { user: undefined }],
     ['a user without id', { user: { email: 'a@example.com' } }],
     ['nothing but garbage', { accessToken: 1, refreshToken: {}, user: [] }],
-  ])('with %s is no session, and its cookie stays for the application that sealed it', async (_name, change) => {
+  ])('with %s is no session, and its cookie is kept for the application that sealed it', async (_name, change) => {
     const session = await app.workos.issueSession({ user: oneOrganization });
     const sealed = await sealData({ ...session, ...change }, { password: app.cookiePassword, ttl: 0 });
     const visitor = app.visitor();
@@ -169,7 +169,7 @@ describe('a session that WorkOS’ SDK sealed', () => {
     expect(app.events.at(-1)).toEqual({ adapter: 'b2b', type: 'session_rejected', reason: 'not_a_session' });
   });
 
-  it('with null for everything optional is a session like one without, also after a refresh', async () => {
+  it('with null for every optional field is treated like one without them, also after a refresh', async () => {
     // authkit-nextjs' `saveSession` seals WorkOS' answer as it is.
     const nulls = { impersonator: null, authenticationMethod: null, organizationId: null, oauthTokens: null };
     const names = { firstName: null, lastName: null, profilePictureUrl: null, locale: null, externalId: null };
@@ -184,15 +184,24 @@ describe('a session that WorkOS’ SDK sealed', () => {
     expect(visitor.cookies.get('b2b-session')).not.toBe(sealed);
   });
 
-  it('with nulls beside the impersonator keeps the impersonator', async () => {
+  it('with null fields beside the impersonator keeps the impersonator, also after a refresh', async () => {
     const impersonator = { email: 'staff@example.com', reason: null };
     const session = await app.workos.issueSession({ user: demoUsers.personal });
     const content = { ...session, impersonator, authenticationMethod: null };
-    const sealed = await sealData(content, { password: app.cookiePassword, ttl: 0 });
+    const { cookiePassword } = app;
+    const sealed = await sealData(content, { password: cookiePassword, ttl: 0 });
     expect((await read(sealed)).status).toBe(200);
+    const visitor = app.visitor();
+    visitor.cookies.set('b2b-session', sealed);
+    provider.clock.advance(310_000);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    const sessionData = visitor.cookies.get('b2b-session') ?? '';
+    expect(sessionData).not.toBe(sealed);
+    const renewed = await sdk.userManagement.loadSealedSession({ sessionData, cookiePassword }).authenticate();
+    expect(renewed).toMatchObject({ authenticated: true, impersonator: { email: 'staff@example.com' } });
   });
 
-  it('for another user than its token names is no session', async () => {
+  it('for a user other than its token’s is no session', async () => {
     const session = await app.workos.issueSession({ user: oneOrganization });
     const user = { ...session.user, id: demoUsers.personal.id, email: demoUsers.personal.email };
     const sealed = await sealData({ ...session, user }, { password: app.cookiePassword, ttl: 0 });
@@ -220,7 +229,7 @@ describe('a session that WorkOS’ SDK sealed', () => {
     },
   );
 
-  it('whose organization is no text is a personal one', async () => {
+  it('whose organization is not a string is a personal one', async () => {
     for (const organization of ['', 7, null]) {
       const session = await app.workos.issueSession({ user: oneOrganization, claims: { org_id: organization } });
       const answer = await read(await sealData(session, { password: app.cookiePassword, ttl: 0 }));
@@ -242,7 +251,7 @@ describe('a list of passwords', () => {
   const sealedWith = async (password: string | Record<string, string>): Promise<string> =>
     sealData(await app.workos.issueSession({ user: oneOrganization }), { password, ttl: 0 });
 
-  it('seals with the first, always under id 1, and opens with all', async () => {
+  it('seals with the first, always under id 1, and opens with any of them', async () => {
     const rotating = await startB2bApp({ provider, options: { cookiePassword: [newest, older, oldest] } });
     for (const password of [newest, older, oldest]) {
       expect((await read(await sealedWith(password), rotating)).status).toBe(200);
@@ -256,7 +265,7 @@ describe('a list of passwords', () => {
     await rotating.close();
   });
 
-  it('seals an old session anew on the next write', async () => {
+  it('reseals an old session on the next write', async () => {
     const rotating = await startB2bApp({ provider, options: { cookiePassword: [newest, older] } });
     const visitor = rotating.visitor();
     visitor.cookies.set('b2b-session', await sealedWith(older));
@@ -276,7 +285,7 @@ describe('a list of passwords', () => {
     await rotating.close();
   });
 
-  it('carries sign-ins over that were under way', async () => {
+  it('keeps sign-ins in progress working', async () => {
     const before = await startB2bApp({ provider, options: { cookiePassword: older } });
     const after = await startB2bApp({ provider, options: { cookiePassword: [newest, older] } });
     const start = await before.visitor().get('/login?returnTo=/x');
@@ -289,7 +298,7 @@ describe('a list of passwords', () => {
 });
 
 describe('a seal that was tampered with', () => {
-  it('opens nothing, wherever it was touched', async () => {
+  it('does not open, whatever position was changed', async () => {
     const sealed = (await app.signedIn()).cookies.get('b2b-session') ?? '';
     expect((await read(sealed)).status).toBe(200);
     for (let at = 0; at < sealed.length - 2; at += 61) {
@@ -298,7 +307,7 @@ describe('a seal that was tampered with', () => {
     }
   });
 
-  it('is not believed because another one was', async () => {
+  it('is not accepted because its parts come from valid seals', async () => {
     const [one, other] = [await app.signedIn(), await app.signedIn(oneOrganization)].map(
       (visitor) => visitor.cookies.get('b2b-session') ?? '',
     ) as [string, string];

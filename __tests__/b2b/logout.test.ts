@@ -33,7 +33,7 @@ it('works with an expired session: sid comes from the token’s claims', async (
   expect(app.workos.requests).toEqual([]);
 });
 
-it('works with the provider down, without waiting for it', async () => {
+it('works during an outage of the provider, without waiting for it', async () => {
   const visitor = await app.signedIn();
   provider.clock.advance(3_600_000);
   app.workos.switches.outage = { all: 'hang' };
@@ -43,8 +43,8 @@ it('works with the provider down, without waiting for it', async () => {
   expect(visitor.cookies.size).toBe(0);
 });
 
-it.each(['rubbish', 'Fe26.2*1*a*b*c**d*e~2', 'Fe26.2*1**********', '%E0%A4%A', ''])(
-  'clears an unreadable session (%j) and goes home',
+it.each(['an invalid cookie', 'Fe26.2*1*a*b*c**d*e~2', 'Fe26.2*1**********', '%E0%A4%A', ''])(
+  'clears an unreadable session (%j) and redirects to the start page',
   async (value) => {
     const out = await app.visitor().post('/logout', { headers: { cookie: `b2b-session=${value}; b2b-session.1=x` } });
     expect([out.status, out.headers.location]).toEqual([303, `${app.origin}/`]);
@@ -53,7 +53,7 @@ it.each(['rubbish', 'Fe26.2*1*a*b*c**d*e~2', 'Fe26.2*1**********', '%E0%A4%A', '
   },
 );
 
-it('goes home where the token names no session', async () => {
+it('redirects to the start page if the token names no session', async () => {
   for (const sid of [undefined, '', 42]) {
     app.workos.switches.extraClaims = { sid };
     const visitor = await app.signedIn();
@@ -64,7 +64,7 @@ it('goes home where the token names no session', async () => {
   }
 });
 
-it('ends the session for a copy of its cookie, too', async () => {
+it('ends the session for copies of its cookie too', async () => {
   const visitor = await app.signedIn();
   const cookie = visitor.cookieHeader();
   expect((await app.visitor().get('/whoami', { headers: { cookie } })).json.user).not.toBeNull();
@@ -72,7 +72,7 @@ it('ends the session for a copy of its cookie, too', async () => {
   expect((await app.visitor().get('/whoami', { headers: { cookie } })).json.user).toBeNull();
 });
 
-it('calls off sign-ins that are under way in other tabs', async () => {
+it('cancels sign-ins in progress in other tabs', async () => {
   const visitor = await app.signedIn();
   const start = await visitor.get('/login');
   await visitor.post('/logout');
@@ -81,7 +81,7 @@ it('calls off sign-ins that are under way in other tabs', async () => {
   expect((await visitor.get(callback.href)).status).toBe(400);
 });
 
-it('says who signed out, and nothing where there was no session', async () => {
+it('reports who signed out, and nothing if there was no session', async () => {
   const visitor = await app.signedIn();
   const { sessionId } = (await visitor.getJson('/auth/session')).json;
   app.events.length = 0;
@@ -90,13 +90,13 @@ it('says who signed out, and nothing where there was no session', async () => {
   expect(app.events).toEqual([{ adapter: 'b2b', type: 'signed_out', userId: demoUsers.personal.id, sessionId }]);
 });
 
-it('ends the session that the visitor saw at the provider, and every other one that came along', async () => {
+it('ends at the provider the active session and every other session that the request carries', async () => {
   const visitor = await app.signedIn();
   const tossed = await app.signedIn();
   const idOf = async (who: Visitor): Promise<string> => (await who.getJson('/auth/session')).json.sessionId;
   const [seen, other] = [await idOf(visitor), await idOf(tossed)];
   provider.clock.advance(3_600_000);
-  // The visitor's own is live, the other one has expired and stands in front.
+  // The visitor's own session is valid; the other one has expired and comes first.
   expect(await idOf(visitor)).toBe(seen);
   const cookie = `${tossed.cookieHeader()}; ${visitor.cookieHeader()}`;
   app.workos.clearRequests();
@@ -117,7 +117,7 @@ it('is a POST: no other method signs anyone out', async () => {
   expect((await visitor.getJson('/auth/session')).status).toBe(200);
 });
 
-it('asks first after a GET, on a page with one button', async () => {
+it('asks for confirmation after a GET, on a page with one button', async () => {
   const visitor = await app.signedIn();
   const page = await visitor.get('/logout');
   expect([page.status, page.setCookies]).toEqual([200, []]);
@@ -126,7 +126,7 @@ it('asks first after a GET, on a page with one button', async () => {
 
   const [, action = ''] = /<form method="post" action="([^"]+)">/.exec(page.text) ?? [];
   const left = await visitor.post(action);
-  // A redirect to another site would be against the page's own policy.
+  // The page's own policy would block a redirect to another site.
   expect([left.status, left.headers.location]).toEqual([200, undefined]);
   const destination = /^0; url=(.*)$/.exec(left.headers['refresh'] as string)?.[1] ?? '';
   expect(sessionIdOf(destination)).toMatch(/^session_/);
@@ -134,7 +134,7 @@ it('asks first after a GET, on a page with one button', async () => {
   expect([visitor.cookies.size, (await visitor.getJson('/auth/session')).status]).toEqual([0, 401]);
 });
 
-describe('a response whose policy keeps forms on the site', () => {
+describe('a response whose policy restricts forms to this site', () => {
   // The default of helmet 8.
   const policy = "default-src 'self';form-action 'self';frame-ancestors 'self'";
   const withPolicy = (value: string | string[]) =>
@@ -147,20 +147,20 @@ describe('a response whose policy keeps forms on the site', () => {
         }),
     });
 
-  it('leads a document to the provider by Refresh and a link, and clears the cookie', async () => {
+  it('sends a document to the provider by Refresh and a link, and clears the cookie', async () => {
     const strict = await withPolicy(policy);
     const visitor = await strict.signedIn();
     const out = await visitor.post('/logout');
     expect([out.status, out.headers.location, visitor.cookies.size]).toEqual([200, undefined, 0]);
     expect(out.headers['refresh']).toMatch(/^0; url=http.*\/user_management\/sessions\/logout\?/);
     expect(out.headers['cache-control']).toBe('private, no-store');
-    // Without a session the way home stays on the site.
+    // Without a session the redirect stays on the site.
     const home = await visitor.post('/logout');
     expect([home.status, home.headers.location]).toEqual([303, `${strict.origin}/`]);
     await strict.close();
   });
 
-  it('changes nothing for a JSON client', async () => {
+  it('does not change the answer for a JSON client', async () => {
     const strict = await withPolicy(policy);
     const visitor = await strict.signedIn();
     const out = await visitor.postJson('/logout');
@@ -172,7 +172,7 @@ describe('a response whose policy keeps forms on the site', () => {
     await strict.close();
   });
 
-  it('redirects where every policy allows the provider', async () => {
+  it('redirects if every policy allows the provider', async () => {
     const provided = `form-action 'self' http://127.0.0.1:${app.workos.port}`;
     for (const [value, status] of [
       [provided, 303],
@@ -197,15 +197,15 @@ async function expectSignedOut(type: string, body: string): Promise<void> {
 it.each([
   ['application/x-www-form-urlencoded', 'returnTo=https://evil.example'],
   ['text/plain', 'x'.repeat(100_000)],
-])('reads no body, whatever it is (%s)', expectSignedOut);
+])('ignores the body, whatever it is (%s)', expectSignedOut);
 
-itWithoutParsers('reads no body that could not be read', () => expectSignedOut('application/json', '{"a":'));
+itWithoutParsers('ignores a body that cannot be read', () => expectSignedOut('application/json', '{"a":'));
 
 describeAtRoot('logoutReturnTo', () => {
   it.each([
     ['/goodbye?a=1', (origin: string) => `${origin}/goodbye?a=1`],
     ['https://www.example.com/bye', () => 'https://www.example.com/bye'],
-  ])('sends the browser to %s afterwards, with and without a session', async (logoutReturnTo, expected) => {
+  ])('redirects the browser to %s, with and without a session', async (logoutReturnTo, expected) => {
     const other = await startB2bApp({ provider, options: { logoutReturnTo }, prefix: '/app' });
     const destination = expected(other.origin);
     const visitor = await other.signedIn();

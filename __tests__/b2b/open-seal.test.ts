@@ -6,7 +6,7 @@ import { openSeal } from '../../lib/b2b/seal.ts';
 const password = randomBytes(32).toString('base64url');
 const otherPassword = randomBytes(32).toString('base64url');
 
-/** iron-session's answer; it opens under whatever password id the seal names, as the adapter always asked it to. */
+/** iron-session's answer; it opens a seal under any password id, as the adapter always configured it. */
 async function ironOpens(seal: string, secret = password): Promise<unknown> {
   const id = /^Fe26\.2\*(\d{1,4})\*/.exec(seal)?.[1];
   if (id === undefined) return undefined;
@@ -21,7 +21,7 @@ const opens = (seal: string, secret = password): unknown => openSeal(seal, secre
 const seal = (value: unknown, id = 1, ttl = 0): Promise<string> =>
   sealData(value, { password: { [id]: password }, ttl });
 
-/** A seal of any parts whatever, with the right MAC over them. */
+/** A seal of arbitrary parts, with a valid MAC. */
 function sealWith(parts: {
   readonly text: string;
   readonly id?: string;
@@ -38,10 +38,10 @@ function sealWith(parts: {
   return `${body}*${macSalt}*${createHmac('sha256', key(macSalt)).update(body).digest('base64url')}~2`;
 }
 
-/** No blank: no cookie has one, and iron-session overlooks it inside a MAC. */
+/** No blanks: no cookie has one, and iron-session ignores it inside a MAC. */
 const character = fc.constantFrom('*', '~', '.', '-', '_', '=', '0', '1', '9', 'A', 'Z', 'a', 'z', 'é', '%');
 
-/** A change that a cookie could suffer on its way, or by intent. */
+/** A change that may happen to a cookie in transit, or on purpose. */
 const mutation = fc.oneof(
   fc.record({ kind: fc.constant('replace' as const), at: fc.nat(), by: character }),
   fc.record({ kind: fc.constant('insert' as const), at: fc.nat(), by: character }),
@@ -59,7 +59,7 @@ function mutate(
 }
 
 describe('openSeal answers as iron-session does', () => {
-  it('opens whatever iron-session seals, under any password id', async () => {
+  it('opens everything that iron-session seals, under any password id', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), fc.integer({ min: 1, max: 9999 }), async (value, id) => {
         const sealed = await seal({ value }, id);
@@ -70,7 +70,7 @@ describe('openSeal answers as iron-session does', () => {
     );
   });
 
-  it('agrees about seals with any number of changes', async () => {
+  it('agrees about seals with random changes', async () => {
     const sealed = await seal({ user: { id: 'user_1', name: 'Ada Lovelace – ß' } });
     await fc.assert(
       fc.asyncProperty(fc.array(mutation, { minLength: 1, maxLength: 3 }), async (mutations) => {
@@ -91,7 +91,7 @@ describe('openSeal answers as iron-session does', () => {
     }
   });
 
-  it('opens nothing of strangers: what it opens, iron-session opens to the same', async () => {
+  it('opens no made-up seal that iron-session does not open to the same value', async () => {
     const sealed = await seal({ a: 1 });
     const parts = sealed.split('*');
     const part = fc.oneof(fc.constantFrom(...parts), fc.string({ unit: 'grapheme' }), fc.constant(''));
@@ -154,14 +154,14 @@ describe('openSeal answers as iron-session does', () => {
     expect(opens(sealed)).toEqual(await ironOpens(sealed));
   });
 
-  it('takes a MAC in one spelling only, padding aside', async () => {
+  it('accepts a MAC in one spelling only, except for padding', async () => {
     const sealed = (await seal({ a: 1 })).replace(/~2$/, '');
     expect(opens(`${sealed}=`)).toEqual({ a: 1 });
     expect(await ironOpens(`${sealed}=`)).toEqual({ a: 1 });
     expect(opens(`${sealed.slice(0, -4)} ${sealed.slice(-4)}`)).toBeUndefined();
   });
 
-  it('ignores what stands behind the seal, as iron-session does', async () => {
+  it('ignores what follows the seal, as iron-session does', async () => {
     const sealed = await seal({ a: 1 });
     for (const version of ['', '~', '~1', '~99', '~x~y', '~*~']) {
       const changed = sealed.replace(/~2$/, version);

@@ -36,7 +36,7 @@ const good = { clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'p'.re
 /** Instead of the password that the test app has by default. */
 const withoutPassword: B2bAuthOptions = Object.fromEntries([['cookiePassword', undefined]]);
 
-/** Options as an application without TypeScript may hand them over. */
+/** Options that an application without TypeScript may pass. */
 function problemsOf(options: unknown): readonly string[] {
   try {
     b2bAuth(options as B2bAuthOptions);
@@ -52,7 +52,7 @@ describe('environment variables', () => {
     await start({});
   });
 
-  it('stand in for options', async () => {
+  it('replace missing options', async () => {
     const { workos, cookiePassword } = app;
     Object.assign(process.env, {
       B2B_CLIENT_ID: workos.clientId,
@@ -72,7 +72,7 @@ describe('environment variables', () => {
     await fromEnvironment.close();
   });
 
-  it('are beaten by options', async () => {
+  it('are overridden by options', async () => {
     Object.assign(process.env, { B2B_CLIENT_ID: 'client_env', B2B_API_KEY: 'sk_env', B2B_API_HOSTNAME: 'env.example' });
     const other = await startB2bApp({
       provider,
@@ -83,7 +83,7 @@ describe('environment variables', () => {
     await other.close();
   });
 
-  it('count in the listed order, the first one that is not empty', async () => {
+  it('apply in the listed order; the first non-empty one wins', async () => {
     const [first, legacy] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
     const opens = async (password: string): Promise<boolean> => {
       const [reading, writing] = await Promise.all([
@@ -115,7 +115,7 @@ describe('problems', () => {
     await start({});
   });
 
-  it('come all at once, each with its option and environment variable, and without the values of secrets', () => {
+  it('are all reported at once, each with its option and environment variable, without secret values', () => {
     Object.assign(process.env, { B2B_COOKIE_PASSWORD: 'too short but secret' });
     const problems = problemsOf({ apiKey: 7, callBackPath: '/x', port: 'abc', sessionPath: '/login' });
     expect(problems).toHaveLength(6);
@@ -186,19 +186,19 @@ describe('problems', () => {
     ['coordinator', { coordinator: {} }],
     ['fetch', { fetch: 'x' }],
     ['now', { now: 5 }],
-  ])('name %s for %j', (option, change) => {
+  ])('include %s for %j', (option, change) => {
     const problems = problemsOf({ ...good, ...change });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(option);
     expect(problems[0]).not.toContain('secret');
   });
 
-  it.each([null, 'client_1', 7, [], () => undefined])('say that options are an object, for %p', (options) => {
+  it.each([null, 'client_1', 7, [], () => undefined])('include that options must be an object, for %p', (options) => {
     if (options === null) process.env['B2B_CLIENT_ID'] = 'client_1';
     expect(problemsOf(options)).toEqual(['options must be an object']);
   });
 
-  it('show no part of a key or password, nowhere', () => {
+  it('never show a part of a key or password', () => {
     const secrets = { apiKey: 'sk_live_verysecret', cookiePassword: 'verysecret' };
     try {
       b2bAuth({ ...secrets, clientId: '' });
@@ -220,7 +220,7 @@ describe('the development fallback password', () => {
     process.env['NODE_ENV'] = nodeEnv;
   });
 
-  it('outlives a restart, and differs with the API key', async () => {
+  it('survives a restart, and differs with the API key', async () => {
     const [first, second] = [await start(withoutPassword), await startB2bApp({ provider, options: withoutPassword })];
     const cookie = (await first.signedIn()).cookieHeader();
     const stranger = await startB2bApp({ provider, options: { ...withoutPassword, apiKey: 'sk_test_another' } });
@@ -229,7 +229,7 @@ describe('the development fallback password', () => {
     await Promise.all([second.close(), stranger.close()]);
   });
 
-  it('is announced once, without itself or the key', async () => {
+  it('is announced once, without printing itself or the key', async () => {
     const { workos, events } = await start(withoutPassword);
     await app.signedIn();
     const isAboutPassword = (text: unknown): boolean => String(text).includes('B2B_COOKIE_PASSWORD');
@@ -284,13 +284,13 @@ describe('each option', () => {
     expect(line).not.toMatch(/Max-Age|Expires/);
   });
 
-  it('cookieOptions.sameSite none: always secure, as browsers demand', async () => {
+  it('cookieOptions.sameSite none: always secure, as browsers require', async () => {
     const lines = await signInLines({ cookieOptions: { sameSite: 'none' } });
     expect(sessionLine(lines)).toMatch(/SameSite=None/);
     for (const line of lines) expect(line).toContain('Secure');
   });
 
-  it('appBaseUrl: the public origin, whatever the request says', async () => {
+  it('appBaseUrl: the public origin, whatever the request claims', async () => {
     const { workos } = await start({ appBaseUrl: 'https://app.example.com/' });
     const visitor = app.visitor();
     const begin = await visitor.get('/login');
@@ -303,7 +303,7 @@ describe('each option', () => {
     expect(new URL(out.location).searchParams.get('return_to')).toBe('https://app.example.com/');
   });
 
-  itAtRoot('appBaseUrl with a path: once, whether it names the mount path or not', async () => {
+  itAtRoot('appBaseUrl with a path: the path appears once, whether or not it includes the mount path', async () => {
     for (const [appBaseUrl, expected] of [
       ['https://example.com/app', 'https://example.com/app/callback'],
       ['https://example.com', 'https://example.com/app/callback'],
@@ -317,7 +317,7 @@ describe('each option', () => {
     }
   });
 
-  it('trustedOrigins: may post, whatever their letter case in the option', async () => {
+  it('trustedOrigins: may post, whatever the letter case of the option', async () => {
     await start({ trustedOrigins: ['https://WWW.example.com'] });
     const headers = { origin: 'https://www.example.com', 'sec-fetch-site': 'same-site' };
     expect((await app.visitor().post('/logout', { headers })).status).toBe(303);
@@ -325,7 +325,7 @@ describe('each option', () => {
     expect((await app.visitor().post('/logout', { headers: stranger })).status).toBe(403);
   });
 
-  it('stylesheetPath: where the pages find their style', async () => {
+  it('stylesheetPath: the URL of the pages’ stylesheet', async () => {
     await start({ stylesheetPath: '/assets/auth.css' });
     const page = await app.visitor().get('/callback');
     expect(page.text).toContain('href="/assets/auth.css?v=');
@@ -334,7 +334,7 @@ describe('each option', () => {
     expect((await app.visitor().get('/auth/pages.css')).status).toBe(404);
   });
 
-  it('timeoutMs: the budget for a provider that does not answer', async () => {
+  it('timeoutMs: the time limit for a provider that does not answer', async () => {
     const { workos } = await start({ timeoutMs: 100 });
     const visitor = app.visitor();
     const begin = await visitor.get('/login');
@@ -344,7 +344,7 @@ describe('each option', () => {
     expect([answer.status, answer.headers['retry-after']]).toEqual([503, '5']);
   });
 
-  it('issuer: who may have issued the token', async () => {
+  it('issuer: the accepted issuers of the token', async () => {
     const { issuer } = provider.workos;
     for (const [option, status] of [
       [issuer, 303],
@@ -361,7 +361,7 @@ describe('each option', () => {
     }
   });
 
-  it('sessionMaxAge: the session ends for good, whatever is refreshed', async () => {
+  it('sessionMaxAge: the session ends for good, despite refreshes', async () => {
     const { clock } = await start({ sessionMaxAge: 3_600 });
     const visitor = await app.signedIn();
     for (let minutes = 10; minutes < 60; minutes += 10) {
@@ -390,7 +390,7 @@ describe('each option', () => {
     [10, 1],
     [0, 3],
   ])('maxCachedSessions %d: of three requests %d are verified', async (maxCachedSessions, expected) => {
-    // What comes out of the cache is one object for all requests; what is verified is made anew.
+    // Cached sessions are one object for all requests; verified ones are created anew.
     const sessions = new Set<unknown>();
     await start(
       { maxCachedSessions },
@@ -407,7 +407,7 @@ describe('each option', () => {
     expect([sessions.has(null), sessions.size]).toEqual([false, expected]);
   });
 
-  it('coordinator: is asked for refreshes and told of sign-outs', async () => {
+  it('coordinator: runs refreshes and receives sign-outs', async () => {
     const calls: string[] = [];
     const { clock } = await start({
       coordinator: {

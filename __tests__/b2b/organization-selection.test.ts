@@ -4,7 +4,7 @@ const one = { id: 'org_1', name: 'One' };
 const two = { id: 'org_2', name: 'Two' };
 
 describe('what WorkOS offers', () => {
-  it('is a pending token and the organizations, without what else it says of them', () => {
+  it('is a pending token and the organizations, without other fields', () => {
     const details = { pending_authentication_token: 'p', organizations: [{ ...one, secret: 1 }, two], user: {} };
     expect(selectionOf(details)).toEqual({
       kind: 'selection',
@@ -13,7 +13,7 @@ describe('what WorkOS offers', () => {
     });
   });
 
-  it('leaves out what is no organization', () => {
+  it('skips entries that are not organizations', () => {
     const organizations = [
       null,
       'org',
@@ -39,10 +39,10 @@ describe('what WorkOS offers', () => {
   ])('is nothing in %j', (details) => expect(selectionOf(details)).toBeUndefined());
 });
 
-describe('the organization that was chosen', () => {
+describe('the selected organization', () => {
   const token = { pendingAuthenticationToken: 'p' };
 
-  it('is one of those on offer', () => {
+  it('is one of the offered ones', () => {
     const selection = { ...token, organizations: [one, two] };
     expect(chosenOrganization(selection, 'org_2')).toBe('org_2');
     expect(chosenOrganization(selection, 'org_3')).toBeUndefined();
@@ -58,7 +58,7 @@ describe('the organization that was chosen', () => {
     ['org 1', undefined],
     ['org_1/..', undefined],
     ['/org_1', undefined],
-  ])('is any well-formed one where the list did not fit: %j', (wanted, chosen) => {
+  ])('is any well-formed id if the list did not fit: %j', (wanted, chosen) => {
     expect(chosenOrganization(token, wanted)).toBe(chosen);
   });
 });

@@ -50,7 +50,7 @@ const formPost = (visitor: Visitor, fields: Record<string, string>): Promise<Ans
   });
 const jsonPost = (visitor: Visitor, organizationId: string, returnTo = '/dashboard'): Promise<Answer> =>
   visitor.postJson('/organization', { organizationId, returnTo });
-/** What the session is for a browser with this `Cookie` header, without keeping what comes back. */
+/** The session of a browser with this `Cookie` header, without storing the cookies of the answer. */
 const sessionFor = (app: B2bApp, cookie: string): Promise<Answer> =>
   app.visitor().get('/auth/session', { headers: { cookie } });
 const sessionCookies = ({ setCookies }: Answer): string[] =>
@@ -64,7 +64,7 @@ async function holding(app: B2bApp, user: StandInUser, organizationId?: string):
   return visitor;
 }
 
-/** Tells when so many POSTs and session reads have come in since `member`, and wait for what they wait for. */
+/** Resolves when this many POSTs and session reads have arrived since `member`, and are waiting. */
 function countingRequests() {
   let arrivals = 0;
   const before: B2bAppSetup['before'] = (host) => {
@@ -82,7 +82,7 @@ function countingRequests() {
   };
 }
 
-/** A `fetch` that changes what the token endpoint is asked. */
+/** A `fetch` that changes the requests to the token endpoint. */
 type TokenCall = (body: Record<string, unknown>) => Response | Record<string, unknown> | undefined;
 const intercepting = (onTokenCall: TokenCall): B2bAuthOptions => ({
   fetch: (async (input: string | URL, init?: RequestInit) => {
@@ -94,7 +94,7 @@ const intercepting = (onTokenCall: TokenCall): B2bAuthOptions => ({
 });
 
 describe('POST /organization', () => {
-  it('moves the session to the organization with one call for tokens', async () => {
+  it('moves the session to the organization with one token call', async () => {
     const app = await start();
     const visitor = await member(app);
     const answer = await formPost(visitor, { organizationId: south.id, returnTo: '/dashboard?tab=1#top' });
@@ -107,7 +107,7 @@ describe('POST /organization', () => {
     expect(app.events.map(({ type }) => type)).toEqual(['session_refreshed']);
   });
 
-  it('answers a JSON client with where to go', async () => {
+  it('answers a JSON client with redirectTo', async () => {
     const app = await start();
     const visitor = await member(app);
     const answer = await jsonPost(visitor, south.id);
@@ -115,7 +115,7 @@ describe('POST /organization', () => {
     expect(await organizationOf(visitor)).toBe(south.id);
   });
 
-  it('leads to the start page where `returnTo` is another site or an own route', async () => {
+  it('redirects to the start page if `returnTo` is another site or a route of the adapter', async () => {
     const app = await start();
     for (const returnTo of ['https://evil.example/', '//evil.example', '/organization', '']) {
       const visitor = await member(app);
@@ -124,14 +124,14 @@ describe('POST /organization', () => {
     }
   });
 
-  it('needs no call where the session is in that organization', async () => {
+  it('makes no call if the session is already in that organization', async () => {
     const app = await start();
     const visitor = await member(app);
     const answer = await jsonPost(visitor, north.id);
     expect([answer.status, answer.setCookies, app.workos.tokenCalls]).toEqual([200, [], 0]);
   });
 
-  it('goes to and fro', async () => {
+  it('works back and forth', async () => {
     const app = await start();
     const visitor = await member(app);
     for (const { id } of [south, north, south]) {
@@ -157,7 +157,7 @@ describe('POST /organization', () => {
     expect([await organizationOf(visitor), app.workos.tokenCalls]).toEqual([south.id, 1]);
   });
 
-  it('answers 401, or leads a form to sign in, without a session', async () => {
+  it('without a session answers 401, or redirects a form to sign-in', async () => {
     const app = await start();
     const visitor = app.visitor();
     const json = await jsonPost(visitor, south.id);
@@ -193,12 +193,12 @@ describe('POST /organization', () => {
     expect([answer.status, await organizationOf(visitor), app.workos.tokenCalls]).toEqual([status, north.id, 0]);
   });
 
-  it('knows no other method', async () => {
+  it('accepts no other method', async () => {
     const answer = await (await member(await start())).get('/organization');
     expect([answer.status, answer.headers.allow]).toEqual([405, 'POST, OPTIONS']);
   });
 
-  it('leaves the one organization of the option alone', async () => {
+  it('keeps the organization that the option fixes', async () => {
     const app = await start({ organizationId: north.id });
     expect((await jsonPost(app.visitor(), south.id)).status).toBe(401);
     const visitor = await member(app);
@@ -221,7 +221,7 @@ describe('requests during a switch', () => {
     const switching = jsonPost(visitor, south.id);
     await arrived;
     const during = Array.from({ length: 50 }, () => sessionFor(app, cookie));
-    // Those with a good token do not wait for the switch.
+    // Requests with a valid token do not wait for the switch.
     if (token === 'valid') await Promise.all(during);
     release();
     expect((await switching).status).toBe(200);
@@ -239,7 +239,7 @@ describe('requests during a switch', () => {
     expect(app.workos.tokenCalls).toBe(1);
   });
 
-  it('share the one call of 20 equal switches, and the one question to the hook', async () => {
+  it('share one token call and one hook call across 20 identical switches', async () => {
     const asked: B2bSignIn[] = [];
     const app = await start({ onSignIn: (signIn) => void asked.push(signIn) });
     const visitor = await member(app);
@@ -250,7 +250,7 @@ describe('requests during a switch', () => {
     expect(asked[0]).toMatchObject({ organizationId: south.id, isOrganizationSwitch: true });
   });
 
-  it('do not write the cookie of a refresh that the switch went on from', async () => {
+  it('do not write the cookie of a refresh that preceded the switch', async () => {
     let finish = (): void => undefined;
     const finished = new Promise<void>((resolve) => (finish = resolve));
     let resolved = (): void => undefined;
@@ -282,7 +282,7 @@ describe('requests during a switch', () => {
     expect((await sessionFor(app, cookie)).json.organizationId).toBe(south.id);
   });
 
-  it('do not suffer where the switch is refused', async () => {
+  it('succeed if the switch is rejected', async () => {
     const { before, arrived: allArrived } = countingRequests();
     const app = await start({}, { before });
     const visitor = await member(app);
@@ -303,12 +303,12 @@ describe('requests during a switch', () => {
     expect(new Set(answers.map(({ status, json }) => `${status} ${json.organizationId}`))).toEqual(
       new Set([`200 ${north.id}`]),
     );
-    // The refused call, and the one refresh of all others.
+    // The refused call, and one refresh for all other requests.
     expect(app.workos.tokenCalls).toBe(2);
     expect(app.events.map(({ type }) => type)).toEqual(['session_refreshed']);
   });
 
-  it('win over it where one of them signs out', async () => {
+  it('that sign out win over the switch', async () => {
     const app = await start();
     const visitor = await member(app);
     const cookie = visitor.cookieHeader();
@@ -331,9 +331,9 @@ describe('requests during a switch', () => {
   });
 });
 
-describe('a refused switch', () => {
+describe('a rejected switch', () => {
   it.each(['sso_required', 'mfa_enrollment', 'mfa_challenge', 'organization_authentication_methods_required'] as const)(
-    'leads to sign in to the organization after %s, and keeps the session',
+    'after %s redirects to a sign-in to the organization, and keeps the session',
     async (code) => {
       const app = await start();
       const visitor = await member(app);
@@ -350,7 +350,7 @@ describe('a refused switch', () => {
     },
   );
 
-  it('leads where the provider says, if it says so', async () => {
+  it('redirects to the URL that the provider names, if it is a web URL', async () => {
     const app = await start();
     const visitor = await member(app);
     const authkit_redirect_url = 'https://auth.example.com/sso?session=1';
@@ -368,7 +368,7 @@ describe('a refused switch', () => {
     expect((await jsonPost(visitor, south.id)).json.redirectTo).toMatch(/^\/login\?/);
   });
 
-  it('is a 403 for an organization that the person does not belong to, and keeps the session', async () => {
+  it('is a 403 for an organization of which the user is not a member, and keeps the session', async () => {
     const app = await start();
     const visitor = await member(app);
     const before = visitor.cookieHeader();
@@ -394,7 +394,7 @@ describe('a refused switch', () => {
     expect(await organizationOf(visitor)).toBe(north.id);
   });
 
-  it('tries the token once without the organization after invalid_grant', async () => {
+  it('retries once without the organization after invalid_grant', async () => {
     const calls: Record<string, unknown>[] = [];
     const app = await start(
       intercepting((body) => {
@@ -414,7 +414,7 @@ describe('a refused switch', () => {
     expect(await organizationOf(visitor)).toBe(north.id);
   });
 
-  it('ends the session where the token is refused without the organization as well', async () => {
+  it('ends the session if the token is rejected without the organization as well', async () => {
     const app = await start();
     const visitor = await member(app);
     const { sessionId } = (await visitor.getJson('/auth/session')).json;
@@ -443,7 +443,7 @@ describe('a refused switch', () => {
     expect(await organizationOf(visitor)).toBe(north.id);
   });
 
-  it('is a 503 while the provider is out of reach, and keeps the session', async () => {
+  it('is a 503 while the provider is unreachable, and keeps the session', async () => {
     const app = await start();
     const visitor = await member(app);
     app.workos.switches.outage = { token: { status: 503 } };
@@ -464,7 +464,7 @@ describe('onSignIn', () => {
       if (organizationId === south.id) throw error;
     };
 
-  it('may refuse: the person stays in the old organization, with the newest tokens', async () => {
+  it('may reject: the user stays in the old organization, with the newest tokens', async () => {
     const app = await start({ onSignIn: refusing(suspended) });
     const visitor = await member(app);
     const before = visitor.cookieHeader();
@@ -478,7 +478,7 @@ describe('onSignIn', () => {
     expect(await organizationOf(visitor)).toBe(north.id);
   });
 
-  it('refuses 20 equal switches with one question', async () => {
+  it('is called once for 20 identical switches that it rejects', async () => {
     let questions = 0;
     const { before, arrived } = countingRequests();
     const app = await start(
@@ -498,14 +498,14 @@ describe('onSignIn', () => {
     expect([questions, await organizationOf(visitor)]).toEqual([1, north.id]);
   });
 
-  it('that fails is a 500, and the person stays in the old organization', async () => {
+  it('that fails is a 500, and the user stays in the old organization', async () => {
     const app = await start({ onSignIn: refusing(new Error('The database is down')) });
     const visitor = await member(app);
     expect((await jsonPost(visitor, south.id)).status).toBe(500);
     expect(await organizationOf(visitor)).toBe(north.id);
   });
 
-  it('may refuse while the way back is out of reach: the newest tokens are kept', async () => {
+  it('may reject while the provider cannot switch back: the newest tokens are kept', async () => {
     let isDown = false;
     const app = await start({
       ...intercepting(() => (isDown ? Response.json({ message: 'down' }, { status: 503 }) : undefined)),
@@ -523,7 +523,7 @@ describe('onSignIn', () => {
     expect(await organizationOf(visitor)).toBe(north.id);
   });
 
-  it('that refuses someone without an organization ends the session, as WorkOS has no way back', async () => {
+  it('that rejects a user without an organization ends the session, as WorkOS cannot switch back', async () => {
     const user = { ...personal, id: 'user_01PERSONAL', organizations: [south] };
     const app = await start({ onSignIn: refusing(suspended) });
     const visitor = await holding(app, user);
@@ -531,7 +531,7 @@ describe('onSignIn', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 
-  it('that refuses someone without an organization holds while the way back is out of reach', async () => {
+  it('that rejects a user without an organization stands during an outage', async () => {
     let isDown = false;
     const app = await start({
       ...intercepting(() => (isDown ? Response.json({ message: 'down' }, { status: 503 }) : undefined)),
@@ -547,7 +547,7 @@ describe('onSignIn', () => {
     expect(await organizationOf(visitor)).toBeUndefined();
   });
 
-  itAtRoot('may lead elsewhere on this site', async () => {
+  itAtRoot('may redirect elsewhere on this site', async () => {
     const app = await start({
       onSignIn: ({ isOrganizationSwitch }) => ({
         redirectTo: isOrganizationSwitch === true ? '/dashboard/welcome' : '/',

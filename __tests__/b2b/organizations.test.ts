@@ -30,7 +30,7 @@ async function comeBack(
   return { answer: await visitor.get(callback), callback };
 }
 
-/** The chooser's links, as a browser would read them. */
+/** The links of the organization page, as a browser would read them. */
 const linksOf = ({ text }: Answer): string[] =>
   [...text.matchAll(/href="([^"]*organization_id=[^"]*)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
 
@@ -38,7 +38,7 @@ async function organizationOf(visitor: Visitor): Promise<string | undefined> {
   return (await visitor.getJson('/auth/session')).json.organizationId;
 }
 
-it('lets a user with several organizations choose, and remembers where they were going', async () => {
+it('lets a user with several organizations choose, and keeps returnTo', async () => {
   const visitor = app.visitor();
   const { answer } = await comeBack(visitor);
   expect(answer.status).toBe(200);
@@ -53,12 +53,12 @@ it('lets a user with several organizations choose, and remembers where they were
   expect([...visitor.cookies.keys()]).toEqual(['b2b-session']);
 });
 
-it('does not ask a user who has one organization, or none', async () => {
+it('does not ask a user who has one organization or none', async () => {
   expect(await organizationOf(await app.signedIn(demoUsers.oneOrganization))).toBe(instruments.id);
   expect(await organizationOf(await app.signedIn(demoUsers.personal))).toBeUndefined();
 });
 
-it('takes the organization that the query names, without a chooser', async () => {
+it('uses the organization that the query names, without asking', async () => {
   const visitor = app.visitor();
   await comeBack(visitor, { path: `/login?organization_id=${lighthouse.id}` });
   expect(await organizationOf(visitor)).toBe(lighthouse.id);
@@ -77,7 +77,7 @@ describe('the option organizationId', () => {
   });
   afterAll(() => strict.close());
 
-  it('is asked for, whatever organization the query names', async () => {
+  it('is requested, whatever organization the query names', async () => {
     for (const path of ['/login', `/login?organization_id=${lighthouse.id}`, '/signup?organization_id=org_01X']) {
       const asked = new URL((await strict.visitor().get(path)).location).searchParams;
       expect([path, asked.get('organization_id')]).toEqual([path, instruments.id]);
@@ -93,7 +93,7 @@ describe('the option organizationId', () => {
     ['no organization', demoUsers.personal],
     ['another organization', elsewhere],
     ['several others', { ...demoUsers.personal, id: 'user_01OTHERS', organizations: others }],
-  ])('refuses, before the hook, who comes back with %s', async (_name, user) => {
+  ])('rejects, before calling the hook, a user who comes back with %s', async (_name, user) => {
     app.workos.users.set(user.id, user);
     const visitor = strict.visitor();
     // WorkOS' emulator ignores the parameter as this does: the user who comes back is the one signed in there.
@@ -106,7 +106,7 @@ describe('the option organizationId', () => {
     expect(strict.events).toMatchObject([{ type: 'sign_in_failed', code: 'organization_required' }]);
   });
 
-  it('is no guard: a session that another app began stays one', async () => {
+  it('is no guard: a session that another application started stays valid', async () => {
     const session = await app.workos.issueSession({ user: elsewhere, organizationId: lighthouse.id });
     const visitor = strict.visitor();
     const sealed = await sealData(session, { password: strict.cookiePassword, ttl: 0 });
@@ -115,10 +115,10 @@ describe('the option organizationId', () => {
   });
 });
 
-it('picks by itself where the provider asks although the flow names one of those offered', async () => {
+it('selects the organization of the flow if the provider asks for one', async () => {
   const visitor = app.visitor();
   const start = await visitor.get(`/login?organization_id=${lighthouse.id}`);
-  // As a provider would that ignores the parameter.
+  // Like a provider that ignores the parameter.
   const asked = new URL(start.location);
   asked.searchParams.delete('organization_id');
   const callback = await app.workos.authorize(asked, { user: twoOrganizations });
@@ -126,7 +126,7 @@ it('picks by itself where the provider asks although the flow names one of those
   expect(await organizationOf(visitor)).toBe(lighthouse.id);
 });
 
-it('shows the choice again on reload, without spending the code again', async () => {
+it('shows the choice again on reload, without exchanging the code again', async () => {
   const visitor = app.visitor();
   const { callback } = await comeBack(visitor);
   const again = await visitor.get(callback);
@@ -135,7 +135,7 @@ it('shows the choice again on reload, without spending the code again', async ()
   expect((await visitor.get(linksOf(again)[0] ?? '')).status).toBe(303);
 });
 
-it('keeps the pending authentication out of pages and addresses', async () => {
+it('keeps the pending authentication out of pages and URLs', async () => {
   const visitor = app.visitor();
   const { answer } = await comeBack(visitor);
   await visitor.get(linksOf(answer)[0] ?? '');
@@ -145,7 +145,7 @@ it('keeps the pending authentication out of pages and addresses', async () => {
   expect(answer.text + answer.setCookies.join()).not.toContain(token);
 });
 
-it('lets no one else choose: the links are worth nothing in another browser', async () => {
+it('lets no other browser choose: the links are useless there', async () => {
   const { answer } = await comeBack(app.visitor());
   const stranger = app.visitor();
   expect((await stranger.get(linksOf(answer)[0] ?? '')).status).toBe(400);
@@ -161,7 +161,7 @@ it('signs no one in to an organization that was not offered', async () => {
   expect(visitor.cookies.has('b2b-session')).toBe(false);
 });
 
-it('survives a name that is markup', async () => {
+it('escapes a name that contains markup', async () => {
   const organizations = [
     { id: 'org_01A', name: '<img src=x onerror=alert(1)>' },
     { id: 'org_01B', name: '"\'&</a>' },
@@ -173,7 +173,7 @@ it('survives a name that is markup', async () => {
   expect(answer.text).toContain('&lt;img src=x onerror=alert(1)&gt;');
 });
 
-describe('a user who belongs to a great many organizations', () => {
+describe('a user with a great many organizations', () => {
   const organizations = Array.from({ length: 150 }, (_, index) => ({
     id: `org_01JC4XJ2M7Q8T3WZ5R9VKB${String(index).padStart(4, '0')}`,
     name: `Subsidiary number ${index} of the Analytical Instruments Company`,
@@ -181,7 +181,7 @@ describe('a user who belongs to a great many organizations', () => {
   const user = { ...demoUsers.personal, id: 'user_01MANY', organizations };
   beforeAll(() => app.workos.users.set(user.id, user));
 
-  it('can choose the last of them: no cookie is larger than browsers take', async () => {
+  it('can choose the last of them: no cookie exceeds the limit of browsers', async () => {
     const visitor = app.visitor();
     const { answer } = await comeBack(visitor, { user });
     for (const line of answer.setCookies) expect(line.length).toBeLessThanOrEqual(4096);
@@ -191,7 +191,7 @@ describe('a user who belongs to a great many organizations', () => {
     expect(await organizationOf(visitor)).toBe(organizations.at(-1)?.id);
   });
 
-  it.each(['org_01SOMEBODYELSES', '%20', ''])('may choose again after %j, which was not offered', async (id) => {
+  it.each(['org_01SOMEBODYELSES', '%20', ''])('can choose again after %j, which was not offered', async (id) => {
     const visitor = app.visitor();
     const { answer } = await comeBack(visitor, { user });
     const [link = ''] = linksOf(answer);
@@ -209,7 +209,7 @@ describe('a user who belongs to a great many organizations', () => {
   });
 });
 
-it('offers a way out of the choice that keeps where the visitor was going', async () => {
+it('offers links to sign in again, with returnTo, and to the start page', async () => {
   const { answer } = await comeBack(app.visitor());
   expect(answer.text).toContain('href="/login?returnTo=%2Fdashboard&amp;prompt=login"');
   expect(answer.text).toContain('href="/"');
@@ -228,7 +228,7 @@ it('answers a client that asks for JSON with the choices', async () => {
   expect(await organizationOf(visitor)).toBe(lighthouse.id);
 });
 
-it('says of a choice whose pending authentication is spent that it has been used', async () => {
+it('reports a choice whose pending authentication was already used', async () => {
   const error = { code: 'invalid_pending_authentication_token', message: 'Invalid pending authentication token' };
   const visitor = app.visitor();
   const { answer } = await comeBack(visitor);
@@ -239,7 +239,7 @@ it('says of a choice whose pending authentication is spent that it has been used
   expect(refused.text).toContain('code_rejected');
 });
 
-it('says plainly when the choice came too late', async () => {
+it('reports a choice that was made too late', async () => {
   const visitor = app.visitor();
   const { answer } = await comeBack(visitor);
   provider.clock.advance(601_000);

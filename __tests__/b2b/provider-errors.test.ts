@@ -12,7 +12,7 @@ describe('a failed call to WorkOS', () => {
     [{ status: 400, error: 'unauthorized_client' }],
     [{ status: 400, error: 'unsupported_grant_type' }],
     [{ status: 500, error: 'invalid_client' }],
-  ])('%j is our own set-up’s fault', (error) => expect(classifyFailure(error)).toEqual({ kind: 'misconfigured' }));
+  ])('%j is a configuration error', (error) => expect(classifyFailure(error)).toEqual({ kind: 'misconfigured' }));
 
   it.each([
     [408, 'server_error'],
@@ -20,7 +20,7 @@ describe('a failed call to WorkOS', () => {
     [500, 'server_error'],
     [503, 'server_error'],
     [599, 'server_error'],
-  ])('with %i passes, and says when where it can', (status, reason) => {
+  ])('with %i is temporary, and keeps Retry-After if it is valid', (status, reason) => {
     expect(classifyFailure({ status, error: 'invalid_grant' })).toEqual(passing(reason));
     expect(classifyFailure({ status, retryAfter: 7 })).toEqual(passing(reason, 7));
     // The SDK makes NaN of a date, and Infinity of 1e309.
@@ -35,7 +35,7 @@ describe('a failed call to WorkOS', () => {
     [{ status: 422, rawData: { code: 'a', error: 'b' } }, 'a', { code: 'a', error: 'b' }],
     [{ status: 422, code: '', rawData: { error: 'b' } }, 'b', { error: 'b' }],
     [{ status: 499, error: 'b', rawData: 'text' }, 'b', {}],
-  ])('%j is a refusal by the provider’s own code', (error, code, details) => {
+  ])('%j is a rejection with the provider’s own code', (error, code, details) => {
     expect(classifyFailure(error)).toEqual({ kind: 'refused', status: error.status, code, details });
   });
 
@@ -44,7 +44,7 @@ describe('a failed call to WorkOS', () => {
     [{ status: 404, code: '', error: 7, rawData: null }, 'no_code'],
     [{ status: 302, rawData: { error: { code: 'nested' } } }, 'no_code'],
     [{ cause: { rawStatus: 200 } }, 'not_json'],
-  ])('%j says nothing, so it passes', (error, reason) => expect(classifyFailure(error)).toEqual(passing(reason)));
+  ])('%j is temporary, without a cause', (error, reason) => expect(classifyFailure(error)).toEqual(passing(reason)));
 
   it.each([
     [new TypeError('fetch failed')],
@@ -52,7 +52,7 @@ describe('a failed call to WorkOS', () => {
     ['text'],
     [null],
     [undefined],
-  ])('%j is no answer', (error) => expect(classifyFailure(error)).toEqual({ kind: 'unanswered' }));
+  ])('%j is unanswered', (error) => expect(classifyFailure(error)).toEqual({ kind: 'unanswered' }));
 });
 
 describe('a refresh', () => {
@@ -66,11 +66,11 @@ describe('a refresh', () => {
     'invalid_organization_id',
     'access_denied',
     'not_found',
-  ])('ends the session by %s', (code) => {
+  ])('ends the session on %s', (code) => {
     expect(failedRefresh({ status: 403, code })).toEqual({ kind: 'ended', reason: code });
   });
 
-  it.each(['rate_limit_exceeded', 'constructor'])('does not end it by %s alone', (code) => {
+  it.each(['rate_limit_exceeded', 'constructor'])('does not end it on %s alone', (code) => {
     expect(failedRefresh({ status: 403, code })).toMatchObject({
       kind: 'refused',
       status: 403,
@@ -78,7 +78,7 @@ describe('a refresh', () => {
     });
   });
 
-  it('says nothing of a code that is a text', () => {
+  it('reports no code that is free text', () => {
     const outcome = failedRefresh({ status: 403, code: 'You may not, ada@example.com' });
     expect(outcome).toMatchObject({ kind: 'refused', error: { reason: undefined } });
   });
@@ -90,13 +90,13 @@ describe('a refresh', () => {
     [{ status: 429, retryAfter: 1e300 }, 'rate_limited', 86_400],
     [{ status: 500 }, 'server_error', 5],
     [{ status: 403 }, 'no_code', 5],
-  ])('that fails with %j is worth another try later', (error, reason, retryAfter) => {
+  ])('that fails with %j can be retried later', (error, reason, retryAfter) => {
     expect(() => failedRefresh(error)).toThrow(
       expect.objectContaining({ code: 'provider_unavailable', reason, retryAfter }),
     );
   });
 
-  it('that met no answer is told from one that failed', () => {
+  it('that got no answer differs from one that failed', () => {
     const cause = new TypeError('fetch failed');
     expect(failedRefresh(cause)).toEqual({ kind: 'unanswered', cause });
   });
@@ -115,7 +115,7 @@ describe('a failed sign-in', () => {
     expect(signInError(failure, new Error('x'))).toMatchObject({ code, retryAfter });
   });
 
-  it('during an outage does not speak of being signed in', () => {
+  it('during an outage does not claim that the user is signed in', () => {
     expect(signInError({ kind: 'unanswered' }, undefined).message).not.toMatch(/still signed in/i);
   });
 
@@ -130,14 +130,14 @@ describe('a failed sign-in', () => {
   ])('that a callback reports as %s is %s', (error, code) => expect(callbackError(error).code).toBe(code));
 });
 
-describe('what an application may log of it', () => {
-  it('is the connection’s own error where there was no answer', () => {
+describe('the cause that an application may log', () => {
+  it('is the original error of the connection if there was no answer', () => {
     const cause = new TypeError('fetch failed');
     expect(signInError({ kind: 'unanswered' }, cause).cause).toBe(cause);
     expect(signInError({ kind: 'misconfigured' }, cause).cause).toBe(cause);
   });
 
-  it('is the facts of an answer, and nothing that the provider wrote', () => {
+  it('has the facts of an answer, and none of the provider’s text', () => {
     const answer = {
       name: 'OauthException',
       status: 400,
@@ -152,7 +152,7 @@ describe('what an application may log of it', () => {
     expect(Object.keys(cause as object)).toEqual([]);
   });
 
-  it('is no part of a page that came in place of JSON', () => {
+  it('has no part of a page that came instead of JSON', () => {
     const cut = { name: 'ParseError', cause: { rawStatus: 200, rawBody: '{"access_token":"abc' }, code: {} };
     expect(String(signInError(classifyFailure(cut), cut).cause)).toBe('Error: WorkOS answered: ParseError');
   });

@@ -6,7 +6,7 @@ import { cookieBytes } from '../../lib/core/cookie-chunks.ts';
 const seal = createSeal(['a password of thirty-two characters']);
 
 describe('the length of a seal', () => {
-  it('is known without sealing, for every remainder of a cipher block and beyond ASCII', async () => {
+  it('is computed without sealing, for every remainder of a cipher block and beyond ASCII', async () => {
     for (let length = 0; length < 34; length += 1) {
       const value = { text: 'x'.repeat(length) };
       expect(sealedLength(value)).toBe((await seal.seal(value)).length);
@@ -15,7 +15,7 @@ describe('the length of a seal', () => {
     expect(sealedLength(names)).toBe((await seal.seal(names)).length);
   });
 
-  it.each([10, 3_000, 7_000])('tells the bytes of the cookies of a session (%i bytes of token)', async (bytes) => {
+  it.each([10, 3_000, 7_000])('predicts the cookie bytes of a session (%i bytes of token)', async (bytes) => {
     let seals = 0;
     const counting: Seal = {
       ...seal,

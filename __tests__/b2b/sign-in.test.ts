@@ -36,7 +36,7 @@ describe('PKCE and state', () => {
     expect(start.setCookies.join() + start.location).not.toContain(verifier);
   });
 
-  it('makes state and verifier anew each time, of 256 random bits', async () => {
+  it('creates a new state and verifier each time, from 256 random bits', async () => {
     const visitor = app.visitor();
     const starts = [await visitor.get('/login'), await visitor.get('/login'), await visitor.get('/signup')];
     const states = starts.map((start) => parametersOf(start).get('state') ?? '');
@@ -47,7 +47,7 @@ describe('PKCE and state', () => {
 });
 
 describe('the flow cookie', () => {
-  it('is sealed, HttpOnly, lax and lives ten minutes', async () => {
+  it('is sealed, HttpOnly, lax and lasts ten minutes', async () => {
     const start = await app.visitor().get('/login?returnTo=/secret-place');
     expect(start.setCookies).toHaveLength(1);
     const [pair, ...attributes] = (start.setCookies[0] ?? '').split('; ');
@@ -56,7 +56,7 @@ describe('the flow cookie', () => {
     expect(pair).not.toContain(parametersOf(start).get('state'));
   });
 
-  it('remembers a returnTo that is clean already', async () => {
+  it('stores a returnTo that is already sanitized', async () => {
     const visitor = app.visitor();
     await visitor.get('/login?returnTo=//evil.example');
     const [name = ''] = flowNames(visitor);
@@ -64,7 +64,7 @@ describe('the flow cookie', () => {
     expect(flow).toMatchObject({ returnTo: '/' });
   });
 
-  it('is lax even where the session is strict, as the callback comes from the provider’s site', async () => {
+  it('is lax even if the session is strict, as the callback comes from the provider’s site', async () => {
     const strict = await startB2bApp({ provider, options: { cookieOptions: { sameSite: 'strict' } } });
     const visitor = strict.visitor();
     const start = await visitor.get('/login');
@@ -75,7 +75,7 @@ describe('the flow cookie', () => {
     await strict.close();
   });
 
-  it('no longer counts after ten minutes, whatever the browser keeps', async () => {
+  it('expires after ten minutes, even if the browser keeps it', async () => {
     const visitor = app.visitor();
     const start = await visitor.get('/login');
     const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
@@ -86,7 +86,7 @@ describe('the flow cookie', () => {
     expect(visitor.cookies.has('b2b-session')).toBe(false);
   });
 
-  it('never passes as a session, nor a session as a flow', async () => {
+  it('is never accepted as a session, nor a session as a flow', async () => {
     const visitor = app.visitor();
     const start = await visitor.get('/login');
     const [name = ''] = flowNames(visitor);
@@ -100,7 +100,7 @@ describe('the flow cookie', () => {
     expect([asFlow.status, asFlow.setCookies]).toEqual([400, []]);
   });
 
-  it('belongs to one state: another flow’s state does not open it', async () => {
+  it('belongs to one state: it does not open for another flow’s state', async () => {
     const visitor = app.visitor();
     const [one, other] = [await visitor.get('/login'), await visitor.get('/login')];
     const [first = '', second = ''] = flowNames(visitor);
@@ -116,7 +116,7 @@ describe('the flow cookie', () => {
 });
 
 describe('several tabs', () => {
-  it('do not disturb each other: each returns where it started, in any order', async () => {
+  it('do not interfere: each returns to its own returnTo, in any order', async () => {
     const visitor = app.visitor();
     const starts = [await visitor.get('/login?returnTo=/a'), await visitor.get('/signup?returnTo=/b')];
     const callbacks = await Promise.all(
@@ -144,7 +144,7 @@ describe('several tabs', () => {
     expect(ends).toEqual([400, 400, '/2', '/3', '/4', '/5', '/6']);
   });
 
-  itAtRoot('cannot fill the request headers, however long the places that they return to', async () => {
+  itAtRoot('cannot fill the request headers, however long their returnTo', async () => {
     const visitor = app.visitor();
     for (let tab = 0; tab < 5; tab += 1) {
       await visitor.get(`/login?returnTo=/${String(tab).repeat(2047)}`);
@@ -158,7 +158,7 @@ describe('several tabs', () => {
   });
 });
 
-describe('parameters that travel on to the provider', () => {
+describe('parameters that are passed to the provider', () => {
   it.each([
     ['login_hint', 'ada@example.com'],
     ['login_hint', 'jürgen@example.com'],
@@ -194,13 +194,13 @@ describe('parameters that travel on to the provider', () => {
     ['screen_hint', 'sign-out'],
     ['screen_hint', 'sign-up.'],
     ['prompt', 'none'],
-  ])('but not a malformed %s=%j', async (name, value) => {
+  ])('but not an invalid %s=%j', async (name, value) => {
     const start = await app.visitor().get(`/login?${new URLSearchParams({ [name]: value }).toString()}`);
     expect(start.status).toBe(302);
     expect(parametersOf(start).get(name)).toBe(name === 'screen_hint' ? 'sign-in' : null);
   });
 
-  it('and nothing else, least of all what names client, redirect URI or state', async () => {
+  it('and nothing else, such as the client id, the redirect URI or the state', async () => {
     const query = new URLSearchParams({
       client_id: 'client_evil',
       redirect_uri: 'https://evil.example',
@@ -231,7 +231,7 @@ describe('parameters that travel on to the provider', () => {
   });
 
   it.each(['G00gle', '-GoogleOAuth', 'GoogleOAuth-', 'X', 'a'.repeat(41)])(
-    'but not a malformed provider=%j: authkit is asked',
+    'but not an invalid provider=%j: authkit is used',
     async (name) => {
       const parameters = parametersOf(await app.visitor().get(`/login?provider=${name}`));
       expect([parameters.get('provider'), parameters.get('screen_hint')]).toEqual(['authkit', 'sign-in']);
@@ -248,14 +248,14 @@ describe('parameters that travel on to the provider', () => {
     expect(back.searchParams.get('error')).toBeNull();
   });
 
-  it('are taken once: of a repeated parameter the first', async () => {
+  it('are taken once: the first of repeated ones', async () => {
     const start = await app.visitor().get('/login?login_hint=a%40example.com&login_hint=b%40example.com');
     expect(parametersOf(start).getAll('login_hint')).toEqual(['a@example.com']);
   });
 });
 
 describe('a form that a guard’s 307 replays at /login or /signup', () => {
-  it.each(['/login', '/signup'])('is answered by %s with 303 to itself, and its body goes nowhere', async (path) => {
+  it.each(['/login', '/signup'])('is answered by %s with 303 to itself, and its body is dropped', async (path) => {
     const visitor = app.visitor();
     const form = { body: 'card=4242', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
     const answer = await visitor.post(`${path}?returnTo=%2Fdashboard%3Fa%3D1`, form);
@@ -265,7 +265,7 @@ describe('a form that a guard’s 307 replays at /login or /signup', () => {
   });
 });
 
-it('starts a new sign-in for a user who is signed in already, and replaces the session', async () => {
+it('starts a new sign-in for a user who is already signed in, and replaces the session', async () => {
   const visitor = await app.signedIn();
   const { sessionId } = (await visitor.getJson('/auth/session')).json;
   const former = visitor.cookieHeader();
@@ -278,7 +278,7 @@ it('starts a new sign-in for a user who is signed in already, and replaces the s
   expect((await app.visitor().get('/auth/session', { headers: { cookie: former } })).status).toBe(401);
 });
 
-it('gives a bearer token that an endSession of the same second does not concern', async () => {
+it('yields a bearer token that an earlier endSession in the same second does not end', async () => {
   const api = await startB2bApp({
     provider,
     after: (host) => {

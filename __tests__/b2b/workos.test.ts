@@ -11,14 +11,14 @@ it.each<B2bAuthOptions>([
   {},
   { apiHostname: 'auth.example.com' },
   { apiHostname: '127.0.0.1', port: 8080, https: false },
-])('looks for the keys where the SDK does, with %j', (given) => {
+])('finds the keys at the URL that the SDK uses, with %j', (given) => {
   const options = readB2bOptions({ ...credentials, ...given }, {});
   const { apiHostname, port, https } = options;
   const sdk = new WorkOS({ ...credentials, apiHostname, https, ...(port === undefined ? {} : { port }) });
   expect(createProvider(options).jwksUrl).toBe(sdk.userManagement.getJwksUrl(credentials.clientId));
 });
 
-it('stops reading an answer that does not end', async () => {
+it('stops reading an endless answer', async () => {
   let sent = 0;
   const endless = (): Promise<Response> =>
     Promise.resolve(
@@ -27,7 +27,7 @@ it('stops reading an answer that does not end', async () => {
           pull(controller) {
             sent += 65_536;
             controller.enqueue(new Uint8Array(65_536));
-            // Long enough to be noticed, and an end to a test that fails.
+            // Long enough to be noticed, but finite, so that a failing test ends.
             if (sent > 20_000_000) controller.close();
           },
         }),
@@ -41,7 +41,7 @@ it('stops reading an answer that does not end', async () => {
 describe('a refresh', () => {
   const closed = closeAfterEach();
 
-  it('tells WorkOS who asks, as a sign-in does', async () => {
+  it('sends the client’s address and user agent to WorkOS, as a sign-in does', async () => {
     const app = await closed(startB2bApp());
     const visitor = await app.signedIn();
     app.clock.advance(400_000);

@@ -11,7 +11,7 @@ const plain = (markup: string): string =>
 const attributeOf = (tag: string, name: string): string | undefined =>
   new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1]?.replaceAll('&amp;', '&');
 
-/** What an input is for, as a browser and a screen reader are told. */
+/** The purpose of an input, as browsers and screen readers see it. */
 function inputOf(tag: string): string {
   const [name, type, value] = ['name', 'type', 'value'].map((of) => attributeOf(tag, of) ?? '');
   if (type === 'hidden') return `  ${name}=${value}`;
@@ -100,7 +100,7 @@ const forgotForm = (field: readonly string[]): string[] => [
 ];
 
 const passwordLead = 'lead: For ada@example.com';
-/** @param current the field for the current password, which only a signed-in user is asked for */
+/** @param current the field for the current password, which only signed-in users see */
 const passwordForm = (current: readonly string[], input: string, ...message: readonly string[]): string[] => [
   'form to /auth/password',
   returnTo,

@@ -40,7 +40,7 @@ describe('what a body may be', () => {
     ['forms', async () => (await import('express')).default.urlencoded({ extended: true })],
     ['text', async () => (await import('express')).default.text({ type: () => true })],
     ['bytes', async () => (await import('express')).default.raw({ type: () => true })],
-  ])('is read as well after the application’s own parser for %s', async (_what, parser) => {
+  ])('is also read after the application’s own parser for %s', async (_what, parser) => {
     const parse = await parser();
     await start({ before: (host) => host.use(parse) });
     expect((await app.visitor().postJson('/auth/login', ada)).status).toBe(200);

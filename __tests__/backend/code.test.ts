@@ -29,7 +29,7 @@ const lastMail = () => {
 const isSignedIn = async (visitor: Visitor): Promise<boolean> =>
   (await visitor.getJson('/auth/session')).status === 200;
 
-it('signs in with the code from the email, and goes where the visitor was going', async () => {
+it('signs in with the code from the email, and returns to returnTo', async () => {
   await start();
   const visitor = app.visitor();
   const form = await visitor.get(`${path}?returnTo=%2Faccount`);
@@ -47,7 +47,7 @@ it('signs in with the code from the email, and goes where the visitor was going'
   expect(await isSignedIn(visitor)).toBe(true);
 });
 
-it('answers JSON clients with what was sent, and then with where to go', async () => {
+it('answers JSON clients with what was sent, and then with redirectTo', async () => {
   await start();
   const visitor = app.visitor();
   const { status, json } = await visitor.postJson(path, { email: ada.email, returnTo: '/account' });
@@ -57,7 +57,7 @@ it('answers JSON clients with what was sent, and then with where to go', async (
   expect(signedIn.json).toEqual({ redirectTo: '/account' });
 });
 
-it('takes a code with the blanks and dashes that people type', async () => {
+it('accepts a code with the blanks and dashes that people type', async () => {
   await start();
   const visitor = app.visitor();
   await send(visitor);
@@ -91,7 +91,7 @@ it('creates an account for a new address, unless sign-up is closed', async () =>
   expect(app.eventTypes()).toContain('mail_failed');
 });
 
-it('signs in with the link of the same email, also in another browser', async () => {
+it('signs in with the link of the same email, even in another browser', async () => {
   await start();
   await send(app.visitor());
   const { tokenHash } = lastMail();
@@ -125,7 +125,7 @@ describe('a wrong code', () => {
     ['in other digits', '１２３４５６'],
     ['a dash', '-'],
     ['5,000 digits', '0'.repeat(5_000)],
-  ])('that can be none is refused without asking the backend: %s', async (_title, code) => {
+  ])('that is malformed is refused without asking the backend: %s', async (_title, code) => {
     await start();
     const visitor = app.visitor();
     const before = app.supabase.requests.length;
@@ -134,7 +134,7 @@ describe('a wrong code', () => {
     expect(app.supabase.requests.length).toBe(before);
   });
 
-  it('is told alike for known, unknown and banned addresses', async () => {
+  it('gets the same answer for known, unknown and banned addresses', async () => {
     await start();
     app.supabase.addUser({ email: 'eve@example.com', password: 'long enough', banned: true });
     const answers = [];
@@ -147,7 +147,7 @@ describe('a wrong code', () => {
     expect(answers[2]).toEqual(answers[0]);
   });
 
-  it('closes the address after the fifth, from whatever networks, while the link keeps working', async () => {
+  it('locks the address after the fifth, from any network, while the link keeps working', async () => {
     await start({ options: { clientAddress: (req) => req.headers['x-test-address']?.toString() } });
     await send(app.visitor());
     const { token, tokenHash } = lastMail();
@@ -177,7 +177,7 @@ describe('a wrong code', () => {
     expect((await postForm(visitor, '/auth/confirm', fields)).status).toBe(303);
   });
 
-  it('passes five of a hundred at once on to the backend', async () => {
+  it('passes five of a hundred simultaneous ones on to the backend', async () => {
     await start();
     const asked = () => app.supabase.requests.filter(({ endpoint }) => endpoint === 'verify').length;
     const answers = await Promise.all(Array.from({ length: 100 }, () => enter(app.visitor(), '123456')));
@@ -186,7 +186,7 @@ describe('a wrong code', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(95);
   });
 
-  it('is not counted where the backend was out of reach', async () => {
+  it('is not counted if the backend was unreachable', async () => {
     await start();
     await send(app.visitor());
     app.supabase.fail('verify', 503);
@@ -197,7 +197,7 @@ describe('a wrong code', () => {
 });
 
 describe('another email', () => {
-  it('is sent after a minute, and before that the wait is told, alike for every address', async () => {
+  it('is sent after a minute; before that, every address gets the same time to wait', async () => {
     await start({ standIn: { mailFrequency: 0 } });
     for (const email of [ada.email, ida]) {
       const first = await postForm(app.visitor(), path, { email });
@@ -210,7 +210,7 @@ describe('another email', () => {
     expect(app.supabase.mails).toHaveLength(2);
   });
 
-  it('that the backend refuses is an event, and the same answer', async () => {
+  it('that the backend refuses is an event, and gets the same answer', async () => {
     await start({ options: { throttle: false } });
     const first = await postForm(app.visitor(), path, { email: ada.email });
     const second = await postForm(app.visitor(), path, { email: ada.email });
@@ -253,7 +253,7 @@ it('answers an outage with 503 for every address', async () => {
 });
 
 describe('the form', () => {
-  it('asks for the address, and keeps one that can be none', async () => {
+  it('asks for the address, and keeps a malformed one', async () => {
     await start();
     const page = await app.visitor().get(`${path}?returnTo=%2Faccount`);
     expect(page.text).toContain('name="returnTo" value="/account"');
@@ -266,7 +266,7 @@ describe('the form', () => {
     expect((await postForm(app.visitor(), path, { email: ada.email })).text).not.toContain('name="code"');
   });
 
-  it('says when another email can be sent, where there is a limit', async () => {
+  it('says when another email can be sent, if there is a limit', async () => {
     await start();
     const { text } = await postForm(app.visitor(), path, { email: ada.email });
     expect(text).toContain('You can send another one in 60 seconds.');
@@ -278,7 +278,7 @@ describe('the form', () => {
     expect((await postForm(app.visitor(), path, { email: ada.email })).text).not.toContain('another one in');
   });
 
-  it('closes for one address after five wrong codes, and for no other', async () => {
+  it('locks one address after five wrong codes, and no other', async () => {
     await start();
     const visitor = app.visitor();
     await send(visitor, ida);
@@ -291,7 +291,7 @@ describe('the form', () => {
   });
 });
 
-it('names the address in what it tells JSON clients, and the reason of a wrong code to the operators', async () => {
+it('names the address to JSON clients, and the reason for a wrong code to the operators', async () => {
   await start();
   const visitor = app.visitor();
   expect((await send(visitor)).json.message).toContain(ada.email);
@@ -323,7 +323,7 @@ it('refuses posts of other sites', async () => {
   expect(app.supabase.mails).toEqual([]);
 });
 
-it('refuses methods without a meaning, and sends nothing for a GET', async () => {
+it('refuses unsupported methods, and sends nothing for a GET', async () => {
   await start();
   const put = await app.visitor().ask(path, { method: 'PUT' });
   expect([put.status, put.headers.allow]).toEqual([405, 'GET, HEAD, POST, OPTIONS']);
@@ -334,7 +334,7 @@ it('refuses methods without a meaning, and sends nothing for a GET', async () =>
 describe('the options', () => {
   const status = async (visitor: Visitor, url: string): Promise<number> => (await visitor.get(url)).status;
 
-  it('leave codes and single sign-on out by default', async () => {
+  it('disable codes and single sign-on by default', async () => {
     app = await startBackendApp();
     expect(await status(app.visitor(), path)).toBe(404);
     expect((await app.visitor().postJson(path, { email: ada.email })).status).toBe(404);
@@ -342,7 +342,7 @@ describe('the options', () => {
     expect(app.supabase.mails).toEqual([]);
   });
 
-  it('leave everything about passwords out with codes alone', async () => {
+  it('disable everything about passwords with codes alone', async () => {
     await start({ options: { signInMethods: ['code'] } });
     const visitor = app.visitor();
     for (const url of ['/auth/forgot', '/auth/password', '/auth/signup']) expect(await status(visitor, url)).toBe(404);
@@ -352,7 +352,7 @@ describe('the options', () => {
     expect(text).not.toMatch(/type="password"|auth\/signup|auth\/forgot/);
   });
 
-  it('take a link for a new password for a sign-in with codes alone', async () => {
+  it('accept a link for a new password for a sign-in with codes alone', async () => {
     const passwords = await start();
     const visitor = passwords.visitor();
     await visitor.postJson('/auth/forgot', { email: ada.email, returnTo: '/account' });
@@ -380,7 +380,7 @@ describe('the options', () => {
     expect((await visitor.get('/auth/login')).text).not.toContain('/auth/signup');
   });
 
-  it('offer a code on the form for passwords, with the address that was typed', async () => {
+  it('offer a code on the form for passwords, with the typed address', async () => {
     await start();
     const { text } = await app.visitor().get('/auth/login');
     expect(text).toMatch(/<button[^>]* formaction="\/auth\/code" formnovalidate/);

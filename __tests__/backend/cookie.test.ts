@@ -18,7 +18,7 @@ describe('the cookie', () => {
     return { visitor, answer: await visitor.postJson('/auth/login', { email, password: 'long enough' }) };
   }
 
-  it('is chunked as @supabase/ssr does, and whole again when read', async () => {
+  it('is split into the chunks of @supabase/ssr, and joined when read', async () => {
     const { visitor } = await signInWith(800);
     expect([...visitor.cookies.keys()]).toEqual([`${app.cookieName}.0`, `${app.cookieName}.1`]);
     expect((await visitor.getJson('/auth/session')).json.user.userMetadata.bio).toHaveLength(800);
@@ -35,7 +35,7 @@ describe('the cookie', () => {
   });
 
   it.each([2_400, 4_000])(
-    'over 12 KB is stored without what nothing here reads (%i bytes of metadata)',
+    'over 12 KB is stored without the fields that nothing here reads (%i bytes of metadata)',
     async (bytes) => {
       const { visitor, answer } = await signInWith(bytes);
       expect(answer.status).toBe(200);
@@ -95,12 +95,12 @@ describe('the cookie', () => {
     expect(answer.setCookies[0]).toMatch(/; Max-Age=60; Domain=example.com; Path=\/app; Secure; SameSite=Strict$/);
   });
 
-  it('ends with the browser where maxAge is null', async () => {
+  it('expires with the browser session if maxAge is null', async () => {
     await start({ options: { cookieOptions: { maxAge: null } } });
     expect((await app.visitor().postJson('/auth/login', ada)).setCookies[0]).not.toContain('Max-Age');
   });
 
-  it('is deleted in its own domain and on this host, where a former configuration may have left it', async () => {
+  it('is deleted for its own domain and for this host, where an earlier configuration may have set it', async () => {
     await start({ options: { cookieOptions: { domain: 'example.com' } } });
     const visitor = await app.signedIn({});
     const deletions = (await visitor.post('/auth/logout')).setCookies;

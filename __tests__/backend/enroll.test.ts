@@ -13,7 +13,7 @@ const code = (factor: { readonly secret: string }): string => app.supabase.codeO
 const wrong = (right: string): string => (right === '000000' ? '111111' : '000000');
 const verified = (): number => app.supabase.factorsOf(ada.email).filter(({ isVerified }) => isVerified).length;
 
-/** What the form on a page of ours would send. */
+/** The fields that the form on our page would send. */
 function hiddenFields({ text }: Answer): Record<string, string> {
   const inputs = [...text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)];
   return Object.fromEntries(inputs.map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')]));
@@ -37,7 +37,7 @@ describe('adding an authenticator app', () => {
     expect(started.text.length).toBeLessThan(60_000);
   });
 
-  it('makes this session one with two factors, and leads back', async () => {
+  it('gives this session two factors, and redirects back', async () => {
     await start();
     const visitor = await app.signedIn();
     const started = await postForm(visitor, '/auth/enroll', { returnTo: '/account' });
@@ -63,7 +63,7 @@ describe('adding an authenticator app', () => {
     expect(right.status).toBe(303);
   });
 
-  it('draws nothing that is no secret of an app', async () => {
+  it('draws no QR code for a URI that is not an authenticator secret', async () => {
     await start();
     const visitor = await app.signedIn();
     await postForm(visitor, '/auth/enroll', {});
@@ -83,7 +83,7 @@ describe('adding an authenticator app', () => {
     }
   });
 
-  it('draws what an app can read, in up to 1,024 characters', async () => {
+  it('draws QR codes of up to 1,024 characters', async () => {
     await start();
     const visitor = await app.signedIn();
     const secret = 'A'.repeat(32);
@@ -114,7 +114,7 @@ describe('adding an authenticator app', () => {
     expect([page.status, page.text.includes('<svg class="qr"')]).toEqual([400, false]);
   });
 
-  it('leaves five tries of each code', async () => {
+  it('allows five tries for each code', async () => {
     await start();
     const visitor = await app.signedIn();
     const [first, second] = [
@@ -131,7 +131,7 @@ describe('adding an authenticator app', () => {
     expect((await visitor.postJson('/auth/enroll', given)).status).toBe(200);
   });
 
-  it.each(['before', 'while'])('ends where the backend ended the session %s it was asked', async (when) => {
+  it.each(['before', 'while'])('returns to sign-in if the backend ended the session %s it was asked', async (when) => {
     let isOver = false;
     const ending: typeof fetch = (input, init) =>
       isOver && new Request(input).url.endsWith('/factors')
@@ -166,7 +166,7 @@ describe('adding an authenticator app', () => {
     expect(app.eventTypes().filter((type) => type === 'sign_in_failed')).toHaveLength(1);
   });
 
-  it('makes room for a new try where tries that were given up fill the limit', async () => {
+  it('replaces abandoned attempts that fill the limit', async () => {
     await start({ standIn: { maximumFactors: 3 } });
     const visitor = await app.signedIn();
     for (let count = 0; count < 5; count += 1) {
@@ -174,7 +174,7 @@ describe('adding an authenticator app', () => {
     }
   });
 
-  it('makes room by apps alone that never gave a code', async () => {
+  it('replaces only authenticator apps that were never verified', async () => {
     await start({ standIn: { maximumFactors: 3, phoneFactors: true } });
     const verified = app.supabase.addFactor(ada.email);
     const phone = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123', verified: false });
@@ -186,7 +186,7 @@ describe('adding an authenticator app', () => {
     expect(kept.slice(0, 2)).toEqual([verified.id, phone.id]);
   });
 
-  it('asks no second time where there is no room to make', async () => {
+  it('does not retry if nothing can be replaced', async () => {
     await start({ standIn: { maximumFactors: 1 } });
     app.supabase.addFactor(ada.email);
     const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
@@ -194,7 +194,7 @@ describe('adding an authenticator app', () => {
     expect(app.supabase.calls('enroll')).toBe(1);
   });
 
-  it('says so where the project has none, and removes nothing', async () => {
+  it('reports a project without it, and removes nothing', async () => {
     await start({ standIn: { totpFactors: false } });
     app.supabase.addFactor(ada.email, { verified: false });
     const visitor = await app.signedIn();
@@ -204,7 +204,7 @@ describe('adding an authenticator app', () => {
     expect((await postForm(visitor, '/auth/enroll', {})).text).toContain('can’t be set up');
   });
 
-  it('is for people who are signed in with an account', async () => {
+  it('requires a signed-in user with an account', async () => {
     await start({ standIn: { anonymousUsers: true } });
     const stranger = app.visitor();
     const page = await stranger.get('/auth/enroll?returnTo=/account');
@@ -224,7 +224,7 @@ describe('a user who has a second factor', () => {
     if (answer.status !== 200) throw new Error(answer.text);
   }
 
-  it('gives it before another one is added or one is removed', async () => {
+  it('must give it before another one is added or one is removed', async () => {
     await start();
     const visitor = await app.signedIn();
     const factor = app.supabase.addFactor(ada.email);
@@ -248,7 +248,7 @@ describe('a user who has a second factor', () => {
     expect((await visitor.get(given.headers.location!)).status).toBe(200);
   });
 
-  it('is the error handler’s, where the application answers errors itself', async () => {
+  it('is passed to the error handler if the application handles errors itself', async () => {
     const codes: string[] = [];
     await start({
       options: {
@@ -265,7 +265,7 @@ describe('a user who has a second factor', () => {
     expect(codes).toEqual(['second_factor_required']);
   });
 
-  it('removes it afterwards', async () => {
+  it('can remove it afterwards', async () => {
     await start();
     const visitor = await app.signedIn();
     const factor = app.supabase.addFactor(ada.email);
@@ -276,7 +276,7 @@ describe('a user who has a second factor', () => {
     expect((await visitor.get('/auth/enroll')).text).not.toContain('Remove');
   });
 
-  it('sees each with its name or its kind, the day on which it was added, and a button', async () => {
+  it('sees each with its name or kind, the day on which it was added, and a button', async () => {
     await start({ standIn: { phoneFactors: true } });
     const visitor = await app.signedIn();
     const factor = app.supabase.addFactor(ada.email);
@@ -292,7 +292,7 @@ describe('a user who has a second factor', () => {
     ]);
   });
 
-  it('removes no factor of another user', async () => {
+  it('cannot remove a factor of another user', async () => {
     await start();
     app.supabase.addUser({ email: 'bob@example.com' });
     const foreign = app.supabase.addFactor('bob@example.com');

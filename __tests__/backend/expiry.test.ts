@@ -7,10 +7,10 @@ let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
 afterEach(() => app.close());
 
-/** An application whose clock is late, so that it takes for good what has expired. */
+/** An application whose clock is slow, so that it treats expired tokens as valid. */
 const withLateClock = { options: { now: () => app.clock.now() - 30_000 } };
 
-/** What the refresh token of a visitor's cookie is still good for. */
+/** Tries the refresh token of a visitor's cookie. */
 async function tryRefreshToken(cookie: string): Promise<unknown> {
   const session = JSON.parse(Buffer.from(cookie.slice('base64-'.length), 'base64url').toString());
   const response = await fetch(`${app.supabase.url}/auth/v1/token?grant_type=refresh_token`, {
@@ -21,10 +21,10 @@ async function tryRefreshToken(cookie: string): Promise<unknown> {
   return response.status;
 }
 
-describe('a project with a shared secret, asked about a token', () => {
+describe('a project with a shared secret that verifies a token', () => {
   const hs256 = { algorithm: 'HS256' as const, accessTokenTtl: 90 };
 
-  it.each([-8, 0, 1, 4])('renews one that expired %d s ago instead of asking', async (seconds) => {
+  it.each([-8, 0, 1, 4])('renews one that expired %d s ago instead of asking the project', async (seconds) => {
     await start({ standIn: hs256 });
     const visitor = await app.signedIn();
     app.clock.advance((90 + seconds) * 1000);
@@ -33,7 +33,7 @@ describe('a project with a shared secret, asked about a token', () => {
     expect(app.supabase.requests.map(({ endpoint }) => endpoint)).toEqual(['refresh', 'user']);
   });
 
-  it('ends no session because the clock here is late', async () => {
+  it('keeps the session if the clock here is slow', async () => {
     await start({ standIn: hs256, ...withLateClock });
     const visitor = await app.signedIn();
     app.clock.advance(91_000);
@@ -53,7 +53,7 @@ describe('signing out', () => {
     expect(app.events.at(-1)).toMatchObject({ type: 'signed_out', userId: expect.any(String) });
   });
 
-  it('ends the session at the backend although the clock here is late', async () => {
+  it('ends the session at the backend even if the clock here is slow', async () => {
     await start({ standIn: { accessTokenTtl: 600 }, ...withLateClock });
     const visitor = await app.signedIn();
     const cookie = visitor.cookies.get(app.cookieName) ?? '';

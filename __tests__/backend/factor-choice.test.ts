@@ -14,7 +14,7 @@ async function firstFactor(): Promise<Visitor> {
   return visitor;
 }
 
-/** Answers of the backend about the user, with something else in them. */
+/** Changes the backend's answers about the user. */
 const changed =
   (change: (user: Record<string, unknown>) => unknown): typeof fetch =>
   async (input, init) => {
@@ -24,7 +24,7 @@ const changed =
   };
 
 describe('the page of the code', () => {
-  it('asks for the factor that its URL names, and for the first where there is none of that id', async () => {
+  it('asks for the factor that its URL names, and for the first one if the id is unknown', async () => {
     await start();
     const first = app.supabase.addFactor(ada.email);
     const phone = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
@@ -51,7 +51,7 @@ describe('the page of the code', () => {
     expect([unknown.status, unknown.text.includes('one-time-code')]).toEqual([422, true]);
   });
 
-  it('offers another account where a sign-in waits, and not to a session', async () => {
+  it('offers another account to a sign-in in progress, and not to a session', async () => {
     await start();
     const session = await app.signedIn();
     app.supabase.addFactor(ada.email);
@@ -60,7 +60,7 @@ describe('the page of the code', () => {
     expect([await offers(waiting), await offers(session)]).toEqual([true, false]);
   });
 
-  it('knows no factor that was never verified', async () => {
+  it('ignores a factor that was never verified', async () => {
     await start();
     const verified = app.supabase.addFactor(ada.email);
     const unverified = app.supabase.addFactor(ada.email, { verified: false });
@@ -71,7 +71,7 @@ describe('the page of the code', () => {
     expect(app.events).toContainEqual(expect.objectContaining({ type: 'sign_in_failed', reason: 'factor' }));
   });
 
-  it('ends where the backend ends the session between the two questions', async () => {
+  it('redirects to sign-in if the backend ends the session between the two calls', async () => {
     let isOver = false;
     const ending: typeof fetch = (input, init) =>
       isOver && new Request(input).url.includes('/challenge')
@@ -88,7 +88,7 @@ describe('the page of the code', () => {
 });
 
 describe('a code by text message', () => {
-  it('is sent to phones of the user alone', async () => {
+  it('is sent only to the user’s own phones', async () => {
     await start();
     const totp = app.supabase.addFactor(ada.email);
     app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
@@ -100,7 +100,7 @@ describe('a code by text message', () => {
     expect(app.supabase.texts).toEqual([]);
   });
 
-  it('is sent ten times in 15 minutes at most, though each one worked', async () => {
+  it('is sent at most ten times in 15 minutes, even if each one worked', async () => {
     await start();
     const visitor = await app.signedIn();
     const phone = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
@@ -112,7 +112,7 @@ describe('a code by text message', () => {
     expect(app.supabase.texts).toHaveLength(10);
   });
 
-  it('keeps what was sent in a cookie that no script reads, until the code is right', async () => {
+  it('keeps the challenge in an HttpOnly cookie, and ignores altered values', async () => {
     await start();
     const phone = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
     const visitor = await firstFactor();
@@ -132,7 +132,7 @@ describe('a code by text message', () => {
     expect((await visitor.get('/auth/verify')).text).toContain('Send a new code');
   });
 
-  it('is kept in no cookie where the backend names it in another form', async () => {
+  it('is not kept in a cookie if the backend names its challenge in another form', async () => {
     const renamed: typeof fetch = async (input, init) => {
       const response = await fetch(input, init);
       if (!new Request(input).url.endsWith('/challenge')) return response;
@@ -145,8 +145,8 @@ describe('a code by text message', () => {
   });
 });
 
-describe('what the backend says of factors', () => {
-  it('is read with care: names, kinds and days that are none are left out', async () => {
+describe('the backend’s list of factors', () => {
+  it('is sanitized: invalid names, kinds and days are left out', async () => {
     const factor = { id: 'a', factor_type: 'totp', status: 'verified', created_at: '2026-01-02T03:04:05Z' };
     const factors = [
       null,
@@ -167,7 +167,7 @@ describe('what the backend says of factors', () => {
     expect(rows).toEqual([...names.map((name) => name + date), 'Phone ending in ']);
   });
 
-  it('may be nothing at all', async () => {
+  it('may be missing', async () => {
     await start({ options: { fetch: changed((user) => ({ ...user, factors: 'none' })) } });
     expect((await (await app.signedIn()).getJson('/auth/enroll')).json).toEqual({ factors: [] });
   });

@@ -22,7 +22,7 @@ const issue = (claims: Record<string, unknown> = { client_id: client }) =>
   app.supabase.issueSession(ada.email, { claims: { ...claims } });
 
 it.each([client, 'other', '', 7, true, {}])(
-  'are no session of a cookie, whatever client_id says: %j',
+  'are never a session in a cookie, whatever client_id says: %j',
   async (value) => {
     const visitor = app.visitor();
     setSession(visitor, await issue({ client_id: value }));
@@ -34,7 +34,7 @@ it.each([client, 'other', '', 7, true, {}])(
   },
 );
 
-it('are not refreshed into one either', async () => {
+it('are not refreshed when they have expired', async () => {
   const visitor = app.visitor();
   setSession(visitor, await app.supabase.issueSession(ada.email, { ttl: -60, claims: { client_id: client } }));
   expect((await visitor.getJson('/auth/session')).status).toBe(401);
@@ -51,7 +51,7 @@ it('hide no session of the application beside them', async () => {
   expect(answer.json.user.email).toBe(ada.email);
 });
 
-it('are a bearer session only where the guard lists their client', async () => {
+it('are a bearer session only if the guard lists their client', async () => {
   const bearer = async (url: string, claims: Record<string, unknown>) => {
     const { access_token: token } = await issue(claims);
     return app.visitor().get(url, { headers: { authorization: `Bearer ${token}` } });

@@ -8,7 +8,7 @@ const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = awa
 afterEach(() => app.close());
 
 describe('the pages', () => {
-  itAtRoot('redirect to the application’s own where it has some, with returnTo', async () => {
+  itAtRoot('redirect to the application’s own pages if it has some, with returnTo', async () => {
     await start({ options: { pages: { signIn: '/sign-in?from=auth', signUp: '/join' } } });
     const visitor = app.visitor();
     const signIn = await visitor.get('/auth/login?returnTo=/account');
@@ -25,7 +25,7 @@ describe('the pages', () => {
   });
 
   itAtRoot(
-    'of the application’s own stay open under a pattern that covers everything, in their own spelling only',
+    'of the application’s own stay public under a pattern that covers everything, in their exact spelling only',
     async () => {
       const pages = { signIn: '/sign-in?from=auth', signUp: '/join' };
       const after: BackendAppSetup['after'] = (host) => host.use((req, res) => sendText(res, `page ${req.url}`));
@@ -54,7 +54,7 @@ describe('the pages', () => {
     expect([posted.status, posted.headers.location]).toEqual([303, '/app/account']);
   });
 
-  it('answer methods without a meaning with 405', async () => {
+  it('answer unsupported methods with 405', async () => {
     await start();
     const answer = await app.visitor().ask('/auth/login', { method: 'DELETE' });
     expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD, POST, OPTIONS']);

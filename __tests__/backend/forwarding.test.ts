@@ -21,12 +21,12 @@ async function signInAndRenew(forwardClientAddress?: boolean): Promise<void> {
   expect(calls().map(({ endpoint }) => endpoint)).toEqual(['password', 'refresh', 'rest']);
 }
 
-it('tells Supabase the visitor’s address with forwardClientAddress, wherever that counts', async () => {
+it('sends the visitor’s address to Supabase with forwardClientAddress, for every call that counts it', async () => {
   await signInAndRenew(true);
   expect(addressesTold()).toEqual(['203.0.113.7', '203.0.113.7', '203.0.113.7']);
 });
 
-it('tells Supabase no address by default', async () => {
+it('sends no address to Supabase by default', async () => {
   await signInAndRenew();
   expect(addressesTold()).toEqual([undefined, undefined, undefined]);
 });

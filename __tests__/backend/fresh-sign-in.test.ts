@@ -17,14 +17,14 @@ const start = async (setup: BackendAppSetup = {}): Promise<void> => {
   });
 };
 
-/** Where a document is sent, without the origin. */
+/** The target of a redirect, without the origin. */
 async function sentTo(visitor: Visitor, url: string): Promise<URL> {
   const { status, location } = await visitor.get(url);
   expect(status).toBe(307);
   return new URL(location);
 }
 
-it('shows the form with the address filled in, and comes back to the page', async () => {
+it('shows the form with the address filled in, and returns to the page', async () => {
   await start();
   const visitor = await app.signedIn();
   expect((await visitor.get('/danger')).text).toBe('danger');
@@ -43,7 +43,7 @@ it('shows the form with the address filled in, and comes back to the page', asyn
   expect((await visitor.get(back.href)).text).toBe('danger');
 });
 
-it('shows the address on the page for codes as well', async () => {
+it('shows the address on the page for codes too', async () => {
   await start({ options: { signInMethods: ['code'] } });
   const visitor = app.visitor();
   setSession(visitor, await app.supabase.issueSession(ada.email));
@@ -52,14 +52,14 @@ it('shows the address on the page for codes as well', async () => {
   expect(page.text).toMatch(new RegExp(`name="email"[^>]* value="${ada.email}"`));
 });
 
-it('shows no form where no guard asked for it, and no address to a visitor without a session', async () => {
+it('shows no form if no guard asked for it, and no address to a visitor without a session', async () => {
   await start();
   const visitor = await app.signedIn();
   expect((await visitor.get('/auth/login')).text).not.toContain('name="email"');
   expect((await app.visitor().get('/auth/login?max_age=300')).text).not.toContain(ada.email);
 });
 
-it('shows the form all the same where the session cannot be read', async () => {
+it('shows the form even if the session cannot be read', async () => {
   await start();
   const visitor = app.visitor();
   setSession(visitor, await app.supabase.issueSession(ada.email, { ttl: -60 }));
@@ -69,7 +69,7 @@ it('shows the form all the same where the session cannot be read', async () => {
   expect(text).toContain('name="password"');
 });
 
-it('goes by the newest time in amr, whatever its place', async () => {
+it('uses the newest time in amr, whatever its position', async () => {
   await start();
   const seconds = Math.floor(app.clock.now() / 1000);
   const visitor = app.visitor();
@@ -97,14 +97,14 @@ it.each([
   expect((await visitor.getJson('/danger')).json.error.code).toBe('fresh_sign_in_required');
 });
 
-it('never loops: an answer that is not fresh is a 403', async () => {
+it('never loops: a second sign-in that is not recent is a 403', async () => {
   await start();
   const visitor = app.visitor();
   const old = (session: number) => ({ claims: { amr: [{ method: 'password', timestamp: session }] } });
   const seconds = Math.floor(app.clock.now() / 1000);
   setSession(visitor, await app.supabase.issueSession(ada.email, old(seconds - 1_000)));
   await sentTo(visitor, '/danger');
-  // As after a sign-in at a provider that asks for nothing.
+  // As after a sign-in at a provider that does not ask the user.
   setSession(visitor, await app.supabase.issueSession(ada.email, old(seconds - 900)));
   expect((await visitor.get('/danger')).status).toBe(403);
 });

@@ -54,7 +54,7 @@ it('takes a form that is sent twice, and a corrected address', async () => {
   expect(lastMail()?.to).toBe(account.email);
 });
 
-it('is complete at once where the project confirms no addresses', async () => {
+it('is complete at once if the project confirms no addresses', async () => {
   const visitor = await startWithGuest(true);
   const guest = await userOf(visitor);
   const answer = await visitor.postJson('/auth/signup', { ...account, returnTo: '/account' });
@@ -63,7 +63,7 @@ it('is complete at once where the project confirms no addresses', async () => {
   expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
 });
 
-it('signs in again where the session ended while the account was completed', async () => {
+it('must sign in if the session ended while the account was completed', async () => {
   const gone = { code: 'refresh_token_not_found', message: 'Invalid Refresh Token: Refresh Token Not Found' };
   const visitor = await startWithGuest(true, {
     fetch: (input, init) =>
@@ -76,7 +76,7 @@ it('signs in again where the session ended while the account was completed', asy
   expect((await app.visitor().postJson('/auth/login', account)).status).toBe(200);
 });
 
-it('shares the refresh of the complete session with other requests, and repeats one that was under way', async () => {
+it('shares the refresh of the complete session with other requests, and repeats one in progress', async () => {
   const answers = new Map<string, SettledRefresh>();
   const keys: string[] = [];
   let early = Promise.resolve('');
@@ -107,7 +107,7 @@ it('shares the refresh of the complete session with other requests, and repeats 
   expect([keys.length, new Set(keys).size]).toEqual([2, 2]);
 });
 
-it('has no session where onSignIn refuses the complete account', async () => {
+it('has no session if onSignIn refuses the complete account', async () => {
   const visitor = await startWithGuest(true, {
     onSignIn() {
       throw new AuthError('forbidden');
@@ -132,14 +132,14 @@ it('gets the same answer for an address in use', async () => {
   await startWithGuest();
 });
 
-it('is told that the password is weak, and stays a guest', async () => {
+it('learns that the password is weak, and stays a guest', async () => {
   const visitor = await startWithGuest();
   const { status, json } = await visitor.postJson('/auth/signup', { ...account, password: 'abc' });
   expect([status, json.error.code]).toEqual([422, 'weak_password']);
   expect((await userOf(visitor)).isAnonymous).toBe(true);
 });
 
-it('makes a new account where the backend has ended the anonymous session', async () => {
+it('gets a new account if the backend has ended the anonymous session', async () => {
   const visitor = await startWithGuest();
   const cookie = visitor.cookies.get(app.cookieName) ?? '';
   const { access_token: token } = JSON.parse(Buffer.from(cookie.slice('base64-'.length), 'base64url').toString());
@@ -148,7 +148,7 @@ it('makes a new account where the backend has ended the anonymous session', asyn
   expect(lastMail()).toMatchObject({ kind: 'signup', to: account.email });
 });
 
-it('makes no second user in an outage', async () => {
+it('gets no second user in an outage', async () => {
   const visitor = await startWithGuest();
   app.supabase.fail('update-user', 503);
   expect((await postForm(visitor, '/auth/signup', account)).status).toBe(503);
@@ -156,7 +156,7 @@ it('makes no second user in an outage', async () => {
   expect((await userOf(visitor)).isAnonymous).toBe(true);
 });
 
-it('is a matter of anonymous sessions alone: who is signed in makes a second account', async () => {
+it('applies to anonymous sessions alone: a signed-in user creates a second account', async () => {
   app = await startBackendApp({ standIn: { autoconfirm: false } });
   const visitor = await app.signedIn();
   expect((await postForm(visitor, '/auth/signup', account)).status).toBe(200);

@@ -8,7 +8,7 @@ const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = awa
 afterEach(() => app.close());
 
 describe('the hook', () => {
-  itAtRoot('runs once, after verification and before any cookie, and may send elsewhere', async () => {
+  itAtRoot('runs once, after verification and before any cookie, and may redirect elsewhere', async () => {
     const seen: unknown[] = [];
     await start({
       options: {
@@ -23,7 +23,7 @@ describe('the hook', () => {
     expect(seen).toEqual([[ada.email, '/account']]);
   });
 
-  describe('that refuses with a code of another page is heard', () => {
+  describe('that refuses with a code of another page decides the answer', () => {
     const refused = 'Single sign-on isn’t set up for this email.';
     const startRefusing = (): Promise<BackendApp> =>
       start({
@@ -34,7 +34,7 @@ describe('the hook', () => {
         },
       });
 
-    it('where the second factor is given', async () => {
+    it('when the second factor is given', async () => {
       const { supabase } = await startRefusing();
       const factor = supabase.addFactor(ada.email);
       const visitor = app.visitor();
@@ -44,7 +44,7 @@ describe('the hook', () => {
       expect(answer.text).toContain(refused);
     });
 
-    it('where a new password is set after a link', async () => {
+    it('when a new password is set after a link', async () => {
       const { supabase } = await startRefusing();
       const visitor = app.visitor();
       await postForm(visitor, '/auth/forgot', { email: ada.email });
@@ -59,7 +59,7 @@ describe('the hook', () => {
   it.each<[string, () => unknown, number]>([
     ['an AuthError', () => new AuthError('forbidden', { message: 'Not you.' }), 403],
     ['anything else', () => new Error('broken'), 500],
-  ])('that throws %s leaves no session, here or at the backend', async (_what, failure, status) => {
+  ])('that throws %s leaves no session, neither here nor at the backend', async (_what, failure, status) => {
     await start({
       options: {
         onSignIn() {

@@ -19,8 +19,8 @@ async function signUp(returnTo = '/account'): Promise<{ visitor: Visitor; mail: 
   return { visitor, mail: app.supabase.mails.at(-1)! };
 }
 
-describe('a mail’s own link', () => {
-  it('signs in in the same browser, and comes back to where the visitor was going', async () => {
+describe('the link of a confirmation email', () => {
+  it('signs in in the same browser, and returns to returnTo', async () => {
     await start();
     const { visitor, mail } = await signUp('/account?from=signup');
     const done = await visitor.get(await follow(mail.confirmationUrl));
@@ -28,7 +28,7 @@ describe('a mail’s own link', () => {
     expect([...visitor.cookies.keys()]).toEqual([app.cookieName]);
   });
 
-  it('says "please sign in" in another browser, and claims nothing that is not known there', async () => {
+  it('says "please sign in" in another browser, without claiming that anything is confirmed', async () => {
     await start();
     const { mail } = await signUp();
     for (const callback of [await follow(mail.confirmationUrl), '/auth/callback?code=nonsense']) {
@@ -39,7 +39,7 @@ describe('a mail’s own link', () => {
     }
   });
 
-  it('says so after the five minutes that the backend keeps a flow, too, and cleans up', async () => {
+  it('says so after five minutes, when the backend has dropped the flow, and deletes the cookies', async () => {
     await start();
     const { visitor, mail } = await signUp();
     app.clock.advance(6 * 60_000);
@@ -50,7 +50,7 @@ describe('a mail’s own link', () => {
     expect((await visitor.postJson('/auth/login', eve)).status).toBe(200);
   });
 
-  it('opened twice goes home', async () => {
+  it('redirects to the start page when it is opened twice', async () => {
     await start();
     const { visitor, mail } = await signUp();
     await visitor.get(await follow(mail.confirmationUrl));
@@ -60,7 +60,7 @@ describe('a mail’s own link', () => {
 });
 
 describe('the two links of a change of address', () => {
-  it('open one after the other: the first asks for the other one, the second signs in', async () => {
+  it('work one after the other: the first asks for the other one, the second signs in', async () => {
     await start();
     const visitor = await app.signedIn();
     const [first, second] = app.supabase.sendEmailChange(ada.email);
@@ -73,7 +73,7 @@ describe('the two links of a change of address', () => {
     expect([two.status, two.headers.location]).toEqual([303, '/account']);
   });
 
-  it('say so by the backend’s own link, too, which brings a message and nothing else', async () => {
+  it('show the same from the backend’s own link, whose redirect carries only a message', async () => {
     await start();
     const [first] = app.supabase.sendEmailChange(ada.email, `${app.origin}/auth/callback`);
     const callback = await follow(first!.confirmationUrl);
@@ -86,7 +86,7 @@ describe('the two links of a change of address', () => {
 });
 
 describe('the backend’s own link of a password recovery', () => {
-  it('that the application itself asked for opens no session before the new password', async () => {
+  it('that the application itself requested opens no session before the new password', async () => {
     await start({
       after: (host) => {
         host.get('/reset', (req, res, next) => {
@@ -112,7 +112,7 @@ describe('/auth/confirm', () => {
   const link = ({ tokenHash }: Mail, type = 'email'): string =>
     `/auth/confirm?token_hash=${tokenHash}&type=${type}&next=/account`;
 
-  it('renders a button and spends nothing, as link scanners press none', async () => {
+  it('renders a button and verifies nothing, because link scanners press none', async () => {
     await start();
     const { mail } = await signUp();
     const page = await app.visitor().get(link(mail));
@@ -136,7 +136,7 @@ describe('/auth/confirm', () => {
     expect(app.supabase.requests.find(({ endpoint }) => endpoint === 'verify')?.body).not.toHaveProperty('email');
   });
 
-  it('says that a link is spent, and goes on for a user who pressed twice', async () => {
+  it('reports a used link, and redirects a user who pressed twice', async () => {
     await start();
     const { mail } = await signUp();
     const visitor = app.visitor();
@@ -171,7 +171,7 @@ describe('/auth/confirm', () => {
     expect((await postForm(app.visitor(), '/auth/confirm', fields)).status).toBe(303);
   });
 
-  it('signs each of two people in as themselves who press at the same moment', async () => {
+  it('signs two users in as themselves who press at the same moment', async () => {
     await start();
     const emails = ['eve@example.com', 'eva@example.com'];
     for (const email of emails) await app.visitor().postJson('/auth/signup', { ...eve, email });
@@ -210,7 +210,7 @@ describe('/auth/confirm', () => {
 });
 
 describe('POST /auth/resend', () => {
-  it('sends the mail again, and its link works in this browser', async () => {
+  it('sends the email again, and its link works in this browser', async () => {
     await start({ standIn: { mailFrequency: 0 } });
     await signUp();
     const visitor = app.visitor();
@@ -220,7 +220,7 @@ describe('POST /auth/resend', () => {
     expect([done.status, done.headers.location]).toEqual([303, '/account']);
   });
 
-  it('answers the same for every address: waiting, mailed a moment ago, confirmed, unknown', async () => {
+  it('answers the same for every address: unconfirmed, emailed a moment ago, confirmed, unknown', async () => {
     await start();
     await signUp();
     app.supabase.addUser({ email: 'waiting@example.com', password: 'long enough', confirmed: false });
@@ -237,7 +237,7 @@ describe('POST /auth/resend', () => {
     expect(app.supabase.mails).toHaveLength(2);
   });
 
-  it('shows a page to a form, and refuses what is no address', async () => {
+  it('shows a page to a form, and refuses a malformed address', async () => {
     await start();
     const page = await postForm(app.visitor(), '/auth/resend', { email: ada.email });
     expect([page.status, page.text.includes('Check your email')]).toEqual([200, true]);
@@ -245,7 +245,7 @@ describe('POST /auth/resend', () => {
     expect((await app.visitor().get('/auth/resend')).status).toBe(405);
   });
 
-  it('says when the backend is out of reach', async () => {
+  it('reports an unreachable backend', async () => {
     await start();
     app.supabase.fail('resend', 503);
     expect((await app.visitor().postJson('/auth/resend', { email: ada.email })).status).toBe(503);

@@ -9,7 +9,7 @@ let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
 afterEach(() => app.close());
 
-/** Through the provider's page and back, up to the callback's URL. */
+/** Signs in at the provider and returns the URL of the callback. */
 async function authorize(visitor: Visitor, path: string, approve = true): Promise<string> {
   const begin = await visitor.get(path);
   if (begin.status !== 302) throw new Error(`No start but ${begin.status}: ${begin.text}`);
@@ -34,7 +34,7 @@ describe('starting OAuth', () => {
     expect(answer.json.redirectTo).toContain('/auth/v1/authorize?provider=github');
   });
 
-  it('begins at once where a provider is the default', async () => {
+  it('starts at once if a provider is the default', async () => {
     await start({ options: { defaultProvider: 'google', pages: { signIn: '/sign-in' } } });
     expect((await app.visitor().get('/auth/login')).location).toContain('provider=google');
   });
@@ -42,14 +42,14 @@ describe('starting OAuth', () => {
   itAtRoot.each<[BackendAppSetup['options'], string, number]>([
     [{ callbackUrl: 'https://front.example/cb', appBaseUrl: 'https://app.example' }, 'https://front.example/cb', 302],
     [{ appBaseUrl: 'https://app.example/base/' }, 'https://app.example/base/auth/callback', 302],
-  ])('with %j names %s as the callback', async (options, callback, status) => {
+  ])('with %j requests %s as the callback', async (options, callback, status) => {
     await start({ options: options ?? {} });
     const answer = await app.visitor().get('/auth/login?provider=github');
     expect(answer.status).toBe(status);
     expect(new URL(answer.location).searchParams.get('redirect_to')).toBe(callback);
   });
 
-  it('allows any well-formed provider where the list is empty, and only listed ones and the default otherwise', async () => {
+  it('allows any well-formed provider if the list is empty, and else only listed ones and the default', async () => {
     await start();
     expect((await app.visitor().get('/auth/login?provider=custom:acme')).status).toBe(302);
     for (const name of ['', 'GitHub', 'a b', '../x', 'x'.repeat(80), '%00']) {
@@ -92,7 +92,7 @@ describe('starting OAuth', () => {
 });
 
 describe('the callback', () => {
-  it('exchanges the code, goes where the visitor wanted to be, and leaves no verifier behind', async () => {
+  it('exchanges the code, redirects to returnTo, and deletes the verifier', async () => {
     await start();
     const visitor = app.visitor();
     const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account?a=1%26b=2');
@@ -105,7 +105,7 @@ describe('the callback', () => {
   it.each([
     ['in the order of their start', [0, 1]],
     ['the other way round', [1, 0]],
-  ])('serves two tabs %s, each with its own way back', async (_order, order) => {
+  ])('serves two tabs %s, each with its own returnTo', async (_order, order) => {
     await start();
     const visitor = app.visitor();
     const tabs = [
@@ -120,7 +120,7 @@ describe('the callback', () => {
     expect([...visitor.cookies.keys()]).toEqual([app.cookieName]);
   });
 
-  it('sanitises the way back again, as anybody may have written its cookie', async () => {
+  it('sanitizes returnTo again, as anyone may have written its cookie', async () => {
     await start();
     const visitor = app.visitor();
     const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
@@ -130,7 +130,7 @@ describe('the callback', () => {
     expect((await visitor.get(callback)).headers.location).toBe('/');
   });
 
-  it('spends its code once for parallel repeats, and goes home when it is replayed', async () => {
+  it('exchanges its code once for parallel requests, and redirects to the start page when it is replayed', async () => {
     let hooks = 0;
     await start({ options: { onSignIn: () => void (hooks += 1) } });
     const visitor = app.visitor();
@@ -147,7 +147,7 @@ describe('the callback', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('is not disturbed by the dead session of before, which a refresh would take the verifiers along with', async () => {
+  it('works beside an ended session, whose refresh would delete the verifiers', async () => {
     await start();
     const visitor = app.visitor();
     const dead = await app.supabase.issueSession(ada.email, { ttl: -10 });
@@ -155,13 +155,13 @@ describe('the callback', () => {
     const callback = await authorize(visitor, '/auth/login?provider=github');
     expect((await visitor.get(callback)).status).toBe(303);
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe('octavia@example.com');
-    // Only afterwards, and once: to end it at the backend, too.
+    // Only afterwards, and once: to end the session at the backend, too.
     await until(() => app.supabase.calls('refresh') === 1);
     const order = app.supabase.requests.map(({ url }) => url.searchParams.get('grant_type'));
     expect(order.filter((grant) => grant !== null)).toEqual(['pkce', 'refresh_token']);
   });
 
-  it('never asks the backend about a code that this browser holds no verifier for', async () => {
+  it('never sends a code to the backend without a verifier in this browser', async () => {
     await start();
     const foreign = await authorize(app.visitor(), '/auth/login?provider=github');
     const victim = app.visitor();
@@ -179,12 +179,12 @@ describe('the callback', () => {
     const attack = await victim.get(foreign);
     expect(attack.status).toBe(400);
     expect((await victim.getJson('/auth/session')).status).toBe(401);
-    // And the victim's own sign-in, which is still under way, goes on.
+    // The victim's own sign-in, still in progress, continues.
     await victim.get('/auth/login?provider=github&returnTo=/account');
     expect(own).toContain('code=');
   });
 
-  it('starts over on a reload when the backend was out of reach, and never sends the code again', async () => {
+  it('starts over on a reload after an outage of the backend, and never sends the code again', async () => {
     await start({ options: { timeoutMs: 1_000 } });
     const visitor = app.visitor();
     const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
@@ -202,12 +202,12 @@ describe('the callback', () => {
     const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
     app.supabase.fail('pkce', 503, 1);
     expect((await visitor.get(callback)).status).toBe(503);
-    // Whose code it was cannot be known.
+    // The owner of the code cannot be known.
     expect((await visitor.get(callback)).headers.location).toBe('/auth/login');
     expect((await visitor.get(other)).headers.location).toBe('/other');
   });
 
-  it('says that a sign-in was canceled, and never shows the provider’s words', async () => {
+  it('reports a canceled sign-in, and never shows the provider’s words', async () => {
     await start();
     const visitor = app.visitor();
     const denied = await authorize(visitor, '/auth/login?provider=github', false);
@@ -218,14 +218,14 @@ describe('the callback', () => {
     expect(answer.text).toContain('href="/auth/login"');
   });
 
-  it('keeps the way back of a sign-in that was canceled or whose code has expired', async () => {
+  it('keeps returnTo for a sign-in that was canceled or whose code has expired', async () => {
     await start();
     const visitor = app.visitor();
-    const cancelled = await visitor.get(
+    const canceled = await visitor.get(
       await authorize(visitor, '/auth/login?provider=github&returnTo=/account', false),
     );
-    expect([cancelled.status, [...visitor.cookies.keys()]]).toEqual([403, []]);
-    expect(cancelled.text).toContain('href="/auth/login?returnTo=%2Faccount"');
+    expect([canceled.status, [...visitor.cookies.keys()]]).toEqual([403, []]);
+    expect(canceled.text).toContain('href="/auth/login?returnTo=%2Faccount"');
     const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
     app.clock.advance(6 * 60_000);
     const expired = await visitor.get(callback);
@@ -233,7 +233,7 @@ describe('the callback', () => {
     expect(expired.text).toContain('href="/auth/login?returnTo=%2Faccount"');
   });
 
-  it('leaves several sign-ins under way alone when one is canceled', async () => {
+  it('keeps several sign-ins in progress when one is canceled', async () => {
     await start();
     const visitor = app.visitor();
     const other = await authorize(visitor, '/auth/login?provider=github&returnTo=/other');
@@ -242,7 +242,7 @@ describe('the callback', () => {
     expect((await visitor.get(other)).headers.location).toBe('/other');
   });
 
-  it('says that nothing came where the tokens are in the fragment, which no server sees', async () => {
+  it('explains a callback without parameters, as when the tokens are in the fragment', async () => {
     await start();
     const answer = await app.visitor().getJson('/auth/callback');
     expect(answer.json.error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('sign in') });
@@ -272,7 +272,7 @@ describe('the callback', () => {
     expect(app.eventTypes()).toContain('sign_in_failed');
   });
 
-  it('tells the operators the provider’s code, and never what anybody wrote into the query', async () => {
+  it('reports the provider’s code to the operators, and never free text from the query', async () => {
     await start();
     await app.visitor().get('/auth/callback?error=server_error&error_code=unexpected_failure&error_description=Ada');
     await app.visitor().get('/auth/callback?error=server_error&error_code=<b>a+secret</b>');
@@ -282,7 +282,7 @@ describe('the callback', () => {
     ]);
   });
 
-  it('goes home with an error that a signed-in visitor comes back to', async () => {
+  it('redirects an error to the start page for a signed-in visitor', async () => {
     await start();
     const visitor = await app.signedIn();
     const late = await visitor.get('/auth/callback?error=access_denied');

@@ -22,12 +22,12 @@ function problemsOf(options: BackendAuthOptions, environment: Record<string, str
 }
 
 describe('the key', () => {
-  it('is fine as a publishable key of any length', () => {
+  it('may be a publishable key of any length', () => {
     expect(problemsOf({ url: hosted, anonKey: publishable })).toEqual([]);
     expect(problemsOf({ url: hosted, anonKey: 'sb_publishable_x' })).toEqual([]);
   });
 
-  it('is fine as a legacy anon key', async () => {
+  it('may be a legacy anon key', async () => {
     for (const claims of [
       { role: 'anon', iss: 'supabase-demo' },
       { role: 'anon', ref: 'abcdefghijklmnopqrst', iss: 'supabase', exp: 4_102_444_800 },
@@ -68,7 +68,7 @@ describe('the key', () => {
     expect(problems.join('')).not.toContain(anonKey.trim());
   });
 
-  it('of whatever kind is the only one that counts: an object or a function is no key', () => {
+  it('of any kind overrides the others: an object or a function is not accepted as a key', () => {
     expect(problemsOf({ url: hosted, anonKey: { toString: () => publishable } as unknown as string })[0]).toContain(
       'anonKey',
     );
@@ -76,7 +76,7 @@ describe('the key', () => {
 });
 
 describe('options', () => {
-  it('beat environment variables, and the first variable that is not empty wins', () => {
+  it('override environment variables, of which the first non-empty one wins', () => {
     const environment = {
       BAAS_URL: '',
       NEXT_PUBLIC_BAAS_URL: 'https://second.example.com',
@@ -95,7 +95,7 @@ describe('options', () => {
     );
   });
 
-  it('are all checked before anything is said, each problem with its option and variables', () => {
+  it('are all checked before an error is thrown, with the option and variables of each problem', () => {
     const options = { providers: ['GitHub'], color: 'red', pages: { signIn: 'sign-in' } } as BackendAuthOptions;
     const problems = problemsOf(options);
     const text = problems.join('\n');

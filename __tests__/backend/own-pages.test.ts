@@ -11,7 +11,7 @@ afterAll(() => app.close());
 const wrong = { email: ada.email, password: 'wrong' };
 
 describeAtRoot('with pages of the application’s own', () => {
-  it('the way there keeps the query that they have, and adds where to go next', async () => {
+  it('redirects keep the query of their URLs, and add returnTo', async () => {
     const plain = await app.visitor().get('/auth/login');
     expect([plain.status, plain.headers.location]).toEqual([302, '/welcome?from=auth']);
     const meant = await app.visitor().get('/auth/login?returnTo=/account');
@@ -21,7 +21,7 @@ describeAtRoot('with pages of the application’s own', () => {
     );
   });
 
-  it('a form that failed goes back to them with the code, never with what was typed', async () => {
+  it('a failed form redirects to them with the code, never with what was typed', async () => {
     const failed = await postForm(app.visitor(), '/auth/login', wrong);
     expect([failed.status, failed.headers.location]).toEqual([303, '/welcome?from=auth&error=invalid_credentials']);
     const meant = await postForm(app.visitor(), '/auth/login', { ...wrong, returnTo: '/account' });
@@ -30,7 +30,7 @@ describeAtRoot('with pages of the application’s own', () => {
     expect([taken.status, taken.headers.location]).toEqual([303, '/join?error=invalid_request']);
   });
 
-  it('a client that wants JSON is told what went wrong', async () => {
+  it('a client that wants JSON gets the error as JSON', async () => {
     const failed = await app.visitor().postJson('/auth/login', wrong);
     expect([failed.status, failed.json.error.code]).toEqual([401, 'invalid_credentials']);
   });
@@ -42,7 +42,7 @@ it.each([
   [{ email: 'unknown', password: 'x' }, 'The email address is not valid.'],
   [{ email: ada.email }, 'The password is missing.'],
   [{ email: ada.email, password: '' }, 'The password is missing.'],
-])('does not ask the backend about %j, and says what is missing', async (fields, message) => {
+])('refuses %j without asking the backend, and names what is missing', async (fields, message) => {
   const before = app.supabase.calls('password');
   const answer = await app.visitor().postJson('/auth/login', fields);
   expect([answer.status, answer.json.error]).toEqual([400, { status: 400, code: 'invalid_request', message }]);

@@ -134,7 +134,7 @@ describe('a hostile value', () => {
     }
   });
 
-  it('breaks out of no field, whatever its characters', () => {
+  it('cannot break out of a field, whatever its characters', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (typed, message) => {
         const shape = (markup: string): string => markup.replace(/"[^"]*"/g, '""').replace(/>[^<]*</g, '><');
@@ -179,7 +179,7 @@ describe('the sign-in form', () => {
     expect(empty).not.toMatch(/aria-invalid|aria-describedby|role="alert"/);
   });
 
-  it('posts to its action and takes the way back along, also to sign-up', () => {
+  it('posts to its action and carries returnTo, also to sign-up', () => {
     expect(empty).toContain('<form method="post" action="/auth/login">');
     expect(empty).toContain('<input type="hidden" name="returnTo" value="/account?tab=1">');
     expect(empty).toContain('href="/auth/signup?returnTo=%2Faccount%3Ftab%3D1">Create an account</a>');
@@ -187,7 +187,7 @@ describe('the sign-in form', () => {
     expect(without).not.toContain('returnTo');
   });
 
-  it('offers each provider as a link, and no divider where there is none', () => {
+  it('offers each provider as a link, and no divider if there is none', () => {
     expect(empty).toContain(
       '<a class="button quiet" href="/auth/login?provider=github&amp;returnTo=%2Faccount%3Ftab%3D1"><svg',
     );
@@ -196,7 +196,7 @@ describe('the sign-in form', () => {
     expect(markupOf(signInPage(siteOf(), request, state))).not.toMatch(/class="or"|class="providers/);
   });
 
-  it('says a wrong password above the form, ties it to both fields, keeps the email and asks for the password', () => {
+  it('shows a wrong password above the form, ties it to both fields, keeps the email and focuses the password', () => {
     const markup = markupOfSignIn({ email, error: failure('invalid_credentials') });
     expect(markup).toContain(`<p id="form-error" role="alert">${errorTable.invalid_credentials.message}</p>`);
     expect(tag(markup, 'email')).toContain('value="ada@example.com"');
@@ -206,7 +206,7 @@ describe('the sign-in form', () => {
     expect(markup).toContain('<title>Error: Sign in to Northwind</title>');
   });
 
-  it.each(['email', 'password'] as const)('marks the field that is wrong and starts there: %s', (name) => {
+  it.each(['email', 'password'] as const)('marks the invalid field and focuses it: %s', (name) => {
     const code = name === 'email' ? 'email_in_use' : 'weak_password';
     const markup = markupOfSignIn({ email, error: failure(code, { message: 'This needs a look.' }) });
     const other = name === 'email' ? 'password' : 'email';
@@ -215,12 +215,12 @@ describe('the sign-in form', () => {
     expect(tag(markup, other)).not.toMatch(/aria-|autofocus/);
   });
 
-  it('starts at the email while it is empty, also after a failure of the whole form', () => {
+  it('focuses the email while it is empty, also after a failure of the whole form', () => {
     expect(tag(markupOfSignIn({ email: '', error: failure('forbidden') }), 'email')).toContain('autofocus');
     expect(tag(markupOfSignIn({ email: 'a@b.c' }), 'password')).toContain('autofocus');
   });
 
-  it('offers to send the confirmation mail again, for the address that was typed', () => {
+  it('offers to send the confirmation email again, for the typed address', () => {
     const error = failure('email_not_confirmed');
     const markup = markupOfSignIn({ email, error });
     expect(markup).toContain(`<form method="post" action="/auth/resend">
@@ -232,7 +232,7 @@ describe('the sign-in form', () => {
     expect(markupOfSignIn({ email, error: failure('invalid_credentials') })).not.toContain('/auth/resend');
   });
 
-  it('tells how long to wait, in the language of the page', () => {
+  it('shows how long to wait, in the language of the page', () => {
     const error = failure('rate_limited', { retryAfter: 700 });
     expect(markupOfSignIn({ error })).toContain('Too many attempts. Try again in 12 minutes.</p>');
     const german = siteOf({ pages: { text: { retryIn: 'Wieder in {time}.' } } });
@@ -251,21 +251,21 @@ describe('the sign-up form', () => {
     expect(markup).toContain('href="/auth/login?returnTo=%2Faccount%3Ftab%3D1">Sign in</a>');
   });
 
-  it('puts a refused password’s message before the hint', () => {
+  it('puts the message about a refused password before the hint', () => {
     const markup = markupOfSignUp({ email, error: failure('weak_password') });
     expect(tag(markup, 'password')).toContain(
       'aria-invalid="true" aria-describedby="password-error password-hint" autofocus',
     );
   });
 
-  it('goes without the hint where its text is empty', () => {
+  it('omits the hint if its text is empty', () => {
     const markup = markupOf(signUpPage(siteOf({ pages: { text: { newPasswordHint: '' } } }), request, state));
     expect(markup).not.toContain('password-hint');
   });
 });
 
 describe('the other pages', () => {
-  it('confirms by a post that carries the token', () => {
+  it('confirms by a POST that carries the token', () => {
     const markup = markupOf(confirmPage(site, request, { tokenHash: 'pkce_1', type: 'signup', returnTo: '/a' }));
     expect(markup).toContain(`<form method="post" action="/auth/confirm">
 <input type="hidden" name="token_hash" value="pkce_1">
@@ -274,7 +274,7 @@ describe('the other pages', () => {
 <button>`);
   });
 
-  it('asks before signing out, and leads back otherwise', () => {
+  it('asks before signing out, and links back otherwise', () => {
     const markup = markupOf(signOutPage(request, '/app/auth/logout', '/app'));
     expect(markup).toContain('<form method="post" action="/app/auth/logout">');
     expect(markup).toContain('href="/app">Stay signed in</a>');
@@ -286,20 +286,20 @@ describe('the other pages', () => {
     ['magiclink', 'Sign in', 'Sign in'],
     ['invite', 'Accept your invitation', 'Accept and continue'],
     ['email_change', 'Confirm your new email', 'Confirm the change'],
-  ])('says what a link of the type %s is for', (type, heading, label) => {
+  ])('explain the purpose of a link of the type %s', (type, heading, label) => {
     const markup = markupOf(confirmPage(site, request, { tokenHash: 'pkce_1', type, returnTo: '/' }));
     expect(markup).toContain(`<h1>${heading}</h1>`);
     expect(markup).toContain(`<button>${label}</button>`);
     expect(markup).not.toContain('account is ready');
   });
 
-  it('leads on from the first of two links, to a person who may well be signed in', () => {
+  it('lead on after the first of two links, for a user who may be signed in', () => {
     const markup = markupOf(otherLinkPage(site, request, '/account'));
     expect(markup).toContain('<a class="button" href="/account">Continue</a>');
     expect(markup).not.toContain('confirmed');
   });
 
-  it('tells that a mail is on its way, and offers another', () => {
+  it('report that an email is on its way, and offer another', () => {
     const sent = markupOf(mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/a' }));
     expect(sent).toContain('role="status">We sent a link to <strong dir="auto">ada@example.com</strong>.');
     expect(sent).toContain('action="/auth/resend"');
@@ -308,7 +308,7 @@ describe('the other pages', () => {
     expect(again).toContain('If <strong dir="auto">ada@example.com</strong> still needs');
   });
 
-  it('leads from an unusable link to sign-in, and shows no tick', () => {
+  it('lead from an unusable link to sign-in, and show no check mark', () => {
     const markup = markupOf(pleaseSignInPage(site, request, '/a'));
     expect(markup).not.toContain('<svg');
     expect(markup).toContain('<h1>Sign in to continue</h1>');
@@ -324,7 +324,7 @@ describe('texts', () => {
     expect(markupOf(signInPage({ ...site, text: replaced }, request, state))).toContain('<h1>Anmelden</h1>');
   });
 
-  it('are not looked up in what was filled in', () => {
+  it('are not replaced inside values that are filled in', () => {
     const odd = siteOf({ providers: [{ name: 'x', label: '{provider}{constructor}' }] });
     expect(markupOf(signInPage(odd, request, state))).toContain('Continue with {provider}{constructor}<');
     const words = wordsOf({ continueWith: '{constructor} {provider}' });
@@ -344,14 +344,14 @@ describe('formErrorOf', () => {
     expect([message.plain, rest]).toEqual([errorTable[code].message, { field }]);
   });
 
-  it('speaks the words of the page, unless the options have words for this failure', () => {
+  it('uses the texts of the page, unless the options have a text for this failure', () => {
     const german = wordsOf({ invalid_credentials: 'Stimmt nicht.' });
     expect(formErrorOf(new AuthError('invalid_credentials'), german).message.plain).toBe('Stimmt nicht.');
     const special = new AuthError('weak_password', { message: 'At least 12 characters.' });
     expect(formErrorOf(special, german).message.plain).toBe('At least 12 characters.');
   });
 
-  it('places what is wrong with a field there, in the words of the page', () => {
+  it('places the error of a field there, in the texts of the page', () => {
     expect(formErrorOf(emailProblem('ada@'), text)).toEqual({ message: text.emailInvalid, field: 'email' });
   });
 
@@ -361,7 +361,7 @@ describe('formErrorOf', () => {
 });
 
 describe('withReturnTo', () => {
-  it('adds to a query that is there', () => {
+  it('keeps the query of the URL', () => {
     expect(withReturnTo('/in?a=1', { returnTo: '/b&c=d#e' })).toBe('/in?a=1&returnTo=%2Fb%26c%3Dd%23e');
     expect(withReturnTo('/in#a?b#c', { returnTo: '/d' })).toBe('/in?returnTo=%2Fd#a?b#c');
     expect(withReturnTo('/in', { returnTo: '/' })).toBe('/in');

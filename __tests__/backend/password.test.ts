@@ -19,7 +19,7 @@ async function openDefaultLink(visitor: Visitor, returnTo = '/account'): Promise
   return visitor.get(link.headers.get('location') ?? '');
 }
 
-/** Opens the link of a template with `token_hash` and presses its button, in whatever browser. */
+/** Opens the link of a template with `token_hash` and presses its button, in any browser. */
 async function openHashLink(visitor: Visitor, returnTo = '/account', type = 'recovery'): Promise<Answer> {
   if (type === 'recovery') await app.visitor().postJson('/auth/forgot', { email: ada.email });
   const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type, returnTo };
@@ -30,7 +30,7 @@ const signIn = (password: string): Promise<Answer> =>
   app.visitor().postJson('/auth/login', { email: ada.email, password });
 
 describe('a link for a new password', () => {
-  it('of the backend leads to the form, and the password to a session and to returnTo', async () => {
+  it('of the backend leads to the form, which leads to a session and to returnTo', async () => {
     await start();
     const visitor = app.visitor();
     const opened = await openDefaultLink(visitor);
@@ -48,7 +48,7 @@ describe('a link for a new password', () => {
     expect([(await signIn(fresh)).status, (await signIn(ada.password)).status]).toEqual([200, 401]);
   });
 
-  it('with a token_hash works in any browser, and a GET spends nothing', async () => {
+  it('with a token_hash works in any browser, and a GET uses nothing up', async () => {
     await start();
     await app.visitor().postJson('/auth/forgot', { email: ada.email });
     const { tokenHash } = app.supabase.mails.at(-1)!;
@@ -82,7 +82,7 @@ describe('a link for a new password', () => {
     expect(app.supabase.calls('logout')).toBe(1);
   });
 
-  it('leaves the live session of another account as it is until the new password is set', async () => {
+  it('keeps the live session of another account until the new password is set', async () => {
     await start();
     app.supabase.addUser({ email: 'eve@example.com', password: 'battery staple' });
     const visitor = app.visitor();
@@ -94,7 +94,7 @@ describe('a link for a new password', () => {
     expect((await visitor.getJson('/api/me')).json.user.email).toBe(ada.email);
   });
 
-  it('may have its button pressed twice, and the form sent twice, at the same time', async () => {
+  it('works when its button is pressed twice, and the form is sent twice, at the same time', async () => {
     await start();
     await app.visitor().postJson('/auth/forgot', { email: ada.email });
     const { tokenHash } = app.supabase.mails.at(-1)!;
@@ -110,7 +110,7 @@ describe('a link for a new password', () => {
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 
-  it('gives each of two people who choose the same password a session of their own', async () => {
+  it('gives two users who choose the same password a session each', async () => {
     await start();
     app.supabase.addUser({ email: 'eve@example.com' });
     const [one, other] = [app.visitor(), app.visitor()];
@@ -123,7 +123,7 @@ describe('a link for a new password', () => {
     expect([await emailOf(one), await emailOf(other)]).toEqual([ada.email, 'eve@example.com']);
   });
 
-  it('leaves a second tab with the form for someone who is signed in', async () => {
+  it('shows a second tab the form for a signed-in user', async () => {
     await start();
     const visitor = app.visitor();
     await openHashLink(visitor);
@@ -133,7 +133,7 @@ describe('a link for a new password', () => {
     expect((await signIn(fresh)).status).toBe(200);
   });
 
-  it('changes nothing with tokens that the backend never signed, or that belong to another application', async () => {
+  it('changes nothing with a token that the backend never signed, or that belongs to another application', async () => {
     await start();
     const name = `${flowPrefix}${app.cookieName}-pending`;
     const { access_token: own, refresh_token } = await app.supabase.issueSession(ada.email);
@@ -151,7 +151,7 @@ describe('a link for a new password', () => {
     expect(app.supabase.calls('update-user')).toBe(0);
   });
 
-  it('leads back to the form when it is opened again before the password is set', async () => {
+  it('redirects to the form when it is opened again before the password is set', async () => {
     await start();
     const visitor = app.visitor();
     await visitor.postJson('/auth/forgot', { email: ada.email, returnTo: '/account' });
@@ -170,7 +170,7 @@ describe('a link for a new password', () => {
     expect([again.status, again.headers.location]).toEqual([303, '/auth/password']);
   });
 
-  it('of the backend, opened in another browser, ends on "please sign in" with a way to a new link', async () => {
+  it('of the backend, opened in another browser, shows "please sign in" and how to request a new link', async () => {
     await start();
     await app.visitor().postJson('/auth/forgot', { email: ada.email });
     const link = await fetch(app.supabase.mails.at(-1)!.confirmationUrl, { redirect: 'manual' });
@@ -179,7 +179,7 @@ describe('a link for a new password', () => {
     expect(page.text).toContain('href="/auth/forgot">Forgot password?</a>');
   });
 
-  it('that was spent or has expired leads to a new one', async () => {
+  it('that was used or has expired offers a new one', async () => {
     await start();
     await openHashLink(app.visitor());
     const { tokenHash } = app.supabase.mails.at(-1)!;
@@ -193,7 +193,7 @@ describe('a link for a new password', () => {
     expect([answer.status, answer.json.error.code]).toEqual([400, 'link_expired']);
   });
 
-  it.each(['GET', 'POST'])('is over after ten minutes, and the form says where a new one is: %s', async (method) => {
+  it.each(['GET', 'POST'])('expires after ten minutes, and the form links to a new one: %s', async (method) => {
     await start();
     const visitor = app.visitor();
     await openHashLink(visitor);
@@ -209,7 +209,7 @@ describe('a link for a new password', () => {
     expect(app.supabase.calls('update-user')).toBe(0);
   });
 
-  it('is over at the backend when the session that it brought was ended there', async () => {
+  it('ends when its session was ended at the backend', async () => {
     await start();
     const visitor = app.visitor();
     await openHashLink(visitor);
@@ -219,7 +219,7 @@ describe('a link for a new password', () => {
     expect(page.status).toBe(400);
   });
 
-  it('invites: the person chooses a password before the session', async () => {
+  it('invites: the user chooses a password before the session', async () => {
     await start();
     await app.supabase.invite('new@example.com');
     const visitor = app.visitor();
@@ -236,7 +236,7 @@ describe('a link for a new password', () => {
 });
 
 describe('the form that asks for a link', () => {
-  it('keeps the address and the way back, and a client that wants JSON is told where it is', async () => {
+  it('keeps the address and returnTo, and gives its URL to a client that wants JSON', async () => {
     await start();
     const visitor = app.visitor();
     const page = await visitor.get('/auth/forgot?returnTo=/account');
@@ -250,7 +250,7 @@ describe('the form that asks for a link', () => {
     expect(refused.text).toContain('id="email-error"');
   });
 
-  it('ends on the same words in HTML and JSON, and on the way to sign in', async () => {
+  it('shows the same result in HTML and JSON, and a link to sign in', async () => {
     await start();
     const fields = { email: ada.email, returnTo: '/account' };
     const page = await postForm(app.visitor(), '/auth/forgot', fields);
@@ -269,7 +269,7 @@ describe('a password that is refused', () => {
     ['abc12', 'too short', 'This password is too short. Choose a longer one.'],
     ['€'.repeat(25), 'over 72 bytes', 'Passwords can be at most 72 bytes long. Choose a shorter one.'],
     [ada.password, 'the same as before', 'This is your current password. Choose a different one.'],
-  ])('is a 422 with the reason, and the form stays: %#', async (password, _why, message) => {
+  ])('is a 422 with the reason, and the form is shown again: %#', async (password, _why, message) => {
     await start({ standIn: { minimumPasswordLength: 8 } });
     const visitor = app.visitor();
     await openHashLink(visitor);
@@ -282,7 +282,7 @@ describe('a password that is refused', () => {
     expect((await postForm(visitor, '/auth/password', { password: fresh })).status).toBe(303);
   });
 
-  it('is missing: the form says so', async () => {
+  it('is missing: the form reports it', async () => {
     await start();
     const visitor = app.visitor();
     await openHashLink(visitor);
@@ -292,7 +292,7 @@ describe('a password that is refused', () => {
 });
 
 describe('an outage', () => {
-  it('keeps the form, and the next try succeeds though the backend took the first one', async () => {
+  it('shows the form again, and the next try succeeds even if the backend applied the first one', async () => {
     await start({ options: { timeoutMs: 500 } });
     const visitor = app.visitor();
     await openHashLink(visitor);
@@ -302,7 +302,7 @@ describe('an outage', () => {
     expect(page.text).toContain('name="password"');
     const again = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
     expect([again.status, again.headers.location]).toEqual([303, '/account']);
-    // The user is known of the token alone, as the backend's answer was lost.
+    // The user is known from the token alone, as the backend's answer was lost.
     const stored = Buffer.from(visitor.cookies.get(app.cookieName)!.slice('base64-'.length), 'base64url').toString();
     expect(JSON.parse(stored)).toMatchObject({
       token_type: 'bearer',
@@ -311,7 +311,7 @@ describe('an outage', () => {
     expect((await signIn(fresh)).status).toBe(200);
   });
 
-  it('that keeps other sessions from ending is explained, and the new password stands', async () => {
+  it('that prevents other sessions from ending is logged, and the new password stays', async () => {
     const lines: string[] = [];
     const { log } = createDebug;
     createDebug.log = (...given: unknown[]) => void lines.push(format(...given));
@@ -337,7 +337,7 @@ describe('an outage', () => {
     expect(lines.join('\n')).toMatch(/the other sessions were not ended at the backend: .+/);
   });
 
-  it('does not use up the link: the button and the form are still there afterwards', async () => {
+  it('does not use up the link: the button and the form still work afterwards', async () => {
     await start();
     app.supabase.fail('recover', 503, 1);
     for (const answer of [await app.visitor().postJson('/auth/forgot', { email: ada.email })]) {
@@ -350,17 +350,22 @@ describe('an outage', () => {
     const button = await postForm(visitor, '/auth/confirm', fields);
     expect([button.status, button.text.includes(`value="${fields.token_hash}"`)]).toEqual([503, true]);
     expect((await postForm(visitor, '/auth/confirm', fields)).status).toBe(303);
-    for (const fault of [429, 500, 'html502', 'refuse'] as const) {
+    for (const [fault, status] of [
+      [429, 429],
+      [500, 503],
+      ['html502', 503],
+      ['refuse', 503],
+    ] as const) {
       app.supabase.fail('update-user', fault, 1);
       const form = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
-      expect([form.status >= 429, form.text.includes('name="password"')]).toEqual([true, true]);
+      expect([fault, form.status, form.text.includes('name="password"')]).toEqual([fault, status, true]);
     }
     app.supabase.fail('logout', 503, 1);
     const saved = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
     expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
   });
 
-  it('at the callback leads to a new link, as the code may be spent', async () => {
+  it('at the callback offers a new link, as the code may have been used', async () => {
     await start();
     const visitor = app.visitor();
     await visitor.postJson('/auth/forgot', { email: ada.email, returnTo: '/account' });
@@ -372,7 +377,7 @@ describe('an outage', () => {
     expect([again.status, again.headers.location]).toEqual([303, '/auth/forgot?returnTo=%2Faccount']);
   });
 
-  it('while a signed-in person changes the password ends with the new one, too', async () => {
+  it('while a signed-in user changes the password leaves the new password, too', async () => {
     await start({ options: { timeoutMs: 500 } });
     const visitor = await app.signedIn();
     const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
@@ -385,7 +390,7 @@ describe('an outage', () => {
 });
 
 describe('an account with a second factor', () => {
-  it('gives it before the new password', async () => {
+  it('must give it before the new password', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const visitor = app.visitor();
@@ -408,7 +413,7 @@ describe('an account with a second factor', () => {
     expect([(await signIn(fresh)).status, (await signIn(ada.password)).status]).toEqual([200, 401]);
   });
 
-  it('that was added after the link was opened gives it, too', async () => {
+  it('must give it even if it was added after the link was opened', async () => {
     await start();
     const visitor = app.visitor();
     await openHashLink(visitor);
@@ -418,7 +423,7 @@ describe('an account with a second factor', () => {
     expect((await signIn(ada.password)).status).not.toBe(401);
   });
 
-  it('changes its password in a session that has given it, and in no other', async () => {
+  it('can change its password in a session with the second factor, and in no other', async () => {
     await start({
       after: (host) => {
         host.get('/step-up', (req, res, next) => {
@@ -443,7 +448,7 @@ describe('an account with a second factor', () => {
   });
 });
 
-describe('someone who is signed in', () => {
+describe('a signed-in user', () => {
   it('gives the current password with the new one', async () => {
     await start();
     const elsewhere = await app.signedIn();
@@ -460,7 +465,7 @@ describe('someone who is signed in', () => {
     expect([(await signIn(fresh)).status, (await signIn(ada.password)).status]).toEqual([200, 401]);
   });
 
-  it('has the current password sent along, which some projects ask for', async () => {
+  it('can change the password where the project also asks for the current one', async () => {
     await start({ standIn: { requireCurrentPassword: true } });
     const visitor = await app.signedIn();
     const answer = await visitor.postJson('/auth/password', { currentPassword: ada.password, password: fresh });
@@ -470,7 +475,7 @@ describe('someone who is signed in', () => {
   it.each([
     ['POST', 'token?grant_type=password', { expires_at: 'soon' }],
     ['PUT', 'user', { user: 'done' }],
-  ])('is told where the backend’s answer is of another form: %s %s', async (method, end, other) => {
+  ])('gets a 502 if the backend’s answer has another form: %s %s', async (method, end, other) => {
     let isOther = false;
     const altered: typeof fetch = async (input, init) => {
       const request = new Request(input, init);
@@ -505,7 +510,7 @@ describe('someone who is signed in', () => {
     },
   );
 
-  it('may try the current password as often as a sign-in may', async () => {
+  it('can try the current password as often as a sign-in can', async () => {
     await start();
     const visitor = await app.signedIn();
     const guess = { currentPassword: 'wrong', password: fresh };
@@ -518,7 +523,7 @@ describe('someone who is signed in', () => {
     expect(app.supabase.calls('password')).toBe(calls);
   });
 
-  it('has all tries again after the right current password', async () => {
+  it('has all tries again after a correct current password', async () => {
     await start();
     const visitor = await app.signedIn();
     const change = async (currentPassword: string, password: string): Promise<number> =>
@@ -543,7 +548,7 @@ describe('someone who is signed in', () => {
     expect((await signIn(ada.password)).status).toBe(401);
   });
 
-  it('is asked for a second factor that was added while the password was changed', async () => {
+  it('must give a second factor that was added while the password was changed', async () => {
     await start({
       options: {
         fetch: (input, init) => {
@@ -557,7 +562,7 @@ describe('someone who is signed in', () => {
     expect((await visitor.postJson('/auth/password', fields)).json).toEqual({ redirectTo: '/auth/verify' });
   });
 
-  it('changes the own password where the form gives the current one, though a link of another user waits', async () => {
+  it('with the current password changes their own password, even if another user’s link is open', async () => {
     await start();
     const eve = { email: 'eve@example.com', password: 'battery staple' };
     app.supabase.addUser(eve);
@@ -570,14 +575,14 @@ describe('someone who is signed in', () => {
     expect((await signIn(ada.password)).status).toBe(200);
   });
 
-  it('as a JSON client hears where the form is', async () => {
+  it('with a JSON client gets the URL of the form', async () => {
     await start();
     const visitor = await app.signedIn();
     const { status, json } = await visitor.getJson('/auth/password?returnTo=/account');
     expect([status, json]).toEqual([200, { redirectTo: '/auth/password?returnTo=%2Faccount' }]);
   });
 
-  it('keeps the session when the new password is refused, and leaves no other behind', async () => {
+  it('keeps the session when the new password is refused, without a second session', async () => {
     await start();
     const visitor = await app.signedIn();
     const answer = await visitor.postJson('/auth/password', { currentPassword: ada.password, password: ada.password });
@@ -586,7 +591,7 @@ describe('someone who is signed in', () => {
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
   });
 
-  it('without a password is sent through forgot', async () => {
+  it('without a password is redirected to /auth/forgot', async () => {
     await start({ standIn: { oauthEmail: 'git@example.com' } });
     const visitor = app.visitor();
     const begin = await visitor.get('/auth/login?provider=github');
@@ -603,7 +608,7 @@ describe('someone who is signed in', () => {
     expect(signedIn.status).toBe(200);
   });
 
-  it('through an organization hears that it manages the sign-in, and stays signed in', async () => {
+  it('of an organization learns that it manages the sign-in, and stays signed in', async () => {
     await start();
     const person = { email: 'octavia@example.com', password: 'correct horse' };
     const appMetadata = { provider: 'sso:5e1f', providers: ['email', 7, 'sso:5e1f'] };
@@ -622,7 +627,7 @@ describe('someone who is signed in', () => {
 describe('a browser that two people use', () => {
   const bob = { email: 'bob@example.com', password: 'bobs long password' };
 
-  it('forgets the link of one when the other signs in', async () => {
+  it('drops the link of one user when the other one signs in', async () => {
     await start();
     app.supabase.addUser(bob);
     const visitor = app.visitor();
@@ -634,7 +639,7 @@ describe('a browser that two people use', () => {
     expect((await signIn(ada.password)).status).toBe(200);
   });
 
-  it('keeps the link of one who signs in before using it', async () => {
+  it('keeps the link of a user who signs in before using it', async () => {
     await start();
     const visitor = app.visitor();
     await openHashLink(visitor);
@@ -644,7 +649,7 @@ describe('a browser that two people use', () => {
 });
 
 describe('a change of the password', () => {
-  it('takes no current password of another user to whom the address has gone', async () => {
+  it('refuses the current password of another user who now has the address', async () => {
     await start();
     const bob = { email: 'bob@example.com', password: 'bobs long password' };
     app.supabase.addUser(bob);
@@ -657,7 +662,7 @@ describe('a change of the password', () => {
     expect(app.events).toContainEqual(expect.objectContaining({ type: 'sign_in_failed', reason: 'other_user' }));
   });
 
-  it('leads a session whose token names no address to a link', async () => {
+  it('redirects a session whose token has no address to /auth/forgot', async () => {
     await start();
     const visitor = await app.signedIn({ claims: { email: '' } });
     expect((await visitor.get('/auth/password')).headers.location).toBe('/auth/forgot');
@@ -665,7 +670,7 @@ describe('a change of the password', () => {
     expect(answer.json).toEqual({ redirectTo: '/auth/forgot' });
   });
 
-  it('can be tried again after an outage by a session with a second factor', async () => {
+  it('can be retried after an outage by a session with a second factor', async () => {
     await start();
     app.supabase.addFactor(ada.email);
     const visitor = await app.signedIn({ claims: { aal: 'aal2' } });

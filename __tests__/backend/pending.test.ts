@@ -8,7 +8,7 @@ let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
 afterEach(() => app.close());
 
-/** Puts a sign-in that waits for its next step into a visitor's cookies. */
+/** Stores a sign-in in progress in a visitor's cookies. */
 async function setPending(visitor: Visitor, kind: string, claims: Record<string, string> = {}): Promise<SessionJson> {
   const session = await app.supabase.issueSession(ada.email, { claims });
   const { access_token, refresh_token } = session;
@@ -17,7 +17,7 @@ async function setPending(visitor: Visitor, kind: string, claims: Record<string,
   return session;
 }
 
-describe('a sign-in that waits for its next step', () => {
+describe('a sign-in in progress', () => {
   it('is no session to a guard, to getSession or to a Supabase client', async () => {
     await start();
     app.supabase.addNote(ada.email, 'mine');
@@ -40,7 +40,7 @@ describe('a sign-in that waits for its next step', () => {
     expect([...visitor.cookies.keys()]).toEqual([]);
   });
 
-  it('ends with sign-out beside a session, and both end', async () => {
+  it('ends with sign-out, as does the session beside it', async () => {
     await start();
     const visitor = await app.signedIn();
     await setPending(visitor, 'recovery');
@@ -49,7 +49,7 @@ describe('a sign-in that waits for its next step', () => {
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(0);
   });
 
-  it('is over after sign-out for a copy of its cookie, though the backend was out of reach', async () => {
+  it('ends with sign-out for a copy of its cookie too, even if the backend was unreachable', async () => {
     await start();
     const visitor = app.visitor();
     await setPending(visitor, 'recovery');
@@ -63,7 +63,7 @@ describe('a sign-in that waits for its next step', () => {
     expect([answer.status, app.supabase.calls('update-user')]).toEqual([400, 0]);
   });
 
-  it('waits on where the factor was added in the same second', async () => {
+  it('continues if the factor was added in the same second', async () => {
     await start();
     const owner = await app.signedIn();
     const { factorId, secret } = (await owner.postJson('/auth/enroll', {})).json;
@@ -76,7 +76,7 @@ describe('a sign-in that waits for its next step', () => {
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 
-  it('waits on where the password was changed in the same second', async () => {
+  it('continues if the password was changed in the same second', async () => {
     await start();
     const owner = await app.signedIn();
     const password = 'a brand new password';
@@ -89,7 +89,7 @@ describe('a sign-in that waits for its next step', () => {
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 
-  it('asks the backend nothing for a token that it never signed', async () => {
+  it('makes no call for a token that the backend never signed', async () => {
     await start();
     const visitor = app.visitor();
     visitor.cookies.set(
@@ -108,19 +108,22 @@ describe('a sign-in that waits for its next step', () => {
     expect(app.supabase.calls('logout')).toBe(0);
   });
 
-  it('is over after ten minutes, though its token is still valid', async () => {
+  it('is ignored after ten minutes, although its token is still valid', async () => {
     await start();
     const visitor = app.visitor();
     await setPending(visitor, 'factor');
     app.clock.advance(11 * 60_000);
+    expect((await visitor.get('/auth/verify')).headers.location).toBe('/auth/login');
+    const { status, json } = await visitor.postJson('/auth/verify', { code: '123456' });
+    expect([status, json.error.code]).toEqual([401, 'unauthenticated']);
     await visitor.post('/auth/logout');
-    expect(app.supabase.calls('logout')).toBe(0);
+    expect([app.supabase.calls('challenge'), app.supabase.calls('logout')]).toEqual([0, 0]);
   });
 });
 
 const pendingName = (): string => `${flowPrefix}${app.cookieName}-pending`;
 
-describe('the cookie of a sign-in that waits', () => {
+describe('the cookie of a sign-in in progress', () => {
   it('is for this site alone, not for scripts, and for ten minutes', async () => {
     await start();
     app.supabase.addFactor(ada.email);
@@ -148,7 +151,7 @@ describe('the cookie of a sign-in that waits', () => {
     });
   });
 
-  it('is found among three that another site has put beside it, and no further', async () => {
+  it('is found behind three that another site has added, and no further', async () => {
     await start();
     const visitor = app.visitor();
     await setPending(visitor, 'recovery');
@@ -168,19 +171,19 @@ describe('the cookie of a sign-in that waits', () => {
     expect((await app.visitor().get('/auth/password', { headers: { cookie } })).text).toContain('name="password"');
   });
 
-  it('lasts ten minutes and what clocks may differ by', async () => {
+  it('lasts ten minutes plus the tolerance for clocks', async () => {
     await start();
     const visitor = app.visitor();
     await setPending(visitor, 'recovery');
     const hasForm = async () => (await visitor.get('/auth/password')).text.includes('name="password"');
-    // Tokens tell whole seconds.
+    // Tokens have a resolution of one second.
     app.clock.advance(604_999 - (app.clock.now() % 1000));
     expect(await hasForm()).toBe(true);
     app.clock.advance(1);
     expect(await hasForm()).toBe(false);
   });
 
-  it('counts for nothing with a token of another application, of another kind, or without tokens', async () => {
+  it('is ignored with a token of another application, of another kind, or without tokens', async () => {
     await start();
     const visitor = app.visitor();
     const status = async () => (await visitor.postJson('/auth/password', { password: 'a whole new password' })).status;
@@ -196,7 +199,7 @@ describe('the cookie of a sign-in that waits', () => {
     expect(app.supabase.calls('update-user')).toBe(0);
   });
 
-  it('leads to the start page where it names no place', async () => {
+  it('redirects to the start page if it has no returnTo', async () => {
     await start();
     const visitor = app.visitor();
     const { access_token, refresh_token } = await app.supabase.issueSession(ada.email);
@@ -206,7 +209,7 @@ describe('the cookie of a sign-in that waits', () => {
     expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/' }]);
   });
 
-  it('is refused where it would be too large, and the sign-in ends at the backend', async () => {
+  it('is refused if it would be too large, and the sign-in ends at the backend', async () => {
     await start();
     app.supabase.addFactor(ada.email);
     app.supabase.setMetadata(ada.email, { note: 'x'.repeat(3_000) });
@@ -220,7 +223,7 @@ describe('the cookie of a sign-in that waits', () => {
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
   });
 
-  it.each(['factor', 'recovery'])('is refused as well where its callback is opened once more (%s)', async (kind) => {
+  it.each(['factor', 'recovery'])('is also refused if its callback is requested again (%s)', async (kind) => {
     await start({ options: { providers: ['github'] } });
     app.supabase.setMetadata(ada.email, { note: 'x'.repeat(3_000) });
     const visitor = app.visitor();
@@ -240,7 +243,7 @@ describe('the cookie of a sign-in that waits', () => {
   });
 });
 
-describe('what the backend issues for a sign-in that waits', () => {
+describe('the backend’s answer to a sign-in in progress', () => {
   it.each<[string, string | undefined, (session: Record<string, unknown>) => unknown]>([
     ['names no time', undefined, (session) => ({ ...session, expires_at: 'soon' })],
     [
@@ -248,7 +251,7 @@ describe('what the backend issues for a sign-in that waits', () => {
       'signature',
       (session) => ({ ...session, access_token: `${String(session['access_token'])}x` }),
     ],
-  ])('is refused where it %s', async (_what, reason, change) => {
+  ])('is refused if it %s', async (_what, reason, change) => {
     const changed: typeof fetch = async (input, init) => {
       const response = await fetch(input, init);
       if (!new Request(input).url.includes('/token')) return response;
@@ -265,7 +268,7 @@ describe('what the backend issues for a sign-in that waits', () => {
   });
 });
 
-it('does not become a session where a browser puts its value into the session cookie', async () => {
+it('does not become a session if its value is put into the session cookie', async () => {
   await start();
   const visitor = app.visitor();
   setSession(visitor, { kind: 'factor', returnTo: '/' });

@@ -72,7 +72,7 @@ describe('a failed call', () => {
     });
   });
 
-  it.each([400, 401, 403, 404, 302])('with %i and no code is the gateway’s refusal of this application', (status) => {
+  it.each([400, 401, 403, 404, 302])('with %i and no code is a refusal by the gateway', (status) => {
     expect(providerError(answered(status), undefined).code).toBe('provider_refused');
   });
 
@@ -82,7 +82,7 @@ describe('a failed call', () => {
     expect(error).toMatchObject({ code: 'provider_unavailable', retryAfter: 5, cause });
   });
 
-  it('that never left the process goes by the SDK’s own code and status', () => {
+  it('that never left the process is classified by the SDK’s own code and status', () => {
     const sdk = (fields: object) => providerError(none, Object.assign(new Error('of the SDK'), fields)).code;
     expect(sdk({ code: 'pkce_code_verifier_not_found', status: 400 })).toBe('code_rejected');
     expect(sdk({ status: 500 })).toBe('provider_unavailable');
@@ -114,7 +114,7 @@ describe('a rate limit', () => {
     [429, undefined, { message: 'after 42 seconds', retryAfter: 7 }, 7],
     [400, 'over_email_send_rate_limit', { retryAfter: 8 }, 8],
     [429, 'over_sms_send_rate_limit', {}, 60],
-  ])('(%i %s %j) says when to come back', (status, code, more, retryAfter) => {
+  ])('(%i %s %j) has the seconds to wait', (status, code, more, retryAfter) => {
     expect(providerError(answered(status, code, more), undefined)).toMatchObject({ code: 'rate_limited', retryAfter });
   });
 });
@@ -129,10 +129,10 @@ describe('a weak password', () => {
     [['characters'], 'more kinds of characters'],
     [['length', 'pwned'], 'data breach'],
     [['characters', 'length'], 'too short'],
-  ])('for %j is told what is wrong with it', (reasons, words) => expect(messageFor({ reasons })).toContain(words));
+  ])('for %j is explained by its reasons', (reasons, words) => expect(messageFor({ reasons })).toContain(words));
 
   it.each([[{ reasons: [] }], [{ reasons: ['toString'] }], [{ reasons: 'length' }], [{}], [null], ['length']])(
-    'for %j is told that it is weak',
+    'for %j is explained as weak',
     (error) => expect(messageFor(error)).toBe(plain),
   );
 });
@@ -161,7 +161,7 @@ describe('the answer to a refresh', () => {
     [answered(400, 'over_request_rate_limit')],
     [answered(400, 'constructor')],
     [answered(200)],
-  ])('%j does not', (answer) => expect(endingOf(answer)).toBeUndefined());
+  ])('%j does not end the session', (answer) => expect(endingOf(answer)).toBeUndefined());
 });
 
 describe('a failure that a callback reports', () => {
@@ -200,7 +200,7 @@ describe('the reason, for operators,', () => {
   });
 });
 
-it.each(['email_address_not_provided', 'user_sso_managed'])('%s says what a visitor can do about it', (code) => {
+it.each(['email_address_not_provided', 'user_sso_managed'])('%s tells the visitor what to do about it', (code) => {
   const { message } = providerError(answered(422, code), undefined);
   expect(message).not.toBe(providerError(answered(403, 'unknown'), undefined).message);
   expect(callbackError('server_error', code).message).toBe(message);

@@ -11,7 +11,7 @@ it.each([
   ['twitter', 'X'],
   ['x', 'X'],
   ['workos', 'WorkOS'],
-])('writes %s as its owner does', (name, label) => expect(providerLabel(name)).toBe(label));
+])('uses the owner’s spelling of %s', (name, label) => expect(providerLabel(name)).toBe(label));
 
 it.each([
   ['google', 'Google'],
@@ -19,4 +19,4 @@ it.each([
   ['custom:__acme--sso_', 'Acme Sso'],
   ['my-custom:x', 'My Custom:x'],
   ['constructor', 'Constructor'],
-])('makes a label of any other name: %s', (name, label) => expect(providerLabel(name)).toBe(label));
+])('derives a label from any other name: %s', (name, label) => expect(providerLabel(name)).toBe(label));

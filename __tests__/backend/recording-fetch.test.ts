@@ -20,11 +20,11 @@ async function ask(signal: AbortSignal = AbortSignal.timeout(5_000), path = '/')
   return { response, text: await response.text(), answer: gateway.answer() };
 }
 
-it('has no answer before it was asked', () => {
+it('has no answer before the first call', () => {
   expect(createRecordingFetch(fetch, AbortSignal.timeout(5_000)).answer()).toEqual({ kind: 'none' });
 });
 
-it('passes a good answer on as it is', async () => {
+it('passes a successful answer through unchanged', async () => {
   say(200, '{"a":1}', { 'x-own': 'kept', 'content-type': 'application/json' });
   const { response, text, answer: seen } = await ask();
   expect([response.status, response.headers.get('x-own'), text]).toEqual([200, 'kept', '{"a":1}']);
@@ -44,7 +44,7 @@ it.each([
   ['"code"', undefined, undefined],
   ['<html>', undefined, undefined],
   ['', undefined, undefined],
-])('remembers the code and the message of a refusal: %j', async (body, code, message) => {
+])('records the code and the message of a refusal: %j', async (body, code, message) => {
   say(422, body);
   const { response, text, answer: seen } = await ask();
   expect([response.status, text]).toEqual([422, body]);
@@ -57,12 +57,12 @@ it.each([
   ['-1', undefined],
   ['soon', undefined],
   ['Sat, 21 Nov 2026 10:00:00 GMT', undefined],
-])('remembers how long a limit lasts: %j', async (value, retryAfter) => {
+])('records how long a limit lasts: %j', async (value, retryAfter) => {
   say(429, '{}', { 'retry-after': value });
   expect((await ask()).answer).toMatchObject({ status: 429, retryAfter });
 });
 
-it.each([500, 502, 503, 599])('tells the SDK of a %i only what it does not retry', async (status) => {
+it.each([500, 502, 503, 599])('hides a %i from the SDK, which would retry it', async (status) => {
   say(status, '{"error_code":"unexpected_failure"}');
   const { response, text, answer: seen } = await ask();
   expect([response.status, JSON.parse(text).error_code]).toEqual([400, 'unavailable']);
@@ -70,7 +70,7 @@ it.each([500, 502, 503, 599])('tells the SDK of a %i only what it does not retry
 });
 
 it.each(['<html>Sign in to the Wi-Fi</html>', '', 'null', '7', '"text"', '[]'])(
-  'takes a 200 that is no JSON object (%j) for an outage',
+  'treats a 200 that is not a JSON object (%j) as an outage',
   async (page) => {
     say(200, page);
     const { response, answer: seen } = await ask();
@@ -79,7 +79,7 @@ it.each(['<html>Sign in to the Wi-Fi</html>', '', 'null', '7', '"text"', '[]'])(
   },
 );
 
-it('passes the 204 of a sign-out on without a body', async () => {
+it('passes through the 204 of a sign-out without a body', async () => {
   say(204, '');
   const { response, text, answer: seen } = await ask(undefined, '/auth/v1/logout?scope=local');
   expect([response.status, text]).toEqual([204, '']);
@@ -87,7 +87,7 @@ it('passes the 204 of a sign-out on without a body', async () => {
 });
 
 it.each([201, 202, 203, 204, 205])(
-  'takes a %i without a body for an outage, as for the SDK it is one to retry',
+  'treats a %i without a body as an outage, because the SDK would retry it',
   async (status) => {
     say(status, '');
     const { response, answer: seen } = await ask();
@@ -100,7 +100,7 @@ it('follows no redirect', async () => {
   expect((await ask()).answer).toMatchObject({ kind: 'answered', status: 302 });
 });
 
-it('passes on what was compressed as what it is', async () => {
+it('passes on a compressed body decompressed', async () => {
   const { gzipSync } = await import('node:zlib');
   answer = (_req, res) => {
     const body = gzipSync('{"a":"text that is longer once it is open"}');
@@ -111,7 +111,7 @@ it('passes on what was compressed as what it is', async () => {
   expect(text).toContain('longer once it is open');
 });
 
-it('takes a connection that is cut, and a body that breaks off, for no answer', async () => {
+it('treats a connection that is cut, and a body that breaks off, as unanswered', async () => {
   answer = (req) => req.socket.destroy();
   expect((await ask()).answer).toMatchObject({ kind: 'unanswered' });
   answer = (req, res) => {
@@ -122,7 +122,7 @@ it('takes a connection that is cut, and a body that breaks off, for no answer', 
   expect([response.status, seen.kind]).toEqual([400, 'unanswered']);
 });
 
-it('keeps within its time', async () => {
+it('respects its time limit', async () => {
   answer = () => undefined;
   const { response, answer: seen } = await ask(AbortSignal.timeout(20));
   expect(response.status).toBe(400);
@@ -141,7 +141,7 @@ it.each(['endless', 'compressed from much'])('stops reading an answer that is %s
     }
     const more = (): void => {
       while (!res.closed && sent < 20_000_000 && res.write(chunk)) sent += chunk.length;
-      // Long enough to be noticed, and an end to a test that fails.
+      // Long enough to be noticed, but finite, so that a failing test ends.
       if (sent >= 20_000_000) res.end();
     };
     res.writeHead(200).on('drain', more);
@@ -153,7 +153,7 @@ it.each(['endless', 'compressed from much'])('stops reading an answer that is %s
   expect(sent).toBeLessThan(20_000_000);
 });
 
-it('knows the last answer only', async () => {
+it('records the last answer only', async () => {
   const gateway = createRecordingFetch(fetch, AbortSignal.timeout(5_000));
   say(422, '{"code":"weak_password"}');
   await gateway.fetch(server.origin);

@@ -10,7 +10,7 @@ afterEach(() => app.close());
 const minutes = 60_000;
 
 describe('an expired token', () => {
-  it('is renewed once, however many requests come with it', async () => {
+  it('is renewed once, however many requests carry it', async () => {
     await start();
     const visitor = await app.signedIn();
     app.clock.advance(61 * minutes);
@@ -23,7 +23,7 @@ describe('an expired token', () => {
     expect(app.supabase.calls('refresh')).toBe(1);
   });
 
-  it('ends the session where the refresh token is another application’s, which the backend says in OAuth’s words', async () => {
+  it('ends the session on the OAuth code for a refresh token of another application', async () => {
     await start();
     const foreign = await app.supabase.issueSession(ada.email, {
       claims: { client_id: 'client_of_another_application' },
@@ -39,7 +39,7 @@ describe('an expired token', () => {
   it.each<Fault>([401, 403, 404, 408, 429, 500, 503, 'html502', 'refuse', 'reset', 'hang'])(
     'keeps the session when the backend answers %s',
     async (fault) => {
-      // As GoTrue does: a token whose successor never arrived is taken once more.
+      // Like GoTrue: a token whose successor never arrived is accepted once more.
       await start({ options: { timeoutMs: 1_000 }, standIn: { reuse: 'parent' } });
       const visitor = await app.signedIn();
       await visitor.getJson('/auth/session');
@@ -52,7 +52,7 @@ describe('an expired token', () => {
         expect([path, answer.status, answer.setCookies]).toEqual([path, 503, []]);
       }
       expect(visitor.cookieHeader()).toBe(before);
-      // A request that joins a refresh which is about to be given up shares its fate.
+      // A request that joins a refresh just before its time limit fails with it.
       await until(() => app.eventTypes().includes('refresh_failed'));
       app.supabase.heal();
       app.clock.advance(10_000);
@@ -79,7 +79,7 @@ describe('an expired token', () => {
     expect(pages).toBe(1);
   });
 
-  it('is renewed although the answer to its first try was lost', async () => {
+  it('is renewed even if the answer to the first try was lost', async () => {
     await start({ standIn: { reuse: 'parent' } });
     const visitor = await app.signedIn();
     app.clock.advance(61 * minutes);
@@ -88,7 +88,7 @@ describe('an expired token', () => {
     expect(app.supabase.calls('refresh')).toBe(2);
   });
 
-  it('is asked for once, whatever the SDK would retry', async () => {
+  it('is refreshed with one call, whatever the SDK would retry', async () => {
     await start({ options: { timeoutMs: 1_000 } });
     const visitor = await app.signedIn();
     await visitor.getJson('/auth/session');
@@ -107,7 +107,7 @@ describe('an expired token', () => {
         return (await app.supabase.issueSession(banned)).refresh_token;
       },
     ],
-  ])('whose refresh token is %s ends the session, clearing the cookie once', async (_what, token) => {
+  ])('whose refresh token is %s ends the session, and clears the cookie once', async (_what, token) => {
     await start();
     const visitor = app.visitor();
     const session = await app.supabase.issueSession(ada.email, { ttl: -60 });

@@ -16,14 +16,14 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('a guard that asks for a second factor', () => {
-  it('tells a client so with a code of its own', async () => {
+  it('tells a client so with its own error code', async () => {
     const visitor = await app.signedIn();
     const answer = await visitor.getJson('/vault');
     expect([answer.status, answer.json.error.code]).toEqual([403, 'second_factor_required']);
     expect(answer.json.redirectTo).toBe('/auth/enroll?returnTo=%2Fvault');
   });
 
-  it('sends a document to add a factor, or to give the one that there is, and lets it pass then', async () => {
+  it('redirects a document to add a factor, or to give the existing one, and then lets it pass', async () => {
     const grace = { email: 'grace@example.com', password: 'nanoseconds of wire' };
     app.supabase.addUser(grace);
     const visitor = app.visitor();
@@ -51,7 +51,7 @@ describe('a guard that asks for a second factor', () => {
     expect(app.supabase.calls('user') - before).toBe(2);
   });
 
-  it('asks those who are enrolled for it, and lets the others pass', async () => {
+  it('asks enrolled users for it, and lets the others pass', async () => {
     const lise = { email: 'lise@example.com', password: 'protactinium' };
     app.supabase.addUser(lise);
     const visitor = app.visitor();
@@ -65,7 +65,7 @@ describe('a guard that asks for a second factor', () => {
     });
   });
 
-  it('answers 503 while only the backend knows, and keeps the session', async () => {
+  it('answers 503 if only the unreachable backend knows, and keeps the session', async () => {
     const visitor = await app.signedIn();
     app.supabase.fail('user', 503);
     expect((await visitor.getJson('/enrolled')).status).toBe(503);
@@ -73,7 +73,7 @@ describe('a guard that asks for a second factor', () => {
     expect((await visitor.get('/enrolled')).text).toBe('enrolled');
   });
 
-  it('takes a session that the backend has ended for none', async () => {
+  it('treats a session that the backend has ended as none', async () => {
     const emmy = { email: 'emmy@example.com', password: 'symmetries of nature' };
     app.supabase.addUser(emmy);
     const visitor = app.visitor();
@@ -83,7 +83,7 @@ describe('a guard that asks for a second factor', () => {
     expect([answer.status, answer.json.error.code]).toEqual([401, 'unauthenticated']);
   });
 
-  it('lets a session with one pass, and keeps "forbidden" for what a second factor does not mend', async () => {
+  it('lets a session with one pass, and keeps "forbidden" for errors that a second factor does not fix', async () => {
     const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
     expect((await visitor.get('/vault')).text).toBe('vault');
     expect((await visitor.getJson('/staff')).json.error.code).toBe('forbidden');

@@ -8,7 +8,7 @@ const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = awa
 afterEach(() => app.close());
 
 describe('a call that may send an email', () => {
-  it('goes on after the answer, and a failure then is an event', async () => {
+  it('continues after the answer, and a later failure is an event', async () => {
     await start({
       options: { mailAnswerMs: 50 },
       standIn: { autoconfirm: false, extraMs: () => 300, mailFailure: 'smtp' },
@@ -22,7 +22,7 @@ describe('a call that may send an email', () => {
     ]);
   });
 
-  it('sends the email that the answer did not wait for, and its link works in this browser', async () => {
+  it('sends the email after the answer, and its link works in this browser', async () => {
     await start({
       options: { mailAnswerMs: 50, timeoutMs: 200 },
       standIn: { autoconfirm: false, extraMs: () => 300 },
@@ -37,7 +37,7 @@ describe('a call that may send an email', () => {
     expect([done.status, done.headers.location]).toEqual([303, '/account']);
   });
 
-  it('is waited for where it brings a session, however slow it is', async () => {
+  it('delays the answer if it yields a session, however slow it is', async () => {
     await start({ options: { mailAnswerMs: 20 }, standIn: { extraMs: () => 200 } });
     for (const email of [eve.email, 'eva@example.com']) {
       const answer = await app.visitor().postJson('/auth/signup', { ...eve, email });
@@ -54,7 +54,7 @@ describe('a call that may send an email', () => {
     }
   });
 
-  it('says what is wrong with a password or a captcha, as that says nothing about the address', async () => {
+  it('reports an invalid password or captcha, as that reveals nothing about the address', async () => {
     await start({
       options: { mailAnswerMs: 300 },
       standIn: { autoconfirm: false, minimumPasswordLength: 20, captchaToken: 'solved' },
@@ -67,13 +67,13 @@ describe('a call that may send an email', () => {
     }
   });
 
-  it('waits no longer than timeoutMs where it is not known to send an email', async () => {
+  it('waits at most timeoutMs if it is not known to send an email', async () => {
     await start({ options: { mailAnswerMs: 20, timeoutMs: 200 }, standIn: { autoconfirm: false } });
     app.supabase.fail('signup', 'hang');
     expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(503);
   });
 
-  it('ends the session of a sign-up that comes too late for its visitor', async () => {
+  it('ends the session of a sign-up that finishes after the answer', async () => {
     await start({ options: { mailAnswerMs: 20, timeoutMs: 200 } });
     const gate = app.supabase.gate('signup');
     expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(503);
@@ -82,7 +82,7 @@ describe('a call that may send an email', () => {
     await until(() => app.supabase.sessionsOf(eve.email).length === 0);
   });
 
-  it('for a new password is never waited for, and an outage after the answer is an event', async () => {
+  it('for a new password never delays the answer, and a later outage is an event', async () => {
     await start({ options: { mailAnswerMs: 20, timeoutMs: 200 } });
     app.supabase.fail('recover', 'hang');
     const answer = await app.visitor().postJson('/auth/forgot', { email: ada.email });

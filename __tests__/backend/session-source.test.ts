@@ -1,7 +1,7 @@
 import { createBackendSource } from '../../lib/backend/session-source.ts';
 import { createSessionCookie } from '../../lib/backend/session-cookie.ts';
 
-it('keeps of a verified session what the SDK needs, and nothing that a visitor may have added to the cookie', async () => {
+it('keeps the fields of a verified session that the SDK needs, and nothing that a visitor may have added', async () => {
   const claims = { sub: 'user', exp: 4_000_000_000, role: 'authenticated' };
   const source = createBackendSource(
     createSessionCookie('s', {}, []),

@@ -20,7 +20,7 @@ describe('a project that signs with a shared secret', () => {
     expect(app.supabase.calls('user')).toBe(2);
   });
 
-  it('ends a session within a minute of its end elsewhere', async () => {
+  it('ends a session within a minute after it ended elsewhere', async () => {
     await start(hs256);
     const visitor = await app.signedIn();
     const { json } = await visitor.getJson('/auth/session');
@@ -32,7 +32,7 @@ describe('a project that signs with a shared secret', () => {
   });
 
   it.each<Fault>([401, 429, 500, 'html502', 'refuse', 'hang'])(
-    'keeps the session when it answers %s',
+    'keeps the session when the project answers %s',
     async (fault) => {
       await start({ ...hs256, options: { timeoutMs: 1_000 } });
       const visitor = await app.signedIn();
@@ -45,7 +45,7 @@ describe('a project that signs with a shared secret', () => {
     },
   );
 
-  it('is not asked about what cannot be a session, nor twice about the same garbage', async () => {
+  it('is not asked about malformed tokens, nor twice about the same invalid one', async () => {
     await start(hs256);
     const session = await app.supabase.issueSession(ada.email);
     const claims = {

@@ -23,7 +23,7 @@ describe('POST /auth/login', () => {
     expect(Object.keys(session.json)).toEqual(['authenticated', 'user']);
   });
 
-  it('answers a form with 303, and a failed one with the form, the email kept and the password not', async () => {
+  it('answers a form with 303, and a failed one with the form, keeping the email and not the password', async () => {
     await start();
     const visitor = app.visitor();
     const failed = await postForm(visitor, '/auth/login', { ...ada, password: 'guess <b>', returnTo: '/account' });
@@ -37,7 +37,7 @@ describe('POST /auth/login', () => {
     expect([done.status, done.headers.location]).toEqual([303, '/account']);
   });
 
-  it('says the same for an unknown address and for a wrong password', async () => {
+  it('answers the same for an unknown address and for a wrong password', async () => {
     await start();
     const visitor = app.visitor();
     const wrong = await visitor.postJson('/auth/login', { ...ada, password: 'wrong' });
@@ -47,7 +47,7 @@ describe('POST /auth/login', () => {
     expect(unknown.text).toBe(wrong.text);
   });
 
-  it('tells the operators which claim of a new token was refused', async () => {
+  it('reports to the operators which claim of a new token was refused', async () => {
     await start({ standIn: { tokenClaims: { role: 'editor' } } });
     const answer = await app.visitor().postJson('/auth/login', ada);
     expect([answer.status, answer.json.error.code, answer.setCookies]).toEqual([502, 'token_rejected', []]);
@@ -66,13 +66,13 @@ describe('POST /auth/login', () => {
     '/auth/logout',
     '/auth/login?returnTo=/x',
     'x',
-  ])('never goes to %s', async (returnTo) => {
+  ])('never redirects to %s', async (returnTo) => {
     await start();
     const answer = await app.visitor().postJson('/auth/login', { ...ada, returnTo });
     expect(answer.json).toEqual({ redirectTo: '/' });
   });
 
-  it('tells an unconfirmed address so, with a way to have the mail sent again', async () => {
+  it('reports an unconfirmed address, with a button to send the email again', async () => {
     await start();
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
     const fields = { email: 'new@example.com', password: 'long enough' };
@@ -90,7 +90,7 @@ describe('POST /auth/login', () => {
     expect([answer.status, answer.json.error.code]).toEqual([403, 'user_banned']);
   });
 
-  it('passes a captcha’s answer on, and says when the backend wants another', async () => {
+  it('passes on the captcha token, and reports that the backend wants another', async () => {
     await start({ standIn: { captchaToken: 'solved' } });
     const refused = await app.visitor().postJson('/auth/login', ada);
     expect([refused.status, refused.json.error.code]).toEqual([400, 'captcha_failed']);
@@ -110,7 +110,7 @@ describe('POST /auth/login', () => {
     [401, 502, 'provider_refused'],
     [403, 502, 'provider_refused'],
     [404, 502, 'provider_refused'],
-  ])('is no "wrong password" when the backend answers %s, but %i', async (fault, status, code) => {
+  ])('does not report a wrong password when the backend answers %s, but %i', async (fault, status, code) => {
     await start({ options: { timeoutMs: 1_000 } });
     app.supabase.fail('password', fault);
     const answer = await app.visitor().postJson('/auth/login', ada);
@@ -121,7 +121,7 @@ describe('POST /auth/login', () => {
     if (status === 502) expect(app.eventTypes()).toContain('configuration_warning');
   });
 
-  it('replaces whatever session there was, chunks and strays included', async () => {
+  it('replaces any existing session, chunks and strays included', async () => {
     await start();
     const visitor = app.visitor();
     for (const name of ['.0', '.1', '.7']) visitor.cookies.set(app.cookieName + name, 'old');
@@ -130,34 +130,31 @@ describe('POST /auth/login', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it.each([0, 3_700])(
-    'ends the session of another user that there was, %i seconds old, at the backend too',
-    async (age) => {
-      await start();
-      const visitor = await app.signedIn();
-      const cookie = visitor.cookies.get(app.cookieName) ?? '';
-      const { refresh_token } = JSON.parse(Buffer.from(cookie.slice('base64-'.length), 'base64url').toString());
-      app.clock.advance(age * 1000);
-      app.supabase.addUser({ email: 'grace@example.com', password: 'another good password' });
-      await visitor.postJson('/auth/login', { email: 'grace@example.com', password: 'another good password' });
-      await until(() => app.supabase.calls('logout') === 1);
-      expect((await visitor.getJson('/auth/session')).json.user.email).toBe('grace@example.com');
-      const refresh = async (): Promise<number> => {
-        const answer = await fetch(`${app.supabase.url}/auth/v1/token?grant_type=refresh_token`, {
-          method: 'POST',
-          headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
-          body: JSON.stringify({ refresh_token }),
-        });
-        return answer.status;
-      };
-      // It has come in; its work may not be done yet.
-      let status = await refresh();
-      while (status === 200) status = await refresh();
-      expect(status).toBe(400);
-    },
-  );
+  it.each([0, 3_700])('ends the previous session of another user, %i seconds old, at the backend too', async (age) => {
+    await start();
+    const visitor = await app.signedIn();
+    const cookie = visitor.cookies.get(app.cookieName) ?? '';
+    const { refresh_token } = JSON.parse(Buffer.from(cookie.slice('base64-'.length), 'base64url').toString());
+    app.clock.advance(age * 1000);
+    app.supabase.addUser({ email: 'grace@example.com', password: 'another good password' });
+    await visitor.postJson('/auth/login', { email: 'grace@example.com', password: 'another good password' });
+    await until(() => app.supabase.calls('logout') === 1);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe('grace@example.com');
+    const refresh = async (): Promise<number> => {
+      const answer = await fetch(`${app.supabase.url}/auth/v1/token?grant_type=refresh_token`, {
+        method: 'POST',
+        headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
+        body: JSON.stringify({ refresh_token }),
+      });
+      return answer.status;
+    };
+    // The call has arrived; its work may not be done yet.
+    let status = await refresh();
+    while (status === 200) status = await refresh();
+    expect(status).toBe(400);
+  });
 
-  it('refuses a post from another site, however it says so', async () => {
+  it('refuses a POST from another site, whichever header shows it', async () => {
     await start();
     for (const headers of [
       { 'sec-fetch-site': 'cross-site' },

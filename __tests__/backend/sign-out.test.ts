@@ -28,14 +28,14 @@ describe('POST /auth/logout', () => {
     expect((await visitor.postJson('/auth/logout', { returnTo: '//evil.example' })).json).toEqual({ redirectTo: '/' });
   });
 
-  it('ends all of the user’s sessions where the scope is global', async () => {
+  it('ends all of the user’s sessions if the scope is global', async () => {
     await start({ options: { signOutScope: 'global' } });
     const visitor = await app.signedIn();
     await visitor.post('/auth/logout');
     expect(app.supabase.requests.at(-1)?.url.search).toBe('?scope=global');
   });
 
-  it('leaves nothing that the old cookie could open, in the cache or after a refresh', async () => {
+  it('leaves nothing that the old cookie could open, neither in the cache nor by a refresh', async () => {
     await start();
     const visitor = await app.signedIn();
     await visitor.getJson('/auth/session');
@@ -49,7 +49,7 @@ describe('POST /auth/logout', () => {
   });
 
   it.each<Fault>([401, 403, 429, 500, 'html502', 'refuse', 'hang'])(
-    'clears the cookie although the backend answers %s',
+    'clears the cookie even if the backend answers %s',
     async (fault) => {
       await start({ options: { timeoutMs: 1_000 } });
       const visitor = await app.signedIn();
@@ -59,7 +59,7 @@ describe('POST /auth/logout', () => {
     },
   );
 
-  it('works with an expired token, with the backend down, and with an unreadable cookie', async () => {
+  it('works with an expired token, during an outage, and with an unreadable cookie', async () => {
     await start({ options: { timeoutMs: 1_000 } });
     const expired = await app.signedIn({ ttl: -60 });
     expect((await expired.post('/auth/logout')).status).toBe(303);
@@ -73,7 +73,7 @@ describe('POST /auth/logout', () => {
     for (const visitor of [expired, down, unreadable]) expect(visitor.cookies.size).toBe(0);
   });
 
-  it('ends every session that the cookies hold at the backend, and only those that are genuine', async () => {
+  it('ends every genuine session in the cookies at the backend, and no other', async () => {
     await start();
     const first = await app.signedIn();
     const second = await app.signedIn();
@@ -82,12 +82,12 @@ describe('POST /auth/logout', () => {
     await app.visitor().post('/auth/logout', { headers: { cookie } });
     expect([app.supabase.calls('logout'), app.supabase.calls('refresh')]).toEqual([2, 0]);
     expect(app.eventTypes().filter((type) => type === 'signed_out')).toHaveLength(2);
-    // Long after the tombstones: the refresh tokens are spent at the backend.
+    // Long after the tombstones have expired: the refresh tokens are invalid at the backend.
     app.clock.advance(10 * 60 * 60_000);
     for (const visitor of [first, second]) expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 
-  it('says who signed out, also where the token had expired, and nothing where there was no session', async () => {
+  it('reports who signed out, even with an expired token, and nothing if there was no session', async () => {
     await start();
     const visitor = await app.signedIn();
     const { userId, sessionId } = app.events.find((event) => event.type === 'signed_in') ?? {};
@@ -112,7 +112,7 @@ describe('POST /auth/logout', () => {
     expect(JSON.stringify(app.events)).not.toContain('two');
   });
 
-  it('tells the backend of a session whose signing key was withdrawn', async () => {
+  it('calls the backend for a session whose signing key was withdrawn', async () => {
     await start();
     const visitor = await app.signedIn();
     await app.supabase.rotateKeys({ keepOld: false });
@@ -125,7 +125,7 @@ describe('POST /auth/logout', () => {
     expect(app.eventTypes().at(-1)).toBe('signed_out');
   });
 
-  it('refuses a post from another site', async () => {
+  it('refuses a POST from another site', async () => {
     await start();
     const visitor = await app.signedIn();
     const answer = await visitor.post('/auth/logout', { headers: { origin: 'https://evil.example' } });

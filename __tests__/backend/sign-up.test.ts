@@ -8,7 +8,7 @@ afterEach(() => app.close());
 describe('POST /auth/signup', () => {
   const eve = { email: 'eve@example.com', password: 'battery staple' };
 
-  it('signs in at once where no confirmation is asked for, and leaves no verifier behind', async () => {
+  it('signs in at once if the project confirms no addresses, and deletes the verifier', async () => {
     await start();
     const visitor = app.visitor();
     const answer = await visitor.postJson('/auth/signup', { ...eve, returnTo: '/account' });
@@ -16,7 +16,7 @@ describe('POST /auth/signup', () => {
     expect([...visitor.cookies.keys()]).toEqual([app.cookieName]);
   });
 
-  it('answers { emailConfirmationRequired, email, message } and points back to sign-in', async () => {
+  it('answers { emailConfirmationRequired, email, message } and links back to sign-in', async () => {
     await start({ standIn: { autoconfirm: false } });
     const answer = await app.visitor().postJson('/auth/signup', { ...eve, returnTo: '/account' });
     expect(answer.json).toEqual({
@@ -30,7 +30,7 @@ describe('POST /auth/signup', () => {
     expect(page.text).toContain('Check your email');
   });
 
-  it('answers a known address as it does a new one', async () => {
+  it('answers a known address like a new one', async () => {
     await start({ standIn: { autoconfirm: false } });
     const [known, fresh] = [app.visitor(), app.visitor()];
     const one = await known.postJson('/auth/signup', { email: ada.email, password: 'something else' });
@@ -42,7 +42,7 @@ describe('POST /auth/signup', () => {
     expect(shape(known.cookies)).toEqual(shape(fresh.cookies));
   });
 
-  it('says 409 only where the backend itself does', async () => {
+  it('answers 409 only if the backend itself does', async () => {
     await start();
     const answer = await app.visitor().postJson('/auth/signup', { email: ada.email, password: 'something else' });
     expect([answer.status, answer.json.error.code]).toEqual([409, 'email_in_use']);
@@ -52,7 +52,7 @@ describe('POST /auth/signup', () => {
     [{ minimumPasswordLength: 20 }, /too short/],
     [{ requireLettersAndDigits: true }, /kinds of characters/],
     [{ pwnedPasswords: new Set([eve.password]) }, /data breach/],
-  ])('says what is wrong with a weak password (%j)', async (standIn, reason) => {
+  ])('explains why a password is weak (%j)', async (standIn, reason) => {
     await start({ standIn });
     const answer = await app.visitor().postJson('/auth/signup', eve);
     expect([answer.status, answer.json.error.code]).toEqual([422, 'weak_password']);
@@ -62,14 +62,14 @@ describe('POST /auth/signup', () => {
     expect(form.text).toMatch(/aria-describedby="password-error/);
   });
 
-  it('refuses a password that the backend would cut off', async () => {
+  it('refuses a password that the backend would truncate', async () => {
     await start();
     const answer = await app.visitor().postJson('/auth/signup', { ...eve, password: 'ä'.repeat(37) });
     expect([answer.status, answer.json.error.code]).toEqual([422, 'weak_password']);
     expect(app.supabase.calls('signup')).toBe(0);
   });
 
-  it('says 403 where sign-up is switched off', async () => {
+  it('answers 403 if sign-up is disabled', async () => {
     await start({ standIn: { signupDisabled: true } });
     expect((await app.visitor().postJson('/auth/signup', eve)).json.error).toMatchObject({
       status: 403,
@@ -77,14 +77,14 @@ describe('POST /auth/signup', () => {
     });
   });
 
-  it('passes a limit on for all requests of this server, with a time to wait', async () => {
+  it('passes a rate limit on for all requests of this server, with a time to wait', async () => {
     await start({ standIn: { autoconfirm: false } });
     app.supabase.fail('signup', 429);
     const answer = await app.visitor().postJson('/auth/signup', eve);
     expect([answer.status, answer.headers['retry-after']]).toEqual([429, '60']);
   });
 
-  it('says in words of its own that a hook of the project refuses the account', async () => {
+  it('uses its own text when a hook of the project refuses the account', async () => {
     await start({ standIn: { autoconfirm: false, newUsersRefused: true } });
     const answer = await app.visitor().postJson('/auth/signup', eve);
     expect([answer.status, answer.json.error.code]).toEqual([403, 'signup_refused']);

@@ -8,12 +8,12 @@ beforeEach(async () => {
 });
 afterEach(() => app.close());
 
-it('leads to the identity provider of the address, and back to where the visitor was going', async () => {
+it('redirects to the identity provider of the address, and back to returnTo', async () => {
   const visitor = app.visitor();
   expect((await visitor.get('/auth/login?returnTo=%2Faccount')).text).toContain(`href="${path}?returnTo=%2Faccount"`);
   const page = await visitor.get(`${path}?returnTo=%2Faccount`);
   expect(page.status).toBe(200);
-  // Chromium holds a form's redirects to its page's policy.
+  // Chromium applies the policy of a page to the redirects of its forms.
   expect(page.headers['content-security-policy']).toContain("form-action 'self' https:");
   const answer = await postForm(visitor, path, { email: ' Octavia@EXAMPLE.com', returnTo: '/account' });
   expect(answer.status).toBe(303);
@@ -32,7 +32,7 @@ it('answers JSON clients with the URL, by an address or a domain', async () => {
   }
 });
 
-it('says that a domain has no single sign-on, with the address kept', async () => {
+it('reports that a domain has no single sign-on, keeping the address', async () => {
   const form = await postForm(app.visitor(), path, { email: 'ada@elsewhere.example', returnTo: '/account' });
   expect(form.status).toBe(422);
   expect(form.text).toContain('value="ada@elsewhere.example"');
@@ -42,7 +42,7 @@ it('says that a domain has no single sign-on, with the address kept', async () =
   expect([status, json.error.code]).toEqual([422, 'sso_unavailable']);
 });
 
-it('says the same where the project has no single sign-on at all', async () => {
+it('reports the same if the project has no single sign-on at all', async () => {
   app.supabase.switches.ssoDomains = undefined;
   expect((await app.visitor().postJson(path, { domain: 'example.com' })).json.error.code).toBe('sso_unavailable');
 });
@@ -64,13 +64,13 @@ it.each([
   expect(app.supabase.requests.length).toBe(before);
 });
 
-it('takes the longest domain that there is, and keeps a typed domain in the form', async () => {
+it('accepts a domain of the maximum length, and keeps a typed domain in the form', async () => {
   const domain = `${'x'.repeat(249)}.com`;
   const form = await postForm(app.visitor(), path, { domain });
   expect([form.status, form.text.includes(`value="${domain}"`)]).toEqual([422, true]);
 });
 
-it('says beside the field what is wrong with an address or a domain', async () => {
+it('shows beside the field what is wrong with an address or a domain', async () => {
   for (const fields of [{ email: 'ada' }, { domain: 'example' }]) {
     const { status, text } = await postForm(app.visitor(), path, fields);
     expect([status, text.includes('id="email-error"'), text.includes('such as name@example.com')]).toEqual([
@@ -83,7 +83,7 @@ it('says beside the field what is wrong with an address or a domain', async () =
   expect(json.error.message).toBe('The domain is not valid.');
 });
 
-it('carries the way back from the page on', async () => {
+it('carries returnTo from the page', async () => {
   const { text } = await app.visitor().get(`${path}?returnTo=%2Faccount`);
   expect(text).toContain('name="returnTo" value="/account"');
   expect((await app.visitor().getJson(`${path}?returnTo=%2Faccount`)).json).toEqual({
@@ -91,7 +91,7 @@ it('carries the way back from the page on', async () => {
   });
 });
 
-it.each([{}, { url: 'javascript:alert(1)' }])('sends no one to what is no URL of the web: %j', async (body) => {
+it.each([{}, { url: 'javascript:alert(1)' }])('redirects to no URL other than a web URL: %j', async (body) => {
   const other = await startBackendApp({
     options: {
       sso: true,
@@ -107,7 +107,7 @@ it.each([{}, { url: 'javascript:alert(1)' }])('sends no one to what is no URL of
   }
 });
 
-it('tells the operators why there is none', async () => {
+it('reports the cause to the operators', async () => {
   await app.visitor().postJson(path, { domain: 'elsewhere.example' });
   expect(app.events).toContainEqual(
     expect.objectContaining({
@@ -131,7 +131,7 @@ it('refuses posts of other sites', async () => {
   expect(app.supabase.requests).toEqual([]);
 });
 
-it('limits guesses at domains by network', async () => {
+it('limits guesses of domains by network', async () => {
   const guess = async (count: number): Promise<number> =>
     (await app.visitor().postJson(path, { domain: `d${count}.example` })).status;
   for (let count = 0; count < 100; count += 1) await guess(count);

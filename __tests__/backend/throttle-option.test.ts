@@ -22,7 +22,7 @@ it.each([
   [{ redis: { del: client.del } }],
   [{ redis: { ...client, eval: true } }],
   [{ redis: () => client }],
-])('wants a connected client: %j', (value) => {
+])('requires a connected client: %j', (value) => {
   expect(problem(value)).toBeDefined();
 });
 

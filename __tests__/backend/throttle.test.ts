@@ -17,7 +17,7 @@ async function guessTimes(count: number, ...rest: Parameters<typeof guess>): Pro
 }
 
 describe('failed sign-ins', () => {
-  it('are refused after ten per account, before the backend is asked, and told when to come back', async () => {
+  it('are refused after ten per account, without asking the backend, with a time to wait', async () => {
     await start();
     expect(await guessTimes(10)).toEqual(Array.from({ length: 10 }, () => 401));
     const refused = await guess();
@@ -30,13 +30,13 @@ describe('failed sign-ins', () => {
     expect([form.status, form.text.includes('Too many attempts')]).toEqual([429, true]);
   });
 
-  it('count in parallel as well', async () => {
+  it('count when they run in parallel', async () => {
     await start();
     const answers = await Promise.all(Array.from({ length: 30 }, () => guess()));
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(10);
   });
 
-  it('leave right ones beside them a short wait, not the whole window', async () => {
+  it('count while in progress: the eleventh parallel sign-in waits a second, not the whole window', async () => {
     await start();
     const gate = app.supabase.gate('password');
     const signIns = Array.from({ length: 15 }, () => app.visitor().postJson('/auth/login', ada));
@@ -56,7 +56,7 @@ describe('failed sign-ins', () => {
     expect(await guessTimes(9)).not.toContain(429);
   });
 
-  it('do not count while the backend is out of reach', async () => {
+  it('do not count while the backend is unreachable', async () => {
     await start();
     app.supabase.fail('password', 503);
     await guessTimes(15);
@@ -64,7 +64,7 @@ describe('failed sign-ins', () => {
     expect((await guess()).status).toBe(401);
   });
 
-  itOnExpress('count per network, by the address that the application trusts', async () => {
+  itOnExpress('count per network, by the address from the trusted proxy', async () => {
     await start({ before: ({ express }) => express.set('trust proxy', 1) });
     const from = (address: string) => ({ 'x-forwarded-for': address });
     await guessTimes(10, ada.email, from('203.0.113.7'));
@@ -74,7 +74,7 @@ describe('failed sign-ins', () => {
     expect((await guess(ada.email, from('2001:db8:1:2:ffff::9'))).status).toBe(429);
   });
 
-  itWithoutProxy('warn once where a proxy is not trusted, and limit no network then', async () => {
+  itWithoutProxy('warn once if a proxy is not trusted, and then limit no network', async () => {
     await start();
     const headers = { 'x-forwarded-for': '203.0.113.7' };
     for (let index = 0; index < 110; index += 1) {
@@ -83,7 +83,7 @@ describe('failed sign-ins', () => {
     expect(app.eventTypes().filter((type) => type === 'configuration_warning')).toHaveLength(1);
   });
 
-  it('count by the application’s own word where it has one, and not at all where that is wanted', async () => {
+  it('count by the application’s own function if it has one, and not at all if it disables the limit', async () => {
     await start({ options: { clientAddress: (req) => String(req.headers['x-test-address']) } });
     await guessTimes(10, ada.email, { 'x-test-address': '192.0.2.1' });
     expect((await guess(ada.email, { 'x-test-address': '192.0.2.2' })).status).toBe(401);
@@ -93,7 +93,7 @@ describe('failed sign-ins', () => {
   });
 });
 
-it('sign-ups and mails count even when they succeed, so that no mailbox is flooded', async () => {
+it('sign-ups and emails count even when they succeed, so that no mailbox is flooded', async () => {
   await start({ standIn: { autoconfirm: false, mailFrequency: 0 } });
   const statuses: number[] = [];
   for (let index = 0; index < 12; index += 1) {
@@ -105,7 +105,7 @@ it('sign-ups and mails count even when they succeed, so that no mailbox is flood
   ).toBe(429);
 });
 
-describe('made-up codes and links', () => {
+describe('invented codes and links', () => {
   const from = (address: string) => ({ accept: 'application/json', 'x-test-address': address });
   const options: BackendAppSetup['options'] = { clientAddress: (req) => String(req.headers['x-test-address']) };
   async function tryCodes(count: number, address: string): Promise<number[]> {
@@ -119,8 +119,8 @@ describe('made-up codes and links', () => {
     return statuses;
   }
 
-  // Over https the verifier's cookie has another name.
-  itWithoutProxy('stop costing calls after a hundred per network, and other networks sign in', async () => {
+  // Over https the cookie of the verifier has another name.
+  itWithoutProxy('stop causing calls after a hundred per network, and other networks can sign in', async () => {
     await start({ options });
     expect(new Set(await tryCodes(100, '192.0.2.1'))).toEqual(new Set([400]));
     expect(app.supabase.calls('pkce')).toBe(100);
@@ -136,7 +136,7 @@ describe('made-up codes and links', () => {
     expect(await tryCodes(1, '192.0.2.2')).toEqual([400]);
   });
 
-  itWithoutProxy('do not count while the backend is out of reach', async () => {
+  itWithoutProxy('do not count while the backend is unreachable', async () => {
     await start({ options });
     app.supabase.fail('pkce', 503);
     expect(new Set(await tryCodes(101, '192.0.2.1'))).toEqual(new Set([503]));

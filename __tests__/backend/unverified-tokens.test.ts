@@ -47,7 +47,7 @@ describe.each([
     expect(app.supabase.calls('refresh') + app.supabase.calls('user')).toBe(10);
   });
 
-  it('leave the next visitor’s refresh alone', async () => {
+  it('do not affect the next visitor’s refresh', async () => {
     await start(setup);
     const visitor = await app.signedIn();
     app.clock.advance(61 * minutes);
@@ -93,7 +93,7 @@ describe('made-up refresh tokens', () => {
     expect(app.eventTypes().filter((type) => type === 'throttled')).toHaveLength(1);
   });
 
-  it('cost the owner of the access token nothing', async () => {
+  it('do not affect the owner of the access token', async () => {
     await start();
     const session = await app.supabase.issueSession(ada.email);
     const other = await app.signedIn({});
@@ -104,7 +104,7 @@ describe('made-up refresh tokens', () => {
     expect((await other.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('beside the same made-up access token are one token’s per request', async () => {
+  it('cause one call per request beside the same made-up access token', async () => {
     await start();
     const [, made = ''] = (await madeUp()).split('=base64-');
     const { access_token } = JSON.parse(Buffer.from(made, 'base64url').toString());
@@ -113,7 +113,7 @@ describe('made-up refresh tokens', () => {
     expect(app.supabase.calls('refresh')).toBe(1);
   });
 
-  it('leave an outage free to be tried again: one token tried often is one', async () => {
+  it('can be retried during an outage: one token tried often counts as one', async () => {
     await start();
     const visitor = await app.signedIn({});
     app.clock.advance(61 * minutes);
@@ -125,7 +125,7 @@ describe('made-up refresh tokens', () => {
 });
 
 describe('a project with signing keys', () => {
-  it('is asked about no token that a shared secret may have signed, but may renew it', async () => {
+  it('is not asked about a token that a shared secret may have signed, but may renew it', async () => {
     await start();
     const visitor = app.visitor();
     const session = await app.supabase.issueSession(ada.email);
@@ -140,13 +140,13 @@ describe('a project with signing keys', () => {
   it.each([
     ['expired with its key', 3600],
     ['not expired yet', 7200],
-  ])('renews a session whose key was withdrawn at the end of a rotation, its token %s', async (_what, ttl) => {
+  ])('renews a session whose key was withdrawn at the end of a rotation, with its token %s', async (_what, ttl) => {
     await start({ standIn: { accessTokenTtl: ttl } });
     const visitor = await app.signedIn();
     await app.supabase.rotateKeys({ keepOld: true });
     app.clock.advance(3601 * 1000);
     await app.supabase.rotateKeys({ keepOld: false });
-    // Another user's new token makes the keys be fetched.
+    // Another user's new token triggers a fetch of the keys.
     app.clock.advance(31_000);
     await app.signedIn();
     app.clock.advance(31_000);
@@ -155,7 +155,7 @@ describe('a project with signing keys', () => {
     expect(app.eventTypes()).not.toContain('session_rejected');
   });
 
-  it('renews more sessions after a rotation than strangers may cause calls', async () => {
+  it('renews more sessions after a rotation than the limit for made-up tokens', async () => {
     await start();
     const visitors = await Promise.all(Array.from({ length: 15 }, () => app.signedIn({})));
     await app.supabase.rotateKeys({ keepOld: false });
@@ -167,7 +167,7 @@ describe('a project with signing keys', () => {
   it.each([
     ['from the year 2100', () => 4_102_444_800],
     ['of this minute', seconds],
-  ])('gives up a token %s that names a key which does not come to exist', async (_what, iat) => {
+  ])('gives up on a token %s that names a key which never appears', async (_what, iat) => {
     await start();
     await (await app.signedIn()).getJson('/auth/session');
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -183,17 +183,17 @@ describe('a project with signing keys', () => {
 });
 
 describe('a project with a shared secret', () => {
-  it('is asked about more sessions than strangers may ask about, as each is genuine', async () => {
+  it('is asked about more genuine sessions than the limit for made-up tokens', async () => {
     await start(hs256);
     const visitors = await Promise.all(Array.from({ length: 15 }, () => app.signedIn({})));
     for (const visitor of visitors) expect((await visitor.getJson('/auth/session')).status).toBe(200);
-    // A token that was vouched for once is no stranger's.
+    // A token that was confirmed once does not count as made-up.
     for (let index = 0; index < 10; index += 1) await ask(await madeUp());
     app.clock.advance(61_000);
     for (const visitor of visitors) expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('is asked about more sessions at once than strangers may ask about', async () => {
+  it('is asked about more sessions at once than the limit for made-up tokens', async () => {
     await start(hs256);
     const sessions = await Promise.all(Array.from({ length: 25 }, () => app.supabase.issueSession(ada.email)));
     const gate = app.supabase.gate('user');
@@ -203,8 +203,8 @@ describe('a project with a shared secret', () => {
     expect(new Set((await answers).map(({ status }) => status))).toEqual(new Set([200]));
   });
 
-  it('vouches for a token only where it names the token’s own user', async () => {
-    for (const answer of [{}, { id: 'somebody-else' }, { user: null }, { user: { id: null } }]) {
+  it('confirms a token only if it names the token’s own user', async () => {
+    for (const answer of [{}, { id: 'another-user' }, { user: null }, { user: { id: null } }]) {
       const odd: typeof fetch = (input, init) =>
         (input instanceof Request ? input.url : input.toString()).endsWith('/user')
           ? Promise.resolve(Response.json(answer))
@@ -216,7 +216,7 @@ describe('a project with a shared secret', () => {
     await start(hs256);
   });
 
-  it.each(['\n', '\0', 'Ā', ' ', '='])('is not asked about a token with %j in it, and the cookie goes', async (odd) => {
+  it.each(['\n', '\0', 'Ā', ' ', '='])('never sees a token with %j, and the cookie is cleared', async (odd) => {
     await start(hs256);
     const session = await app.supabase.issueSession(ada.email);
     const visitor = app.visitor();

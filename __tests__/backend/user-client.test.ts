@@ -42,7 +42,7 @@ describe('getSupabaseClient', () => {
     expect((await app.visitor().getJson('/notes')).json).toEqual({ data: [], error: null });
   });
 
-  it('is one per request, made on first need', async () => {
+  it('is created once per request, on first use', async () => {
     let same: boolean | undefined;
     await start({
       after: (host) =>
@@ -57,7 +57,7 @@ describe('getSupabaseClient', () => {
     expect(same).toBe(true);
   });
 
-  it('uses the token that this very request renewed, and renews none by itself', async () => {
+  it('uses the token that this request renewed, and renews none by itself', async () => {
     await start();
     app.supabase.addNote(ada.email, 'of Ada');
     const visitor = await app.signedIn({ ttl: -60 });
@@ -71,7 +71,7 @@ describe('getSupabaseClient', () => {
     expect(app.supabase.calls('refresh')).toBe(1);
   });
 
-  it('rejects with the 503 when the token has expired and the backend is out of reach', async () => {
+  it('rejects with the 503 if the token has expired and the backend is unreachable', async () => {
     await start();
     const visitor = await app.signedIn({ ttl: -60 });
     app.supabase.fail('refresh', 503);
@@ -79,7 +79,7 @@ describe('getSupabaseClient', () => {
     expect([answer.status, answer.setCookies]).toEqual([503, []]);
   });
 
-  it('hands out the SDK’s auth as well, and what that stores travels on', async () => {
+  it('includes the SDK’s auth, and stores the sessions that it saves', async () => {
     await start({
       after: withClient('/who', async (client) => {
         const { data } = await client.auth.getUser();
@@ -107,7 +107,7 @@ describe('getSupabaseClient', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('stores a session that the SDK merely changed with the token’s own expiry, too', async () => {
+  it('stores a session that the SDK merely changed with the token’s own expiry', async () => {
     const changed: typeof globalThis.fetch = async (input, init) =>
       init?.method === 'PUT' ? Response.json({ id: 'x', email: 'renamed@example.com' }) : fetch(input, init);
     await start({
@@ -123,7 +123,7 @@ describe('getSupabaseClient', () => {
     expect(stored.expires_at).toBe(Math.floor(app.clock.now() / 1000) + 3600);
   });
 
-  it('takes the user from the verified claims, not from the cookie, and logs no warning of the SDK', async () => {
+  it('takes the user from the verified claims, not from the cookie, without a warning of the SDK', async () => {
     const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
     await start({
       after: withClient('/sdk', async (client) => {
@@ -150,7 +150,7 @@ describe('getSupabaseClient', () => {
     warn.mockRestore();
   });
 
-  it('never stores a session that the next request could not carry, and says so once', async () => {
+  it('never stores a session that the next request could not carry, and reports it once', async () => {
     await start({ after: withClient('/renew', async (client) => (await client.auth.refreshSession()).error) });
     const visitor = await app.signedIn();
     app.supabase.setMetadata(ada.email, { bio: 'x'.repeat(4_000) });
@@ -164,7 +164,7 @@ describe('getSupabaseClient', () => {
     expect(app.eventTypes().slice(1)).toEqual(['session_large', 'session_too_large']);
   });
 
-  it('is a clear error where no adapter was mounted', async () => {
+  it('throws a clear error if no adapter was mounted', async () => {
     await start({
       before: (host) => host.get('/early', (req, _res, next) => getSupabaseClient(req).catch(next)),
     });
@@ -174,7 +174,7 @@ describe('getSupabaseClient', () => {
 });
 
 describe('late writes', () => {
-  it('never throw and never end the process, not even for a forged cookie after the response', async () => {
+  it('never throw and never end the process, even for a forged cookie after the response', async () => {
     const rejections: unknown[] = [];
     const note = (reason: unknown): void => void rejections.push(reason);
     process.on('unhandledRejection', note);
@@ -262,7 +262,7 @@ describe('a plain createServerClient of @supabase/ssr beside it', () => {
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(email);
   });
 
-  it('goes on with a session that we renewed', async () => {
+  it('continues with a session that we renewed', async () => {
     await start();
     const visitor = app.visitor();
     setSession(visitor, await app.supabase.issueSession(ada.email, { ttl: -60 }));

@@ -55,12 +55,12 @@ describe('verification', () => {
   it.each([
     ['a list of audiences', { aud: ['authenticated', 'other'] }],
     ['no issuer', { iss: undefined }],
-  ])('takes a token with %s', async (_what, claims) => {
+  ])('accepts a token with %s', async (_what, claims) => {
     await start();
     expect((await (await app.signedIn({ claims: claims as JWTPayload })).getJson('/auth/session')).status).toBe(200);
   });
 
-  it('takes further issuers where they are named, as behind a custom domain', async () => {
+  it('accepts additional issuers from the option, as for a custom domain', async () => {
     await start({ options: { issuer: 'https://auth.example.com/auth/v1' } });
     const visitor = await app.signedIn({ claims: { iss: 'https://auth.example.com/auth/v1' } });
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
@@ -81,7 +81,7 @@ describe('verification', () => {
     },
   );
 
-  it('refuses a token with another signer’s signature, or with none', async () => {
+  it('refuses a token with another signer’s signature, or without one', async () => {
     await start();
     const session = await app.supabase.issueSession(ada.email);
     const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1] ?? '', 'base64url').toString());
@@ -100,7 +100,7 @@ describe('verification', () => {
     }
   });
 
-  it('does not turn tokens with made-up key ids into load', async () => {
+  it('limits the calls that tokens with made-up key ids cause', async () => {
     await start();
     await (await app.signedIn()).getJson('/auth/session');
     const before = app.supabase.requests.length;
@@ -125,7 +125,7 @@ describe('verification', () => {
     expect(asked).toEqual(['jwks', ...Array.from({ length: 10 }, () => 'refresh')]);
   });
 
-  it('signs no one out when keys are rotated within the cool-down', async () => {
+  it('keeps everyone signed in when keys are rotated within the cool-down', async () => {
     await start();
     const old = await app.signedIn();
     await old.getJson('/auth/session');
@@ -139,7 +139,7 @@ describe('verification', () => {
     expect((await old.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('serves from cached keys while the backend is down, and says 503 where it has none yet', async () => {
+  it('serves from cached keys during an outage, and answers 503 if it has none yet', async () => {
     await start();
     const cold = await app.signedIn({});
     app.supabase.fail('jwks', 503, 1);
@@ -153,7 +153,7 @@ describe('verification', () => {
     expect((await other.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('survives whatever stands in the cookie, without a call and without a 5xx', async () => {
+  it('survives any content of the cookie, without a call and without a 5xx', async () => {
     await start();
     for (const value of [
       'base64-e30',
@@ -179,7 +179,7 @@ describe('verification', () => {
     expect(app.supabase.requests).toEqual([]);
   });
 
-  it('is not fooled by a cookie of the same name from a sibling domain', async () => {
+  it('finds its session beside a cookie of the same name from a sibling domain', async () => {
     await start();
     const visitor = await app.signedIn();
     const cookie = `${app.cookieName}=base64-e30; ${visitor.cookieHeader()}; ${app.cookieName}=x`;

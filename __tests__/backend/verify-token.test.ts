@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { createKeySet } from '../../lib/tokens/key-set.ts';
 import { readToken } from '../../lib/tokens/access-token.ts';
-import type { TokenWord } from '../../lib/backend/supabase.ts';
+import type { Introspection } from '../../lib/backend/supabase.ts';
 import { createTokenVerifier } from '../../lib/backend/verify-token.ts';
 import type { TokenOrigin } from '../../lib/session/source.ts';
 
@@ -14,7 +14,7 @@ const sign = (claims: Record<string, unknown>): Promise<string> =>
   new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(randomBytes(32));
 
 /** A project that signs with a shared secret: nothing here can verify its tokens, so it is asked. */
-function createProject(word: () => Promise<TokenWord> = () => Promise.resolve('accepted')) {
+function createProject(word: () => Promise<Introspection> = () => Promise.resolve('accepted')) {
   const asked: string[] = [];
   let seconds = start;
   const now = (): number => seconds * 1000;
@@ -23,7 +23,7 @@ function createProject(word: () => Promise<TokenWord> = () => Promise.resolve('a
     now,
     fetch: () => Promise.resolve(Response.json({ keys: [] })),
   });
-  const ask = (token: string): Promise<TokenWord> => {
+  const ask = (token: string): Promise<Introspection> => {
     asked.push(token);
     return word();
   };
@@ -38,12 +38,12 @@ function createProject(word: () => Promise<TokenWord> = () => Promise.resolve('a
 }
 
 describe('a token that only the project can verify', () => {
-  it('is good for a minute by its word', async () => {
+  it('is trusted for a minute after its confirmation', async () => {
     const project = createProject();
     expect(await project.verify(whole)).toEqual({ kind: 'valid', claims: whole, validUntil: project.now() + 60_000 });
   });
 
-  it('is asked about once a minute, and its validity does not grow with each look', async () => {
+  it('is verified once a minute, and no look-up extends its validity', async () => {
     const project = createProject();
     const token = await sign(whole);
     const until = project.now() + 60_000;
@@ -57,14 +57,14 @@ describe('a token that only the project can verify', () => {
     expect(project.asked).toHaveLength(2);
   });
 
-  it('is asked about once where several requests carry it', async () => {
+  it('is verified once if several requests carry it', async () => {
     const project = createProject();
     const token = await sign(whole);
     await Promise.all(Array.from({ length: 5 }, () => project.verifyToken(token)));
     expect(project.asked).toEqual([token]);
   });
 
-  it('is refused where the project says so, and that is remembered', async () => {
+  it('is refused if the project refuses it, and the refusal is remembered', async () => {
     const project = createProject(() => Promise.resolve('refused'));
     const token = await sign(whole);
     const refused = { kind: 'invalid', reason: 'refused' };
@@ -72,7 +72,7 @@ describe('a token that only the project can verify', () => {
     expect(project.asked).toHaveLength(1);
   });
 
-  it('is asked about anew where the project did not answer', async () => {
+  it('is verified again if the project did not answer', async () => {
     const project = createProject(() => Promise.reject(new Error('out of reach')));
     const token = await sign(whole);
     for (let time = 1; time <= 2; time += 1) {
@@ -81,7 +81,7 @@ describe('a token that only the project can verify', () => {
     }
   });
 
-  it('is not asked about when it is about to expire', async () => {
+  it('is not sent to the project when it is about to expire', async () => {
     const project = createProject();
     expect(await project.verify({ ...whole, exp: start + 11 })).toMatchObject({ kind: 'valid' });
     expect(await project.verify({ ...whole, exp: start + 10 })).toEqual({ kind: 'unverifiable' });
@@ -89,12 +89,12 @@ describe('a token that only the project can verify', () => {
     expect(project.asked).toHaveLength(2);
   });
 
-  it('is to be renewed where the project cannot take it (any more)', async () => {
+  it('is unverifiable if the project cannot accept it (anymore)', async () => {
     const project = createProject(() => Promise.resolve('stale'));
     expect(await project.verify(whole)).toEqual({ kind: 'unverifiable' });
   });
 
-  it('has expired only where the project vouched for it before', async () => {
+  it('counts as expired only if the project confirmed it before', async () => {
     const project = createProject();
     const token = await sign(whole);
     await project.verifyToken(token);
@@ -105,7 +105,7 @@ describe('a token that only the project can verify', () => {
     expect(await project.verifyToken(token)).toEqual({ kind: 'unverifiable' });
   });
 
-  it('costs the allowance of the request that brings it until the project has vouched for it', async () => {
+  it('uses the allowance of its request until the project has confirmed it', async () => {
     const project = createProject();
     const spent: object[] = [];
     const origin: TokenOrigin = {
@@ -121,7 +121,7 @@ describe('a token that only the project can verify', () => {
     expect([project.asked.length, spent]).toMatchObject([2, [{ text: token }]]);
   });
 
-  it('is not asked about before its time, less the clocks’ difference', async () => {
+  it('is not sent before its time, minus the tolerance for clocks', async () => {
     const project = createProject();
     expect(await project.verify({ ...whole, nbf: start + 5 })).toMatchObject({ kind: 'valid' });
     expect(await project.verify({ ...whole, nbf: start + 6 })).toEqual({ kind: 'invalid', reason: 'nbf' });
@@ -142,21 +142,21 @@ describe('a token that only the project can verify', () => {
     [{ iss: 'https://other.example/auth/v1' }, 'issuer'],
     [{ iss: '' }, 'issuer'],
     [{ iss: 7 }, 'issuer'],
-  ])('is not asked about with %j, which can be no token', async (change, reason) => {
+  ])('is not sent with %j, which no token can contain', async (change, reason) => {
     const project = createProject();
     expect(await project.verify({ ...whole, ...change })).toEqual({ kind: 'invalid', reason });
     expect(project.asked).toEqual([]);
   });
 
   it.each<[Record<string, unknown>]>([[{ aud: ['other', 'authenticated'] }], [{ iss: undefined }]])(
-    'may have %j',
+    'may contain %j',
     async (change) => {
       expect(await createProject().verify({ ...whole, ...change })).toMatchObject({ kind: 'valid' });
     },
   );
 });
 
-it.each(['', 'a', 'a.b.c', '..', '€.€.€'])('is not asked about what is no token: %j', async (token) => {
+it.each(['', 'a', 'a.b.c', '..', '€.€.€'])('is not sent if it is malformed: %j', async (token) => {
   const project = createProject();
   expect(await project.verifyToken(token)).toMatchObject({ kind: 'invalid' });
   expect(project.asked).toEqual([]);

@@ -57,7 +57,7 @@ describe('a sign-in of a user with a second factor', () => {
     expect(app.eventTypes().filter((type) => type === 'signed_in')).toHaveLength(1);
   });
 
-  it('tells a JSON client where to go, and takes its code', async () => {
+  it('gives a JSON client the URL of the form, and accepts its code', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const visitor = app.visitor();
@@ -82,7 +82,7 @@ describe('a sign-in of a user with a second factor', () => {
     expect((await visitor.postJson('/auth/verify', { code: code(factor) })).status).toBe(200);
   });
 
-  it('is asked for it after OAuth, too', async () => {
+  it('must give it after OAuth, too', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const visitor = app.visitor();
@@ -96,14 +96,14 @@ describe('a sign-in of a user with a second factor', () => {
     expect((await visitor.get('/vault')).text).toBe('vault');
   });
 
-  it('is not asked for a factor that was never verified', async () => {
+  it('ignores a factor that was never verified', async () => {
     await start();
     app.supabase.addFactor(ada.email, { verified: false });
     const { answer } = await firstFactor('/account');
     expect(answer.headers.location).toBe('/account');
   });
 
-  it('goes on without the factor once an administrator has removed it', async () => {
+  it('continues without the factor once an administrator has removed it', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const { visitor } = await firstFactor('/account');
@@ -116,7 +116,7 @@ describe('a sign-in of a user with a second factor', () => {
     expect(await isSignedIn(visitor)).toBe(true);
   });
 
-  it('ends with sign-out, at the backend, too', async () => {
+  it('ends with sign-out, also at the backend', async () => {
     await start();
     app.supabase.addFactor(ada.email);
     const { visitor } = await firstFactor();
@@ -127,7 +127,7 @@ describe('a sign-in of a user with a second factor', () => {
     expect([page.status, page.headers.location]).toEqual([302, '/auth/login?returnTo=%2Fvault']);
   });
 
-  it('is over after ten minutes', async () => {
+  it('expires after ten minutes', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const { visitor } = await firstFactor();
@@ -137,7 +137,7 @@ describe('a sign-in of a user with a second factor', () => {
     expect(answer.json.redirectTo).toMatch(/^\/auth\/login/);
   });
 
-  it('is over when the backend has ended it', async () => {
+  it('ends when the backend has ended it', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const { visitor } = await firstFactor();
@@ -162,7 +162,7 @@ describe('a sign-in of a user with a second factor', () => {
     expect(app.supabase.sessionsOf(bob.email)).toEqual([]);
   });
 
-  it('is refused by the hook after the second factor, and leaves nothing', async () => {
+  it('leaves no session if the hook refuses it after the second factor', async () => {
     const asked: unknown[] = [];
     const { AuthError } = await import('../../lib/errors.ts');
     await start({
@@ -182,7 +182,7 @@ describe('a sign-in of a user with a second factor', () => {
     expect(visitor.cookies.size).toBe(0);
   });
 
-  it('can be tried again after an outage in which no one could check its tokens', async () => {
+  it('can be retried after an outage in which no one could verify its tokens', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const { visitor } = await firstFactor();
@@ -197,7 +197,7 @@ describe('a sign-in of a user with a second factor', () => {
 });
 
 describe('a phone as the second factor', () => {
-  it('gets its code by a POST, and the code works once it is sent', async () => {
+  it('gets its code by a POST, and that code completes the sign-in', async () => {
     await start({ standIn: { phoneFactors: true } });
     const factor = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
     const { visitor } = await firstFactor();
@@ -216,7 +216,7 @@ describe('a phone as the second factor', () => {
     expect([...visitor.cookies.keys()].filter((name) => name.endsWith('-challenge'))).toEqual([]);
   });
 
-  it('says how long to wait before another code is sent', async () => {
+  it('shows how long to wait before another code is sent', async () => {
     await start({ standIn: { phoneFactors: true } });
     const factor = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
     const { visitor } = await firstFactor();
@@ -226,14 +226,14 @@ describe('a phone as the second factor', () => {
     expect(Number(again.headers['retry-after'])).toBe(60);
   });
 
-  it('needs a code that was sent', async () => {
+  it('requires a code that was sent', async () => {
     await start({ standIn: { phoneFactors: true } });
     app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
     const { visitor } = await firstFactor();
     expect((await visitor.postJson('/auth/verify', { code: '123456' })).json.error.code).toBe('code_wrong');
   });
 
-  it('stands beside an app, and either one works', async () => {
+  it('can be used beside an app', async () => {
     await start({ standIn: { phoneFactors: true } });
     const phone = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123', name: 'p' });
     const totp = app.supabase.addFactor(ada.email);
@@ -248,7 +248,7 @@ describe('a phone as the second factor', () => {
 });
 
 describe('the other sessions of a user who gives a second factor', () => {
-  it('end here, too, unless they have given one', async () => {
+  it('end here, too, unless they have the second factor', async () => {
     await start();
     const [one, other] = [await app.signedIn(), await app.signedIn()];
     const factor = app.supabase.addFactor(ada.email);
@@ -256,7 +256,7 @@ describe('the other sessions of a user who gives a second factor', () => {
     await safe.postJson('/auth/verify', { code: code(factor) });
     expect([await isSignedIn(one), await isSignedIn(other)]).toEqual([false, false]);
     expect(await isSignedIn(safe)).toBe(true);
-    // Tokens tell whole seconds.
+    // Tokens have a resolution of one second.
     app.clock.advance(1_000);
     const { visitor } = await firstFactor();
     expect(await isSignedIn(safe)).toBe(true);
@@ -279,7 +279,7 @@ describe('a new password of a user with a second factor', () => {
     expect(await isSignedIn(visitor)).toBe(true);
   });
 
-  it('comes after the second factor, and both make the session', async () => {
+  it('is set after the second factor, and both make the session', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const visitor = app.visitor();
@@ -298,7 +298,7 @@ describe('a new password of a user with a second factor', () => {
     expect((await visitor.get('/vault')).text).toBe('vault');
   });
 
-  it('needs no second factor once an administrator has removed it', async () => {
+  it('requires no second factor once an administrator has removed it', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const visitor = app.visitor();
@@ -310,8 +310,8 @@ describe('a new password of a user with a second factor', () => {
   });
 });
 
-describe('a session that has not given its second factor', () => {
-  it('gives it here, keeps its id, and is asked no more', async () => {
+describe('a session without its second factor', () => {
+  it('gives it here, keeps its id, and is not asked again', async () => {
     await start();
     const visitor = await app.signedIn();
     const factor = app.supabase.addFactor(ada.email);
@@ -324,7 +324,7 @@ describe('a session that has not given its second factor', () => {
     expect([again.status, again.headers.location]).toEqual([302, '/vault']);
   });
 
-  it('is sent to add a factor where there is none', async () => {
+  it('is redirected to add a factor if there is none', async () => {
     await start();
     const visitor = await app.signedIn();
     const answer = await visitor.get('/auth/verify?returnTo=/vault');
@@ -333,7 +333,7 @@ describe('a session that has not given its second factor', () => {
     expect([posted.status, posted.headers.location]).toEqual([303, '/auth/enroll?returnTo=%2Fvault']);
   });
 
-  it('gives its own where the link of the same user waits, and chooses the password', async () => {
+  it('gives its own when a link of the same user is open, and continues to the form for the password', async () => {
     await start();
     const visitor = await app.signedIn();
     await openRecovery(visitor, ada.email);
@@ -342,7 +342,7 @@ describe('a session that has not given its second factor', () => {
     expect([given.status, given.headers.location]).toEqual([303, '/auth/password?returnTo=%2Fvault']);
   });
 
-  it('gives it though other processes cannot be told', async () => {
+  it('gives it even if other processes cannot be informed', async () => {
     const down = () => Promise.reject(new Error('down'));
     await start({ options: { coordinator: { coordinate: down, endSession: down, isEnded: down, setCutoffs: down } } });
     const factor = app.supabase.addFactor(ada.email);
@@ -352,7 +352,7 @@ describe('a session that has not given its second factor', () => {
     expect([given.status, given.headers.location]).toEqual([303, '/vault']);
   });
 
-  it('ends where the backend says that it is gone', async () => {
+  it('ends when the backend reports that it is gone', async () => {
     await start();
     const visitor = await app.signedIn();
     app.supabase.addFactor(ada.email);
@@ -363,10 +363,10 @@ describe('a session that has not given its second factor', () => {
   });
 });
 
-describe('a browser in which another user has left a sign-in unfinished', () => {
+describe('a browser with an unfinished sign-in of another user', () => {
   const bob = { email: 'bob@example.com', password: 'bobs long password' };
 
-  it('asks for the factor of the session, where a guard wants it', async () => {
+  it('asks for the factor of the session if a guard requires it', async () => {
     await start();
     app.supabase.addUser(bob);
     const visitor = await app.signedIn();
@@ -382,12 +382,12 @@ describe('a browser in which another user has left a sign-in unfinished', () => 
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(ada.email);
   });
 
-  it.each(['recovery', 'magiclink'] as const)('asks for the factor of a link (%s) where that leads', async (type) => {
+  it.each(['recovery', 'magiclink'] as const)('asks for the factor of a link (%s) if it leads there', async (type) => {
     await start({ options: { signInMethods: ['password', 'code'] } });
     app.supabase.addUser(bob);
     const [own, other] = [app.supabase.addFactor(bob.email), app.supabase.addFactor(ada.email)];
     const visitor = app.visitor();
-    // Of a time before the factor was added.
+    // Issued before the factor was added.
     setSession(visitor, await app.supabase.issueSession(ada.email));
     await app.visitor().postJson(type === 'recovery' ? '/auth/forgot' : '/auth/code', { email: bob.email });
     const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type, returnTo: '/account' };
@@ -406,7 +406,7 @@ describe('a browser in which another user has left a sign-in unfinished', () => 
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(bob.email);
   });
 
-  it('keeps its form for the sign-in that waits, whatever session another tab stores meanwhile', async () => {
+  it('keeps the form of its sign-in in progress, whatever session another tab stores meanwhile', async () => {
     await start();
     app.supabase.addUser(bob);
     const [own] = [app.supabase.addFactor(bob.email), app.supabase.addFactor(ada.email)];
@@ -420,7 +420,7 @@ describe('a browser in which another user has left a sign-in unfinished', () => 
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(bob.email);
   });
 
-  it('asks for what waits once the session has given its own', async () => {
+  it('asks for the factor of the sign-in in progress once the session has given its own', async () => {
     await start();
     app.supabase.addUser(bob);
     const factor = app.supabase.addFactor(bob.email);
@@ -430,7 +430,7 @@ describe('a browser in which another user has left a sign-in unfinished', () => 
   });
 });
 
-it('asks nothing about an expired session beside which a sign-in waits', async () => {
+it('does not refresh an expired session beside a sign-in in progress', async () => {
   await start();
   app.supabase.addFactor(ada.email);
   const visitor = app.visitor();
@@ -440,7 +440,7 @@ it('asks nothing about an expired session beside which a sign-in waits', async (
   expect(app.supabase.calls('refresh')).toBe(0);
 });
 
-it('takes no cookie for a sign-in that waits, whose token has both factors', async () => {
+it('ignores the cookie of a sign-in in progress whose token has both factors', async () => {
   await start();
   const factor = app.supabase.addFactor(ada.email);
   const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { claims: { aal: 'aal2' } });

@@ -51,7 +51,7 @@ async function openOutbox(email: string) {
   return page.getByRole('listitem').filter({ hasText: email }).first();
 }
 
-it('resets a forgotten password, from the sign-in page to the page that was asked for', async () => {
+it('resets a forgotten password, from the sign-in page to the requested page', async () => {
   const email = newAccount();
   await page.goto('/account?from=reset');
   await page.getByRole('link', { name: 'Forgot password?' }).click();
@@ -95,7 +95,7 @@ it('signs in with a code from an email, by its digits and by its link', async ()
   }
 });
 
-it('adds an authenticator app where a page needs one, and asks for its code at the next sign-in', async () => {
+it('adds an authenticator app for a page that requires it, and asks for its code at the next sign-in', async () => {
   const email = newAccount();
   await signIn(email);
   await page.goto('/account/vault');

@@ -13,7 +13,7 @@ let browser: TestBrowser;
 let example: RunningExample;
 let context: BrowserContext;
 let page: Page;
-/** What the browser complained about: blocked by a policy, failed scripts, missing files. */
+/** The browser's complaints: blocked by a policy, failed scripts, missing files. */
 let complaints: string[];
 
 beforeAll(async () => {
@@ -76,7 +76,7 @@ it('signs in two tabs that started at the same time', async () => {
   expect(names).toEqual(['b2b-session']);
 });
 
-it('shows a page with a way back when the visitor cancels at the provider', async () => {
+it('shows a page with a link back when the visitor cancels at the provider', async () => {
   await page.goto('/dashboard');
   await page.getByRole('button', { name: 'Cancel' }).click();
   expect(await heading(page)).toBe('Sign-in was canceled');
@@ -87,7 +87,7 @@ it('shows a page with a way back when the visitor cancels at the provider', asyn
   expect(await page.locator('.person strong').innerText()).toBe('Ada Lovelace');
 });
 
-it('comes back to a protected deep link with its query', async () => {
+it('returns to a protected deep link with its query', async () => {
   const deepLink = '/dashboard/reports?range=week&name=%C3%A4%20b%26c&x=//host';
   await page.goto(deepLink);
   await chooseUser(page, 'Ada Lovelace');
@@ -105,7 +105,7 @@ it('lets a member of several organizations choose one', async () => {
   expect(await page.locator('.facts dd').innerText()).toBe(demoUsers.twoOrganizations.organizations[1].id);
 });
 
-it('lets the hosted page ask for the organization where the provider does so', async () => {
+it('lets the hosted page ask for the organization if the provider does so', async () => {
   workos().switches.hostedOrganizationChoice = true;
   try {
     await page.goto('/team');
@@ -118,7 +118,7 @@ it('lets the hosted page ask for the organization where the provider does so', a
   }
 });
 
-it('keeps a personal session out of the organization area, in words', async () => {
+it('shows a personal session that it has no access to the organization area', async () => {
   await signIn(page);
   await page.getByRole('link', { name: 'Organization area' }).click();
   expect(await heading(page)).toBe('You don’t have access');
@@ -140,7 +140,7 @@ it('signs out here and at the provider, and the back button shows nothing privat
   expect(complaints).toEqual([]);
 });
 
-it('goes home when the callback is loaded once more', async () => {
+it('redirects to the start page when the callback is loaded again', async () => {
   const callbacks: string[] = [];
   page.on('request', (request) => {
     if (new URL(request.url()).pathname === '/callback') callbacks.push(request.url());
@@ -172,7 +172,7 @@ it('works from a script through the typed client', async () => {
   expect(complaints.filter((text) => !text.includes('401'))).toEqual([]);
 });
 
-it('shows the steps of a sign-in while they happen', async () => {
+it('shows the steps of a sign-in as they happen', async () => {
   await page.goto('/events');
   const entries = page.locator('#log li');
   const before = await entries.count();
@@ -196,7 +196,7 @@ it('explains the cookies in the browser', async () => {
   expect(await page.content()).not.toContain(session!.value.slice(0, 40));
 });
 
-it('fits and passes axe with every page', async () => {
+it('fits every page and passes axe', async () => {
   const faults: Record<string, unknown[]> = {};
   const check = async (path: string): Promise<void> => {
     await page.goto(path);
@@ -216,7 +216,7 @@ async function expectSoon<T>(read: () => Promise<T>, isGood: (value: T) => boole
   expect(isGood(await read())).toBe(true);
 }
 
-it('signs out at the provider through the page that a link to sign out shows, whose policy allows no redirect there', async () => {
+it('signs out at the provider from the page of a sign-out link, whose policy allows no redirect there', async () => {
   await signIn(page);
   await page.goto('/logout');
   expect(await heading(page)).toBe('Sign out?');

@@ -15,7 +15,7 @@ let browser: TestBrowser;
 let example: RunningExample;
 let context: BrowserContext;
 let page: Page;
-/** What the browser complained about: blocked by a policy, failed scripts, missing files. */
+/** The browser's complaints: blocked by a policy, failed scripts, missing files. */
 let complaints: string[];
 
 beforeAll(async () => {
@@ -60,7 +60,7 @@ async function signIn(on: Page, returnTo = '/account'): Promise<void> {
 const sessionCookies = async (): Promise<string[]> =>
   (await context.cookies(example.origin)).map(({ name }) => name).filter((name) => /-auth-token(?:\.\d+)?$/.test(name));
 
-it('signs in with the demo account from the landing page and reads the notes that are its own', async () => {
+it('signs in with the demo account from the landing page and reads its own notes', async () => {
   await page.goto('/');
   const card = page.getByRole('region', { name: 'Backend' });
   expect(await card.innerText()).toContain(supabase().demo.password);
@@ -74,7 +74,7 @@ it('signs in with the demo account from the landing page and reads the notes tha
   expect(complaints).toEqual([]);
 });
 
-it('signs up with a confirmation: the mail in the outbox, a button, and there', async () => {
+it('signs up with a confirmation: the email in the outbox, a button, and the account page', async () => {
   const email = newEmail();
   await page.goto('/');
   await page.getByRole('region', { name: 'Backend' }).getByRole('link', { name: 'Create an account' }).click();
@@ -96,7 +96,7 @@ it('signs up with a confirmation: the mail in the outbox, a button, and there', 
   expect(await page.locator('.person').innerText()).toContain(email);
 });
 
-it('signs up without a confirmation where the project wants none', async () => {
+it('signs up without a confirmation if the project requires none', async () => {
   const open = await startExampleHere({ confirmsEmail: false });
   const there = await newContext(open);
   try {
@@ -111,7 +111,7 @@ it('signs up without a confirmation where the project wants none', async () => {
   }
 });
 
-it('says that a password is wrong, at the field, keeping the address and not the password', async () => {
+it('shows that a password is wrong, at the field, keeping the address and not the password', async () => {
   await page.goto('/auth/login?returnTo=/account');
   await fillForm(page, supabase().demo.email, 'not the password');
   expect(await page.getByRole('alert').innerText()).toContain('Incorrect email or password');
@@ -119,7 +119,7 @@ it('says that a password is wrong, at the field, keeping the address and not the
   expect(await page.getByLabel('Password').inputValue()).toBe('');
   expect(await page.evaluate('document.activeElement?.getAttribute("name")')).toBe('password');
   expect(await sessionCookies()).toEqual([]);
-  // The way on still leads where the visitor wanted to go.
+  // The link still leads to returnTo.
   await fillForm(page, supabase().demo.email, supabase().demo.password);
   await page.waitForURL('**/account');
 });
@@ -135,7 +135,7 @@ it('signs in through GitHub with consent', async () => {
   expect(names).toEqual(['sb-127-auth-token']);
 });
 
-it('shows a page with a way back when consent is denied', async () => {
+it('shows a page with a link back when consent is denied', async () => {
   await page.goto('/auth/login?provider=github&returnTo=/account');
   await page.getByRole('button', { name: 'Deny' }).click();
   await page.waitForURL('**/auth/callback**');
@@ -146,8 +146,13 @@ it('shows a page with a way back when consent is denied', async () => {
   await page.waitForURL(`${example.origin}/account`);
 });
 
-it('comes back to a deep link through sign-in, and through a change of mind to sign-up and back', async () => {
+it('returns to a deep link after sign-in, and after a detour through sign-up', async () => {
   const deepLink = '/account/notes?tag=%C3%A4%26b&page=2';
+  await page.goto(deepLink);
+  await fillForm(page, supabase().demo.email, supabase().demo.password);
+  await page.waitForURL('**/account/**');
+  expect(page.url()).toBe(example.origin + deepLink);
+  await context.clearCookies();
   await page.goto(deepLink);
   await page.getByRole('link', { name: 'Create an account' }).click();
   await page.getByRole('link', { name: 'Sign in' }).click();
@@ -195,13 +200,13 @@ describe('sign-out', () => {
       expect(await heading(page)).toBe('Sign out?');
       expect(await isSignedIn()).toBe(true);
     }
-    // The page that the link led to can do it, because it is the application's own.
+    // The page behind the link can do it, because it is the application's own.
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.waitForURL((url) => url.pathname !== '/auth/logout');
     expect(await isSignedIn()).toBe(false);
   });
 
-  it('happens from the page itself, and the back button shows nothing private', async () => {
+  it('works from the page itself, and the back button shows nothing private', async () => {
     await signIn(page);
     const id = await page.locator('.facts code').first().innerText();
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
@@ -213,7 +218,7 @@ describe('sign-out', () => {
     expect(await heading(page)).toBe('Sign in to Example app');
   });
 
-  it('reaches the other tab with its next request', async () => {
+  it('reaches the other tab on its next request', async () => {
     await signIn(page);
     const other = await context.newPage();
     await other.goto('/account');
@@ -223,7 +228,7 @@ describe('sign-out', () => {
     expect(await heading(other)).toBe('Sign in to Example app');
   });
 
-  it('leaves the B2B session alone', async () => {
+  it('keeps the B2B session', async () => {
     await page.goto('/dashboard');
     await page.getByRole('button', { name: 'Ada Lovelace' }).click();
     await page.waitForURL('**/dashboard');
@@ -235,13 +240,13 @@ describe('sign-out', () => {
   });
 });
 
-it('stays signed in over a reload', async () => {
+it('stays signed in after a reload', async () => {
   await signIn(page);
   await page.reload();
   expect(await heading(page)).toBe('Account');
 });
 
-it('goes home when the callback is loaded once more', async () => {
+it('redirects to the start page when the callback is loaded again', async () => {
   const callbacks: string[] = [];
   page.on('request', (request) => {
     if (new URL(request.url()).pathname === '/auth/callback') callbacks.push(request.url());
@@ -287,7 +292,7 @@ it('works from a script through the typed client', async () => {
   await answer.getByText('octavia@example.com').waitFor();
 });
 
-it('fits and passes axe with every page', async () => {
+it('fits every page and passes axe', async () => {
   const faults: Record<string, unknown[]> = {};
   for (const path of ['/auth/login', '/auth/signup', '/outbox', '/account', '/', '/cookies', '/client']) {
     if (path === '/account') await signIn(page);

@@ -19,9 +19,9 @@ let app: BothApp;
 let attacker: RunningServer;
 let context: BrowserContext;
 let page: Page;
-/** What the attacker's server, or a page of the application itself, shows under which path. */
+/** The pages of the attacker's server, or of the application itself, by path. */
 const pages = new Map<string, string>();
-/** What the application has answered; of what a browser blocks afterwards it says nothing itself. */
+/** The application's answers; they do not show what a browser blocks afterwards. */
 const answered: { readonly method: string; readonly url: string }[] = [];
 
 beforeAll(async () => {
@@ -81,7 +81,7 @@ interface Who {
   readonly backend: string | undefined;
 }
 
-/** Who the browser is for the application, by the cookies that it has now. */
+/** The user of the browser according to the application, by its current cookies. */
 async function whoIsThere(): Promise<Who> {
   const emailAt = async (path: string): Promise<string | undefined> => {
     const answer = await context.request.get(path);
@@ -94,12 +94,12 @@ async function whoIsThere(): Promise<Who> {
 const both: Who = { b2b: demoUsers.personal.email, backend: ada.email };
 const signedOut: Who = { b2b: undefined, backend: undefined };
 
-/** Shows the attacker's page, and waits until what it does has been answered. */
+/** Shows the attacker's page, and waits until its requests have been answered. */
 async function visit(origin: string, html: string, until: string): Promise<void> {
   pages.set('/attack', `<!doctype html><title>kittens</title>${html}`);
   answered.length = 0;
   await page.goto(`${origin}/attack`).catch((error: unknown) => {
-    // Some of these pages lead on before they have loaded.
+    // Some of these pages redirect before they have loaded.
     if (!String(error).includes('interrupted by another navigation')) throw error;
   });
   await expectAnswer((url) => url.includes(until));
@@ -166,7 +166,7 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
     const codesAsked = (): number => app.workos.tokenCalls + app.supabase.calls('pkce');
 
     describe.each(callbacks)('of %s', (_adapter, attackersCallback) => {
-      it('signs no one in as the attacker, by whichever element, and never spends the code', async () => {
+      it('signs no one in as the attacker, by any element, and never uses the code', async () => {
         const before = codesAsked();
         const url = await attackersCallback();
         for (const html of [
@@ -181,7 +181,7 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
         expect(codesAsked()).toBe(before);
       });
 
-      it('does not come between a visitor and their own sign-in', async () => {
+      it('does not interfere with a visitor’s own sign-in', async () => {
         await page.goto(`${app.origin}/`);
         for (const start of ['/login', '/auth/login?provider=github']) {
           await page.goto(start, { waitUntil: 'commit' });
@@ -190,7 +190,7 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
         expect(await whoIsThere()).toEqual(signedOut);
       });
 
-      it('leaves a signed-in user alone', async () => {
+      it('keeps the session of a signed-in user', async () => {
         await signIn();
         const url = await attackersCallback();
         await visit(origin(), `<script>location = ${JSON.stringify(url)}</script>`, 'callback');
@@ -226,7 +226,7 @@ describe.each(elsewhere)('from %s', (_title, origin) => {
       }
     });
 
-    it('by a link that is followed asks first, and its button signs out', async () => {
+    it('by a link asks first, and its button signs out', async () => {
       pages.set('/attack', `<a href="${app.origin}/auth/logout">Win a prize</a>`);
       await page.goto(`${origin()}/attack`);
       await page.getByRole('link').click();
@@ -283,7 +283,7 @@ describe('the application’s own pages', () => {
   });
 });
 
-/** The browser fetches ahead when it finds the time. */
+/** The browser prefetches when it is idle. */
 async function expectAnswer(isWanted: (url: string) => boolean): Promise<void> {
   const isThere = (): boolean => answered.some(({ url }) => isWanted(url));
   for (const end = Date.now() + 5_000; !isThere() && Date.now() < end;) await page.waitForTimeout(20);

@@ -12,7 +12,7 @@ import type { TestBrowser } from '../support/browser.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
 import { arabic, german } from '../support/translations.ts';
 
-// Chromium takes its time on a busy machine.
+// Chromium is slow on a busy machine.
 jest.setTimeout(120_000);
 
 const inEnglish = everyPageState();
@@ -40,7 +40,7 @@ let origin: string;
 beforeAll(async () => {
   server = createServer((req, res) => {
     const name = decodeURIComponent((req.url ?? '').slice(1));
-    // A page that leads on by itself must stay for the test.
+    // A page that redirects by itself must stay for the test.
     const headers = { ...states[name]?.headers };
     Reflect.deleteProperty(headers, 'Refresh');
     const page = states[name] && { ...states[name], headers };
@@ -100,7 +100,7 @@ async function overflows(page: Page): Promise<number[]> {
   return [asItIs, enlarged];
 }
 
-// Opening a page costs the most, so what is asked of each page is asked of it in one context.
+// Opening a page costs the most, so all checks of a page run in one context.
 let context: BrowserContext;
 let page: Page;
 beforeAll(async () => {
@@ -116,7 +116,7 @@ describe.each(names)('the page "%s"', (name) => {
     await open(page, name);
   });
 
-  it('gives every control a target of at least 44 px', async () => {
+  it('has controls of at least 44 px', async () => {
     const controls = page.locator('button:not(.link):visible, .button:visible, input:visible, .choices a:visible');
     const short = await controls.evaluateAll((elements) =>
       (elements as unknown as MeasuredElement[])
@@ -126,21 +126,21 @@ describe.each(names)('the page "%s"', (name) => {
     expect(short).toEqual([]);
   });
 
-  it('fits without sideways scrolling at 320 and 1280 px, and with large text', async () => {
+  it('fits without horizontal scrolling at 320 and 1280 px, and with large text', async () => {
     expect(await overflows(page)).toEqual([0, 0]);
     await page.setViewportSize(desk);
     expect(await overflows(page)).toEqual([0, 0]);
   });
 
-  it('gives axe nothing to find at 320 and 1280 px, light and dark', async () => {
+  it('has no axe violations at 320 and 1280 px, light and dark', async () => {
     const reports = await axeReports(page);
     expect(reports.map(({ violations }) => violations)).toEqual([[], [], [], []]);
-    // The stylesheet was there: on an unstyled page contrast says nothing.
+    // The stylesheet has loaded: on an unstyled page contrast proves nothing.
     for (const { passes } of reports) expect(passes).toContain('color-contrast');
     expect(await computedStyle(page.locator('body'), 'display')).toBe('flex');
   });
 
-  it('keeps its edges where the system chooses the colors, and moves nothing where that is asked for', async () => {
+  it('keeps its borders in forced colors, and has no motion if motion is reduced', async () => {
     await page.emulateMedia({ colorScheme: 'light', forcedColors: 'active', reducedMotion: 'reduce' });
     await page.setViewportSize(phone);
     const controls = page.locator('button:not(.link):visible, .button:visible, input:visible, .message');
@@ -157,7 +157,7 @@ describe.each(names)('the page "%s"', (name) => {
   });
 });
 
-it.each(Object.keys(translated))('fits without sideways scrolling in another language: %s', async (name) => {
+it.each(Object.keys(translated))('fits without horizontal scrolling in another language: %s', async (name) => {
   await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', reducedMotion: 'no-preference' });
   await page.setViewportSize(phone);
   await open(page, name);
@@ -168,20 +168,20 @@ it.each(Object.keys(translated))('fits without sideways scrolling in another lan
   expect(violations).toEqual([]);
 });
 
-it('keeps to its own policy, and works with scripts switched off: every page', async () => {
+it('every page obeys its own policy, and works with scripts disabled', async () => {
   await withPage({ viewport: desk, javaScriptEnabled: false }, async (page) => {
     const complaints: string[] = [];
     page.on('console', (message) => complaints.push(message.text()));
     page.on('requestfailed', (request) => {
       const reason = request.failure()?.errorText;
-      // The next page cancels a picture of the last one that is still on its way.
+      // The next page cancels an image of the last one that is still loading.
       if (reason !== 'net::ERR_ABORTED') complaints.push(`${request.url()}: ${reason}`);
     });
     for (const name of names) {
       await open(page, name);
       expect(await page.locator('h1').isVisible()).toBe(true);
     }
-    // Chromium notes the 4xx and 5xx of the pages themselves.
+    // Chromium logs the 4xx and 5xx of the pages themselves.
     expect(complaints.filter((text) => !text.includes('Failed to load resource'))).toEqual([]);
   });
 });
@@ -209,7 +209,7 @@ describe('with the keyboard alone', () => {
     });
   });
 
-  it('walks through the form in the order in which it reads, and shows where it is', async () => {
+  it('moves through the form in reading order, and shows the focus', async () => {
     await withPage({ viewport: desk }, async (page) => {
       await open(page, 'sign-in');
       const seen = [await focused(page)];
@@ -226,7 +226,7 @@ describe('with the keyboard alone', () => {
     });
   });
 
-  it('posts the form with Enter: email, password and the way back', async () => {
+  it('posts the form with Enter: email, password and returnTo', async () => {
     await withPage({ viewport: phone }, async (page) => {
       await open(page, 'sign-in');
       expect(await focused(page)).toBe('email');
@@ -246,7 +246,7 @@ describe('with the keyboard alone', () => {
     });
   });
 
-  it('reads the message with the field that it is about', async () => {
+  it('announces the message with its field', async () => {
     await withPage({ viewport: desk }, async (page) => {
       await open(page, 'sign-up, weak password');
       const ids = (await page.locator('#password').getAttribute('aria-describedby')) ?? '';

@@ -20,7 +20,7 @@ const committed = join('docs', 'screenshots');
 const directory = process.env['UPDATE_SCREENSHOTS'] === undefined ? join('reports', 'screenshots') : committed;
 const maxBytes = 400 * 1024;
 
-// Chromium takes its time on a busy machine.
+// Chromium is slow on a busy machine.
 jest.setTimeout(60_000);
 
 const pictures = [
@@ -64,18 +64,18 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Width and height stand at a fixed place of every PNG (its IHDR chunk). */
+/** Width and height have a fixed position in every PNG (its IHDR chunk). */
 function sizeOf(png: Buffer): { readonly width: number; readonly height: number } {
   return { width: png.readUInt32BE(16), height: png.readUInt32BE(20) };
 }
 
 describe('the pictures of the documentation', () => {
-  it.each(pictures)('$file shows the page as it is: all of it, and no more', async (picture) => {
+  it.each(pictures)('$file shows the whole current page and nothing else', async (picture) => {
     const { file, state, width, height, colorScheme } = picture;
     const context = await browser.newContext({ viewport: { width, height }, colorScheme });
     const page = await context.newPage();
     await page.goto(`${server.origin}/${encodeURIComponent(state)}`);
-    // Where typing starts looks different when the blinking cursor is seen.
+    // A focused field looks different while its blinking cursor is visible.
     const png = await page.screenshot({ caret: 'hide', animations: 'disabled' });
     const overflow = await page.evaluate<number>('document.documentElement.scrollHeight - innerHeight');
     await context.close();
@@ -101,7 +101,7 @@ describe('the pictures of the documentation', () => {
     expect(sizeOf(readFileSync(join(committed, file)))).toEqual({ width, height });
   });
 
-  it('are these and no others, every one of them on a page, and light enough to ship', () => {
+  it('are exactly these, each of them used on a page, and small enough to ship', () => {
     const files = readdirSync(committed);
     const bytes = files.reduce((sum, file) => sum + readFileSync(join(committed, file)).length, 0);
     const text = markdownFiles()

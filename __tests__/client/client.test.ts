@@ -49,7 +49,7 @@ beforeEach(() => {
 });
 
 describe('the typed B2B client', () => {
-  it('asks for JSON where sign-in starts and returns the URL to go to', async () => {
+  it('requests JSON to start a sign-in and returns the URL to go to', async () => {
     answer = json(200, { redirectTo: 'https://provider.example/authorize?x=1' });
     const result = await createB2bClient({ baseUrl: origin }).login({ query: { returnTo: '/a?b=c&d=ü#e' } });
     expect(result).toEqual({ data: { redirectTo: 'https://provider.example/authorize?x=1' }, error: null });
@@ -79,7 +79,7 @@ describe('the typed B2B client', () => {
     expect(received.at(-1)).toMatchObject({ body: JSON.stringify({ organizationId: 'org_1', returnTo: '/a' }) });
   });
 
-  it('knows an answer of each route by what it must hold', async () => {
+  it('validates the response of each route by its required fields', async () => {
     const client = createB2bClient({ baseUrl: origin });
     expect(await Promise.all([client.login(), client.signup(), client.logout()])).toEqual(
       Array.from({ length: 3 }, () => ({ data: { redirectTo: '/' }, error: null })),
@@ -99,7 +99,7 @@ describe('the typed B2B client', () => {
     expect(received[0]?.url).toBe(expected);
   });
 
-  it('takes other paths one by one and keeps the defaults of the rest', async () => {
+  it('accepts other paths one by one and keeps the defaults of the rest', async () => {
     const client = createB2bClient({ baseUrl: origin, paths: { session: '/b2b/session' } });
     await client.session();
     await client.login();
@@ -112,7 +112,7 @@ describe('the typed B2B client', () => {
     expect(received[0]?.headers['content-type']).toBeUndefined();
   });
 
-  it('returns the session as the server gave it', async () => {
+  it('returns the session as the server sent it', async () => {
     const body = { authenticated: true, sessionId: 's', user: { id: 'u', email: 'ada@example.com', firstName: null } };
     answer = json(200, body);
     expect(await createB2bClient({ baseUrl: origin }).session()).toEqual({ data: body, error: null });
@@ -128,7 +128,7 @@ describe('the typed B2B client', () => {
 });
 
 describe('the typed backend client', () => {
-  it('knows an answer of each route by what it must hold', async () => {
+  it('validates the response of each route by its required fields', async () => {
     const client = createBackendClient({ baseUrl: origin });
     const credentials = { body: { email: 'ada@example.com', password: 'p' } };
     const redirects = [
@@ -188,7 +188,7 @@ describe('the typed backend client', () => {
     expect(JSON.parse(received[2]!.body)).toEqual({ returnTo: '/bye' });
   });
 
-  it('passes on that a mail must be confirmed first', async () => {
+  it('reports that an email must be confirmed first', async () => {
     const body = { emailConfirmationRequired: true, email: 'e', message: 'See your mail.', redirectTo: '/auth/login' };
     answer = json(200, body);
     const result = await createBackendClient({ baseUrl: origin }).signup({ body: { email: 'e', password: 'p' } });
@@ -196,10 +196,10 @@ describe('the typed backend client', () => {
   });
 });
 
-describe('whatever goes wrong', () => {
+describe('an error', () => {
   const call = (baseUrl = origin) => createBackendClient({ baseUrl }).login({ body: { email: 'e', password: 'p' } });
 
-  it('is the server’s own error where it sent one, with the HTTP status', async () => {
+  it('is the server’s own error if it sent one, with the HTTP status', async () => {
     answer = json(429, { error: { status: 1, code: 'rate_limited', message: 'Wait.' } });
     expect(await call()).toEqual({ data: null, error: { status: 429, code: 'rate_limited', message: 'Wait.' } });
   });
@@ -224,12 +224,12 @@ describe('whatever goes wrong', () => {
     expect(error?.message).not.toMatch(/secret|gateway|JSON/i);
   });
 
-  it('is unauthenticated wherever the status is 401, whatever server answered', async () => {
+  it('is unauthenticated for any 401, whatever server answered', async () => {
     answer = raw(401, 'text/html', 'Unauthorized');
     expect((await call()).error).toMatchObject({ status: 401, code: 'unauthenticated' });
   });
 
-  it('never carries the password to where a redirect points', async () => {
+  it('never sends the password to the target of a redirect', async () => {
     answer = raw(307, 'text/plain', '', { Location: `${origin}/elsewhere` });
     expect((await call()).error).toMatchObject({ code: 'unexpected_response' });
     expect(received.map(({ url }) => url)).toEqual(['/auth/login']);
@@ -249,7 +249,7 @@ describe('whatever goes wrong', () => {
     expect((await call()).error).toMatchObject({ status: 0, code: 'network_error' });
   });
 
-  it('is a network error when no server listens or the URL is none', async () => {
+  it('is a network error if no server listens or the URL is invalid', async () => {
     expect((await call('http://127.0.0.1:1')).error).toEqual({
       status: 0,
       code: 'network_error',
@@ -258,7 +258,7 @@ describe('whatever goes wrong', () => {
     expect((await call('http://')).error).toMatchObject({ status: 0, code: 'network_error' });
   });
 
-  it('is aborted when the caller gave up, before or during the call', async () => {
+  it('is aborted if the caller aborted, before or during the call', async () => {
     const client = createBackendClient({ baseUrl: origin });
     const before = await client.session({ signal: AbortSignal.abort() });
     expect(before.error).toEqual({ status: 0, code: 'aborted', message: 'The request was given up.' });
@@ -268,7 +268,7 @@ describe('whatever goes wrong', () => {
     expect(during.error).toMatchObject({ status: 0, code: 'aborted' });
   });
 
-  it('never rejects and never invents data, whatever the server answers', async () => {
+  it('never rejects and never makes up data, whatever the server answers', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 200, max: 599 }), fc.oneof(fc.json(), fc.string()), async (status, body) => {
         const client = createB2bClient({
@@ -296,14 +296,14 @@ describe('how a request is sent', () => {
     return init;
   };
 
-  it('carries cookies of this origin, and those of another one only where a base URL names it', async () => {
+  it('sends cookies to this origin, and to another one only if a base URL names it', async () => {
     expect((await sentWith())?.credentials).toBe('same-origin');
     expect((await sentWith('/app'))?.credentials).toBe('same-origin');
     expect((await sentWith('https://api.example.com'))?.credentials).toBe('include');
     expect((await sentWith('//api.example.com/app'))?.credentials).toBe('include');
   });
 
-  it('looks the global fetch up when it is needed, so that a later replacement counts', async () => {
+  it('looks the global fetch up on each call, so that a later replacement is used', async () => {
     const original = globalThis.fetch;
     const client = createB2bClient();
     try {

@@ -8,7 +8,7 @@ beforeEach(() => {
 });
 
 describe('a bounded map', () => {
-  it('forgets the entry that was used least recently once there are too many', () => {
+  it('drops the least recently used entry when it is full', () => {
     const map = createBoundedMap<string>({ max: 2, ttlMs: 60_000, now });
     map.set('a', '1').set('b', '2');
     map.get('a');
@@ -16,7 +16,7 @@ describe('a bounded map', () => {
     expect([map.get('a'), map.get('b'), map.get('c')]).toEqual(['1', undefined, '3']);
   });
 
-  it('counts each entry that is set: a new one, another value, the same value, and one whose time is over', () => {
+  it('counts each entry that is set: a new one, another value, the same value, and an expired one', () => {
     const changes = { count: 0 };
     const map = createBoundedMap<string>({ max: 2, ttlMs: 10, now, changes });
     const counts = ['a', 'b', 'b'].map((value) => {
@@ -30,14 +30,14 @@ describe('a bounded map', () => {
     expect([...counts, changes.count]).toEqual([1, 2, 3, 4]);
   });
 
-  it('counts entries by their size where it is told how, and holds none that is too large', () => {
+  it('measures entries by a size function if it has one, and holds none that is too large', () => {
     const sizes = { max: 10, maxSizeOfOne: 6, sizeOf: (text: string) => text.length };
     const map = createBoundedMap<string>({ ...sizes, ttlMs: 60_000, now });
     map.set('a', '12345').set('b', '123456').set('c', '1234567');
     expect([map.get('a'), map.get('b'), map.get('c')]).toEqual([undefined, '123456', undefined]);
   });
 
-  it('holds an entry until its time is over by the given clock, and not longer', () => {
+  it('holds an entry until it expires by the given clock, and no longer', () => {
     const map = createBoundedMap<string>({ max: 2, ttlMs: 60_000, now });
     map.set('a', '1');
     time += 60_000;

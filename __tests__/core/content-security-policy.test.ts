@@ -41,11 +41,11 @@ it.each([
   [['form-action ((((']],
   [["script-src 'self'", "form-action 'self'"]],
   [["form-action https://api.workos.com, form-action 'self'"]],
-])('keeps a form from it: %j', (policies) => {
+])('blocks a form redirect to the provider: %j', (policies) => {
   expect(allowsFormRedirect(policies, logout, own)).toBe(false);
 });
 
-it('knows the own origin, with its port', () => {
+it('includes the own origin, with its port', () => {
   expect(allowsFormRedirect([helmet], `${own}/start`, own)).toBe(true);
   expect(allowsFormRedirect([helmet], `${own}:8443/start`, own)).toBe(false);
   expect(allowsFormRedirect([helmet], 'http://app.example.com/', own)).toBe(false);
@@ -56,6 +56,6 @@ it('knows the own origin, with its port', () => {
   );
 });
 
-it('blocks what is no URL', () => {
+it('blocks an invalid URL', () => {
   expect(allowsFormRedirect([], 'not a URL', own)).toBe(false);
 });

@@ -11,20 +11,20 @@ const all = (): boolean => true;
 const candidates = (header: string) => sessionCandidates(parseCookies(header), 's', all).values;
 
 describe('chunkCookie', () => {
-  it('does not chunk what just fits, attributes included, and chunks one byte more', () => {
+  it('does not split a cookie that just fits, attributes included, and splits one that is a byte longer', () => {
     const room = 4096 - serializeCookie({ name: 's', value: '' }, attributes).length;
     expect(names(chunkCookie('s', 'x'.repeat(room), { attributes }))).toEqual(['s']);
     expect(names(chunkCookie('s', 'x'.repeat(room + 1), { attributes }))).toEqual(['s.0', 's.1']);
   });
 
-  it('counts the attributes that the cookie will carry', () => {
+  it('counts the attributes of the cookie', () => {
     const value = 'x'.repeat(4000);
     expect(names(chunkCookie('s', value))).toEqual(['s']);
     const long = { ...attributes, domain: `${'sub.'.repeat(20)}example.com` };
     expect(names(chunkCookie('s', value, { attributes: long }))).toEqual(['s.0', 's.1']);
   });
 
-  it('keeps every cookie within the limit and comes back whole', () => {
+  it('keeps every cookie within the limit, and the value can be restored', () => {
     const value = fc.oneof(
       fc.string({ maxLength: 1000, size: 'max' }),
       fc.string({ unit: 'binary', maxLength: 300, size: 'max' }),
@@ -41,7 +41,7 @@ describe('chunkCookie', () => {
     );
   });
 
-  it('refuses a limit that leaves no room instead of looping', () => {
+  it('throws for a limit that leaves no space instead of looping', () => {
     expect(() => chunkCookie('s', 'x', { maxBytes: 20 })).toThrow(RangeError);
     expect(() => chunkCookie('s', '😀'.repeat(50), { maxBytes: 75 })).toThrow(RangeError);
   });
@@ -52,14 +52,14 @@ describe('sessionCandidates', () => {
     expect(candidates('s=bad; s.1=b; s=good; s.0=a')).toEqual(['bad', 'good', 'ab', 'a']);
   });
 
-  it('offers one value of the name before the chunks beside it, and nothing where it is empty', () => {
+  it('offers one value of the name before the chunks beside it, and nothing if it is empty', () => {
     expect(candidates('s=whole')).toEqual(['whole']);
     expect(candidates('s=whole; s.0=a; s.1=b')).toEqual(['whole', 'ab', 'a']);
     expect(candidates('s=whole; s.1=stray')).toEqual(['whole']);
     expect(candidates('s=')).toEqual([]);
   });
 
-  it('ends the chain at a hole and ignores strays', () => {
+  it('ends the chain at a missing chunk and ignores strays', () => {
     expect(candidates('s.0=a; s.1=b; s.3=d; s.99=z; s.00=q; s.01=q; s.1e0=q; s.=q; s.0.0=q; xs.2=q')).toEqual([
       'ab',
       'a',
@@ -67,7 +67,7 @@ describe('sessionCandidates', () => {
     expect(candidates('s.1=b; s.2=c')).toEqual([]);
   });
 
-  it('takes an emptied chunk for a hole and an emptied cookie for none', () => {
+  it('treats an emptied chunk as missing and ignores an emptied cookie', () => {
     expect(candidates('s=; s.0=a; s.1=; s.2=c')).toEqual(['a']);
   });
 
@@ -81,11 +81,11 @@ describe('sessionCandidates', () => {
     expect(candidates('s.0=a; s.1=b; s.0=A; s.1=B').slice(0, 2)).toEqual(['ab', 'AB']);
   });
 
-  it('finds the good session in front of a leftover chunk', () => {
+  it('finds the good session before a leftover chunk', () => {
     expect(candidates('s.0=a; s.1=b; s.2=old')).toContain('ab');
   });
 
-  it('finds the good session in front of thousands of appended chunks', () => {
+  it('finds the good session before thousands of appended chunks', () => {
     const header = `s.0=a; s.1=b; ${Array.from({ length: 2000 }, (_, i) => `s.${i + 2}=x`).join('; ')}`;
     expect(candidates(header)).toContain('ab');
   });
@@ -106,12 +106,12 @@ describe('sessionCandidates', () => {
     expect(candidates(`${bad}; s.0=go; s.1=od`)).toContain('good');
   });
 
-  it('is not crowded out by any number of copies of one bad value', () => {
+  it('finds a session beside any number of copies of one bad value', () => {
     const bad = Array.from({ length: 50 }, () => 's=bad').join('; ');
     expect(candidates(`${bad}; s=good; ${bad}`)).toEqual(['bad', 'good']);
   });
 
-  it('gives no place to what cannot be a session', () => {
+  it('skips values that cannot be a session', () => {
     const bad = (name: string) => Array.from({ length: 200 }, (_, i) => `${name}=bad${i}`).join('; ');
     const isGood = (text: string): boolean => text.startsWith('good');
     const found = (header: string) => sessionCandidates(parseCookies(header), 's', isGood);
@@ -122,7 +122,7 @@ describe('sessionCandidates', () => {
     expect(found(`${bad('s')}; s.0=go; s.1=od`)).toEqual({ values: ['good'], isComplete: true });
   });
 
-  it('says whether everything was tried', () => {
+  it('reports whether every candidate was tried', () => {
     const isComplete = (header: string) => sessionCandidates(parseCookies(header), 's', all).isComplete;
     const many = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}=v${i}`).join('; ');
     expect([isComplete(many('s', 12)), isComplete(many('s', 13))]).toEqual([true, false]);
@@ -154,7 +154,7 @@ describe('createChunksFinder', () => {
     expect(peekCookie('s=; s.0=b', 's')).toBe('');
   });
 
-  it('ends at a hole, and finds nothing without a first chunk', () => {
+  it('ends at a missing chunk, and finds nothing without a first chunk', () => {
     expect(peekCookie('s.0=a; s.2=c', 's')).toBe('a');
     expect(peekCookie('s.1=b; s.2=c; xs=d', 's')).toBeUndefined();
     expect(peekCookie('', 's')).toBeUndefined();
@@ -168,7 +168,7 @@ describe('chunkNames', () => {
     expect(chunkNames(cookies, 's')).toEqual(['s', 's.0', 's.9', 's.10', 's.99']);
   });
 
-  it('takes the name literally', () => {
+  it('treats the name literally', () => {
     expect(chunkNames(parseCookies('aXb.0=1; a.b.0=2'), 'a.b')).toEqual(['a.b.0']);
   });
 });
@@ -191,7 +191,7 @@ describe('writeChunks', () => {
     expect(writes.slice(2).map((write) => write.value)).toEqual([undefined, undefined]);
   });
 
-  it('writes each name once, whatever was there', () => {
+  it('writes each name once, whatever cookies were there', () => {
     const present = fc
       .array(fc.constantFrom('s', 's.0', 's.1', 's.2', 's.30'))
       .map((list) => list.map((n) => `${n}=old`));
@@ -208,7 +208,7 @@ describe('writeChunks', () => {
 });
 
 describe('cookieBytes', () => {
-  it('counts what the browser will send back', () => {
+  it('counts the bytes that the browser will send back', () => {
     const writes = [
       { name: 's.0', value: 'abc' },
       { name: 's.1', value: 'é' },

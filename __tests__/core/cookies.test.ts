@@ -22,7 +22,7 @@ describe('parseCookies', () => {
     ]);
   });
 
-  it('has no cookies without a header', () => {
+  it('returns no cookies without a header', () => {
     expect(parseCookies(undefined).size).toBe(0);
     expect(parseCookies('').size).toBe(0);
   });
@@ -43,11 +43,11 @@ describe('parseCookies', () => {
     expect(parseCookies('f=x"; g="').get('f')).toEqual(['x"']);
   });
 
-  it('skips what has no name or no equals sign', () => {
+  it('skips pairs without a name or an equals sign', () => {
     expect([...parseCookies('a; =b; ;; =; c=d=e')]).toEqual([['c', ['d=e']]]);
   });
 
-  it('skips names that no response could have, so that whatever was read can be deleted', () => {
+  it('skips names that no response can set, so that each cookie that is read can be deleted', () => {
     expect([...parseCookies('a b=1; c\td=2; é=3; \x7f=4; e\0=5; good=6; "q"=7').keys()]).toEqual(['good', '"q"']);
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (header) => {
@@ -56,7 +56,7 @@ describe('parseCookies', () => {
     );
   });
 
-  it('takes names that objects inherit for names', () => {
+  it('accepts names that objects inherit as names of cookies', () => {
     const cookies = parseCookies('__proto__=1; hasOwnProperty=2; constructor=3; session=good');
     expect(cookies.get('__proto__')).toEqual(['1']);
     expect(cookies.get('hasOwnProperty')).toEqual(['2']);
@@ -70,7 +70,7 @@ describe('parseCookies', () => {
 
   const units = [';', '=', ' ', '\t', 'a', 'a;', 'a=;', '"', '%', 'a= ', '; a="%', ' a', 'xa=', 'a=a=  '];
 
-  it.each(units)('reads four times as much of a header that is four times as long: %j', (unit) => {
+  it.each(units)('scales linearly with the length of the header: %j', (unit) => {
     const effort = (length: number): number => {
       const header = unit.repeat(length);
       return charactersRead(() => {
@@ -83,7 +83,7 @@ describe('parseCookies', () => {
     expect(effort(4000)).toBeLessThan(4.1 * effort(1000));
   });
 
-  it('finds the cookies of a header of thirty thousand characters', () => {
+  it('finds the cookies in a header of thirty thousand characters', () => {
     expect(parseCookies('a=;'.repeat(10_000)).get('a')).toHaveLength(10_000);
     expect(parseCookies(`${' '.repeat(29_990)}a=1`).get('a')).toEqual(['1']);
     expect(findCookie(`${'xa=;'.repeat(7500)}a=1`, 'a')).toBe('1');
@@ -97,20 +97,20 @@ describe('createCookieFinder', () => {
     expect(findCookie('a=1;\t session= one ;b=2', 'session')).toBe('one');
   });
 
-  it('is not taken in by other names and values', () => {
+  it('ignores other names and values', () => {
     expect(findCookie('xsession=1; a=session=2; b= session=3; session.0=4; session', 'session')).toBeUndefined();
     expect(findCookie('a=session=2; session=good', 'session')).toBe('good');
     expect(findCookie('sessionsession=1', 'session')).toBeUndefined();
   });
 
-  it('gives the value raw', () => {
+  it('returns the raw value', () => {
     expect(findCookie('session="a%20b"', 'session')).toBe('"a%20b"');
   });
 
-  it('finds what a full parse finds first', () => {
+  it('finds the same as a full parse', () => {
     fc.assert(
       fc.property(headerish, (header) => {
-        // The quick look takes no blanks before the equals sign; a full parse does.
+        // The fast search accepts no blanks before the equals sign; a full parse does.
         fc.pre(!/[ \t]=/.test(header));
         const raw = findCookie(header, 'a');
         const [first] = parseCookies(header).get('a') ?? [];
@@ -164,7 +164,7 @@ describe('serializeCookie', () => {
     });
   });
 
-  it('lets the cookie’s own attributes win', () => {
+  it('prefers the attributes of the cookie', () => {
     const write = { name: 'flow', value: 'v', attributes: { path: '/callback', maxAge: 600, domain: undefined } };
     expect(serializeCookie(write, { ...attributes, domain: 'example.com' })).toBe(
       'flow=v; Max-Age=600; Path=/callback; HttpOnly; Secure; SameSite=Lax',
@@ -177,7 +177,7 @@ describe('serializeCookie', () => {
     expect(serializeCookie({ name: 's', value: 'a/b+c=d:e' }, attributes)).toContain('s=a/b+c=d:e;');
   });
 
-  it('survives the round trip whatever the value', () => {
+  it('round-trips any value', () => {
     fc.assert(
       fc.property(cookieName, fc.string({ unit: 'grapheme' }), fc.string({ unit: 'binary' }), (name, a, b) => {
         for (const value of [a, b, `"${a}"`, ` ${b}%`]) {
@@ -192,7 +192,7 @@ describe('serializeCookie', () => {
     );
   });
 
-  it('replaces a lone surrogate, which no encoding has a form for', () => {
+  it('replaces a lone surrogate, which cannot be encoded', () => {
     expect(decodeURIComponent(encodeCookieValue('a\uD800b\uDC00 \u{1F600}'))).toBe('a\uFFFDb\uFFFD \u{1F600}');
   });
 
@@ -200,7 +200,7 @@ describe('serializeCookie', () => {
     expect(() => serializeCookie({ name, value: 'v' }, attributes)).toThrow(TypeError);
   });
 
-  it('writes no control character or separator from a value', () => {
+  it('encodes control characters and separators in a value', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (value) => {
         const [pair = '', ...rest] = serializeCookie({ name: 'a', value }, attributes).split('; ');

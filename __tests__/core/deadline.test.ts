@@ -16,7 +16,7 @@ afterEach(() => {
 });
 
 describe('withDeadline', () => {
-  it('settles like the work', async () => {
+  it('settles as the work does', async () => {
     await expect(withDeadline(async () => 'done', 1000, late)).resolves.toBe('done');
     await expect(withDeadline(() => Promise.reject(new Error('work')), 1000, late)).rejects.toThrow('work');
     const throwing = (): Promise<never> => {
@@ -25,7 +25,7 @@ describe('withDeadline', () => {
     await expect(withDeadline(throwing, 1000, late)).rejects.toThrow('at once');
   });
 
-  it('rejects at the deadline although the work ignores its signal', async () => {
+  it('rejects at the deadline if the work ignores its signal', async () => {
     const outcome = expect(withDeadline(never, 1000, late)).rejects.toThrow('late');
     await jest.advanceTimersByTimeAsync(1000);
     await outcome;
@@ -52,7 +52,7 @@ describe('withDeadline', () => {
     expect(removals).toEqual(['abort']);
   });
 
-  it('rejects with its own error although the work rejects upon the abort', async () => {
+  it('rejects with its own error if the work rejects after the abort', async () => {
     const obedient = (signal: AbortSignal) =>
       new Promise<never>((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(new Error('aborted')));
@@ -62,7 +62,7 @@ describe('withDeadline', () => {
     await outcome;
   });
 
-  it('swallows what the work rejects with afterwards', async () => {
+  it('ignores a later rejection of the work', async () => {
     const unhandled = jest.fn();
     process.on('unhandledRejection', unhandled);
     let fail: (error: Error) => void = () => undefined;

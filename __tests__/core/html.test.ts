@@ -12,7 +12,7 @@ describe('html', () => {
     );
   });
 
-  it('lets no value add a character that HTML gives a meaning, and loses none', () => {
+  it('adds no HTML special character from a value, and drops none', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (value) => {
         const text = render(html`${value}`);
@@ -23,13 +23,13 @@ describe('html', () => {
     );
   });
 
-  it('takes nested markup and lists of it as they are', () => {
+  it('embeds nested markup and lists of it unchanged', () => {
     const items = ['a', '<b>'].map((item) => html`<i>${item}</i>`);
     expect(render(html`<b>${items}</b>`)).toBe('<b><i>a</i><i>&lt;b&gt;</i></b>');
     expect(render(html`${['<', [html`<i></i>`, '>']]}`)).toBe('&lt;<i></i>&gt;');
   });
 
-  it('leaves no trace of undefined, null and false, but keeps zero and the empty string', () => {
+  it('renders undefined, null and false as nothing, but keeps zero and the empty string', () => {
     expect(render(html`[${undefined}${null}${false}${''}${0}]`)).toBe('[0]');
   });
 
@@ -44,7 +44,7 @@ describe('html', () => {
     for (const forgery of forgeries) expect(render(html`${forgery as Html}`)).not.toContain('<');
   });
 
-  it('is its text when it meets a string', () => {
+  it('converts to its text when it is used as a string', () => {
     expect(String(html`<p>${'<'}</p>`)).toBe('<p>&lt;</p>');
   });
 });
@@ -76,7 +76,7 @@ describe('safeHref', () => {
     'http://[',
   ])('refuses %j', (url) => expect(safeHref(url)).toBe('#'));
 
-  it('never leaves this origin from a path, whatever the path', () => {
+  it('never leaves this origin for a path, whatever the path', () => {
     const pieces = fc.constantFrom(
       '/',
       '\\',
@@ -101,7 +101,7 @@ describe('safeHref', () => {
     );
   });
 
-  it('never yields a URL that runs', () => {
+  it('never returns a URL that runs a script', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl()), (url) => {
         expect(['http:', 'https:']).toContain(new URL(safeHref(url), 'https://app.example').protocol);

@@ -16,11 +16,11 @@ it.each([
   expect(nearestName(name, known)).toBe(meant);
 });
 
-it.each(['color', 'no', 'x', '', 'redirectUri', 'path', 'a'.repeat(10_000)])('%.20s means nothing known', (name) => {
+it.each(['color', 'no', 'x', '', 'redirectUri', 'path', 'a'.repeat(10_000)])('%.20s has no near match', (name) => {
   expect(nearestName(name, known)).toBeUndefined();
 });
 
-it('asks, or says what else to do', () => {
+it('asks about a near match, and otherwise uses the other text', () => {
   expect(didYouMean('loginpath', known, 'read the docs')).toBe('did you mean loginPath?');
   expect(didYouMean('color', known, 'read the docs')).toBe('read the docs');
 });

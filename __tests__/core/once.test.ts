@@ -16,12 +16,12 @@ const fail = async (): Promise<number> => {
 };
 
 describe('work that runs once per key', () => {
-  it('gives its outcome to everybody who asks, and runs again under another key', async () => {
+  it('shares its result among all callers, and runs again for another key', async () => {
     const once = createOnce<number>({ ttlMs: 60_000, max: 10, now });
     expect(await Promise.all([once(['a'], succeed), once(['a'], succeed), once(['b'], succeed)])).toEqual([1, 1, 2]);
   });
 
-  it('runs again when its time is over by the given clock', async () => {
+  it('runs again when its result has expired by the given clock', async () => {
     const once = createOnce<number>({ ttlMs: 60_000, max: 10, now });
     await once(['a'], succeed);
     time += 60_000;
@@ -30,13 +30,13 @@ describe('work that runs once per key', () => {
     expect(await once(['a'], succeed)).toBe(2);
   });
 
-  it('fails once for everybody, too', async () => {
+  it('shares a failure, too', async () => {
     const once = createOnce<number>({ ttlMs: 60_000, max: 10, now });
     await expect(once(['a'], fail)).rejects.toThrow('failure 1');
     await expect(once(['a'], fail)).rejects.toThrow('failure 1');
   });
 
-  it('remembers no more keys than it may', async () => {
+  it('remembers no more keys than its limit', async () => {
     const once = createOnce<number>({ ttlMs: 60_000, max: 1, now });
     await once(['a'], succeed);
     await once(['b'], succeed);
@@ -61,7 +61,7 @@ describe('work that runs once per key', () => {
     expect(runs).toBe(1);
   });
 
-  it('weighs a failure by the answer that it holds, itself or as its cause', async () => {
+  it('measures a failure by the response that it holds, directly or as its cause', async () => {
     const large = 'x'.repeat(200_000);
     const failures = [
       () => new Error(large),
@@ -82,7 +82,7 @@ describe('work that runs once per key', () => {
     }
   });
 
-  it('counts its time from the start of the work, whatever the result weighs', async () => {
+  it('measures the lifetime from the start of the work, whatever the size of the result', async () => {
     const once = createOnce<string>({ ttlMs: 60_000, max: 10, now });
     await once(['a'], async () => {
       await Promise.resolve();
@@ -93,7 +93,7 @@ describe('work that runs once per key', () => {
     expect(await once(['a'], async () => 'again')).toBe('again');
   });
 
-  it('remembers a result that has no JSON, and leaves no rejection behind', async () => {
+  it('remembers a result that cannot be serialized, without an unhandled rejection', async () => {
     const rejected: unknown[] = [];
     const listen = (reason: unknown): void => void rejected.push(reason);
     process.on('unhandledRejection', listen);

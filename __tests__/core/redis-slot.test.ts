@@ -18,8 +18,8 @@ describe('the slot of a key', () => {
   });
 });
 
-describe('the master of a key', () => {
-  it('is one for all keys where the client is not one of a cluster', () => {
+describe('the master node of a key', () => {
+  it('is the same for all keys if the client is not a cluster client', () => {
     expect(createMasterOf({})('foo')).toBe('');
   });
 
@@ -30,7 +30,7 @@ describe('the master of a key', () => {
     expect(createMasterOf({ slots, options: {} })('foo')).toBe('slot 12182');
   });
 
-  it('is as good as its slot where the client does not know it', () => {
+  it('is identified by its slot if the client does not know it', () => {
     expect(createMasterOf({ slots: [] })('foo')).toBe('slot 12182');
     expect(createMasterOf({ slots: Array.from({ length: 16_384 }, () => ({})) })('foo')).toBe('slot 12182');
     expect(createMasterOf({ slots: Array.from({ length: 16_384 }, () => [1]) })('foo')).toBe('slot 12182');

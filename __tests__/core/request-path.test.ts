@@ -17,7 +17,7 @@ describe('the path of a request target', () => {
   });
 
   it.each(['a/b', '**', '*/a', 'http://a:b@app.example/a', 'http://app.example:x/a', 'ftp://app.example/a', 'x?a'])(
-    'is nothing that parsers agree on in %j',
+    'is undefined for %j, on which parsers disagree',
     (target) => {
       expect(requestPath(target)).toBeUndefined();
     },
@@ -25,41 +25,41 @@ describe('the path of a request target', () => {
 });
 
 describe('the readings of a path', () => {
-  it('are told up to 4,096 characters and 8 dot segments, and no further', () => {
+  it('are computed up to 4,096 characters and 8 dot segments, and no further', () => {
     expect(pathReadings(`/%61${'a'.repeat(4092)}`)).toContain(`/${'a'.repeat(4093)}`);
     expect(pathReadings(`/%61${'a'.repeat(4093)}`)).toBeUndefined();
     expect(pathReadings(`${'/x/..'.repeat(8)}/login`)).toContain('/login');
     expect(pathReadings(`${'/x/..'.repeat(9)}/login`)).toBeUndefined();
   });
 
-  it('count an empty segment as one that ".." removes, and as none', () => {
+  it('count an empty segment both as one that ".." removes, and as none', () => {
     const readings = pathReadings('/a//../b');
     expect(readings).toContain('/a/b');
     expect(readings).toContain('/b');
   });
 
-  it('take for a host only what stands at the beginning after two slashes or more', () => {
+  it('treat as a host only the text after two or more slashes at the beginning', () => {
     expect(pathReadings('//host/a')).toContain('/a');
     expect(pathReadings('///host/a')).toContain('/a');
     expect(pathReadings('/a//host/b')).not.toContain('/a/b');
   });
 
-  it('know the bytes of UTF-8 that Node hands out as Latin-1', () => {
+  it('decode bytes of UTF-8 that Node reads as Latin-1', () => {
     expect(pathReadings(Buffer.from('/café').toString('latin1'))).toContain('/café');
   });
 
-  it('take composed and decomposed letters for the same', () => {
+  it('treat composed and decomposed letters as the same', () => {
     expect(pathReadings('/cafe\u0301')).toContain('/caf\u00e9');
   });
 });
 
-describe('one spelling for all letter cases', () => {
-  it('is shared by every sigma, and by no word without one', () => {
+describe('one form for all letter cases', () => {
+  it('is the same for every form of sigma, and differs without one', () => {
     expect(new Set(['ΟΔΟΣ', 'οδος', 'οδοσ'].map(foldCase)).size).toBe(1);
     expect(foldCase('οδος')).not.toBe(foldCase('οδο'));
   });
 
-  it('is shared by what only upper case unites', () => {
+  it('also joins letters that are the same in upper case only', () => {
     expect(foldCase('/paſs')).toBe('/pass');
     expect(foldCase('/ADMIN')).toBe('/admin');
   });
@@ -75,7 +75,7 @@ describe('lenient decoding', () => {
     ['/%C3%2F', '/%C3/'],
     ['/%7F%80', '/\x7f%80'],
     ['/%2e%FE%2E', '/.%FE.'],
-  ])('makes of %s %j', (text, decoded) => {
+  ])('decodes %s to %j', (text, decoded) => {
     expect(decodeLeniently(text)).toBe(decoded);
   });
 });

@@ -6,7 +6,7 @@ const ownRoutes = ['/login', '/auth/session', '/Callback'];
 const options = { fallback: '/home', isOwnRoute: createPathMatcher(ownRoutes) };
 const sanitize = (value: unknown) => sanitizeReturnTo(value, options);
 
-/** From the open redirects of others, and from the parsers that let them happen. */
+/** Strings from open redirects in other libraries, and from the parsers that caused them. */
 const hostile = [
   '',
   '/login',
@@ -137,7 +137,7 @@ const anything = fc.oneof(
   fc.anything(),
 );
 
-/** What an Express app with the own routes would answer, told without the matcher. */
+/** The routes of an Express app that would answer, computed without the matcher. */
 function isPlainlyOwn(path: string): boolean {
   const bare = path
     .replace(/[?#].*$/, '')
@@ -191,7 +191,7 @@ describe('sanitizeReturnTo', () => {
     ['/a/../b', '/b'],
     ['/a/./b/%2e%2e/c', '/a/c'],
     ['/a b/"<c>"', '/a%20b/%22%3Cc%3E%22'],
-  ])('makes %s fit for a header as a browser would: %s', (value, expected) => {
+  ])('encodes %s for a header as a browser would: %s', (value, expected) => {
     expect(sanitize(value)).toBe(expected);
   });
 
@@ -214,7 +214,7 @@ describe('sanitizeReturnTo', () => {
     () => '/a',
     new String('/a'),
     7n,
-  ])('falls back for %p, which is no string', (value) => {
+  ])('falls back for %p, which is not a string', (value) => {
     expect(sanitize(value)).toBe('/home');
   });
 
@@ -248,18 +248,18 @@ describe('sanitizeReturnTo', () => {
     expect(sanitize(value)).toBe('/home');
   });
 
-  it('shows a simple comparison every reading of the path, so that it cannot be fooled', () => {
+  it('passes every reading of the path to a simple comparison, so that nothing slips past it', () => {
     const simple = { fallback: '/home', isOwnRoute: (path: string) => path === '/login' };
     for (const value of ['/login', '/LOGIN/', '/%6Cogin', '/a%2f..//login', '/%256cogin?x', '/login;x']) {
       expect([value, sanitizeReturnTo(value, simple)]).toEqual([value, '/home']);
     }
     expect(sanitizeReturnTo('/a', simple)).toBe('/a');
-    // Too many readings to show them all.
+    // Too many readings to pass on all of them.
     expect(sanitizeReturnTo(`${'/%252e'.repeat(9)}/a`, simple)).toBe('/home');
     expect(sanitizeReturnTo('/Login', { ...simple, isOwnRoute: (path) => path === '/Login' })).toBe('/home');
   });
 
-  it('counts the characters that will be sent', () => {
+  it('measures the characters that will be sent', () => {
     expect(sanitize(`/${'a'.repeat(2048)}`)).toBe('/home');
     const spaced = `/?${' '.repeat(681)}abc`;
     expect(sanitize(spaced)).toHaveLength(MAX_RETURN_TO_LENGTH);
@@ -289,7 +289,7 @@ describe('sanitizeReturnTo', () => {
     );
   });
 
-  it('says the same when asked again', () => {
+  it('returns the same when it is called with its own result', () => {
     fc.assert(
       fc.property(anything, (value) => {
         expect(sanitize(sanitize(value))).toBe(sanitize(value));
@@ -298,7 +298,7 @@ describe('sanitizeReturnTo', () => {
     );
   });
 
-  it('returns what a browser has in its address bar unchanged', () => {
+  it('returns the URLs of a browser’s address bar unchanged', () => {
     const words = fc.string({
       unit: fc.constantFrom('a', 'b', 'X', '0', '-', '_', '~', 'é', 'ß', '日', '😀', ' ', '&', '=', '+'),
       minLength: 1,

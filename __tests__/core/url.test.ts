@@ -8,7 +8,7 @@ describe('withQuery', () => {
     ['/sign-in#form', '/sign-in?returnTo=%2Fx#form'],
     ['/sign-in?a=b#form#again', '/sign-in?a=b&returnTo=%2Fx#form#again'],
     ['https://login.example.com/#/in', 'https://login.example.com/?returnTo=%2Fx#/in'],
-  ])('puts parameters in front of the fragment: %s', (url, expected) => {
+  ])('puts parameters before the fragment: %s', (url, expected) => {
     expect(withQuery(url, { returnTo: '/x' })).toBe(expected);
   });
 

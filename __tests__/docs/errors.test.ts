@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { errorTable } from '../../lib/error-table.ts';
 
-it('keeps docs/errors.md as the code says', () => {
+it('keeps docs/errors.md in sync with the code', () => {
   const { status, stderr } = spawnSync(process.execPath, ['tools/error-table.ts', '--check'], { encoding: 'utf8' });
   expect({ status, stderr }).toMatchObject({ status: 0 });
 });
@@ -18,7 +18,7 @@ describe('every error message', () => {
     }
   });
 
-  it.each(rows)('%s says when it comes, for the documentation', (_code, { when }) => {
+  it.each(rows)('%s documents when it occurs', (_code, { when }) => {
     expect(when).toMatch(/^[A-Z].{15,}\.$/s);
   });
 

@@ -23,13 +23,13 @@ it('ties the documented interfaces to the schemas that check them', () => {
   expect(ties).not.toContain(false);
 });
 
-it('keeps docs/options.md as the code says', () => {
+it('keeps docs/options.md in sync with the code', () => {
   const { status, stderr } = spawnSync(process.execPath, ['tools/option-table.ts', '--check'], { encoding: 'utf8' });
   expect({ status, stderr }).toMatchObject({ status: 0 });
 });
 
 it.each(['B2bAuthOptions', 'BackendAuthOptions', 'SharedAuthOptions', 'CookieOptions', 'ThrottleOptions'])(
-  'has a comment on every option of %s, with a meaning or a default',
+  'has a comment on every option of %s, with an explanation or a default',
   (name) => {
     const rows = optionsOf(name);
     expect(rows.length).toBeGreaterThan(1);
@@ -62,7 +62,7 @@ it.each(['BackendAuthOptions', 'SharedAuthOptions'])('names the defaults of %s t
   }
 });
 
-it('reads what a comment says of variables and defaults', () => {
+it('parses the variables and defaults in a comment', () => {
   expect(parseComment("The provider's host. Env `A_HOST`, then `B_HOST`; default `a.example`. More.")).toEqual({
     variables: ['A_HOST', 'B_HOST'],
     fallback: '`a.example`',

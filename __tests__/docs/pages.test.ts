@@ -9,6 +9,6 @@ function documentedTexts(): Record<string, string> {
   );
 }
 
-it('names every text of the built-in pages in docs/pages.md, in its own words', () => {
+it('lists every text of the built-in pages in docs/pages.md, word for word', () => {
   expect(documentedTexts()).toEqual(englishText);
 });

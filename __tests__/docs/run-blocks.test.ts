@@ -48,7 +48,7 @@ const documented: readonly Example[] = blocks
     name: `${block.path}:${block.line}`,
   }));
 
-/** A mistake that is easily made: a parser in front takes the raw body that a signature is about. */
+/** A common mistake: a parser in front consumes the raw body that a signature covers. */
 const mistaken: readonly Example[] = documented
   .filter(({ code }) => code.includes('workos.webhooks'))
   .map((example) => ({
@@ -89,7 +89,7 @@ beforeAll(async () => {
   writeFileSync(join(directory, 'views', 'home.ejs'), template?.code ?? '');
   for (const example of examples) {
     const { file, code } = example;
-    // An excerpt that stops before `listen` is served all the same.
+    // An excerpt that ends before `listen` is served, too.
     writeFileSync(file, hasApp(example) && !code.includes('.listen(') ? `${code}\napp.listen(3000);\n` : code);
   }
   child = fork(
@@ -125,7 +125,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   child.removeAllListeners('exit');
-  // Some examples close their server at SIGTERM and live on.
+  // Some examples close their server on SIGTERM and keep running.
   child.kill('SIGKILL');
   await Promise.all([workos.close(), supabase.close()]);
   rmSync(directory, { recursive: true, force: true });
@@ -157,7 +157,7 @@ async function signedInToSupabase(origin: string): Promise<Visitor> {
 }
 
 describe('the examples of README and docs', () => {
-  it('are all here but for those that want a Redis or a test runner', () => {
+  it('are all run except for those that require Redis or a test runner', () => {
     expect(served.length).toBeGreaterThan(10);
     expect(new Set(blocks.flatMap(foreignImports))).toEqual(
       new Set(['redis', 'supertest', 'vite', '@playwright/test']),
@@ -206,12 +206,12 @@ describe('a reader who follows the examples', () => {
     ['docs/quickstart-supabase.md', 'backendAuth(', '/api/notes'],
     ['docs/moving.md', 'backendAuth(', '/account'],
     ['docs/backend.md', 'getSupabaseClient', '/notes'],
-  ])('%s, %s: signs in at Supabase and sees the own notes at %s', async (path, text, page) => {
+  ])('%s, %s: signs in at Supabase and sees their own notes at %s', async (path, text, page) => {
     const visitor = await signedInToSupabase(originOf(exampleWith(path, text)));
     expect(await visitor.get(page)).toMatchObject({ status: 200, text: expect.stringContaining('Remember the milk') });
   });
 
-  it('docs/recipes/templates.md: sees a link to sign in, then the own address', async () => {
+  it('docs/recipes/templates.md: sees a link to sign in, then their own address', async () => {
     const origin = originOf(exampleWith('docs/recipes/templates.md', "'view engine', 'ejs'"));
     const stranger = await createVisitor(origin).get('/');
     expect(stranger.text).toContain('<a href="/auth/login?returnTo=/account">');
@@ -219,13 +219,13 @@ describe('a reader who follows the examples', () => {
     expect((await visitor.get('/account')).text).toContain(`Signed in as ${ada.email}`);
   });
 
-  it('docs/recipes/nextjs.md: hands over no user that a client made up', async () => {
+  it('docs/recipes/nextjs.md: passes on no user that a client made up', async () => {
     const origin = originOf(exampleWith('docs/recipes/nextjs.md', "from 'next'"));
     const answer = await createVisitor(origin).get('/', { headers: { 'x-user': '%7B%22id%22%3A%221%22%7D' } });
     expect(answer).toMatchObject({ status: 200, text: 'no user' });
   });
 
-  it('docs/recipes/trpc-graphql.md: gets an answer over GraphQL, and strangers an error, there and over tRPC', async () => {
+  it('docs/recipes/trpc-graphql.md: gets a GraphQL answer, and signed-out clients an error in both APIs', async () => {
     const origin = originOf(exampleWith('docs/recipes/trpc-graphql.md', 'graphql-http'));
     const query = { query: '{ me }' };
     const stranger = await createVisitor(origin).postJson('/graphql', query);
@@ -238,7 +238,7 @@ describe('a reader who follows the examples', () => {
     expect((await trpc.getJson('/trpc/greeting')).text).toContain('Hello stranger');
   });
 
-  it('docs/recipes/react-vite.md: comes back to Vite’s port, though its proxy names Express’ own', async () => {
+  it('docs/recipes/react-vite.md: returns to Vite’s port, although its proxy sends Express’ own', async () => {
     const visitor = createVisitor(originOf(exampleWith('docs/recipes/react-vite.md', 'appBaseUrl')));
     workos.redirectUris.push('http://localhost:5173/callback');
     const start = await visitor.get('/login?returnTo=/settings');
@@ -248,7 +248,7 @@ describe('a reader who follows the examples', () => {
     expect((await visitor.getJson('/api/me')).json).toMatchObject({ email: personal.email });
   });
 
-  it('docs/tenants.md: is asked to sign in to the organization of the subdomain, and let in there alone', async () => {
+  it('docs/tenants.md: must sign in to the organization of the subdomain, and may enter that one only', async () => {
     const origin = originOf(exampleWith('docs/tenants.md', 'organizationOf'));
     const asked = await createVisitor(origin).get('/login?returnTo=/', {
       headers: { 'x-forwarded-host': 'acme.example.com' },
@@ -258,7 +258,7 @@ describe('a reader who follows the examples', () => {
     expect((await member.get('/')).status).toBe(403);
   });
 
-  it('docs/pages.md: is led to the own page, told what went wrong, and back to where they wanted to go', async () => {
+  it('docs/pages.md: is redirected to the custom page, sees the error, and returns to returnTo', async () => {
     const visitor = createVisitor(originOf(exampleWith('docs/pages.md', "signIn: '/welcome'")));
     const form = (password: string) => ({
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -290,7 +290,7 @@ describe('a reader who follows the examples', () => {
       return createVisitor(origin).post('/webhooks/workos', { headers: headers ?? sign(body), body });
     };
 
-    it('WorkOS’ webhook ends a revoked session, all of a deleted user’s, and takes no forged event', async () => {
+    it('WorkOS’ webhook ends a revoked session and all of a deleted user’s, and refuses a forged event', async () => {
       const origin = originOf(exampleWith('docs/ending-sessions.md', 'workos.webhooks'));
       const [one, two] = [await signedInToWorkos(origin), await signedInToWorkos(origin)];
       const { sessionId, user } = (await one.getJson('/auth/session')).json as {
@@ -312,13 +312,13 @@ describe('a reader who follows the examples', () => {
       expect((await (await signedInToWorkos(origin)).getJson('/auth/session')).status).toBe(200);
     });
 
-    it('WorkOS’ webhook says what is wrong where the body was parsed before it', async () => {
+    it('WorkOS’ webhook reports that the body was parsed before it', async () => {
       const origin = originOf(exampleWith('docs/ending-sessions.md, parsed', 'workos.webhooks'));
       const answer = await send(origin, 'user.deleted', { id: 'user_1' });
       expect([answer.status, answer.text.includes('before express.json()')]).toEqual([500, true]);
     });
 
-    it('WorkOS’ webhook has a session refreshed whose membership has changed', async () => {
+    it('WorkOS’ webhook refreshes a session whose membership has changed', async () => {
       const origin = originOf(exampleWith('docs/ending-sessions.md', 'workos.webhooks'));
       const visitor = await signedInToWorkos(origin);
       const { user } = (await visitor.getJson('/auth/session')).json as { user: { id: string } };
@@ -335,7 +335,7 @@ describe('a reader who follows the examples', () => {
       expect(visitor.cookieHeader()).not.toBe(before);
     });
 
-    it('Supabase’s webhook ends the sessions of a removed member, and takes no request without the secret', async () => {
+    it('Supabase’s webhook ends the sessions of a removed member, and requires the secret', async () => {
       const origin = originOf(exampleWith('docs/ending-sessions.md', '/webhooks/supabase'));
       const visitor = await signedInToSupabase(origin);
       const { user } = (await visitor.getJson('/auth/session')).json as { user: { id: string } };
@@ -358,7 +358,7 @@ describe('a reader who follows the examples', () => {
     });
   });
 
-  it('docs/websockets.md: is greeted over ws, and closed at sign-out', async () => {
+  it('docs/websockets.md: is greeted over ws, and disconnected at sign-out', async () => {
     const origin = originOf(exampleWith('docs/websockets.md', 'WebSocketServer'));
     const visitor = await signedInToWorkos(origin);
     const ws = new WebSocket(origin.replace('http', 'ws'), { headers: { cookie: visitor.cookieHeader(), origin } });
@@ -376,7 +376,7 @@ describe('a reader who follows the examples', () => {
     ['io.engine.use(auth)', 'polling'],
     ['io.engine.use(auth)', 'websocket'],
     ['io.use(async', 'websocket'],
-  ])('docs/websockets.md, %s: is greeted by Socket.IO over %s, and no stranger is', async (text, transport) => {
+  ])('docs/websockets.md, %s: is greeted by Socket.IO over %s, signed-out clients are not', async (text, transport) => {
     const origin = originOf(exampleWith('docs/websockets.md', text));
     const visitor = await signedInToWorkos(origin);
     const open = (cookie: string) =>

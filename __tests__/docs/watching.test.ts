@@ -44,7 +44,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-it('docs/watching.md: the recipe makes spans and a histogram of a sign-in that fails and one that does not', async () => {
+it('docs/watching.md: the recipe records spans and a histogram of a failed and a successful sign-in', async () => {
   trace.setGlobalTracerProvider({ getTracer: () => tracer });
   metrics.setGlobalMeterProvider({ getMeter: () => meter });
   const [recipe] = markdownFiles()

@@ -1,16 +1,16 @@
 import { examine, lines } from '../support/doctor.ts';
 
-it('says that neither adapter is configured, and what to set', async () => {
+it('reports that neither adapter is configured, and what to set', async () => {
   const report = await examine({});
   expect(report).toMatchObject({ format: 1, ok: false, adapters: [] });
   expect(lines(report, 'application.adapter')).toEqual([expect.stringMatching(/^problem: Neither adapter/)]);
 });
 
-it('counts an empty variable as unset, as the adapters do', async () => {
+it('treats an empty variable as unset, as the adapters do', async () => {
   expect((await examine({ B2B_CLIENT_ID: '', BAAS_URL: '' })).adapters).toEqual([]);
 });
 
-it('checks an adapter of which only half is set', async () => {
+it('checks an adapter that is only partly configured', async () => {
   const report = await examine({ B2B_CLIENT_ID: 'client_1' });
   expect(report.adapters).toEqual(['b2b']);
   expect(lines(report, 'b2b.options')).toEqual([
@@ -18,7 +18,7 @@ it('checks an adapter of which only half is set', async () => {
   ]);
 });
 
-it('finds variables that only look like those that are read', async () => {
+it('finds misspelled variables', async () => {
   const report = await examine({
     B2B_CLIENTID: 'client_1',
     B2B_API_KEY: 'sk_test_1',
@@ -39,13 +39,13 @@ it.each([
   ['VITE_SUPABASE_URL', 'BAAS_URL'],
   ['SUPABASE_ANON_KEY', 'BAAS_ANON_KEY'],
   ['NEXT_PUBLIC_SUPABASE_PUBLISHABLE_DEFAULT_KEY', 'BAAS_PUBLISHABLE_KEY'],
-])("knows the vendor's name %s", async (theirs, ours) => {
+])("recognizes the vendor's name %s", async (theirs, ours) => {
   const line = `warning: ${theirs} is set; this package reads ${ours}`;
   expect(lines(await examine({ [theirs]: 'value' }), 'application.variables')).toEqual([line]);
   expect(lines(await examine({ [theirs]: 'value', [ours]: 'value' }), 'application.variables')).toEqual([]);
 });
 
-it("takes any of the key's own variables for the vendor's", async () => {
+it("accepts any of the key's own variables in place of the vendor's", async () => {
   const env = { SUPABASE_ANON_KEY: 'key', BAAS_URL: 'nonsense' };
   expect(lines(await examine(env), 'application.variables')).toHaveLength(1);
   const withKey = { ...env, NEXT_PUBLIC_BAAS_PUBLISHABLE_KEY: 'key' };
@@ -91,7 +91,7 @@ it.each<[string, NodeJS.ProcessEnv, string]>([
   expect(text.toLowerCase()).not.toContain(secret.toLowerCase());
 });
 
-it('leaves examples of keys and the names of variables readable', async () => {
+it('keeps examples of keys and the names of variables readable', async () => {
   const report = JSON.stringify(await examine({ BAAS_URI: 'x', LEGACY_B2B_WHATEVER: 'x' }));
   expect(report).toContain('sb_publishable_…');
   expect(report).toContain('LEGACY_B2B_COOKIE_PASSWORD,');
@@ -102,13 +102,13 @@ it('names the variable whose value is used', async () => {
   expect(lines(await examine(secret), 'backend.options')[0]).toMatch(/anonKey \(env NEXT_PUBLIC_BAAS_ANON_KEY\) is/);
 });
 
-it('says that two adapters meet at one path', async () => {
+it('reports that two adapters share a path', async () => {
   const report = await examine({ B2B_CLIENT_ID: 'client_1', BAAS_URL: 'nonsense' });
   expect(report.adapters).toEqual(['b2b', 'backend']);
   expect(lines(report, 'application.adapter')[0]).toMatch(/^note: .*\/auth\/session/);
 });
 
-it('checks only the adapter that it is asked for', async () => {
+it('checks only the adapter that was selected', async () => {
   const report = await examine({ B2B_CLIENT_ID: 'client_1', BAAS_URL: 'nonsense' }, { adapter: 'backend' });
   expect(report.findings.filter(({ subject }) => subject === 'b2b')).toEqual([]);
   expect(lines(report, 'backend.options').length).toBeGreaterThan(0);
@@ -136,31 +136,31 @@ describe('the public base URL', () => {
     expect(lines(await examine(env), 'application.url')).toEqual([expect.stringMatching(line)]);
   });
 
-  it('is rather the one given on the command line', async () => {
+  it('is overridden by the command line', async () => {
     const report = await examine({ APP_BASE_URL: 'https://a.example.com' }, { appUrl: 'https://b.example.com/' });
     expect(lines(report, 'application.url')).toEqual(['ok: --app-url is https://b.example.com']);
   });
 
-  it('says where it has a path that a mount below that path does not see every spelling of it', async () => {
+  it('warns of a path if a mount below it does not see every spelling of the path', async () => {
     const [note, ...more] = lines(await examine({}, { appUrl: 'https://app.example/portal' }), 'application.mount');
     expect([note, more]).toEqual([expect.stringMatching(/^note: --app-url has the path \/portal/), []]);
     expect(lines(await examine({ APP_BASE_URL: 'https://app.example/' }), 'application.mount')).toEqual([]);
   });
 
-  it('reminds of `trust proxy` where it is https', async () => {
+  it('mentions `trust proxy` if it is https', async () => {
     const report = await examine({ APP_BASE_URL: 'https://app.example.com' });
     expect(lines(report, 'application.proxy')).toHaveLength(1);
     expect(lines(await examine({ APP_BASE_URL: 'http://localhost:3000' }), 'application.proxy')).toEqual([]);
   });
 });
 
-it('finds that certificates are not verified', async () => {
+it('reports that certificates are not verified', async () => {
   const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
   expect(lines(await examine(env), 'application.tls')[0]).toMatch(/^warning/);
   expect(lines(await examine({ ...env, NODE_ENV: 'production' }), 'application.tls')[0]).toMatch(/^problem/);
 });
 
-it('finds an outgoing proxy that Node does not use', async () => {
+it('reports an outgoing proxy that Node does not use', async () => {
   const env = { HTTPS_PROXY: 'http://proxy.example:3128' };
   expect(lines(await examine(env), 'application.outgoing_proxy')).toHaveLength(1);
   expect(lines(await examine({ ...env, NODE_USE_ENV_PROXY: '1' }), 'application.outgoing_proxy')).toEqual([]);

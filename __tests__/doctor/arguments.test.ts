@@ -11,7 +11,7 @@ const plain = {
   timeoutMs: 5_000,
 };
 
-it('examines everything that is configured, unless told otherwise', () => {
+it('checks everything that is configured by default', () => {
   expect(parseCommand(['doctor'])).toEqual(plain);
 });
 
@@ -25,7 +25,7 @@ it.each([
   [['--env-file', '.env'], { envFile: '.env' }],
   [['--timeout', '100'], { timeoutMs: 100 }],
   [['--timeout', '30000'], { timeoutMs: 30_000 }],
-])('understands %j', (args, rest) => {
+])('parses %j', (args, rest) => {
   expect(parseCommand(['doctor', ...args])).toEqual({ ...plain, ...rest });
   expect(parseCommand([...args, 'doctor'])).toEqual({ ...plain, ...rest });
 });

@@ -4,13 +4,13 @@ import { serve } from '../support/servers.ts';
 const withCode = (code: string): Error => Object.assign(new Error('secret'), { code });
 
 describe('a failed connection', () => {
-  it('is explained by what lies below it', () => {
+  it('is explained by its cause', () => {
     const cause = new AggregateError([withCode('EHOSTUNREACH'), withCode('ECONNREFUSED')]);
     expect(explain(new TypeError('fetch failed', { cause }))).toBe('nothing listens there (ECONNREFUSED)');
   });
 
   it.each(['SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'CERT_HAS_EXPIRED'])(
-    'for want of trust says so: %s',
+    'due to an untrusted certificate is explained: %s',
     (code) => {
       expect(explain(new TypeError('fetch failed', { cause: withCode(code) }))).toBe(
         `its TLS certificate is not trusted (${code})`,
@@ -18,17 +18,17 @@ describe('a failed connection', () => {
     },
   );
 
-  it('of an unknown kind is told by its code, never by its message', () => {
+  it('of an unknown kind is shown by its code, never by its message', () => {
     expect(explain(withCode('EWHATEVER'))).toBe('EWHATEVER');
     expect(explain(new Error('secret'))).toBe('the connection failed');
     expect(explain(new TypeError('fetch failed', { cause: new Error('bad port') }))).toBe('bad port');
   });
 
-  it.each(['text', null, undefined, 7])('may be anything: %j', (error) => {
+  it.each(['text', null, undefined, 7])('may have any cause: %j', (error) => {
     expect(explain(error)).toBe('the connection failed');
   });
 
-  it('whose causes go in a circle comes to an end', () => {
+  it('with circular causes is handled', () => {
     const error = new Error('round');
     error.cause = error;
     expect(explain(error)).toBe('the connection failed');
@@ -49,7 +49,7 @@ it.each([
   await server.close();
 });
 
-it('does without a clock where the provider shows none', async () => {
+it('works without a clock if the provider sends none', async () => {
   const server = await serve((_req, res) => {
     res.sendDate = false;
     res.end();
@@ -58,11 +58,11 @@ it('does without a clock where the provider shows none', async () => {
   await server.close();
 });
 
-it.each(['[]', 'null', '"text"', '1', '{', ''])('takes %j for no object', (text) => {
+it.each(['[]', 'null', '"text"', '1', '{', ''])('treats %j as no object', (text) => {
   expect(parseObject(text)).toBeUndefined();
 });
 
-it('reads no more of an answer than a megabyte', async () => {
+it('reads at most a megabyte of a response', async () => {
   const server = await serve((_req, res) => {
     const more = (): void => {
       while (!res.destroyed && res.write('x'.repeat(64 * 1024)));

@@ -19,7 +19,7 @@ const free = async (): Promise<number> => {
   return server.port;
 };
 
-it('finds nothing wrong with a good environment', async () => {
+it('finds no problem in a valid environment', async () => {
   const report = await examine(workosEnv(workos));
   expect(report).toMatchObject({ ok: true, adapters: ['b2b'] });
   expect(lines(report, 'b2b.client_id')).toEqual(['ok: B2B_CLIENT_ID is a client id (client_…)']);
@@ -38,7 +38,7 @@ it('prints no key, no password and no part of one', async () => {
   }
 });
 
-it('names the exact redirect URI, below a mount path too', async () => {
+it('prints the exact redirect URI, also below a mount path', async () => {
   const uris = async (appUrl: string, callbackPath?: string): Promise<unknown> => {
     const report = await examine(workosEnv(workos), { appUrl, callbackPath });
     return report.findings.find(({ id }) => id === 'b2b.redirect_uri')?.values?.['redirectUri'];
@@ -48,18 +48,18 @@ it('names the exact redirect URI, below a mount path too', async () => {
   expect(await uris('https://app.example.com/admin', '/auth/done')).toBe('https://app.example.com/admin/auth/done');
 });
 
-it('says that the client id is unknown', async () => {
+it('reports that the client id is unknown', async () => {
   const report = await examine({ ...workosEnv(workos), B2B_CLIENT_ID: 'client_other' });
   expect(lines(report, 'b2b.client_id')[1]).toMatch(/^problem: .*does not know this client id/);
   expect(report.ok).toBe(false);
 });
 
-it('says that the API key is refused', async () => {
+it('reports that the API key is refused', async () => {
   const report = await examine({ ...workosEnv(workos), B2B_API_KEY: 'sk_test_other' });
   expect(lines(report, 'b2b.api_key')).toEqual(['problem: WorkOS refuses the API key for this client id']);
 });
 
-it('recognizes keys in each other’s place', async () => {
+it('recognizes swapped keys', async () => {
   const { B2B_CLIENT_ID, B2B_API_KEY, ...others } = workosEnv(workos);
   const report = await examine({ ...others, B2B_CLIENT_ID: B2B_API_KEY, B2B_API_KEY: B2B_CLIENT_ID });
   expect(lines(report, 'b2b.client_id')).toContainEqual(
@@ -70,7 +70,7 @@ it('recognizes keys in each other’s place', async () => {
 });
 
 it.each(['\u2028', '\n', ' ', '"'])(
-  'recognizes a key that was copied with more than the key, without printing it: %j',
+  'recognizes a key that was copied with extra characters, without printing it: %j',
   async (extra) => {
     const env = { ...workosEnv(workos), B2B_API_KEY: `sk_test_q7q7${extra}q7q7` };
     const report = await examine(env);
@@ -79,7 +79,7 @@ it.each(['\u2028', '\n', ' ', '"'])(
   },
 );
 
-it('says that nothing listens there', async () => {
+it('reports that nothing listens there', async () => {
   const report = await examine({ ...workosEnv(workos), B2B_API_PORT: String(await free()) });
   expect(lines(report, 'b2b.reachable')[0]).toMatch(/^problem: .*nothing listens there/);
   expect(lines(report, 'b2b.api_key')).toEqual([]);
@@ -92,7 +92,7 @@ it('does not wait for a provider that never answers', async () => {
 });
 
 it.each(['html502', { status: 429 }, 'refuse', 'hang'] as const)(
-  'does not blame the key where it could not be tried: %j',
+  'does not blame the key if it could not be verified: %j',
   async (fault) => {
     workos.switches.outage.token = fault;
     const report = await examine(workosEnv(workos), { timeoutMs: 200 });
@@ -113,13 +113,13 @@ it('finds a wrong clock', async () => {
 });
 
 describe('the cookie password', () => {
-  it('is only noted as missing in development', async () => {
+  it('is a note when it is missing in development', async () => {
     const report = await examine({ ...workosEnv(workos), B2B_COOKIE_PASSWORD: '' });
     expect(lines(report, 'b2b.cookie_password')[0]).toMatch(/^note: No cookie password/);
     expect(report.ok).toBe(true);
   });
 
-  it('is missed in production, and the provider is asked all the same', async () => {
+  it('is a problem when it is missing in production, and the provider is still checked', async () => {
     const report = await examine({ ...workosEnv(workos), B2B_COOKIE_PASSWORD: '', NODE_ENV: 'production' });
     expect(lines(report, 'b2b.options')[0]).toMatch(/^problem: cookiePassword \(env B2B_COOKIE_PASSWORD/);
     expect(lines(report, 'b2b.api_key')).toEqual(['ok: WorkOS accepts the API key']);
@@ -131,7 +131,7 @@ describe('the cookie password', () => {
   });
 });
 
-it('warns of plain http, and calls it a problem in production', async () => {
+it('warns of plain http, and reports it as a problem in production', async () => {
   expect(lines(await examine(workosEnv(workos)), 'b2b.https')[0]).toMatch(/^warning/);
   expect(lines(await examine({ ...workosEnv(workos), NODE_ENV: 'production' }), 'b2b.https')[0]).toMatch(/^problem/);
 });

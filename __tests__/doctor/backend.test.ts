@@ -14,7 +14,7 @@ const jwt = (claims: object): string =>
     .concat('c2lnbmF0dXJl')
     .join('.');
 
-it('finds nothing wrong with a good environment', async () => {
+it('finds no problem in a valid environment', async () => {
   const report = await examine(supabaseEnv(supabase));
   expect(report).toMatchObject({ ok: true, adapters: ['backend'] });
   expect(lines(report, 'backend.key_kind')).toEqual(['ok: BAAS_PUBLISHABLE_KEY is a publishable key']);
@@ -24,7 +24,7 @@ it('finds nothing wrong with a good environment', async () => {
   expect(lines(report, 'backend.signup')).toEqual(['note: New accounts have to confirm their email address']);
 });
 
-it('names the URLs to register', async () => {
+it('prints the URLs to register', async () => {
   const report = await examine({ ...supabaseEnv(supabase), APP_BASE_URL: 'https://app.example.com' });
   expect(report.findings.find(({ id }) => id === 'backend.redirect_url')?.values).toEqual({
     redirectUrl: 'https://app.example.com/auth/callback',
@@ -54,12 +54,12 @@ it('accepts a legacy anon key and refuses the service role’s', async () => {
   );
 });
 
-it('says that the project refuses the key', async () => {
+it('reports that the project refuses the key', async () => {
   const report = await examine({ ...supabaseEnv(supabase), BAAS_PUBLISHABLE_KEY: 'sb_publishable_other' });
   expect(lines(report, 'backend.key')[0]).toMatch(/^problem: .*refuses the key/);
 });
 
-it('says that the project cannot be reached', async () => {
+it('reports that the project is unreachable', async () => {
   const env = supabaseEnv(supabase);
   supabase.fail('all', 'refuse');
   const report = await examine(env);
@@ -90,7 +90,7 @@ it('warns of a project that signs with a shared secret', async () => {
   await legacy.close();
 });
 
-it('reports how people can get in', async () => {
+it('reports how users can sign in', async () => {
   supabase.switches.signupDisabled = true;
   supabase.switches.emailProviderDisabled = true;
   const report = await examine(supabaseEnv(supabase));
@@ -98,7 +98,7 @@ it('reports how people can get in', async () => {
   expect(lines(report, 'backend.email')[0]).toMatch(/^warning/);
 });
 
-it('says what it cannot see, and what the email templates need', async () => {
+it('reports what it cannot check, and what the email templates need', async () => {
   const report = await examine(supabaseEnv(supabase));
   const fixOf = (id: string): string | undefined => report.findings.find((finding) => finding.id === id)?.fix;
   expect(lines(report, 'backend.mfa')).toEqual([expect.stringMatching(/^note: This key cannot read/)]);
@@ -107,12 +107,12 @@ it('says what it cannot see, and what the email templates need', async () => {
   expect(fixOf('backend.mail_templates')).toContain('{{ .Token }}');
 });
 
-it('recognizes a URL that says too much', async () => {
+it('recognizes a URL with too many parts', async () => {
   const report = await examine({ ...supabaseEnv(supabase), BAAS_URL: `${supabase.url}/rest/v1/` });
   expect(lines(report, 'backend.url')[0]).toMatch(/^problem: BAAS_URL ends in \/rest\/v1/);
 });
 
-it('calls plain http a problem in production', async () => {
+it('reports plain http as a problem in production', async () => {
   const report = await examine({ ...supabaseEnv(supabase), NODE_ENV: 'production' });
   expect(lines(report, 'backend.https')[0]).toMatch(/^problem/);
 });

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => supabase.close());
 
-it('ends with 0 and readable marks where nothing is wrong', async () => {
+it('exits with 0 and readable marks if it finds no problem', async () => {
   const { code, stdout, stderr } = await runCli(['doctor'], supabaseEnv(supabase));
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toContain('Supabase (backendAuth)\n');
@@ -21,7 +21,7 @@ it('ends with 0 and readable marks where nothing is wrong', async () => {
   expect(stdout).not.toContain('\u001B');
 });
 
-it('ends with 1 where something is wrong', async () => {
+it('exits with 1 if it finds a problem', async () => {
   const { code, stdout } = await runCli(['doctor']);
   expect(code).toBe(1);
   expect(stdout).toContain('  problem  Neither adapter is configured');
@@ -47,7 +47,7 @@ it('prints one JSON document for scripts', async () => {
   }
 });
 
-it('reads a file of variables, which yields to what is set already', async () => {
+it('reads a file of variables, which do not override those of the environment', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'doctor-'));
   const file = join(folder, '.env');
   writeFileSync(file, `BAAS_URL=${supabase.url}\nBAAS_PUBLISHABLE_KEY="${supabase.publishableKey}"\n`);
@@ -56,7 +56,7 @@ it('reads a file of variables, which yields to what is set already', async () =>
   rmSync(folder, { recursive: true });
 });
 
-it('sees a file .env that it was not told to read', async () => {
+it('mentions a .env file that it was not told to read', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'doctor-'));
   writeFileSync(join(folder, '.env'), `BAAS_URL=${supabase.url}\nBAAS_PUBLISHABLE_KEY=${supabase.publishableKey}\n`);
   const { code, stdout } = await runCli(['doctor'], {}, folder);
@@ -75,27 +75,27 @@ it.each([
   [['doctor', '--app-url', 'app.example.com'], '--app-url must be an absolute http(s) URL'],
   [['doctor', '--callback-path', 'callback'], '--callback-path must start with /'],
   [['doctor', '--timeout', '5s'], '--timeout must be between'],
-])('ends with 2 and says how it is used: %j', async (args, reason) => {
+])('exits with 2 and prints its usage: %j', async (args, reason) => {
   const { code, stdout, stderr } = await runCli(args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toContain(reason);
   expect(stderr).toContain('Usage: express-auth-adapters doctor');
 });
 
-// Node reads `--env-file` of its own accord wherever it stands, and ends with 9 where the file is missing.
-it('ends with a failure that names a file of variables that is missing', async () => {
+// Node reads `--env-file` itself, wherever it stands, and exits with 9 if the file is missing.
+it('fails with the name of a missing file of variables', async () => {
   const { code, stdout, stderr } = await runCli(['doctor', '--env-file', '/nowhere/.env']);
   expect([2, 9]).toContain(code);
   expect(stdout).toBe('');
   expect(stderr).toContain('/nowhere/.env');
 });
 
-it('wants to know which adapter a callback path belongs to', async () => {
+it('asks which adapter a callback path belongs to', async () => {
   const env = { B2B_CLIENT_ID: 'client_1', BAAS_URL: 'https://project.example' };
   expect((await runCli(['doctor', '--callback-path', '/done'], env)).code).toBe(2);
 });
 
-it('is quiet where nothing is wrong, and otherwise prints what is', async () => {
+it('with --quiet prints nothing if it finds no problem, and otherwise the problems', async () => {
   const env = { ...supabaseEnv(supabase), APP_BASE_URL: 'https://app.example.com' };
   expect(await runCli(['doctor', '--quiet'], env)).toEqual({ code: 0, stdout: '', stderr: '' });
   const { code, stdout } = await runCli(['doctor', '--quiet'], {
@@ -112,7 +112,7 @@ it('prints its version', async () => {
   expect(await runCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
-it('helps', async () => {
+it('prints help', async () => {
   const { code, stdout } = await runCli(['--help']);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^Usage: express-auth-adapters doctor/);

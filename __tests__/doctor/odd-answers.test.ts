@@ -1,4 +1,4 @@
-// What a provider, or something in its place, says that no good one does.
+// Answers that no correct provider gives, from a provider or from a server in its place.
 import { randomBytes } from 'node:crypto';
 import { startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
@@ -17,7 +17,7 @@ describe('in place of WorkOS', () => {
   });
   afterEach(() => workos.close());
 
-  /** An impostor that publishes these keys and answers refreshes so. */
+  /** An impostor that publishes these keys and answers refreshes this way. */
   async function examineImpostor(keys: unknown, refresh: () => Response) {
     const server = await serve((req, res) => {
       const response = req.method === 'GET' ? json(200, { keys }) : refresh();
@@ -32,7 +32,7 @@ describe('in place of WorkOS', () => {
 
   const rsa = [{ kty: 'RSA', alg: 'RS256' }];
 
-  it('keys of another kind verify no session', async () => {
+  it('keys of another kind cannot verify a session', async () => {
     const keys = [{ kty: 'EC' }, { alg: 'ES256' }, {}, 'no key', null];
     const report = await examineImpostor(keys, () => json(400, { error: 'invalid_grant' }));
     const found = report.findings.find(({ id }) => id === 'b2b.keys');
@@ -40,12 +40,12 @@ describe('in place of WorkOS', () => {
     expect(found?.values).toEqual({ algorithms: ['EC', 'ES256', 'unknown'] });
   });
 
-  it('a refusal of another kind says nothing of the key', async () => {
+  it('a refusal of another kind does not blame the key', async () => {
     const report = await examineImpostor(rsa, () => json(400, { error: 'sso_required' }));
     expect(lines(report, 'b2b.api_key')).toEqual(['warning: WorkOS answered sso_required when the API key was tried']);
   });
 
-  it('a renewal of a session that does not exist gives it away', async () => {
+  it('a renewal of an unknown session that succeeds is noticed', async () => {
     const user = {
       object: 'user',
       id: 'user_1',
@@ -60,12 +60,12 @@ describe('in place of WorkOS', () => {
     ]);
   });
 
-  it('a clock behind is told from one ahead', async () => {
+  it('a slow clock differs from a fast one', async () => {
     const report = await examine(workosEnv(workos), { now: () => Date.now() - 60_000 });
     expect(lines(report, 'b2b.clock')[0]).toMatch(/clock is (?:59|60|61) seconds behind the provider/);
   });
 
-  it('credentials that look like neither kind are only suspicious', async () => {
+  it('credentials of an unknown form are only a warning', async () => {
     const report = await examine({ ...workosEnv(workos), B2B_CLIENT_ID: 'project', B2B_API_KEY: 'token' });
     expect(lines(report, 'b2b.client_id')[0]).toMatch(/^warning: B2B_CLIENT_ID is not a client id/);
     expect(lines(report, 'b2b.api_key_kind')).toEqual([
@@ -73,7 +73,7 @@ describe('in place of WorkOS', () => {
     ]);
   });
 
-  it('a production key is out of place in development', async () => {
+  it('a production key in development is a warning', async () => {
     const key = { ...workosEnv(workos), B2B_API_KEY: 'sk_live_1' };
     expect(lines(await examine(key), 'b2b.api_key_environment')[0]).toMatch(/^warning: .*a production key/);
     expect(lines(await examine({ ...key, NODE_ENV: 'production' }), 'b2b.api_key_environment')).toEqual([]);
@@ -92,7 +92,7 @@ describe('in place of Supabase', () => {
     return report;
   }
 
-  it('a project may offer no provider, and sign people in at once', async () => {
+  it('a project may have no provider, and sign users in at once', async () => {
     const settings = { external: { email: true, phone: true }, disable_signup: false, mailer_autoconfirm: true };
     const report = await examineProject(settings, () => [200, '{"keys":[{"kty":"EC","alg":"ES256"}]}']);
     expect(lines(report, 'backend.providers')).toEqual(['ok: No OAuth provider is enabled']);
@@ -104,7 +104,7 @@ describe('in place of Supabase', () => {
     expect(lines(report, 'backend.oauth_server')).toEqual([]);
   });
 
-  it('a project may offer single sign-on, and tokens of its users to other applications', async () => {
+  it('a project may have single sign-on, and issue tokens for its users to other applications', async () => {
     const server = await serve((_req, res) => {
       const body = { external: { email: true }, saml_enabled: true, keys: [], token_endpoint: 'https://x.test/token' };
       res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -116,7 +116,7 @@ describe('in place of Supabase', () => {
     expect(lines(report, 'backend.oauth_server')).toEqual([expect.stringMatching(/^note: .* OAuth server/)]);
   });
 
-  it('keys that cannot be reached are told from keys that are none', async () => {
+  it('unreachable keys differ from invalid ones', async () => {
     const settings = { external: { email: true } };
     const cut = await examineProject(settings, () => [0, '']);
     expect(lines(cut, 'backend.keys')[0]).toMatch(/^problem: .*could not be read: the connection was cut/);

@@ -28,7 +28,7 @@ it.each([
   expect(text.split('\n')[0]).toMatch(new RegExp(`^\u001B\\[${color}m.*\u001B\\[39m$`));
 });
 
-it('puts each part under its title once, apart from the one before', () => {
+it('prints each part under its title once, separated from the one before', () => {
   const subjects = ['application', 'application', 'b2b', 'backend'] as const;
   expect(print(report(...subjects.map((subject) => finding('ok', subject))), plain)).toBe(
     [
@@ -48,14 +48,14 @@ it('puts each part under its title once, apart from the one before', () => {
   );
 });
 
-it('shows problems and warnings only where it should be quiet, and nothing where there are none', () => {
+it('prints only problems and warnings with --quiet, and nothing if there are none', () => {
   const quiet = { ...plain, isQuiet: true };
   expect(print(report(finding('ok'), finding('note')), quiet)).toBe('');
   const text = print(report(finding('ok', 'application'), finding('warning')), quiet);
   expect(text).toBe('no problems, 1 warning\n\nWorkOS (b2bAuth)\n  warning  It is warning\n');
 });
 
-it('lets no text move the cursor, and indents what to do about it', () => {
+it('removes cursor controls from texts, and indents the advice', () => {
   const broken = { ...finding('problem'), message: 'Broken\u001B[2J\nbadly', fix: 'Mend it' };
   expect(print(report(broken), plain)).toContain('  problem  Broken badly\n           Mend it\n');
   expect(print(report(broken), { ...plain, hasColor: true })).toContain('\u001B[31mproblem');

@@ -9,7 +9,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const variables = { B2B_CLIENT_ID: 'client_example', B2B_API_PORT: '4000' };
 
-it('a new file holds the variables, is for its owner alone, and is called new', () => {
+it('a new file holds the variables, is readable by its owner only, and is reported as new', () => {
   const path = join(folder, 'new.env');
   const sentences = writeEnvFile(path, variables);
   expect(parseEnv(readFileSync(path, 'utf8'))).toEqual(variables);
@@ -17,7 +17,7 @@ it('a new file holds the variables, is for its owner alone, and is called new', 
   expect(sentences).toEqual([`${path} is new: it sets B2B_CLIENT_ID, B2B_API_PORT.`]);
 });
 
-it('a file that is there keeps each of its lines, and what it had set is named', () => {
+it('an existing file keeps each of its lines, and the variables that it had are reported', () => {
   const path = join(folder, 'own.env');
   const own = '# mine\nDATABASE_URL="postgres://db"\nB2B_CLIENT_ID=client_real';
   writeFileSync(path, own);
@@ -31,7 +31,7 @@ it('a file that is there keeps each of its lines, and what it had set is named',
   ]);
 });
 
-it('the next start replaces the block of the one before, and nothing else', () => {
+it('the next start replaces the previous block, and nothing else', () => {
   const once = withVariables('A=1\n', variables).text;
   expect(withVariables(`${once}B=2\n`, { B2B_API_PORT: '5000' })).toEqual({
     text: expect.stringMatching(/^A=1\n\s*B=2\n\n# .*\nB2B_API_PORT=5000\n# .*\n$/),

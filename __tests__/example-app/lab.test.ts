@@ -28,7 +28,7 @@ async function press(name: string): Promise<string> {
 
 const signedIn = 'Signed in as <strong>Ada Lovelace</strong>';
 
-it('an expired token is renewed, and the page says so', async () => {
+it('an expired token is renewed, and the page shows it', async () => {
   const before = example.providers.workos!.tokenCalls;
   const page = await press('expire');
   expect(page).toContain('Your access token has expired');
@@ -37,7 +37,7 @@ it('an expired token is renewed, and the page says so', async () => {
   expect(example.providers.workos!.tokenCalls).toBe(before + 1);
 });
 
-it('an outage keeps the session, with a token that has expired as well', async () => {
+it('an outage keeps the session, even with an expired token', async () => {
   expect(await press('outage')).toContain(signedIn);
   expect((await visitor.get('/dashboard')).status).toBe(200);
   const page = await press('expire');
@@ -68,7 +68,7 @@ it('fifty requests at once cost one refresh, and the browser gets the new sessio
   expect(visitor.cookies.get('b2b-session')).not.toBe(before[1]);
 });
 
-it('fifty requests of a stranger are not sent', async () => {
+it('fifty requests without a session are not sent', async () => {
   visitor = createVisitor(example.origin);
   expect(await press('fifty')).toContain('Sign in first');
 });
@@ -81,7 +81,7 @@ it('a sign-in shows what just happened, without ids of users', async () => {
   expect(strip).not.toContain(demoUsers.personal.id);
 });
 
-it('another site cannot press the buttons, and other names are none', async () => {
+it('another site cannot press the buttons, and unknown names are refused', async () => {
   const answer = await visitor.post('/lab/outage', { headers: { 'sec-fetch-site': 'cross-site' } });
   expect(answer.status).toBe(403);
   expect((await visitor.post('/lab/constructor', { headers: { 'sec-fetch-site': 'same-origin' } })).status).toBe(404);
@@ -89,7 +89,7 @@ it('another site cannot press the buttons, and other names are none', async () =
 });
 
 it.each(['workos', 'supabase'] as const)(
-  'there is nothing to break with a real provider in place of %s',
+  'there is nothing to break with a real provider instead of %s',
   async (name) => {
     const providers = { ...example.providers, [name]: undefined };
     expect(createLab(providers, createEventLog())).toBeUndefined();

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { listenOnLocalhost } from '../../example-app/listen.ts';
 
-it('serves a request that comes before the application is there, once it is', async () => {
+it('serves a request that comes before the application is ready, once it is', async () => {
   const listener = await listenOnLocalhost(0);
   try {
     const early = request({
@@ -14,7 +14,7 @@ it('serves a request that comes before the application is there, once it is', as
       headers: { expect: '100-continue' },
     });
     early.flushHeaders();
-    // Node says so when it has read the request, just before it hands it to its listeners.
+    // Node reports this when it has read the request, just before it calls its listeners.
     await once(early, 'continue');
     early.end('a body');
     listener.serve((req, res) => void text(req).then((body) => res.end(`${req.method ?? ''} ${body}`)));

@@ -23,7 +23,7 @@ function exported(output: string): Record<string, string> {
   );
 }
 
-it('prints settings with which an application of one’s own signs in against the stand-ins', async () => {
+it('prints settings for an application that signs in against the stand-ins', async () => {
   const app = express();
   const server = await serve(app);
   const before = { ...process.env };
@@ -50,7 +50,7 @@ it('prints settings with which an application of one’s own signs in against th
   }
 });
 
-it('writes the settings to .env in the current folder, and says so', async () => {
+it('writes the settings to .env in the current folder, and reports it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'providers-'));
   try {
     providers = startExampleProcess({}, [`${process.cwd()}/bin/cli.ts`, 'providers', '3999', '--env'], folder);
@@ -66,14 +66,14 @@ it('writes the settings to .env in the current folder, and says so', async () =>
   }
 });
 
-it('says how it is used, also where an option is misspelled', async () => {
+it('prints its usage, also for a misspelled option', async () => {
   expect(await start('--help').ended).toBe(0);
   expect(providers.output()).toMatch(/^Usage: express-auth-adapters providers/);
   expect(await start('--evn').ended).toBe(1);
   expect(providers.output()).toMatch(/^Unknown option '--evn'[^]*Usage:/);
 });
 
-it('ends cleanly, and says what is wrong with a port in one line', async () => {
+it('exits cleanly, and explains an invalid port in one line', async () => {
   await start().printed('# Supabase');
   expect(exported(providers.output())).toMatchObject({ B2B_API_HTTPS: 'false' });
   expect(await providers.stop()).toBe(0);

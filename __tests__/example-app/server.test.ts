@@ -6,14 +6,14 @@ import { createVisitor } from '../support/visitor.ts';
 import { demoUsers } from '../../example-app/providers/workos/index.ts';
 import { visitor as hostedPage } from '../../example-app/providers/workos/visitor.ts';
 
-// Each start is a process of its own, which takes its time on a busy machine.
+// Each start is a process of its own, which is slow on a busy machine.
 jest.setTimeout(30_000);
 
 /** Real ids and keys in shape only. */
 const clientId = 'client_01ABC';
 const apiKey = ['sk', 'test', 'abc'].join('_');
 
-describe('the example, run as a newcomer runs it', () => {
+describe('the example app, as a new user runs it', () => {
   let example: ExampleProcess;
   let origin: string;
 
@@ -26,7 +26,7 @@ describe('the example, run as a newcomer runs it', () => {
     await example.stop();
   });
 
-  it('prints what to open, that stand-ins run, and who can sign in', () => {
+  it('prints the URL, that stand-ins run, and who can sign in', () => {
     const text = example.output();
     expect(text).toMatch(/Open +http:\/\/localhost:\d+\n/);
     expect(text).toMatch(/stand-in for WorkOS runs on http:\/\/127\.0\.0\.1:\d+: no account, no key/);
@@ -37,7 +37,7 @@ describe('the example, run as a newcomer runs it', () => {
     expect(example.output()).not.toMatch(/warning|deprecat|sk_test|password:/i);
   });
 
-  it('offers both ways of B2B sign-in on the landing page', async () => {
+  it('offers both B2B sign-in options on the landing page', async () => {
     const home = await createVisitor(origin).get('/');
     expect(home.status).toBe(200);
     expect(home.text).toContain('href="/login?returnTo=/dashboard"');
@@ -89,7 +89,7 @@ describe('the example, run as a newcomer runs it', () => {
     expect((await browser.getJson('/auth/session')).status).toBe(401);
   });
 
-  it('says in its policy where a sign-out form may lead, and allows nothing else that is foreign', async () => {
+  it('limits in its policy the targets of a sign-out form, and allows nothing else from other origins', async () => {
     const policy = (await createVisitor(origin).get('/')).headers['content-security-policy'];
     expect(policy).toMatch(/form-action 'self' http:\/\/127\.0\.0\.1:\d+;/);
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
@@ -109,7 +109,7 @@ describe('the example, run as a newcomer runs it', () => {
     }
   });
 
-  it('says 401 to a script and 403 to a session without an organization', async () => {
+  it('answers 401 to a script and 403 to a session without an organization', async () => {
     const browser = createVisitor(origin);
     expect((await browser.getJson('/api/me')).status).toBe(401);
     const start = await browser.get('/login');
@@ -124,21 +124,21 @@ describe('the example, run as a newcomer runs it', () => {
     expect(page.text).not.toContain('x<b>');
   });
 
-  it('ends cleanly when it is told to', async () => {
+  it('exits cleanly on a signal', async () => {
     const other = startExampleProcess({ PORT: '0' });
     await other.printed('Ctrl+C');
     expect(await other.stop()).toBe(0);
   });
 });
 
-describe('the example, started wrongly', () => {
+describe('the example app with invalid settings', () => {
   const failing = async (environment: Record<string, string>): Promise<string> => {
     const example = startExampleProcess(environment);
     expect(await example.ended).toBe(1);
     return example.output();
   };
 
-  it('says in one line that the port is taken', async () => {
+  it('reports in one line that the port is taken', async () => {
     const other = await serve((_req, res) => res.end());
     try {
       const text = await failing({ PORT: String(other.port) });
@@ -148,7 +148,7 @@ describe('the example, started wrongly', () => {
     }
   });
 
-  it('says which half of a pair is missing', async () => {
+  it('reports which half of a pair is missing', async () => {
     expect(await failing({ B2B_CLIENT_ID: clientId })).toMatch(/^B2B_CLIENT_ID is set but B2B_API_KEY is missing\./);
     expect(await failing({ B2B_API_KEY: apiKey, B2B_CLIENT_ID: '' })).toMatch(/B2B_CLIENT_ID is missing/);
     expect(await failing({ BAAS_URL: 'https://x.supabase.co' })).toMatch(/BAAS_PUBLISHABLE_KEY is missing/);
@@ -158,18 +158,18 @@ describe('the example, started wrongly', () => {
     expect(await failing({ B2B_API_KEY: apiKey })).not.toContain(apiKey);
   });
 
-  it('refuses production, where stand-ins do not run', async () => {
+  it('refuses to run in production, where stand-ins do not start', async () => {
     expect(await failing({ NODE_ENV: 'production' })).toMatch(/stand-ins do not run/);
   });
 
-  it('refuses a secret key of a Supabase project without showing it', async () => {
+  it('refuses a secret key of a Supabase project without printing it', async () => {
     const secret = ['sb', 'secret', 'abcdefghijklmnopqrstuvwxyz'].join('_');
     const text = await failing({ PORT: '0', BAAS_URL: 'https://x.supabase.co', BAAS_PUBLISHABLE_KEY: secret });
     expect(text).toMatch(/secret key/i);
     expect(text).not.toContain(secret);
   });
 
-  it('says what is wrong with a port or an option, without a stack', async () => {
+  it('explains an invalid port or option, without a stack', async () => {
     expect(await failing({ PORT: 'http' })).toMatch(/^PORT must be a number from 0 to 65535, not "http"\./);
     const text = await failing({
       PORT: '0',
@@ -182,7 +182,7 @@ describe('the example, started wrongly', () => {
   });
 });
 
-it('runs against the real WorkOS when id and key are there, and prints what to register', async () => {
+it('runs against the real WorkOS with an id and a key, and prints what to register', async () => {
   const example = startExampleProcess({
     PORT: '0',
     B2B_CLIENT_ID: clientId,
@@ -204,7 +204,7 @@ it('runs against the real WorkOS when id and key are there, and prints what to r
   }
 });
 
-it('runs against a real Supabase project when URL and key are there', async () => {
+it('runs against a real Supabase project with a URL and a key', async () => {
   const example = startExampleProcess({
     PORT: '0',
     BAAS_URL: 'https://x.supabase.co',

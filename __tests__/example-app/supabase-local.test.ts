@@ -91,7 +91,7 @@ describe('the local Supabase project', () => {
     }
   });
 
-  it('goes round through the GitHub stand-in', async () => {
+  it('signs in through the GitHub stand-in', async () => {
     const supabase = client();
     const { data } = await supabase.auth.signInWithOAuth({
       provider: 'github',
@@ -104,7 +104,7 @@ describe('the local Supabase project', () => {
     expect(signedIn.user).toMatchObject({ email: 'octavia@example.com' });
   });
 
-  it('passes a denial at the GitHub stand-in on', async () => {
+  it('passes on a denial at the GitHub stand-in', async () => {
     const { data } = await client().auth.signInWithOAuth({
       provider: 'github',
       options: { redirectTo: `${siteUrl}/auth/callback` },
@@ -113,7 +113,7 @@ describe('the local Supabase project', () => {
     expect(callback.searchParams.get('error')).toBe('access_denied');
   });
 
-  it('shows no rows without a session, and takes none in another name', async () => {
+  it('returns no rows without a session, and accepts none for another user', async () => {
     expect((await client().from('notes').select('id')).data).toEqual([]);
     const demo = client();
     await demo.auth.signInWithPassword(backend.demo);

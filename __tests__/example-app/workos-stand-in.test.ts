@@ -118,7 +118,7 @@ describe('signing in', () => {
     expect(await loaded.refresh()).toMatchObject({ authenticated: true });
   });
 
-  it('says null for the organization of a personal session, and leaves it out of the token', async () => {
+  it('returns null for the organization of a personal session, and omits it from the token', async () => {
     const session = await signIn();
     expect(session.organizationId).toBeNull();
     expect(decodeJwt(session.accessToken)).not.toHaveProperty('org_id');
@@ -161,7 +161,7 @@ describe('signing in', () => {
 });
 
 describe('the hosted page', () => {
-  it('says what it is, and lists everybody', async () => {
+  it('explains itself, and lists all users', async () => {
     const { url } = await startSignIn({ loginHint: 'ada@example.com' });
     const answer = await fetch(url);
     const page = await answer.text();
@@ -200,7 +200,7 @@ describe('the hosted page', () => {
     expect(page).not.toContain(demoUsers.personal.id);
   });
 
-  it('refuses an unregistered redirect URI in words, and says which to register', async () => {
+  it('refuses an unregistered redirect URI, and says which one to register', async () => {
     const { url } = await startSignIn();
     for (const near of [`${redirectUri}/`, redirectUri.replace('localhost', '127.0.0.1'), `${redirectUri}?a=b`]) {
       const answer = await fetch(edited(url, 'redirect_uri', near), { redirect: 'manual' });
@@ -221,7 +221,7 @@ describe('the hosted page', () => {
     ['client_id', 'client_other'],
     ['client_id', null],
     ['redirect_uri', null],
-  ])('shows a page and redirects nowhere for %s=%s', async (name, value) => {
+  ])('shows a page without a redirect for %s=%s', async (name, value) => {
     const { url } = await startSignIn();
     const answer = await fetch(edited(url, name, value), { redirect: 'manual' });
     expect([answer.status, answer.headers.get('location')]).toEqual([400, null]);
@@ -252,7 +252,7 @@ describe('the code exchange', () => {
   }
   const invalidGrant = { name: 'OauthException', status: 400, error: 'invalid_grant' };
 
-  it('refuses a wrong verifier, a missing one, and the code from then on', async () => {
+  it('refuses a wrong verifier, a missing one, and every later use of the code', async () => {
     const { userManagement } = workos;
     const { code, codeVerifier } = await freshCode();
     const wrong = userManagement.authenticateWithCode({ code, codeVerifier: 'a'.repeat(43) });
@@ -262,13 +262,13 @@ describe('the code exchange', () => {
     await expect(userManagement.authenticateWithCode({ code: other })).rejects.toMatchObject(invalidGrant);
   });
 
-  it('exchanges a code once, also when two ask at once', async () => {
+  it('exchanges a code once, even for two simultaneous calls', async () => {
     const payload = await freshCode();
     const both = await Promise.allSettled([1, 2].map(() => workos.userManagement.authenticateWithCode(payload)));
     expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 
-  it('lets a code expire after ten minutes', async () => {
+  it('expires a code after ten minutes', async () => {
     const inTime = await freshCode();
     const late = await freshCode();
     nowMs += 10 * 60_000 - 1;
@@ -277,7 +277,7 @@ describe('the code exchange', () => {
     await expect(workos.userManagement.authenticateWithCode(late)).rejects.toMatchObject(invalidGrant);
   });
 
-  it('answers 401 to a wrong or missing client secret, and the code stays good', async () => {
+  it('answers 401 to a wrong or missing client secret, and the code stays valid', async () => {
     const payload = await freshCode();
     for (const body of [{ client_secret: 'wrong' }, {}]) {
       const answer = await fetch(`${standIn.url}/user_management/authenticate`, {
@@ -291,7 +291,7 @@ describe('the code exchange', () => {
     await workos.userManagement.authenticateWithCode(payload);
   });
 
-  it('answers what WorkOS answers where a further step is asked for', async () => {
+  it('answers like WorkOS if a further step is required', async () => {
     for (const code of ['email_verification_required', 'mfa_enrollment', 'mfa_challenge', 'sso_required'] as const) {
       standIn.switches.authenticateError = code;
       await expect(signIn()).rejects.toMatchObject({ name: 'AuthenticationException', status: 403, code });
@@ -326,7 +326,7 @@ describe('a user with several organizations', () => {
     await expect(choose(second.id)).rejects.toMatchObject({ code: 'invalid_pending_authentication_token' });
   });
 
-  it('is not asked where the application or the page picks', async () => {
+  it('is not asked if the application or the page selects one', async () => {
     expect(await signIn(user, { organizationId: first.id })).toMatchObject({ organizationId: first.id });
     const { url, codeVerifier } = await startSignIn();
     standIn.switches.hostedOrganizationChoice = true;
@@ -351,14 +351,14 @@ describe('a user with several organizations', () => {
 describe('refresh', () => {
   const alreadyExchanged = { error: 'invalid_grant', errorDescription: 'Refresh token already exchanged.' };
 
-  it('exchanges a refresh token once, also when two ask at once', async () => {
+  it('exchanges a refresh token once, even for two simultaneous calls', async () => {
     const first = await signIn();
     const both = await Promise.allSettled([refresh(first.refreshToken), refresh(first.refreshToken)]);
     expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     await expect(refresh(first.refreshToken)).rejects.toMatchObject(alreadyExchanged);
   });
 
-  it('keeps the session and shows the user as they are now', async () => {
+  it('keeps the session and returns the user as they are now', async () => {
     const first = await signIn();
     standIn.users.set(demoUsers.personal.id, { ...demoUsers.personal, lastName: 'King' });
     const second = await refresh(first.refreshToken);
@@ -368,7 +368,7 @@ describe('refresh', () => {
     expect(second.accessToken).not.toBe(first.accessToken);
   });
 
-  it('answers a replay with the same pair for 30 seconds where the grace is on', async () => {
+  it('answers a replay with the same pair for 30 seconds if the grace period is on', async () => {
     standIn.switches.replayGrace = true;
     const { refreshToken } = await signIn();
     const rotated = await refresh(refreshToken);
@@ -382,7 +382,7 @@ describe('refresh', () => {
     await expect(refresh('made-up')).rejects.toMatchObject({ error: 'invalid_grant' });
   });
 
-  it('has what arrived on record', async () => {
+  it('records the requests', async () => {
     const { refreshToken } = await signIn();
     await refresh(refreshToken);
     expect(standIn.tokenCalls).toBe(2);
@@ -399,7 +399,7 @@ describe('sign-out', () => {
       redirect: 'manual',
     });
 
-  it('ends the session, so that its refresh token is worth nothing, and goes back', async () => {
+  it('ends the session, so that its refresh token is invalid, and redirects back', async () => {
     standIn.switches.replayGrace = true;
     const { sessionId, refreshToken } = await standIn.issueSession({ user: demoUsers.personal });
     const { refreshToken: next } = await refresh(refreshToken);
@@ -414,11 +414,11 @@ describe('sign-out', () => {
     }
   });
 
-  it('goes to the registered homepage where no address is named', async () => {
+  it('redirects to the registered homepage if no URL is given', async () => {
     expect((await signOut('session_unknown')).headers.get('location')).toBe(homepage);
   });
 
-  it('leads nowhere else, and ends the session even so', async () => {
+  it('redirects nowhere else, and still ends the session', async () => {
     const { sessionId } = await standIn.issueSession({ user: demoUsers.personal });
     const answer = await signOut(sessionId, 'http://localhost:3999.evil.example/');
     expect([answer.status, answer.headers.get('location')]).toEqual([400, null]);
@@ -426,7 +426,7 @@ describe('sign-out', () => {
     expect(standIn.isSessionActive(sessionId)).toBe(false);
   });
 
-  it('can come from the provider', async () => {
+  it('can start at the provider', async () => {
     const { sessionId, refreshToken } = await standIn.issueSession({ user: demoUsers.personal });
     standIn.revokeSession(sessionId);
     await expect(refresh(refreshToken)).rejects.toMatchObject({ error: 'invalid_grant' });
@@ -439,7 +439,7 @@ describe('keys and tokens', () => {
       currentDate: new Date(nowMs),
     });
 
-  it('rotates to a new key beside the old one, and drops the old on request', async () => {
+  it('rotates to a new key beside the old one, and drops the old one on request', async () => {
     const { accessToken: old } = await standIn.issueSession({ user: demoUsers.personal });
     await standIn.rotateKeys();
     const { accessToken: fresh } = await standIn.issueSession({ user: demoUsers.personal });
@@ -452,7 +452,7 @@ describe('keys and tokens', () => {
     expect(standIn.jwksCalls).toBe(3);
   });
 
-  it('publishes no private part, and nothing for another client', async () => {
+  it('publishes no private key, and nothing for another client', async () => {
     const answer = await fetch(`${standIn.url}/sso/jwks/${clientId}`);
     const { keys } = (await answer.json()) as { keys: Record<string, unknown>[] };
     for (const key of keys) expect(Object.keys(key).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);
@@ -474,8 +474,8 @@ describe('keys and tokens', () => {
     expect([odd.sub, odd.exp! - odd.iat!, 'client_id' in odd]).toEqual(['user_other', -1, false]);
   });
 
-  it('signs what it is told with the real key, and forges on request', async () => {
-    const claims = { sub: 'anybody' };
+  it('signs any claims with the real key, and forges on request', async () => {
+    const claims = { sub: 'user_other' };
     expect((await verify(await standIn.signToken(claims))).payload).toEqual(claims);
     for (const how of [{ alg: 'none' }, { alg: 'HS256' }, { alg: 'PS256' }, { kid: 'unknown' }]) {
       const token = await standIn.signToken(claims, how);
@@ -506,7 +506,7 @@ describe('outages', () => {
     ['a rate limit', { status: 429 }, { name: 'RateLimitExceededException', retryAfter: null }],
     ['a rate limit with a time', { status: 429, retryAfterSeconds: 7 }, { retryAfter: 7 }],
     ['a refused API key', { status: 401 }, { name: 'UnauthorizedException', status: 401 }],
-  ])('shows %s to the SDK, and spends no token', async (_, fault, error) => {
+  ])('returns %s to the SDK, and uses no token', async (_, fault, error) => {
     const { refreshToken } = await standIn.issueSession({ user: demoUsers.personal });
     standIn.switches.outage.token = fault;
     await expect(refresh(refreshToken)).rejects.toMatchObject(error);
@@ -524,7 +524,7 @@ describe('outages', () => {
     await outcome;
   });
 
-  it('rotates and loses the answer; only the grace brings it back', async () => {
+  it('rotates and loses the answer; only the grace period restores it', async () => {
     const { refreshToken } = await standIn.issueSession({ user: demoUsers.personal });
     standIn.switches.outage.token = { fault: 'lost', calls: 1 };
     await expect(refresh(refreshToken)).rejects.toThrow();
@@ -533,14 +533,14 @@ describe('outages', () => {
     await refresh(refreshToken);
   });
 
-  it('fails for the next calls only where it is told so', async () => {
+  it('fails for a given number of calls', async () => {
     standIn.switches.outage.token = { fault: { status: 503 }, calls: 2 };
     await expect(tokenCall()).rejects.toMatchObject({ status: 503 });
     await expect(tokenCall()).rejects.toMatchObject({ status: 503 });
     await tokenCall();
   });
 
-  it('hits the endpoint that is named, or all that are not', async () => {
+  it('affects the named endpoint, or all of them by default', async () => {
     const jwks = `${standIn.url}/sso/jwks/${clientId}`;
     const { url } = await startSignIn();
     standIn.switches.outage = { jwks: { status: 503 } };
@@ -552,7 +552,7 @@ describe('outages', () => {
     expect((await fetch(workos.userManagement.getLogoutUrl({ sessionId: 'session_any' }))).status).toBe(502);
   });
 
-  it('holds a call back until the gate opens', async () => {
+  it('delays a call until the gate opens', async () => {
     const { refreshToken } = await standIn.issueSession({ user: demoUsers.personal });
     const { promise, resolve: open } = Promise.withResolvers<undefined>();
     standIn.switches.gate.token = () => promise;
@@ -587,7 +587,7 @@ describe('starting', () => {
     }
   });
 
-  it('says when the port is taken', async () => {
+  it('reports that the port is taken', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const address = other.address();
@@ -596,7 +596,7 @@ describe('starting', () => {
     other.close();
   });
 
-  it('answers what it does not know with 4xx', async () => {
+  it('answers unknown requests with 4xx', async () => {
     expect((await fetch(`${standIn.url}/users`)).status).toBe(404);
     const token = `${standIn.url}/user_management/authenticate`;
     for (const body of ['', 'not json', '[]', '{}', `{"client_id":"${clientId}"}`]) {

@@ -3,16 +3,16 @@ import { startBothApp } from '../support/both-app.ts';
 import type { BothApp } from '../support/both-app.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
-/** One adapter's sign-in at its provider, as far as the callback. */
+/** One adapter's sign-in at its provider, up to the callback. */
 interface Side {
   readonly path: string;
   readonly session: string;
   readonly cookie: string;
   /** Starts a sign-in in this browser and goes through the provider's page; resolves to the callback's URL. */
   readonly walk: (visitor: Visitor, returnTo?: string) => Promise<URL>;
-  /** Goes on from a callback that started over, as far as the next one. */
+  /** Continues from a callback that started over, up to the next one. */
   readonly resume: (visitor: Visitor, startedOver: Answer) => Promise<URL>;
-  /** The codes that the token endpoint was asked about, in order. */
+  /** The codes that the token endpoint received, in order. */
   readonly codesAsked: () => (string | undefined)[];
   readonly failToken: () => void;
   readonly heal: () => void;
@@ -88,7 +88,7 @@ const timesAsked = (side: Side, callback: URL): number =>
   side.codesAsked().filter((code) => code === codeOf(callback)).length;
 
 describe.each(sides)('the callback of %s', (_title, side) => {
-  it('asks about a code once, however often and however many at once it is called', async () => {
+  it('exchanges a code once, however often and however many times in parallel it is called', async () => {
     const visitor = app.visitor();
     const callback = await side.walk(visitor, '/account');
     const cookie = visitor.cookieHeader();
@@ -103,7 +103,7 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     expect(timesAsked(side, callback)).toBe(1);
   });
 
-  it('never spends a code that this browser did not start, not even beside a sign-in of its own', async () => {
+  it('never uses a code that this browser did not start, even beside a sign-in of its own', async () => {
     const stolen = await side.walk(app.visitor());
     const strangers: Visitor[] = [app.visitor()];
     for (const victim of strangers) {
@@ -116,7 +116,7 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     expect(timesAsked(side, stolen)).toBe(0);
   });
 
-  it('leaves the session of a signed-in user as it is when an attacker’s callback is loaded', async () => {
+  it('keeps the session of a signed-in user when an attacker’s callback is loaded', async () => {
     const victim = app.visitor();
     await victim.get((await side.walk(victim)).href);
     const before = (await victim.get(side.session)).text;
@@ -144,7 +144,7 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     expect(timesAsked(side, original)).toBe(0);
   });
 
-  it('takes the first of repeated codes, and never asks about two', async () => {
+  it('uses the first of repeated codes, and never exchanges two', async () => {
     const visitor = app.visitor();
     const callback = await side.walk(visitor);
     const asked = side.codesAsked().length;
@@ -158,7 +158,7 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     expect(side.codesAsked().slice(asked + 1)).toEqual(['other']);
   });
 
-  it('is worth nothing without the cookies of its start, and nothing ten minutes later', async () => {
+  it('has no effect without the cookies of its start, nor after ten minutes', async () => {
     const visitor = app.visitor();
     const callback = await side.walk(visitor);
     expectNobody(side, await app.visitor().get(callback.href));
@@ -168,7 +168,7 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     expect(await isSignedIn(side, visitor)).toBe(false);
   });
 
-  it('survives an outage of the token endpoint: a reload starts over, and the code is not sent again', async () => {
+  it('survives an outage of the token endpoint: a reload starts over, and does not send the code again', async () => {
     const visitor = app.visitor();
     const callback = await side.walk(visitor, '/account');
     const before = visitor.cookieHeader();
@@ -176,7 +176,7 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     const failed = await visitor.get(callback.href);
     side.heal();
     expect([failed.status, failed.headers['retry-after'] !== undefined]).toEqual([503, true]);
-    // Not even where the answer got lost, and with it the cookie that says so.
+    // Not even if the answer was lost, and with it the cookie that records it.
     expect((await app.visitor().get(callback.href, { headers: { cookie: before } })).status).toBe(503);
     const startedOver = await visitor.get(callback.href);
     expect(startedOver.status).toBe(303);
@@ -187,7 +187,7 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     expect(await isSignedIn(side, visitor)).toBe(true);
   });
 
-  it('cannot be answered to a sign-out that came first', async () => {
+  it('restores no session when it is replayed after a sign-out', async () => {
     const visitor = app.visitor();
     const callback = await side.walk(visitor);
     await visitor.get(callback.href);
@@ -213,7 +213,7 @@ describe('the state of the B2B adapter', () => {
     ['comes second', (url: URL) => (url.search = url.search.replace('?', '?state=other&'))],
     ['is a name of JavaScript’s own', (url: URL) => url.searchParams.set('state', '__proto__')],
     ['is very long', (url: URL) => url.searchParams.set('state', 'x'.repeat(6000))],
-  ])('keeps the code from the token endpoint where it %s', async (_name, change) => {
+  ])('stops the code before the token endpoint if it %s', async (_name, change) => {
     const visitor = app.visitor();
     const callback = await b2b.walk(visitor);
     change(callback);
@@ -222,7 +222,7 @@ describe('the state of the B2B adapter', () => {
     expect(await isSignedIn(b2b, visitor)).toBe(false);
   });
 
-  it('of another tab does not vouch for a code: each code is sent with the verifier of its own state', async () => {
+  it('of another tab does not authorize a code: each code is sent with the verifier of its own state', async () => {
     const visitor = app.visitor();
     const [one, other] = [await b2b.walk(visitor), await b2b.walk(visitor)];
     const crossed = new URL(one);
@@ -233,7 +233,7 @@ describe('the state of the B2B adapter', () => {
 });
 
 describe('the verifier of the backend adapter', () => {
-  it('of another browser does not exchange a code, and costs the code its owner nothing', async () => {
+  it('of another browser does not exchange a code, and the code still works for its owner', async () => {
     const owner = app.visitor();
     const callback = await backend.walk(owner);
     const thief = app.visitor();

@@ -9,7 +9,7 @@ import { startBothApp } from '../support/both-app.ts';
 import type { BothApp } from '../support/both-app.ts';
 import type { Answer } from '../support/visitor.ts';
 
-/** One adapter's side of the app: where its session shows, and what its cookie is called. */
+/** One adapter's side of the app: the page that shows its session, and the name of its cookie. */
 interface Side {
   readonly adapter: 'b2b' | 'backend';
   readonly name: string;
@@ -59,7 +59,7 @@ const sides = [
 const ask = (side: Side, cookie: string): Promise<Answer> =>
   app.visitor().get(side.page, { headers: { cookie, accept: 'application/json' } });
 
-/** Which of the cookies an answer takes away. */
+/** The cookies that an answer deletes. */
 const deletedBy = (answer: Answer): string[] =>
   answer.setCookies.filter((line) => line.includes('; Max-Age=0;')).map((line) => line.slice(0, line.indexOf('=')));
 
@@ -72,10 +72,10 @@ function expectSignedOutAndCleared(answer: Answer, names: readonly string[]): vo
   expect(deletedBy(answer).sort()).toEqual([...names].sort());
 }
 
-describe('a seal of which anything was changed', () => {
+describe('an altered seal', () => {
   const swaps = ['', '*', '0', '-1', '99999', '__proto__', 'constructor', '%00', 'A'.repeat(5000)];
 
-  it('signs no one in, is taken away, and costs no valid session behind it', async () => {
+  it('signs no one in, is cleared, and hides no valid session behind it', async () => {
     const [good, other] = [await b2b.issue(), await b2b.issue()];
     const [sealed = '', suffix = ''] = good.split('~');
     const fields = sealed.split('*');
@@ -83,7 +83,7 @@ describe('a seal of which anything was changed', () => {
     const changed = fields.flatMap((field, i) => {
       const withField = (text: string): string => fields.map((each, n) => (n === i ? text : each)).join('*');
       const flipped = [0, field.length >> 1, field.length - 1].map((at) => {
-        // Not 'B': at the end of base64 the low bits of a character count for nothing, and the bytes would be the same.
+        // Not 'B': at the end of base64 the low bits of a character are ignored, and the bytes would be the same.
         const flippedChar = field[at] === 'A' ? 'w' : 'A';
         return withField(field.slice(0, at) + flippedChar + field.slice(at + 1));
       });
@@ -101,7 +101,7 @@ describe('a seal of which anything was changed', () => {
   });
 
   it.each(['', '~', '~0', '~1', '~3', '~2~2', '~__proto__', '~2*'])(
-    'or at whose version was tampered (%j) is the session that it is, or none',
+    'with a changed version (%j) is either the same session or none',
     async (suffix) => {
       const good = await b2b.issue();
       const answer = await ask(b2b, `b2b-session=${good.replace(/~2$/, suffix)}`);
@@ -110,16 +110,16 @@ describe('a seal of which anything was changed', () => {
     },
   );
 
-  it('signs no one in where the password is another application’s', async () => {
+  it('signs no one in if it was sealed with another application’s password', async () => {
     const content = await app.workos.issueSession({ user: demoUsers.personal });
     const foreign = await createSeal(['x'.repeat(32)]).seal(content);
     expectSignedOutAndCleared(await ask(b2b, `b2b-session=${foreign}`), ['b2b-session']);
   });
 
   it.each([
-    ['somebody else’s user beside the token', { user: { id: 'user_eve', email: 'eve@example.com' } }],
+    ['another user beside the token', { user: { id: 'user_eve', email: 'eve@example.com' } }],
     ['a token that is none', { accessToken: 'a.b.c' }],
-  ])('is no session with %s inside, though sealed with the right password', async (_title, changes) => {
+  ])('is no session with %s inside, although it was sealed with the right password', async (_title, changes) => {
     const content = await app.workos.issueSession({ user: demoUsers.personal });
     const sealed = await seal({ ...content, ...changes });
     expectSignedOutAndCleared(await ask(b2b, `b2b-session=${sealed}`), ['b2b-session']);
@@ -128,7 +128,7 @@ describe('a seal of which anything was changed', () => {
   it.each([
     ['no refresh token', { refreshToken: '' }],
     ['the purpose of a flow', { accessToken: undefined, purpose: 'sign-in-flow' }],
-  ])('is no session with %s inside, and stays, as another application may have sealed it', async (_title, changes) => {
+  ])('is no session with %s inside, and is kept, since another application may own it', async (_title, changes) => {
     const content = await app.workos.issueSession({ user: demoUsers.personal });
     const sealed = await seal({ ...content, ...changes });
     expectSignedOutAndCleared(await ask(b2b, `b2b-session=${sealed}`), []);
@@ -136,7 +136,7 @@ describe('a seal of which anything was changed', () => {
 });
 
 describe('a cookie in another’s place', () => {
-  it('is no session when it is a flow’s, of either adapter', async () => {
+  it('is no session if it is a flow’s, of either adapter', async () => {
     const visitor = app.visitor();
     await visitor.get('/login');
     await visitor.get('/auth/login?provider=github');
@@ -145,14 +145,14 @@ describe('a cookie in another’s place', () => {
     );
     expect(visitor.cookies.size).toBeGreaterThan(2);
     for (const [name, value] of visitor.cookies) {
-      // What was sealed with our password stays, whatever it is.
+      // A cookie sealed with our password is kept, whatever its content.
       const isSealed = name.includes('b2b-session-flow-');
       expectSignedOutAndCleared(await ask(b2b, `${b2b.name}=${value}`), isSealed ? [] : [b2b.name]);
       expectSignedOutAndCleared(await ask(backend, `${backend.name}=${value}`), [backend.name]);
     }
   });
 
-  it('is no flow when it is a session, of either adapter', async () => {
+  it('is no flow if it is a session’s, of either adapter', async () => {
     const visitor = app.visitor();
     const starts = [await visitor.get('/login'), await visitor.get('/auth/login?provider=github')];
     const callbacks = [
@@ -170,17 +170,17 @@ describe('a cookie in another’s place', () => {
     }
   });
 
-  it('is no session when it is the other adapter’s', async () => {
+  it('is no session if it is the other adapter’s', async () => {
     expectSignedOutAndCleared(await ask(b2b, `b2b-session=${await backend.issue()}`), ['b2b-session']);
     expectSignedOutAndCleared(await ask(backend, `${backend.name}=${await b2b.issue()}`), [backend.name]);
   });
 
-  it('is no session when only its token is the other adapter’s', async () => {
+  it('is no session if only its token is the other adapter’s', async () => {
     const [workos, supabase] = [
       await app.workos.issueSession({ user: demoUsers.personal }),
       await app.supabase.issueSession(ada.email),
     ];
-    // Past the cool-down in which a key that is not known yet may be one that was published since.
+    // After the cool-down, during which an unknown key may have been published since.
     app.clock.advance(31_000);
     const encoded = encodeSession({ ...supabase, access_token: workos.accessToken });
     expectSignedOutAndCleared(await ask(backend, `${backend.name}=${encoded}`), [backend.name]);
@@ -229,7 +229,7 @@ describe.each(sides)('duplicates, chunks and strays, for %s', (_title, side) => 
     }
   });
 
-  it('end with a hole, and everything is cleared', async () => {
+  it('end at a missing chunk, and everything is cleared', async () => {
     const chunks = chunkCookies(inChunks(await side.issue()));
     for (let hole = 0; hole < chunks.length; hole += 1) {
       const rest = chunks.filter((_chunk, i) => i !== hole);
@@ -244,7 +244,7 @@ describe.each(sides)('duplicates, chunks and strays, for %s', (_title, side) => 
     expectSignedIn(side, await ask(side, chunkCookies(inChunks(good, 3500)).join('; ')));
   });
 
-  it('never cost more than the session, however 16 KB of headers are filled', async () => {
+  it('never cause more than the loss of the session, whatever fills 16 KB of headers', async () => {
     const good = await side.issue();
     const rubbish = fc.oneof(
       fc.constantFrom('', 'x', '%', 'Fe26.2*1*a*b*c*d*e*f~2', 'base64-e30').map((value) => [side.name, value] as const),
@@ -280,7 +280,7 @@ describe.each(sides)('duplicates, chunks and strays, for %s', (_title, side) => 
     );
   });
 
-  it('find the good session among at least a handful of others, wherever it stands', async () => {
+  it('hide no good session among ten others, whatever its position', async () => {
     const good = await side.issue();
     for (let at = 0; at <= 10; at += 1) {
       const values = Array.from({ length: 10 }, (_, i) => `bad${i}`);
@@ -294,7 +294,7 @@ describe('what a visitor writes into the unsealed cookie of the backend adapter'
   const forged = (changes: Record<string, unknown>, session: object): string =>
     `${backend.name}=${encodeSession({ ...session, ...changes })}`;
 
-  it('cannot be another user', async () => {
+  it('cannot change the user', async () => {
     const session = await app.supabase.issueSession(ada.email);
     const user = {
       ...session.user,
@@ -310,7 +310,7 @@ describe('what a visitor writes into the unsealed cookie of the backend adapter'
     expect(answer.text).not.toContain('service_role');
   });
 
-  it('is the user of the access token, and after it the user of the refresh token, never a mixture', async () => {
+  it('yields the user of the access token, then the user of the refresh token, never a mixture', async () => {
     const [mine, hers] = [
       await app.supabase.issueSession(ada.email),
       await app.supabase.issueSession('eve@example.com'),
@@ -383,7 +383,7 @@ describe('what a visitor writes into the unsealed cookie of the backend adapter'
     ['of another issuer', async () => app.supabase.signToken(await claimsOf({ iss: 'https://evil.test/auth/v1' }))],
     ['for another audience', async () => app.supabase.signToken(await claimsOf({ aud: 'admin' }))],
     ['for no audience', async () => app.supabase.signToken(await claimsOf({ aud: undefined }))],
-    ['of nobody', async () => app.supabase.signToken(await claimsOf({ sub: '' }))],
+    ['without a user', async () => app.supabase.signToken(await claimsOf({ sub: '' }))],
     ['of tomorrow', async () => app.supabase.signToken(await claimsOf({ nbf: app.clock.now() / 1000 + 3600 }))],
     ['that never expires', async () => app.supabase.signToken(await claimsOf({ exp: undefined }))],
   ];

@@ -75,7 +75,7 @@ describe('a POST', () => {
   };
 
   it.each(routes)(
-    'to %s passes from where it may come from, and else changes nothing, whatever its type',
+    'to %s is accepted from trusted sites, and otherwise changes nothing, whatever its type',
     async (route) => {
       for (const site of sites) {
         for (const origin of origins()) {
@@ -94,7 +94,7 @@ describe('a POST', () => {
   );
 
   it.each(['/login', '/signup'])(
-    'to %s carries no body on and starts nothing, wherever it comes from',
+    'to %s drops its body and starts nothing, whatever site it comes from',
     async (route) => {
       for (const site of sites) {
         const answer = await app.visitor().post(route, { headers: headersOf({ 'sec-fetch-site': site }), body: 'x=y' });
@@ -105,14 +105,14 @@ describe('a POST', () => {
     },
   );
 
-  it.each(['/callback', '/auth/callback', '/auth/session', '/b2b/session'])('to %s has no meaning', async (route) => {
+  it.each(['/callback', '/auth/callback', '/auth/session', '/b2b/session'])('to %s is a 405', async (route) => {
     for (const site of sites) {
       const answer = await app.visitor().post(route, { headers: headersOf({ 'sec-fetch-site': site }) });
       expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
     }
   });
 
-  it('is not taken for the application’s own because of its Referer, a forwarded host, or a method override', async () => {
+  it('is not accepted because of its Referer, a forwarded host, or a method override', async () => {
     const cookie = await signedInCookie();
     for (const extra of [
       { referer: `${app.origin}/` },
@@ -135,7 +135,7 @@ describe('a GET that has effects', () => {
     app.visitor().get(route, { headers: { cookie: await signedInCookie(), ...headers } });
 
   it.each([...starts, ...callbacks])(
-    '%s does nothing for a prefetch, an image, or a script of elsewhere',
+    '%s does nothing for a prefetch, an image, or a script of another site',
     async (route) => {
       const calls = app.supabase.requests.length + app.workos.requests.length;
       const guesses: Headers[] = [
@@ -159,13 +159,13 @@ describe('a GET that has effects', () => {
     },
   );
 
-  it.each(starts)('%s starts on every navigation, also by a link from elsewhere', async (route) => {
+  it.each(starts)('%s starts on every navigation, also by a link on another site', async (route) => {
     const answer = await get(route, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' });
     expect(answer.status).toBe(302);
     expect(answer.setCookies.length).toBeGreaterThan(0);
   });
 
-  it('signs out only where this site or the visitor asks: GET /auth/logout', async () => {
+  it('signs out only if this site or the visitor asks: GET /auth/logout', async () => {
     for (const site of sites) {
       for (const mode of [undefined, 'navigate', 'no-cors', 'cors', 'same-origin']) {
         for (const purpose of [undefined, 'prefetch']) {
@@ -183,7 +183,7 @@ describe('a GET that has effects', () => {
     }
   });
 
-  it('signs no one out of the B2B adapter: GET /logout asks first, wherever it comes from', async () => {
+  it('signs no one out of the B2B adapter: GET /logout asks first, whatever site it comes from', async () => {
     for (const given of [
       {},
       { 'sec-fetch-site': 'same-origin' },
@@ -196,7 +196,7 @@ describe('a GET that has effects', () => {
   });
 });
 
-it('opens nothing to other origins by itself: CORS is the application’s', async () => {
+it('sends no CORS headers, which are up to the application', async () => {
   const cookie = await signedInCookie();
   for (const route of ['/auth/session', '/b2b/session', '/auth/login', '/login', '/logout']) {
     for (const method of ['GET', 'POST', 'OPTIONS']) {

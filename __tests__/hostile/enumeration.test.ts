@@ -17,7 +17,7 @@ const proxyAddr = createRequire(createRequire(import.meta.url).resolve('express'
   compile(trusted: string[]): (address: string, hop: number) => boolean;
 };
 
-/** Of the same length as each other, so that a page which repeats them is as long. */
+/** Of the same length, so that pages that repeat them have the same length, too. */
 const unknown = 'ida@example.com';
 
 /** Everything that an answer tells, with what the visitor typed, the time, and random values of a known length blotted out. */
@@ -45,7 +45,7 @@ const clients: readonly (readonly [string, (route: string, fields: Record<string
   ['the typed client', (route, fields) => app.visitor().postJson(route, fields)],
 ];
 
-/** What an answer tells, and what was asked of the backend for it. */
+/** The visible parts of an answer, and the calls to the backend for it. */
 async function observed(send: Send, email: string, isAheadOfCall = false): Promise<unknown> {
   const before = app.supabase.requests.length;
   const answer = await send(email);
@@ -55,7 +55,7 @@ async function observed(send: Send, email: string, isAheadOfCall = false): Promi
   return { answer: told(answer, email), asked };
 }
 
-describe.each(clients)('one answer, for %s', (_title, post) => {
+describe.each(clients)('the same answer, for %s', (_title, post) => {
   it('to an unknown address, a wrong password, and an account without a password', async () => {
     await start();
     app.supabase.addUser({ email: 'oda@example.com' });
@@ -66,14 +66,14 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     expect(await observed(send, 'oda@example.com')).toEqual(wrong);
   });
 
-  it('to an unconfirmed address, unless its password is right', async () => {
+  it('to an unconfirmed address and an unknown one, with a wrong password', async () => {
     await start();
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
     const send: Send = (email) => post('/auth/login', { email, password: 'wrong' });
     expect(await observed(send, 'new@example.com')).toEqual(await observed(send, unknown));
   });
 
-  it('to a sign-up with an address that is known, confirmed or not, and one that is new', async () => {
+  it('to a sign-up with an existing address, confirmed or not, and a new one', async () => {
     await start({ standIn: { autoconfirm: false } });
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
     const send: Send = (email) => post('/auth/signup', { email, password: 'long enough' });
@@ -83,7 +83,7 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     expect(await observed(send, 'new@example.com')).toEqual(fresh);
   });
 
-  it('to a sign-up that is sent twice, as by a double click: the second mail is refused for some addresses only', async () => {
+  it('to a sign-up that is sent twice: the second email is refused for some addresses only', async () => {
     await start({ standIn: { autoconfirm: false } });
     const send: Send = (email) => post('/auth/signup', { email, password: 'long enough' });
     const fresh = await observed(send, unknown);
@@ -98,7 +98,7 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     ['smtp', 'provider_unavailable', 'unexpected_failure'],
     ['quota', 'rate_limited', 'over_email_send_rate_limit'],
     ['not_authorized', 'invalid_request', 'email_address_not_authorized'],
-  ] as const)('while mails fail (%s): only the operators hear of it', async (mailFailure, code, reason) => {
+  ] as const)('while emails fail (%s): only the operators are informed', async (mailFailure, code, reason) => {
     await start({ standIn: { autoconfirm: false, mailFrequency: 0 } });
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
     for (const route of ['/auth/signup', '/auth/resend', '/auth/forgot']) {
@@ -114,7 +114,7 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     }
   });
 
-  it('to a sign-up and a resend whose mail takes longer than the answer', async () => {
+  it('to a sign-up and a resend whose email takes longer than the answer', async () => {
     await start({ options: { mailAnswerMs: 150 }, standIn: { autoconfirm: false } });
     // The first sign-up shows that this project sends mails.
     await post('/auth/signup', { email: 'first@example.com', password: 'long enough' });
@@ -142,7 +142,7 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     },
   );
 
-  it('to one wish too many, while the mails to some addresses are still on their way', async () => {
+  it('to one request too many, while the emails to some addresses are still being sent', async () => {
     await start({ options: { mailAnswerMs: 150 }, standIn: { autoconfirm: false } });
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
     app.supabase.switches.extraMs = (email) => (email === ada.email ? 0 : 1_000);
@@ -156,7 +156,7 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     expect(closed[1]).toEqual(closed[0]);
   });
 
-  it.each(['/auth/resend', '/auth/forgot'])('to a wish for another mail, for whatever address: %s', async (route) => {
+  it.each(['/auth/resend', '/auth/forgot'])('to a request for another email, for any address: %s', async (route) => {
     await start({ standIn: { autoconfirm: false } });
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
     const send: Send = (email) => post(route, { email });
@@ -166,7 +166,7 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     }
   });
 
-  it('once the throttle has closed an account, known or not', async () => {
+  it('once the throttle has locked an account, existing or not', async () => {
     await start();
     const send: Send = (email) => post('/auth/login', { email, password: 'wrong' });
     for (const email of [ada.email, unknown]) {
@@ -175,15 +175,15 @@ describe.each(clients)('one answer, for %s', (_title, post) => {
     const closed = await observed(send, ada.email);
     expect(closed).toMatchObject({ answer: { status: 429 }, asked: [] });
     expect(await observed(send, unknown)).toEqual(closed);
-    // Not even whether the password was right.
+    // It does not even reveal whether the password was right.
     expect(await observed((email) => post('/auth/login', { ...ada, email }), ada.email)).toEqual(closed);
   });
 });
 
-describe.each(clients)('one answer about codes by email, for %s', (_title, post) => {
+describe.each(clients)('the same answer about codes by email, for %s', (_title, post) => {
   const send: Send = (email) => post('/auth/code', { email });
   const enter: Send = (email) => post('/auth/code', { email, code: '000000' });
-  /** Of an account, of none, and of one that is not confirmed. */
+  /** An existing account, an unknown one, and an unconfirmed one. */
   const addresses = [ada.email, unknown, 'new@example.com'];
   const startWith = async (setup?: BackendAppSetup): Promise<void> => {
     await start(setup);
@@ -196,7 +196,7 @@ describe.each(clients)('one answer about codes by email, for %s', (_title, post)
   };
 
   it.each([undefined, 'smtp', 'quota', 'not_authorized'] as const)(
-    'to a wish for one (mails: %s)',
+    'to a request for one (emails: %s)',
     async (mailFailure) => {
       await startWith({ standIn: { autoconfirm: false } });
       const another = await observed(send, 'mia@example.com');
@@ -207,7 +207,7 @@ describe.each(clients)('one answer about codes by email, for %s', (_title, post)
     },
   );
 
-  it('to a second wish within the minute, and to wishes while sign-up is closed', async () => {
+  it('to a second request within the minute, and to requests while sign-up is disabled', async () => {
     await startWith({ standIn: { autoconfirm: false, signupDisabled: true } });
     const [first, ...others] = await all(send);
     expect(first).toMatchObject({ answer: { status: 200 } });
@@ -217,14 +217,14 @@ describe.each(clients)('one answer about codes by email, for %s', (_title, post)
     expect(further).toEqual([second, second]);
   });
 
-  it('to a wish whose mail takes longer than the answer', async () => {
+  it('to a request whose email takes longer than the answer', async () => {
     await startWith({ options: { mailAnswerMs: 150 }, standIn: { autoconfirm: false } });
     app.supabase.switches.extraMs = (email) => (email === ada.email ? 0 : 600);
     const [first, ...others] = await all(send, true);
     expect(others).toEqual([first, first]);
   });
 
-  it('to wrong codes, sent or not, up to the limit and beyond', async () => {
+  it('to wrong codes, whether or not one was sent, up to the limit and beyond', async () => {
     await startWith({ standIn: { autoconfirm: false } });
     await send(ada.email);
     for (let count = 0; count < 5; count += 1) {
@@ -238,7 +238,7 @@ describe.each(clients)('one answer about codes by email, for %s', (_title, post)
   });
 });
 
-it.each(clients)('single sign-on asks about the domain alone, for %s', async (_title, post) => {
+it.each(clients)('single sign-on checks the domain alone, for %s', async (_title, post) => {
   await start();
   const send: Send = (email) => post('/auth/sso', { email });
   const known = await observed(send, ada.email);
@@ -258,31 +258,31 @@ describe('the throttle', () => {
   const signIn = (from: string): Promise<Answer> =>
     postForm(app.visitor(), '/auth/login', ada, { 'x-test-address': from });
 
-  it('cannot lock a stranger out: the owner signs in from elsewhere throughout', async () => {
+  it('cannot lock another user out: the owner can sign in from elsewhere at any time', async () => {
     await start(byHeader);
     for (let attempt = 0; attempt < 40; attempt += 1) await guess('2001:db8:bad::1');
     expect((await signIn('2001:db8:bad::1')).status).toBe(429);
     expect((await signIn('198.51.100.4')).status).toBe(303);
   });
 
-  it('counts a /64 and an address in whatever clothes as one, however a guesser roams', async () => {
+  it('counts a /64 as one, and so all spellings of an address, however an attacker varies it', async () => {
     await start(byHeader);
     const statuses: number[] = [];
     for (let host = 1; host <= 11; host += 1) statuses.push((await guess(`2001:db8:1:2::${host.toString(16)}`)).status);
     expect(statuses.at(-1)).toBe(429);
-    const clothes = ['203.0.113.9', '::ffff:203.0.113.9', '::ffff:cb00:7109', '0:0:0:0:0:FFFF:203.0.113.9'];
-    for (let attempt = 0; attempt < 10; attempt += 1) await guess(clothes[attempt % clothes.length] ?? '');
-    for (const address of clothes) expect((await guess(address)).status).toBe(429);
+    const spellings = ['203.0.113.9', '::ffff:203.0.113.9', '::ffff:cb00:7109', '0:0:0:0:0:FFFF:203.0.113.9'];
+    for (let attempt = 0; attempt < 10; attempt += 1) await guess(spellings[attempt % spellings.length] ?? '');
+    for (const address of spellings) expect((await guess(address)).status).toBe(429);
   });
 
-  it('closes a network to the spraying of one password over many accounts', async () => {
+  it('locks a network that tries one password on many accounts', async () => {
     await start(byHeader);
     for (let account = 0; account < 100; account += 1) await guess('203.0.113.9', `user${account}@example.com`);
     expect((await guess('203.0.113.9', 'fresh@example.com')).status).toBe(429);
     expect((await guess('203.0.113.10', 'fresh@example.com')).status).toBe(401);
   });
 
-  itWithoutProxy('is not escaped by headers from an untrusted peer', async () => {
+  itWithoutProxy('is not bypassed by headers from an untrusted peer', async () => {
     await start();
     const statuses: number[] = [];
     for (let attempt = 0; attempt < 11; attempt += 1) {
@@ -307,7 +307,7 @@ describe('the address that attempts count under', () => {
   };
 
   it.each(['203.0.113.9', '::ffff:203.0.113.9', '2001:db8::9', '172.32.0.1', '100.128.0.1', '2002::1'])(
-    'is the peer’s own where %s sends headers that only a proxy should send: they free no one from the limit',
+    'is the peer’s own if %s sends headers that only a proxy should send: they do not avoid the limit',
     (peer) => {
       const emitted: unknown[] = [];
       jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
@@ -329,7 +329,7 @@ describe('the address that attempts count under', () => {
     '::ffff:10.0.0.1',
     'fd00::1',
     'fe80::1%eth0',
-  ])('is no one’s where %s is a proxy that is not trusted: one guesser must not lock all others out', (peer) => {
+  ])('is none if %s is a proxy that is not trusted: one attacker must not lock all others out', (peer) => {
     jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
     const addressOf = createClientAddress(undefined, () => undefined);
     expect(addressOf(requestFrom(peer, { 'x-forwarded-for': '192.0.2.1' }))).toBeUndefined();

@@ -53,11 +53,11 @@ const adapters: readonly (readonly [string, (options: Setup) => Promise<App>])[]
   ],
 ];
 
-describe.each(adapters)('%s: the cookies of a sign-in under way', (_, startApp) => {
+describe.each(adapters)('%s: the cookies of a sign-in in progress', (_, startApp) => {
   let app: App;
   afterEach(() => app.close());
 
-  it('belong to this host alone where the origin is https', async () => {
+  it('are restricted to this host if the origin is https', async () => {
     app = await startApp({ appBaseUrl: https, cookieOptions: { path: '/app' } });
     const visitor = app.visitor();
     const before = visitor.cookies.size;
@@ -97,7 +97,7 @@ describe.each(adapters)('%s: the cookies of a sign-in under way', (_, startApp) 
   });
 });
 
-it('a browser client that shares the verifiers knows them by the names of @supabase/ssr', async () => {
+it('a browser client that shares the verifiers finds them under the names of @supabase/ssr', async () => {
   const app = await startBackendApp({ options: { appBaseUrl: https, cookieOptions: { httpOnly: false } } });
   const visitor = app.visitor();
   await visitor.get('/auth/login?provider=github');
@@ -113,7 +113,7 @@ describe('a session cookie whose name begins with __Host-', () => {
     [{ domain: 'example.com' }, 'cookieOptions.domain must be left out'],
     [{ path: '/app' }, "cookieOptions.path must be '/'"],
     [{ secure: false }, 'cookieOptions.secure must not be false'],
-  ])('is refused at start-up with %j, which browsers would not store', (cookieOptions, problem) => {
+  ])('is refused at start-up with %j, which browsers reject', (cookieOptions, problem) => {
     const cookieName = '__Host-session';
     expect(() => b2bAuth({ ...b2b, cookieName, cookieOptions })).toThrow(problem);
     expect(() => backendAuth({ ...backend, cookieName, cookieOptions })).toThrow(problem);

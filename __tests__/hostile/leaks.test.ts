@@ -12,21 +12,21 @@ import type { BothApp } from '../support/both-app.ts';
 import { privateCookie } from '../support/variant.ts';
 import type { Answer, Ask, Visitor } from '../support/visitor.ts';
 
-/** Awkward enough to show where it would be escaped. */
+/** Unusual enough to show where it would be escaped. */
 const typedPassword = 'p<4>ss & "w0rd\' Geheimnis';
 
-/** More than bcrypt reads. */
+/** Longer than bcrypt reads. */
 const tooLong = `${typedPassword} `.repeat(4);
 
-/** What must not get out, by what it is. */
+/** The secrets, by kind. */
 const secrets = new Map<string, string>();
 /** Every answer to a visitor. */
 const answers: { readonly ask: string; readonly answer: Answer }[] = [];
 /** Console, stdout, stderr, debug output, warnings. */
 const printed: string[] = [];
-/** What `onError` and Express' error handlers were given, as a log would show it. */
+/** The arguments of `onError` and Express' error handlers, as a log would show them. */
 const errors: { readonly message: string; readonly shown: string }[] = [];
-/** Whether the provider answers everything with what it was sent. */
+/** Whether the provider repeats in every answer what it was sent. */
 let isEchoing = false;
 
 const secretFields =
@@ -52,7 +52,7 @@ function learnText(text: string, fields = secretFields): void {
   }
 }
 
-/** Between the adapters and their providers: learns what passes. */
+/** Between the adapters and their providers: records what passes. */
 const watchedFetch: typeof fetch = async (input, init) => {
   const body = init?.body;
   const sent = typeof body === 'string' ? body : body instanceof URLSearchParams ? body.toString() : '';
@@ -105,7 +105,7 @@ function record(visitor: Visitor): Visitor {
 }
 const newVisitor = (): Visitor => record(app.visitor());
 
-/** Every way through both adapters that is worth a log line, the bad ways above all. */
+/** Every flow of both adapters that is worth a log line, mostly the failing ones. */
 async function everything(): Promise<void> {
   await b2bWays();
   await backendWays();
@@ -167,7 +167,7 @@ async function backendSignIn(visitor: Visitor): Promise<Answer> {
 
 const enrolled = { email: 'grace@example.com', password: ada.password };
 
-/** Through the second factor, a new password and a code by email, well and badly; `fault` breaks one step of each. */
+/** Through the second factor, a new password and a code by email, with and without errors; `fault` breaks one step of each. */
 async function accountWays(fault?: Parameters<typeof app.supabase.fail>[1]): Promise<void> {
   const during = async (
     endpoint: 'challenge' | 'enroll' | 'update-user' | 'verify' | 'user',
@@ -282,7 +282,7 @@ async function startWatched(
   return started;
 }
 
-/** What a secret looks like wherever code might have put it. */
+/** How a secret may appear wherever code might have put it. */
 function guisesOf(secret: string): string[] {
   const escaped = secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   const base64 = Buffer.from(secret).toString('base64').replaceAll('=', '');
@@ -341,7 +341,7 @@ function keep(chunk: string | Uint8Array): boolean {
   return true;
 }
 
-it('has seen what it looks for: every kind of secret, some hundred answers, explanations and events', () => {
+it('has collected every kind of secret, and about a hundred answers, explanations and events', () => {
   const kinds = new Set(secrets.values());
   for (const kind of [
     'access_token',
@@ -369,7 +369,7 @@ it('has seen what it looks for: every kind of secret, some hundred answers, expl
 it('no secret is in the body of any answer', () => {
   // The application's own page shows what PostgREST answers it.
   for (const { ask, answer } of answers.filter(({ ask }) => ask !== 'GET /notes')) {
-    // Behind the button of a confirmation page stands what the mail's link brought along; a new app needs its secret.
+    // The button of a confirmation page carries the parameters of the email's link; a new app needs its secret.
     const isOwn = (kind: string): boolean =>
       (kind === 'token_hash' && ask.includes('/auth/confirm')) || (kind === 'secret' && ask === 'POST /auth/enroll');
     const own = leaksIn(answer.text).filter((kind) => !isOwn(kind));
@@ -406,7 +406,7 @@ it('no secret and no address is in any event', () => {
   }
 });
 
-it('nothing of a provider’s own words reaches a visitor', () => {
+it('none of the provider’s own text reaches a visitor', () => {
   for (const { ask, answer } of answers) {
     expect([ask, /secret-words|cloudflare|502 Bad Gateway<|Database error/i.test(answer.text)]).toEqual([ask, false]);
   }
@@ -419,7 +419,7 @@ it('nothing may be cached', () => {
   }
 });
 
-it('every page has its full set of security headers, and leaks no address to other sites', () => {
+it('every page has its full set of security headers, and sends no referrer to other sites', () => {
   const own = answers.filter(({ ask }) => /^\w+ \S*(?:\/auth\/|\/callback|\/login|\/logout|\/b2b\/)/.test(ask));
   const pages = own.filter(({ answer }) => (answer.headers['content-type'] ?? '').startsWith('text/html'));
   expect(pages.length).toBeGreaterThan(20);
@@ -467,7 +467,7 @@ describe('errors that an application logs', () => {
   }, 60_000);
   afterAll(() => logging.close());
 
-  it('hold no secret, with all that caused them', () => {
+  it('hold no secret, including their causes', () => {
     expect(errors.length).toBeGreaterThan(40);
     for (const { message, shown } of errors) {
       expect([message, leaksIn(message)]).toEqual([message, []]);

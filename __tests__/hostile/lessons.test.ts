@@ -33,7 +33,7 @@ async function signedIn(): Promise<Visitor> {
   return visitor;
 }
 
-// What happened to others, by the name under which it is known. docs/security.md lists them all.
+// Known vulnerabilities of other libraries, by name. docs/security.md lists them all.
 
 it('reflected XSS via error_description: a provider’s words are never shown', async () => {
   const words = '<script>alert(1)</script>" onload=alert(2) \u2028{{7*7}}';
@@ -58,7 +58,7 @@ it('reflected XSS via error_description: a provider’s words are never shown', 
   }
 });
 
-it('reflected XSS via what was typed: values come back escaped, and the policy runs nothing', async () => {
+it('reflected XSS via typed values: values come back escaped, and the policy runs nothing', async () => {
   const email = '"><img/src=x>@example.com';
   const answer = await postForm(app.visitor(), '/auth/login', { email, password: 'x', returnTo: '/"><b>' });
   expect(answer.text).toContain('&lt;img/src=x&gt;@example.com');
@@ -75,7 +75,7 @@ it('page options from the query string: no parameter changes the built-in pages'
   }
 });
 
-it('OAuth parameter injection via returnTo: what is smuggled in stays inside it', async () => {
+it('OAuth parameter injection via returnTo: injected parameters stay inside it', async () => {
   const returnTo = '/account?a=1&scopes=admin&redirect_to=https://evil.test&client_id=x#&provider=evil';
   const injected =
     'scopes=admin&redirect_to=https://evil.test&redirect_uri=https://evil.test&flow_type=implicit&code_challenge=x&state=x&client_id=x';
@@ -112,7 +112,7 @@ it('markup in the body of a redirect: it has none, and its Location is plain ASC
   }
 });
 
-it('a poisoned returnTo cookie: pages go on working, and the cookie leads nowhere', async () => {
+it('a poisoned returnTo cookie: pages keep working, and the cookie leads nowhere', async () => {
   const visitor = app.visitor();
   const start = await visitor.get('/auth/login?provider=github&returnTo=/account');
   const callback = String(await app.supabase.authorize(start.location, { approve: true }));
@@ -138,7 +138,7 @@ it('a poisoned returnTo cookie: pages go on working, and the cookie leads nowher
 });
 
 describe('session fixation', () => {
-  it('of the B2B adapter: a session that was planted before is not the one after, and opens nothing any more', async () => {
+  it('of the B2B adapter: a session that was planted before sign-in is replaced and ends', async () => {
     const planter = app.visitor();
     await app.signInB2b(planter);
     const planted = planter.cookies.get('b2b-session') ?? '';
@@ -152,7 +152,7 @@ describe('session fixation', () => {
     expect((await planter.get('/b2b/session')).status).toBe(401);
   });
 
-  it('of the backend adapter: nothing of the former person is left, chunks included', async () => {
+  it('of the backend adapter: nothing of the previous user is left, chunks included', async () => {
     const eve = { email: 'eve@example.com', password: 'correct horse battery' };
     app.supabase.addUser(eve);
     const before = await app.supabase.issueSession(eve.email, { claims: { extra: 'x'.repeat(5000) } });
@@ -183,14 +183,14 @@ it('percent-decoding the Cookie header before splitting it: an encoded semicolon
   }
 });
 
-it('a CSRF check that is skipped where no cookie came along: a sign-in from another site is refused without any', async () => {
+it('a CSRF check that is skipped without a cookie: a sign-in from another site is refused without one', async () => {
   for (const headers of [{ origin: 'https://evil.test' }, { 'sec-fetch-site': 'cross-site' }, { origin: 'null' }]) {
     const answer = await postForm(app.visitor(), '/auth/login', ada, headers);
     expect([answer.status, answer.setCookies]).toEqual([403, []]);
   }
 });
 
-it('set, then expired in one response: a sign-out right after a refresh carries one Set-Cookie, and no token', async () => {
+it('set, then expired in one response: a sign-out after a refresh sends one Set-Cookie, and no token', async () => {
   const visitor = app.visitor();
   const old = await app.supabase.issueSession(ada.email, { ttl: -60 });
   visitor.cookies.set(app.cookieName, encodeSession(old));
@@ -200,7 +200,7 @@ it('set, then expired in one response: a sign-out right after a refresh carries 
   expect(lines[0]).toMatch(new RegExp(`^${app.cookieName}=; Max-Age=0;`));
 });
 
-it('headers that a handler writes by hand (CVE-2025-7339): they arrive as they are, and the renewed cookie with them', async () => {
+it('headers that a handler writes by hand (CVE-2025-7339): sent unchanged, with the renewed cookie', async () => {
   for (const path of ['/array-head', '/flushed']) {
     const visitor = app.visitor();
     const old = await app.supabase.issueSession(ada.email, { ttl: -60 });
@@ -233,7 +233,7 @@ it('a cookie for every HEAD: HEAD of a route that starts a sign-in sets none', a
   }
 });
 
-it('unrepresentable requests: targets and hosts that no URL can hold are answered below 500', async () => {
+it('unrepresentable requests: targets and hosts that no URL can contain get an answer below 500', async () => {
   for (const [method, target, ...headers] of [
     ['GET', '//'],
     ['TRACE', '/login'],
@@ -248,7 +248,7 @@ it('unrepresentable requests: targets and hosts that no URL can hold are answere
   }
 });
 
-it('trusted origins that bleed from one instance into another: each has its own', async () => {
+it('trusted origins that leak from one instance into another: each has its own', async () => {
   const options = {
     url: app.supabase.url,
     anonKey: app.supabase.publishableKey,

@@ -11,7 +11,7 @@ import type { HostName } from '../support/variant.ts';
 
 const options: B2bAuthOptions = { clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'x'.repeat(32) };
 
-/** Every way to mount at a path that the request has a say in. */
+/** Every way to mount at a path that the request can influence. */
 const mounts: readonly (readonly [HostName, string | RegExp, () => express.Express])[] = [
   ['Express 5', '/*tenant/app', express],
   ['Express 5', '/{*tenant}', express],
@@ -68,7 +68,7 @@ it.each(mounts.filter(([name]) => hostNames.includes(name)))(
   },
 );
 
-it('a mount path is safe only where every URL below it stays here', () => {
+it('a mount path is safe only if every URL below it stays on this origin', () => {
   const piece = fc.constantFrom(
     '/',
     '\\',

@@ -71,7 +71,7 @@ function files(express: typeof express5, folder: string): RequestListener {
   return app;
 }
 
-/** What people write without a framework: the WHATWG parser on `req.url`, and one decoding. */
+/** Typical code without a framework: the WHATWG parser on `req.url`, and one decoding. */
 const bare: RequestListener = (req, res) => {
   try {
     const { pathname } = new URL(req.url ?? '/', 'http://localhost');

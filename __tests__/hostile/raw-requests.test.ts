@@ -71,7 +71,7 @@ const readers = [
 ];
 const backendCookies = ['sb-127-auth-token', 'sb-127-auth-token-pending', 'sb-127-auth-token-challenge'];
 const asking = ['/api/me', '/whoami'];
-// Whatever is sent shall reach the backend, and not end at the throttle.
+// All requests must reach the backend and not stop at the throttle.
 const options: BackendAuthOptions = { throttle: false, signInMethods: ['password', 'code'], sso: true };
 
 const apps: readonly (readonly [string, Start])[] = [
@@ -104,7 +104,7 @@ const apps: readonly (readonly [string, Start])[] = [
   ],
 ];
 
-/** What may never happen: a 5xx that is not documented, a crash, a hang. No answer at all is Node refusing the bytes. */
+/** Forbidden outcomes: an undocumented 5xx, a crash, a hang. No answer at all means that Node refused the bytes. */
 function expectSane(answer: RawAnswer, bytes: string): void {
   const isAllowed = answer.status < 500 || answer.status === 502 || answer.status === 503;
   if (!isAllowed) throw new Error(`${answer.status} for ${bytes.slice(0, 200)}\n${answer.body.slice(0, 500)}`);
@@ -198,7 +198,7 @@ describe.each(
     }
   });
 
-  it('whatever a generator comes up with', async () => {
+  it('random input of a generator', async () => {
     const junk = fc.string({ unit: 'binary', maxLength: 60 }).map((text) => text.replace(/[\r\n]/g, ''));
     await fc.assert(
       fc.asyncProperty(
@@ -242,20 +242,20 @@ describeWithoutParsers.each(apps)('a body that never ends, for %s', (_name, star
   });
   afterAll(() => app.close());
 
-  it('is cut off at 16 KB where it is read, and not read elsewhere', async () => {
+  it('is cut off at 16 KB if it is read, and otherwise ignored', async () => {
     for (const route of answering(app)) {
       for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/plain']) {
         const head = rawRequest('POST', route, [`Content-Type: ${type}`, 'Transfer-Encoding: chunked']);
         const answer = await sendEndless(app.port, head, `1000\r\n${'a'.repeat(4096)}\r\n`);
         expectSane(answer, head);
         if (app.readers.includes(route)) expect(answer.status).toBe(type === 'text/plain' ? 415 : 413);
-        // What is under way when the answer goes out, and no more.
+        // Only the bytes in transit when the answer is sent.
         expect(answer.bytesTaken).toBeLessThan(4 * 1024 * 1024);
       }
     }
   });
 
-  it('does not hold back the answer of a route that needs no body', async () => {
+  it('does not delay the answer of a route that needs no body', async () => {
     for (const [headers, body] of halfBodies) {
       for (const route of answering(app).filter((each) => !app.readers.includes(each))) {
         await sendRaw(app.port, rawRequest('POST', route, headers, body)).then((answer) => expectSane(answer, route));
@@ -263,9 +263,9 @@ describeWithoutParsers.each(apps)('a body that never ends, for %s', (_name, star
     }
   });
 
-  it('is given up after ten seconds by a route that needs it, and the connection with it', async () => {
+  it('is aborted after ten seconds by a route that needs it, and the connection is closed', async () => {
     const before = arrived;
-    // The adapter's own time limit; sockets and everything else go on as ever.
+    // Only the adapter's own time limit; sockets and everything else keep their real timers.
     jest.useFakeTimers({ doNotFake: [...realTimers] });
     fakeTimeoutSignals();
     try {

@@ -7,7 +7,7 @@ import { rawRequest, sendRaw } from '../support/raw-socket.ts';
 
 const ownRoutes = ['/login', '/signup', '/callback', '/logout', '/auth/session', '/auth/pages.css'];
 
-/** Strings that a redirect was once fooled with, and mutations of them. */
+/** Strings that once caused open redirects, and mutations of them. */
 const fragments = [
   '/',
   '//',
@@ -130,7 +130,7 @@ it('a flow cookie that was sealed with a hostile returnTo does not lead elsewher
   );
 });
 
-it('legitimate places survive unchanged', async () => {
+it('legitimate paths survive unchanged', async () => {
   const places = [
     '/',
     '/dashboard',

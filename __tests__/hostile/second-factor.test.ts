@@ -18,7 +18,7 @@ async function firstFactor(): Promise<Visitor> {
 const wrong = (right: string): string => (right === '000000' ? '111111' : '000000');
 
 describe('guessing codes', () => {
-  it('ends after five, from whatever browsers and networks, and the right code is refused, too', async () => {
+  it('stops after five, from any browsers and networks, and then the right code is refused, too', async () => {
     let network = 0;
     await start({ options: { clientAddress: () => `192.0.2.${(network += 1) % 250}` } });
     const factor = app.supabase.addFactor(ada.email);
@@ -37,7 +37,7 @@ describe('guessing codes', () => {
     expect([page.status, page.text.includes('minutes')]).toEqual([429, true]);
   });
 
-  it('lets no sixth through where fifty come at once', async () => {
+  it('lets no sixth code through when fifty come in parallel', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const right = app.supabase.codeOf(factor);
@@ -51,7 +51,7 @@ describe('guessing codes', () => {
     expect(app.supabase.calls('verify-factor')).toBe(5);
   });
 
-  it('counts where an app is added, too', async () => {
+  it('is limited when an app is added, too', async () => {
     await start();
     const visitor = await app.signedIn();
     const { factorId, secret } = (await visitor.postJson('/auth/enroll', {})).json;
@@ -60,7 +60,7 @@ describe('guessing codes', () => {
     expect((await visitor.postJson('/auth/enroll', { factorId, code })).status).toBe(429);
   });
 
-  it('counts a factor once, however its id is spelled', async () => {
+  it('is limited per factor, however its id is spelled', async () => {
     await start();
     const visitor = await app.signedIn();
     const { factorId, secret } = (await visitor.postJson('/auth/enroll', {})).json;
@@ -77,7 +77,7 @@ describe('guessing codes', () => {
     expect((await visitor.postJson('/auth/verify', given)).status).toBe(200);
   });
 
-  it('does not count what can be no code, and never asks for it', async () => {
+  it('does not count malformed codes, and never sends them to the backend', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const visitor = await firstFactor();
@@ -99,7 +99,7 @@ describe('guessing codes', () => {
 });
 
 describe('another site', () => {
-  it('can neither give a code, nor add or remove a factor', async () => {
+  it('can neither enter a code, nor add or remove a factor', async () => {
     await start();
     const visitor = await app.signedIn();
     const factor = app.supabase.addFactor(ada.email);
@@ -127,7 +127,7 @@ describe('another site', () => {
 });
 
 describe('made-up requests', () => {
-  it('are never a 500, whatever they hold', async () => {
+  it('never cause a 500, whatever they contain', async () => {
     await start();
     app.supabase.addFactor(ada.email);
     const visitor = await firstFactor();
@@ -142,7 +142,7 @@ describe('made-up requests', () => {
     }
   });
 
-  it('lead back to this site only', async () => {
+  it('redirect to this site only', async () => {
     await start();
     const factor = app.supabase.addFactor(ada.email);
     const visitor = await firstFactor();
@@ -153,7 +153,7 @@ describe('made-up requests', () => {
     expect(answer.headers.location).toBe('/');
   });
 
-  it('open nothing with a cookie of their own making', async () => {
+  it('unlock nothing with an invented cookie', async () => {
     await start();
     app.supabase.addFactor(ada.email);
     const visitor = await firstFactor();
@@ -172,7 +172,7 @@ describe('made-up requests', () => {
     }
   });
 
-  it('take another user’s factor for none', async () => {
+  it('accept no factor of another user', async () => {
     await start();
     app.supabase.addUser({ email: 'eve@example.com', password: 'eavesdropping' });
     const foreign = app.supabase.addFactor('eve@example.com');
@@ -185,8 +185,8 @@ describe('made-up requests', () => {
   });
 });
 
-describe('what is secret', () => {
-  it('stays out of events, and of URLs', async () => {
+describe('secrets', () => {
+  it('are not in events or URLs', async () => {
     await start();
     const visitor = await app.signedIn();
     const { factorId, secret } = (await visitor.postJson('/auth/enroll', {})).json;

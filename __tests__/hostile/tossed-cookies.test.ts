@@ -25,7 +25,7 @@ const get = (path: string, cookie: string): Promise<Answer> => app.visitor().get
 const post = (path: string, cookie: string): Promise<Answer> => app.visitor().post(path, { headers: { cookie } });
 const deletions = ({ setCookies }: Answer): string[] => setCookies.filter((line) => line.includes('; Max-Age=0;'));
 
-describe('a cookie whose name no response could have', () => {
+describe('a cookie whose name no response can set', () => {
   it.each([' ', '\t', 'é', '"', '<', '(', ',', '\\', '%00', '__proto__'])(
     'never breaks sign-in or sign-out (%j in it)',
     async (odd) => {
@@ -41,7 +41,7 @@ describe('a cookie whose name no response could have', () => {
     },
   );
 
-  it('never breaks the callback of a sign-in that is under way', async () => {
+  it('never breaks the callback of a sign-in in progress', async () => {
     const visitor = app.visitor();
     const start = await visitor.get('/auth/login?provider=github');
     const callback = await app.supabase.authorize(start.location, { approve: true });
@@ -50,7 +50,7 @@ describe('a cookie whose name no response could have', () => {
   });
 });
 
-describe('cookies without number', () => {
+describe('a great number of cookies', () => {
   const many = (name: (index: number) => string): string =>
     Array.from({ length: 300 }, (_, index) => `${name(index)}=x`).join('; ');
 
@@ -64,7 +64,7 @@ describe('cookies without number', () => {
     expect(deletions(answer)).toHaveLength(20);
   });
 
-  it('of the form of chunks are deleted from the first on, as a session begins there', async () => {
+  it('that look like chunks are deleted from the first on, as a session begins there', async () => {
     const strays = Array.from({ length: 99 }, (_, index) => `b2b-session.${99 - index}=x`);
     const answer = await get('/whoami', [...strays, 'b2b-session.0=x', 'b2b-session=x'].join('; '));
     expect(
@@ -74,7 +74,7 @@ describe('cookies without number', () => {
     ).toEqual(['b2b-session', 'b2b-session.0', 'b2b-session.1']);
   });
 
-  it('with an index of many digits are no chunks', async () => {
+  it('with an index of many digits are not chunks', async () => {
     const answer = await get(
       '/auth/session',
       `${storageKey}.${'1'.repeat(4000)}=x; ${storageKey}.100=x; ${storageKey}.99=x`,
@@ -84,7 +84,7 @@ describe('cookies without number', () => {
 });
 
 describe('made-up verifiers', () => {
-  it('cost the provider five calls for a code, however many there are', async () => {
+  it('cause at most five backend calls for a code, however many there are', async () => {
     const owner = app.visitor();
     const start = await owner.get('/auth/login?provider=github');
     const callback = await app.supabase.authorize(start.location, { approve: true });
@@ -97,7 +97,7 @@ describe('made-up verifiers', () => {
   });
 
   it.each(['x', 'base64-', 'base64-!', 'base64-_w', encoded('{'), 'base64-eyJ', '"x"'])(
-    'in a form that the SDK does not write (%j) fill no log and cost no flow',
+    'in a form that the SDK does not write (%j) log nothing and break no flow',
     async (value) => {
       const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
       const visitor = app.visitor();
@@ -149,13 +149,13 @@ describe('tossed sessions', () => {
       .visitor()
       .get(`/guard/${side.adapter}`, { headers: { cookie: cookies.join('; '), accept: 'application/json' } });
 
-  it.each(sides)('that cannot be one cost $adapter no good session, however many surround it', async (side) => {
+  it.each(sides)('that cannot be a session hide no good session of $adapter, however many there are', async (side) => {
     const good = `${side.name}=${await side.issue()}`;
     const answer = await ask(side, [...many(side, 'junk', 60), good, ...many(side, 'junk', 60, 60)]);
     expect([answer.status, answer.setCookies]).toEqual([200, []]);
   });
 
-  it.each(sides)('that could be one cost $adapter no cookie, however many surround it', async (side) => {
+  it.each(sides)('that could be a session clear no cookie of $adapter, however many surround it', async (side) => {
     const good = `${side.name}=${await side.issue()}`;
     const few = await ask(side, [...many(side, 'plausible', 5), good, ...many(side, 'plausible', 5, 5)]);
     expect(few.status).toBe(200);
@@ -163,7 +163,7 @@ describe('tossed sessions', () => {
     expect([answer.status, answer.setCookies]).toEqual([401, []]);
   });
 
-  it.each(sides)('that could be one and are none are cleared, where nothing else came', async (side) => {
+  it.each(sides)('that could be a session and are none are cleared, if nothing else came', async (side) => {
     const answer = await ask(side, many(side, 'plausible', 5));
     expect([answer.status, deletions(answer)]).toEqual([401, [expect.stringContaining(side.name)]]);
   });

@@ -28,7 +28,7 @@ async function answerOf(
   }
 }
 
-/** Any value, where types ask for an error. */
+/** Any value where the types expect an error. */
 const reject = async (value: unknown): Promise<never> => raise(value);
 const raise = (value: unknown): never => {
   throw value as Error;
@@ -58,12 +58,12 @@ describe.each(hostNames)('on %s', (hostName) => {
   const behind = async (options: object, adapterOptions?: B2bAuthOptions): Promise<Answer> =>
     answerOf(hostName, [adapter(adapterOptions), guard(options), secret], '/x', await kit.cookie());
 
-  it('a session passes a check that says true, in time or later', async () => {
+  it('a check that returns true, also as a promise, lets a session pass', async () => {
     expect((await behind({ check: () => true })).text).toBe('SECRET');
     expect((await behind({ check: () => Promise.resolve(true) })).text).toBe('SECRET');
   });
 
-  it.each([...refusals, ...noBooleans])('nothing but true passes a check: %s', async (_what, check) => {
+  it.each([...refusals, ...noBooleans])('only true passes a check: %s', async (_what, check) => {
     expect((await behind({ check })).status).toBe(403);
     expect((await behind({ check: () => Promise.resolve(check()) })).status).toBe(403);
   });
@@ -75,7 +75,7 @@ describe.each(hostNames)('on %s', (hostName) => {
     }
   });
 
-  it.each(falsyFailures)('an onError that hands on %j keeps the request out', async (failure) => {
+  it.each(falsyFailures)('an onError that passes on %j keeps the request out', async (failure) => {
     const onErrors: unknown[] = [
       (_error: unknown, _req: unknown, _res: unknown, next: (value?: unknown) => void) => next(failure),
       () => reject(failure),
@@ -92,7 +92,7 @@ describe.each(hostNames)('on %s', (hostName) => {
     }
   });
 
-  it.each(falsyFailures)('a hook that throws %j refuses the sign-in and does not go on', async (failure) => {
+  it.each(falsyFailures)('a hook that throws %j refuses the sign-in and does not continue', async (failure) => {
     const onSignIn = (): never => raise(failure);
     const server = await serve(listenerOf(hostName, [adapter({ onSignIn }), secret]));
     try {
@@ -106,7 +106,7 @@ describe.each(hostNames)('on %s', (hostName) => {
     }
   });
 
-  it('an onError that goes on twice goes on once', async () => {
+  it('an onError that calls next twice continues once', async () => {
     let count = 0;
     const onError = (error: unknown, _req: unknown, _res: unknown, next: (error?: unknown) => void): unknown => {
       next(error);

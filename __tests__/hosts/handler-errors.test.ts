@@ -45,7 +45,7 @@ console.log(JSON.stringify(result));
 process.exit(0);
 `;
 
-it('a handler that throws behind a guard runs once, and its error reaches the process as an exception', () => {
+it('a handler that throws behind a guard runs once, and its error is an uncaught exception of the process', () => {
   const { stdout, stderr } = spawnSync(
     process.execPath,
     ['--disable-warning=EXPRESS_AUTH_ADAPTERS_TESTING', '--input-type=module', '--eval', script],

@@ -10,7 +10,7 @@ const auth = b2bAuth({ ...kit.options }) as unknown as Handler;
 const guard = requireSession() as unknown as Handler;
 type Handler = (req: unknown, res: unknown, next: (error?: unknown) => void) => void;
 
-describe('HTTP/2, by the compatibility layer of Node', () => {
+describe('HTTP/2, in the compatibility mode of Node', () => {
   let server: http2.Http2Server;
   let client: http2.ClientHttp2Session;
   let host: string;
@@ -38,7 +38,7 @@ describe('HTTP/2, by the compatibility layer of Node', () => {
     return { headers: await answered, body: await text(stream) };
   }
 
-  it('signs in under the origin that :authority names, guards, reads the session', async () => {
+  it('signs in with the origin of :authority, guards, reads the session', async () => {
     const guarded = await ask('/page');
     expect([guarded.headers[':status'], guarded.headers.location]).toEqual([307, '/login?returnTo=%2Fpage']);
     const start = await ask('/login?returnTo=/page');
@@ -54,7 +54,7 @@ describe('HTTP/2, by the compatibility layer of Node', () => {
     expect(out.headers[':status']).toBe(303);
   });
 
-  it('believes :authority and not a Host beside it', async () => {
+  it('uses :authority and not a Host header beside it', async () => {
     const start = await ask('/login', { ':authority': host, host: 'elsewhere.example' });
     expect(new URL(start.headers.location!).searchParams.get('redirect_uri')).toBe(`http://${host}/callback`);
   });

@@ -24,7 +24,7 @@ describe.each(['polling', 'websocket'] as const)('Socket.IO over %s', (transport
     server.engine.use(b2bAuth({ ...kit.options, onEvent: (event) => events.push(event) }));
     server.engine.use(requireSession());
     server.on('connection', (socket: ServerSocket) => {
-      // The handshake is answered: nothing can be written to its response any more.
+      // The handshake is answered: nothing can be written to its response anymore.
       sessions.push(getSession(socket.request).then((session) => session?.user.id));
     });
     await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
@@ -37,7 +37,7 @@ describe.each(['polling', 'websocket'] as const)('Socket.IO over %s', (transport
   });
   afterAll(() => server.close());
 
-  /** `connected`, or what the client is told instead. */
+  /** `connected`, or the error that the client gets. */
   function connect(cookie?: string): Promise<string> {
     const extraHeaders = cookie === undefined ? {} : { cookie };
     const client = io(origin, { transports: [transport], extraHeaders, reconnection: false });
@@ -48,7 +48,7 @@ describe.each(['polling', 'websocket'] as const)('Socket.IO over %s', (transport
     });
   }
 
-  it('lets a session connect, and the connection knows it', async () => {
+  it('lets a session connect, and makes it available to the connection', async () => {
     expect(await connect(await kit.cookie({ user: { id: 'user_7' } }))).toBe('connected');
     expect(await Promise.all(sessions)).toEqual(['user_7']);
   });
@@ -59,7 +59,7 @@ describe.each(['polling', 'websocket'] as const)('Socket.IO over %s', (transport
     expect(sessions).toEqual([]);
   });
 
-  it('spends a refresh token only where its successor can be delivered', async () => {
+  it('uses a refresh token only if the new one can be delivered', async () => {
     const told = await connect(await kit.cookie({ expired: true }));
     const types = events.map(({ type }) => type);
     if (transport === 'polling') expect([told, types]).toEqual(['connected', ['session_refreshed']]);

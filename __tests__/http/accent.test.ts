@@ -27,7 +27,7 @@ const colors = [
   ...['#5e6ad2', '#635bff', '#ff4500', '#1db954', '#ffe600', '#0f62fe', '#6c47ff', '#111827', '#767676', '#777'],
 ];
 
-it('keeps text on every accent readable, also under the pointer, and its edge visible against the card', () => {
+it('keeps text on every accent readable, also on hover, and its edge visible against the card', () => {
   for (const value of colors) {
     const schemes = schemesOf(rulesFor(value));
     for (const scheme of ['light', 'dark'] as const) {
@@ -45,7 +45,7 @@ it('keeps text on every accent readable, also under the pointer, and its edge vi
   }
 });
 
-it('keeps the color itself on a light card, and wherever it stands out from a dark one', () => {
+it('keeps the color itself on a light card, and if it stands out from it, on a dark one', () => {
   expect(schemesOf(rulesFor('#5E6AD2')).light).toMatchObject({ accent: '#5e6ad2', 'accent-ink': '#ffffff' });
   expect(schemesOf(rulesFor('#5e6ad2')).dark['accent']).toBe('#5e6ad2');
   expect(schemesOf(rulesFor('#fe0')).light).toMatchObject({
@@ -53,16 +53,16 @@ it('keeps the color itself on a light card, and wherever it stands out from a da
     'accent-ink': '#000000',
     'accent-edge': 'var(--edge)',
   });
-  // Navy would be lost on a dark card.
+  // Navy would be invisible on a dark card.
   expect(schemesOf(rulesFor('#0b1f4d')).dark['accent']).not.toBe('#0b1f4d');
 });
 
-it.each(['red', '#12', '#12345', '#1234567', '#ggg', 'rgb(1,2,3)', '#123;}', ''])('takes %p for no color', (value) => {
+it.each(['red', '#12', '#12345', '#1234567', '#ggg', 'rgb(1,2,3)', '#123;}', ''])('treats %p as no color', (value) => {
   expect(parseColor(value)).toBeUndefined();
   expect(accentRules(value)).toBeUndefined();
 });
 
-it('knows the cards and edges of the stylesheet, and they have the contrast that is asked of them', () => {
+it('has the cards and edges of the stylesheet, with the required contrast', () => {
   const schemes = schemesOf(stylesheet);
   for (const scheme of ['light', 'dark'] as const) {
     const { card, edge } = schemes[scheme];

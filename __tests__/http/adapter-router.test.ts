@@ -46,7 +46,7 @@ describe.each([
     return app;
   }
 
-  it('takes handlers of the application, which come after the adapter', async () => {
+  it('runs handlers of the application after the adapter', async () => {
     expect(await get(appWith(), '/added')).toEqual({ status: 200, text: "added under ''" });
     expect((await get(appWith(), '/dashboard')).status).toBe(307);
     expect((await get(appWith(), '/login')).text).toContain('redirectTo');
@@ -57,11 +57,11 @@ describe.each([
     expect((await get(appWith(), '/nothing')).status).toBe(404);
   });
 
-  it('keeps the mount path for them', async () => {
+  it('gives them the same mount path', async () => {
     expect(await get(appWith('/app'), '/app/added')).toEqual({ status: 200, text: "added under '/app'" });
   });
 
-  it('hands what is wrong with the adapter to the application, and the request to no handler', async () => {
+  it('passes a problem of the adapter to the application, and the request to no handler', async () => {
     const router = b2bAuth(options);
     router.get('/added', (_req, res) => void res.send('never'));
     const app = host();
@@ -75,7 +75,7 @@ describe.each([
     expect([status, text]).toEqual([500, expect.stringContaining("'/dashboard(.*)' can never match")]);
   });
 
-  it('hands their errors to the application', async () => {
+  it('passes their errors to the application', async () => {
     expect(await get(appWith(), '/broken')).toEqual({ status: 500, text: 'from a handler' });
   });
 });

@@ -10,7 +10,7 @@ import type { Session } from '../../lib/types.ts';
 import { serve } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
-const nobody: Resolution = { session: null, cookies: [] };
+const signedOut: Resolution = { session: null, cookies: [] };
 
 const unused = {
   resolveBearer: () => Promise.resolve(undefined),
@@ -53,7 +53,12 @@ function createDefinition(change: Change = {}): Adapter {
     emit: () => undefined,
     explain: () => undefined,
     ...change,
-    resolver: { ...unused, cachedSession: () => undefined, resolve: () => Promise.resolve(nobody), ...change.resolver },
+    resolver: {
+      ...unused,
+      cachedSession: () => undefined,
+      resolve: () => Promise.resolve(signedOut),
+      ...change.resolver,
+    },
   };
 }
 
@@ -77,7 +82,7 @@ async function ask<Said>(
   return { said, origin: server.origin, headers };
 }
 
-it('depends on Accept from when it was asked whether the client wants JSON', async () => {
+it('sets Vary: Accept once it was asked whether the client wants JSON', async () => {
   const { said } = await ask({}, '', (request) => {
     const before = request.isNegotiated;
     const { status } = redirectOrJson(request, '/', 302);
@@ -111,18 +116,18 @@ describe('the public URL of an own path', () => {
   });
 });
 
-describe('the way to sign in', () => {
+describe('the URL of sign-in', () => {
   it.each([
     [undefined, '/app', '/', '/app/login'],
     [undefined, '/app', '/a?b=c', '/app/login?returnTo=%2Fa%3Fb%3Dc'],
     ['/sign-in', '/app', '/a', '/sign-in?returnTo=%2Fa'],
     ['/sign-in?from=app', '', '/a', '/sign-in?from=app&returnTo=%2Fa'],
     ['https://id.example/', '', '/', 'https://id.example/'],
-  ])('on page %s, mounted under "%s", with the way back to %s, is %s', async (signInPage, prefix, back, url) => {
+  ])('on page %s, mounted under "%s", with returnTo %s, is %s', async (signInPage, prefix, back, url) => {
     expect((await ask({ signInPage }, prefix, (exchange) => exchange.signInUrl(back))).said).toBe(url);
   });
 
-  it('never leads back to an own route, and to the given place instead', async () => {
+  it('never returns to its own routes, but to the given path', async () => {
     const { said } = await ask({}, '/app', (exchange) => [
       exchange.returnTo('/a'),
       exchange.returnTo('/app/login'),
@@ -136,7 +141,7 @@ describe('the way to sign in', () => {
 describe('the session of a request', () => {
   const cookie: CookieWrite = { name: 'b2b-session', value: 'new' };
 
-  it('is resolved once, and its cookies go out with the response', async () => {
+  it('is resolved once, and its cookies are sent with the response', async () => {
     let resolutions = 0;
     const resolve = () => {
       resolutions += 1;
@@ -152,7 +157,7 @@ describe('the session of a request', () => {
     expect(headers.getSetCookie()).toEqual(['b2b-session=new; Path=/; HttpOnly; SameSite=Lax']);
   });
 
-  it('that is known costs no resolution', async () => {
+  it('that is cached is not resolved', async () => {
     const resolver = {
       cachedSession: () => session,
       resolve: () => Promise.reject(new Error('must not be asked')),
@@ -162,7 +167,7 @@ describe('the session of a request', () => {
     expect(headers.has('cache-control')).toBe(false);
   });
 
-  it('carries Secure where appBaseUrl is https, whatever the request came by', async () => {
+  it('has Secure cookies if appBaseUrl is https, whatever the protocol of the request', async () => {
     const resolver = {
       cachedSession: () => undefined,
       resolve: () => Promise.resolve({ session, cookies: [cookie] }),
@@ -173,7 +178,7 @@ describe('the session of a request', () => {
     expect(await linesWith('http://app.example')).toEqual([expect.not.stringContaining('Secure')]);
   });
 
-  it('renewed ahead of time rides along where it is back before the head goes out', async () => {
+  it('renewed ahead of time is sent with the response if it is ready before the head', async () => {
     const later = Promise.resolve({ session, cookies: [cookie] });
     const resolver = {
       cachedSession: () => undefined,
@@ -187,7 +192,7 @@ describe('the session of a request', () => {
     expect(headers.getSetCookie()).toHaveLength(1);
   });
 
-  it('renewed ahead of time loses nothing where the head was quicker, or where it came to nothing', async () => {
+  it('renewed ahead of time is no lost cookie if the head was sent first, or if it failed', async () => {
     const events: unknown[] = [];
     for (const outcome of [{ session, cookies: [cookie] }, undefined]) {
       const later = Promise.withResolvers<Resolution | undefined>();
@@ -206,7 +211,7 @@ describe('the session of a request', () => {
     expect(events).toEqual([]);
   });
 
-  it('whose cookies were lost is told', async () => {
+  it('whose cookies were lost is reported', async () => {
     const events: unknown[] = [];
     const resolver = {
       cachedSession: () => undefined,
@@ -219,7 +224,7 @@ describe('the session of a request', () => {
     expect(events).toEqual([{ type: 'cookie_lost', names: ['b2b-session'] }]);
   });
 
-  it('is told where its cookies arrived, and kept back where they are out of date by then', async () => {
+  it('learns that its cookies were delivered, and does not send outdated ones', async () => {
     let delivered = 0;
     const outcome = { session, cookies: [cookie], onDelivered: () => (delivered += 1), isCurrent: () => false };
     const resolver = { cachedSession: () => undefined, resolve: () => Promise.resolve(outcome) };
@@ -229,8 +234,8 @@ describe('the session of a request', () => {
   });
 });
 
-describe('what a request keeps', () => {
-  it('is not printed with the request, and copies and heirs of the request lack it', async () => {
+describe('the state of a request', () => {
+  it('is not printed with the request, and not on copies of the request or objects derived from it', async () => {
     const { said } = await ask({}, '', async (request) => {
       const { req } = request;
       await request.resolveSession();
@@ -244,7 +249,7 @@ describe('what a request keeps', () => {
     expect(said).toEqual({ printed: false, own: true, copy: undefined, heir: undefined });
   });
 
-  it('is found under no key, so that other code neither reads nor forges it', async () => {
+  it('is stored under no key, so that other code can neither read nor forge it', async () => {
     const { said } = await ask({}, '', (request) =>
       Reflect.ownKeys(request.req).some((key) => Reflect.get(request.req, key) === request),
     );
@@ -252,7 +257,7 @@ describe('what a request keeps', () => {
   });
 });
 
-it('keeps the session of a bearer token that a guard took while the cookie’s was still being resolved', async () => {
+it('keeps the session of a bearer token that a guard accepted while the cookie’s was being resolved', async () => {
   const cookies = Promise.withResolvers<Resolution>();
   const resolver = { ...unused, cachedSession: () => undefined, resolve: () => cookies.promise };
   const { said } = await ask({ resolver }, '', async (request) => {

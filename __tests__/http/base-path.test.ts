@@ -5,14 +5,14 @@ import { describeAtRoot } from '../support/only.ts';
 
 const base = 'https://public.example/shop';
 
-/** What a proxy does that serves the application under `/shop`: it takes that off, and the browser never sees the rest alone. */
+/** A proxy that serves the application under `/shop`: it removes the prefix, and the browser never sees a path without it. */
 function behindProxy(url: string): string {
   const { origin, pathname, search } = new URL(url, base);
   expect([origin, pathname.startsWith('/shop/')]).toEqual(['https://public.example', true]);
   return pathname.slice('/shop'.length) + search;
 }
 
-describeAtRoot('an appBaseUrl with a path, which a proxy takes off every request', () => {
+describeAtRoot('an appBaseUrl with a path, which a proxy removes from every request', () => {
   let app: B2bApp;
   beforeAll(async () => {
     app = await startB2bApp({ options: { appBaseUrl: `${base}/` } });
@@ -32,7 +32,7 @@ describeAtRoot('an appBaseUrl with a path, which a proxy takes off every request
     expect((await visitor.get(behindProxy(callback.href))).headers.location).toBe('/shop/');
   });
 
-  it('is in the links of pages and in what JSON clients are told', async () => {
+  it('is in the links of pages and in the answers to JSON clients', async () => {
     const visitor = app.visitor();
     const failed = await visitor.get('/callback?state=foreign');
     const links = [...failed.text.matchAll(/href="([^"]*)"/g)].map(([, href]) => href);
@@ -53,7 +53,7 @@ describeAtRoot('an appBaseUrl with a path, which a proxy takes off every request
   });
 
   it.each(['/shop/login', '/shop/callback?code=x', '/login', '//evil.example', ''])(
-    'leads to the start page instead of %j',
+    'redirects to the start page instead of %j',
     async (returnTo) => {
       const visitor = app.visitor();
       const start = await visitor.get(`/login?returnTo=${encodeURIComponent(returnTo)}`);
@@ -62,7 +62,7 @@ describeAtRoot('an appBaseUrl with a path, which a proxy takes off every request
     },
   );
 
-  it('is left out where it names the mount path already', async () => {
+  it('is not repeated if it includes the mount path already', async () => {
     const mounted = await startB2bApp({ prefix: '/shop', options: { appBaseUrl: base } });
     const guarded = await mounted.visitor().get('/shop/dashboard');
     expect(guarded.headers.location).toBe('/shop/login?returnTo=%2Fshop%2Fdashboard');
@@ -81,8 +81,8 @@ describeAtRoot('an appBaseUrl with a path, which a proxy takes off every request
   });
 });
 
-describe('the page of an outage', () => {
-  it('loads the page again that was asked for, and starts over where the error is in the address', async () => {
+describe('the error page of an outage', () => {
+  it('reloads the requested page, and starts over if the error is in the URL', async () => {
     const app = await startB2bApp();
     const visitor = await app.signedIn();
     app.clock.advance(310_000);

@@ -100,7 +100,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** Another project's key: its own, with a key id that nobody here has published. */
+/** Another project's key: its own, with a key id that is not among the published ones. */
 async function foreignSigner() {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const sign = (claims: Record<string, unknown>): Promise<string> =>
@@ -163,7 +163,7 @@ describe.each(adapters)('%s', (adapter) => {
     });
   });
 
-  it('never lets one credential help the other', async () => {
+  it('never combines one credential with the other', async () => {
     const good = await cookieOf(adapter, tokens[adapter].session);
     for (const kind of kinds.slice(1)) {
       const answer = await ask(`/${adapter}/both`, { cookie: good, ...bearer(tokens[adapter][kind]) });
@@ -173,7 +173,7 @@ describe.each(adapters)('%s', (adapter) => {
     expect((await ask(`/${adapter}/both`, { cookie: bad, ...bearer(tokens[adapter].session) })).status).toBe(200);
   });
 
-  it('takes the token’s own session for one that was looked at before', async () => {
+  it('is used instead of the session of a cookie that was resolved before', async () => {
     const other = adapter === 'b2b' ? demoUsers.oneOrganization.id : randomUUID();
     const claims = { ...readClaims(tokens[adapter].session), sub: other };
     const token = await (adapter === 'b2b' ? app.workos.signToken(claims) : app.supabase.signToken(claims));
@@ -184,7 +184,7 @@ describe.each(adapters)('%s', (adapter) => {
     expect([answer.status, answer.json.id]).toEqual([200, other]);
   });
 
-  it('is no session of a guard behind that takes cookies alone', async () => {
+  it('does not pass a later guard that accepts cookies alone', async () => {
     const cookie = await cookieOf(adapter, tokens[adapter].session);
     const answer = await ask(`/${adapter}/nested`, { cookie, ...bearer(tokens[adapter].session) });
     expect([answer.status, answer.json.error.code, answer.headers.location]).toEqual([
@@ -195,7 +195,7 @@ describe.each(adapters)('%s', (adapter) => {
     expect((await ask(`/${adapter}/nested`, { cookie })).status).toBe(200);
   });
 
-  it('is not found in a cookie that was put together to look like it', async () => {
+  it('is not accepted in a cookie', async () => {
     await ask(`/${adapter}/bearer`, bearer(tokens[adapter].session));
     const name = adapter === 'b2b' ? 'b2b-session' : app.cookieName;
     for (const value of [tokens[adapter].session, `Bearer ${tokens[adapter].session}`]) {
@@ -205,13 +205,13 @@ describe.each(adapters)('%s', (adapter) => {
     }
   });
 
-  it('comes from any site, as no browser sends it by itself', async () => {
+  it('is accepted from any site, as no browser sends it by itself', async () => {
     const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' };
     const answer = await ask(`/${adapter}/both`, { ...headers, ...bearer(tokens[adapter].session) }, 'POST');
     expect(answer.status).toBe(200);
   });
 
-  it('is ignored by a guard that was not told of it', async () => {
+  it('is ignored by a guard that does not accept it', async () => {
     const answer = await ask(`/${adapter}/default`, bearer(tokens[adapter].session));
     expect(answer.status).toBe(307);
     expect(answer.headers.vary ?? '').not.toMatch(/authorization/i);
@@ -231,7 +231,7 @@ describe.each(adapters)('%s', (adapter) => {
     }
   });
 
-  it('ends with its session’s sign-out', async () => {
+  it('ends with the sign-out of its session', async () => {
     const visitor = app.visitor();
     let token: string;
     if (adapter === 'b2b') {
@@ -248,7 +248,7 @@ describe.each(adapters)('%s', (adapter) => {
     expect((await ask(`/${adapter}/bearer`, bearer(token))).status).toBe(401);
   });
 
-  it('that fails a check is a 403 in JSON', async () => {
+  it('that fails a check gets a 403 in JSON', async () => {
     const answer = await ask(`/${adapter}/checked`, { accept: 'text/html', ...bearer(tokens[adapter].session) });
     expect([answer.status, answer.json.error.code, answer.headers['www-authenticate']]).toEqual([
       403,
@@ -265,7 +265,7 @@ describe('the header', () => {
     expect((await ask('/b2b/both', { cookie, authorization: value })).status).toBe(200);
   });
 
-  it('is read in any case and with several blanks', async () => {
+  it('is read in any letter case and with several blanks', async () => {
     for (const scheme of ['bearer ', 'BEARER ', 'Bearer   ']) {
       expect((await ask('/b2b/both', { authorization: scheme + tokens.b2b.session })).status).toBe(200);
     }
@@ -277,13 +277,13 @@ describe('the header', () => {
     ['with a list', 'Bearer a, b'],
     ['with a control character', 'Bearer a\tb'],
     ['with two words', 'Bearer a b'],
-  ])('that is malformed is decided by itself, too: %s', async (_what, authorization) => {
+  ])('that is malformed is refused even beside a cookie: %s', async (_what, authorization) => {
     const cookie = await cookieOf('b2b', tokens.b2b.session);
     const answer = await ask('/b2b/both', { cookie, authorization });
     expect([answer.status, answer.json.error.code]).toEqual([401, 'invalid_token']);
   });
 
-  it('that comes twice is refused, whichever one is good', async () => {
+  it('that comes twice is refused, whichever one is valid', async () => {
     const good = `Bearer ${tokens.b2b.session}`;
     for (const authorization of [
       [good, 'Bearer other'],
@@ -295,12 +295,12 @@ describe('the header', () => {
   });
 });
 
-it('names the user of a B2B token by what its claims say', async () => {
+it('derives the user of a B2B token from its claims', async () => {
   const { json } = await ask('/b2b/bearer', bearer(tokens.b2b.session));
   expect(json.user).toEqual({ id: demoUsers.personal.id });
 });
 
-it('is what the request’s own Supabase client acts with', async () => {
+it('is used by the request’s own Supabase client', async () => {
   app.supabase.addNote(ada.email, 'mine');
   const cookie = await cookieOf('backend', 'garbage');
   const answer = await ask('/backend/notes', { cookie, ...bearer(tokens.backend.session) });
@@ -308,14 +308,14 @@ it('is what the request’s own Supabase client acts with', async () => {
   expect(answer.json.data).toEqual([expect.objectContaining({ body: 'mine' })]);
 });
 
-it('takes a machine’s token where its client is listed', async () => {
+it('accepts a machine’s token if its client is listed', async () => {
   const now = Math.floor(app.clock.now() / 1000);
   const token = await app.workos.signToken({ sub: 'client_machine', org_id: 'org_1', iat: now, exp: now + 300 });
   expect((await ask('/b2b/bearer', bearer(token))).status).toBe(401);
   expect((await ask('/b2b/listed', bearer(token))).json.user).toEqual({ id: 'client_machine' });
 });
 
-it('is over with the token, though a difference of clocks would allow more', async () => {
+it('ends with the token, without a tolerance for clocks', async () => {
   const exp = Math.floor(app.clock.now() / 1000) + 30;
   const token = await app.workos.signToken({ ...readClaims(tokens.b2b.session), exp });
   expect((await ask('/b2b/bearer', bearer(token))).status).toBe(200);

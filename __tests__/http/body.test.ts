@@ -53,12 +53,12 @@ it.each([
   ]);
 });
 
-it('leaves out whatever is no text, and everything inherited', async () => {
+it('skips everything that is not a string, and everything inherited', async () => {
   const body = '{"a":"1","b":2,"c":null,"d":["x"],"e":{"f":"x"},"__proto__":{"g":"x"},"h":true}';
   expect(await fieldsOf(body, { 'content-type': json })).toEqual([['a', '1']]);
 });
 
-it('takes no body for no fields, whatever its type', async () => {
+it('treats an empty body as no fields, whatever its type', async () => {
   expect(await fieldsOf('', {})).toEqual([]);
   expect(await fieldsOf('', { 'content-type': 'text/plain', 'content-length': '0' })).toEqual([]);
 });
@@ -71,7 +71,7 @@ it.each([undefined, 'text/plain', 'application/jsonp', 'text/application/json', 
   },
 );
 
-it.each(['gzip', 'deflate', 'br'])('inflates nothing (%s)', async (encoding) => {
+it.each(['gzip', 'deflate', 'br'])('decompresses nothing (%s)', async (encoding) => {
   const answer = await read('x', { 'content-type': json, 'content-encoding': encoding });
   expect([answer.status, answer.json]).toEqual([415, 'unsupported_media_type']);
 });
@@ -85,7 +85,7 @@ it.each([
   expect((await read(body, { 'content-type': type })).json).toBe(code);
 });
 
-it('takes a POST that announces no body for one without fields', async () => {
+it('treats a POST that announces no body as one without fields', async () => {
   const server = await serve((req, res) => {
     readFields(req, res).then(
       (fields) => res.end(JSON.stringify([...fields])),
@@ -115,7 +115,7 @@ it.each<[string, string, Record<string, string>, express.Handler[]]>([
   ['malformed and read by the application', '{"a":', { 'content-type': json }, [express.text({ type: () => true })]],
   ['encoded', 'x', { 'content-type': json, 'content-encoding': 'gzip' }, []],
   ['made of too many fields', 'a=1&'.repeat(102), { 'content-type': form }, []],
-])('keeps for the log what was wrong with a body that is %s', async (_what, body, headers, before) => {
+])('records for the log what was wrong with a body that is %s', async (_what, body, headers, before) => {
   const failures: unknown[] = [];
   const app = express();
   for (const handler of before) app.use(handler);
@@ -133,23 +133,23 @@ it.each<[string, string, Record<string, string>, express.Handler[]]>([
   ]);
 });
 
-describe('the size', () => {
+describe('the size of a body', () => {
   const headers = { 'content-type': json };
   const bodyOf = (bytes: number) => JSON.stringify({ a: 'x'.repeat(bytes - 8) });
 
-  it('may be 16 KB, and not a byte more', async () => {
+  it('is limited to exactly 16 KB', async () => {
     expect((await read(bodyOf(16_384), headers)).status).toBe(200);
     const answer = await read(bodyOf(16_385), headers);
     expect([answer.status, answer.json]).toEqual([413, 'payload_too_large']);
   });
 
-  it('counts where it was not announced, too', async () => {
+  it('is limited without a Content-Length, too', async () => {
     const chunked = { ...headers, 'transfer-encoding': 'chunked' };
     expect((await read(bodyOf(16_384), chunked)).status).toBe(200);
     expect((await read(bodyOf(16_385), chunked)).json).toBe('payload_too_large');
   });
 
-  it('counts after the application’s own parser, names and values together, in bytes', async () => {
+  it('is limited after the application’s own parser, for names and values together, in bytes', async () => {
     const filled = (name: string, value: string) => read('{}', headers, setBody({ [name]: value }));
     expect((await filled('ä', 'x'.repeat(16_382))).status).toBe(200);
     expect((await filled('ä', 'x'.repeat(16_383))).json).toBe('payload_too_large');
@@ -162,7 +162,7 @@ describe('after the application’s own parser', () => {
   it.each([
     ['text', express.text({ type: () => true })],
     ['bytes', express.raw({ type: () => true })],
-  ])('that leaves %s, forms and JSON are read', async (_what, parser) => {
+  ])('that sets %s, forms and JSON are read', async (_what, parser) => {
     expect(await fieldsOf('a=1&b=ä', { 'content-type': form }, parser)).toEqual([
       ['a', '1'],
       ['b', 'ä'],
@@ -172,16 +172,16 @@ describe('after the application’s own parser', () => {
     expect([broken.status, broken.json]).toEqual([400, 'invalid_request']);
   });
 
-  it.each([undefined, null])('that left %j, there are no fields', async (body) => {
+  it.each([undefined, null])('that set %j, there are no fields', async (body) => {
     expect(await fieldsOf('{}', { 'content-type': json }, setBody(body))).toEqual([]);
   });
 
-  it.each([[7], [true], [['a']], [() => 'a']])('that left %j, it is refused', async (body) => {
+  it.each([[7], [true], [['a']], [() => 'a']])('that set %j, it is refused', async (body) => {
     const answer = await read('{}', { 'content-type': json }, setBody(body));
     expect([answer.status, answer.json]).toEqual([400, 'invalid_request']);
   });
 
-  it('for another type, the body is still there to be read', async () => {
+  it('for another type, the body can still be read', async () => {
     const parser = express.urlencoded({ extended: true });
     expect(await fieldsOf('{"a":"1"}', { 'content-type': json }, parser)).toEqual([['a', '1']]);
   });

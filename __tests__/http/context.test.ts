@@ -17,28 +17,25 @@ afterEach(async () => {
 });
 afterAll(() => provider.close());
 
-itOnExpress(
-  'a request that the application dispatches once more meets the same adapter and the same session',
-  async () => {
-    app = await startB2bApp({
-      provider,
-      after: (host) =>
-        host.get('/alias', (req, res, next) => {
-          getSession(req).then((before) => {
-            req.url = '/again';
-            host.get('/again', (again, _res, done) => {
-              getSession(again).then((after) => sendJson(res, before !== null && before === after), done);
-            });
-            host.listener(req, res, next);
-          }, next);
-        }),
-    });
-    const visitor = await app.signedIn();
-    expect((await visitor.get('/alias')).text).toBe('true');
-  },
-);
+itOnExpress('a request that the application dispatches again keeps the same adapter and the same session', async () => {
+  app = await startB2bApp({
+    provider,
+    after: (host) =>
+      host.get('/alias', (req, res, next) => {
+        getSession(req).then((before) => {
+          req.url = '/again';
+          host.get('/again', (again, _res, done) => {
+            getSession(again).then((after) => sendJson(res, before !== null && before === after), done);
+          });
+          host.listener(req, res, next);
+        }, next);
+      }),
+  });
+  const visitor = await app.signedIn();
+  expect((await visitor.get('/alias')).text).toBe('true');
+});
 
-itOnExpress('a path that Express cannot decode is guarded like any other, whatever routes there are', async () => {
+itOnExpress('a path that Express cannot decode is guarded like any other, whatever the routes', async () => {
   app = await startB2bApp({
     provider,
     options: { protectedRoutes: '/(.*)' },
@@ -61,7 +58,7 @@ it.each([
   [undefined, 'b2bAuth() or backendAuth()'],
   ['b2b', 'b2bAuth()'],
   ['backend', 'backendAuth()'],
-] as const)('asked where no adapter was mounted (%s), says which one to mount', async (adapter, names) => {
+] as const)('without a mounted adapter (%s), names the one to mount', async (adapter, names) => {
   const server = await serve((req, res) => {
     const asked = adapter === undefined ? getSession(req) : getSession(req, adapter);
     asked.then(
@@ -74,7 +71,7 @@ it.each([
   expect(text).toContain(`no adapter has seen this request; mount ${names} with app.use() before it`);
 });
 
-it('a response that another handler has begun is left alone', async () => {
+it('a response that another handler has started is left alone', async () => {
   app = await startB2bApp({
     provider,
     before: (host) =>
@@ -89,7 +86,7 @@ it('a response that another handler has begun is left alone', async () => {
   expect(answer.headers['content-type']).toBeUndefined();
 });
 
-it('a session of another user is another session', async () => {
+it('sessions of two users are separate', async () => {
   app = await startB2bApp({ provider });
   const [one, other] = [await app.signedIn(), await app.signedIn(demoUsers.oneOrganization)];
   const ids = [await one.get('/whoami'), await other.get('/whoami')].map(({ json }) => json.user.id);

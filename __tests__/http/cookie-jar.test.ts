@@ -22,7 +22,7 @@ async function answerOf(handle: (res: ServerResponse) => void): Promise<Headers>
 }
 
 describe('a response', () => {
-  it('carries every cookie once, by name, domain and path, as it was written last', async () => {
+  it('sends every cookie once, by name, domain and path, with its latest value', async () => {
     const headers = await answerOf((res) => {
       const jar = createCookieJar(res);
       jar.write([{ name: 'a', value: '1' }], attributes);
@@ -42,7 +42,7 @@ describe('a response', () => {
     ]);
   });
 
-  it('carries twenty deletions at most, and every cookie that has a value', async () => {
+  it('sends at most twenty deletions, and every cookie that has a value', async () => {
     const headers = await answerOf((res) => {
       const jar = createCookieJar(res);
       const names = Array.from({ length: 50 }, (_, index) => `stray${index}`);
@@ -58,7 +58,7 @@ describe('a response', () => {
     ]);
   });
 
-  it('keeps the cookies of others, one or several, and is in no cache', async () => {
+  it('keeps cookies of other code, one or several, and is not cached', async () => {
     for (const foreign of ['theirs=1', ['theirs=1', 'others=2']]) {
       const headers = await answerOf((res) => {
         createCookieJar(res).write([{ name: 'a', value: '1' }], attributes);
@@ -72,7 +72,7 @@ describe('a response', () => {
     }
   });
 
-  it('is left alone where there is nothing to write, or nothing of it is wanted any more', async () => {
+  it('is left alone if there is nothing to write, or if all of it is outdated', async () => {
     const headers = await answerOf((res) => {
       const jar = createCookieJar(res);
       jar.write([], attributes);
@@ -82,7 +82,7 @@ describe('a response', () => {
     expect([headers.get('set-cookie'), headers.get('cache-control'), headers.get('vary')]).toEqual([null, null, null]);
   });
 
-  it('carries what is still wanted beside what is not', async () => {
+  it('sends current cookies without outdated ones', async () => {
     const headers = await answerOf((res) => {
       const jar = createCookieJar(res);
       jar.write([{ name: 'a', value: '1' }], attributes, { isCurrent: () => false });
@@ -94,7 +94,7 @@ describe('a response', () => {
 });
 
 describe('delivery', () => {
-  /** Answers by `handle`, and tells what became of the cookies `a` and `b` once the response is over. */
+  /** Answers with `handle`, and resolves to the outcome of the cookies `a` and `b` after the response. */
   async function fateOf(handle: (res: ServerResponse) => void, leave = false) {
     const told: unknown[] = [];
     let over: () => void;
@@ -126,7 +126,7 @@ describe('delivery', () => {
   }
   const writeOn = (res: ServerResponse): void => (res as ServerResponse & { writeCookies(): void }).writeCookies();
 
-  it('is told when the response went out in full', async () => {
+  it('is reported when the response was sent in full', async () => {
     expect(
       await fateOf((res) => {
         writeOn(res);
@@ -135,11 +135,11 @@ describe('delivery', () => {
     ).toEqual(['delivered']);
   });
 
-  it('is told to have failed, with all names, where the connection broke before the head', async () => {
+  it('is reported as failed, with all names, if the connection broke before the head', async () => {
     expect(await fateOf(() => undefined, true)).toEqual([['a', 'b']]);
   });
 
-  it('is left open where the connection broke after the head: the cookies may have arrived', async () => {
+  it('is undecided if the connection broke after the head: the cookies may have arrived', async () => {
     expect(
       await fateOf((res) => {
         writeOn(res);
@@ -149,7 +149,7 @@ describe('delivery', () => {
     ).toEqual([]);
   });
 
-  it('is told to have failed at once where the head was out before', async () => {
+  it('is reported as failed at once if the head was already sent', async () => {
     expect(
       await fateOf((res) => {
         res.flushHeaders();
@@ -159,7 +159,7 @@ describe('delivery', () => {
     ).toEqual([['a', 'b']]);
   });
 
-  it('is told to have failed at once where the connection is closed', async () => {
+  it('is reported as failed at once if the connection is closed', async () => {
     expect(
       await fateOf((res) => {
         res.destroy();
@@ -168,7 +168,7 @@ describe('delivery', () => {
     ).toEqual([['a', 'b']]);
   });
 
-  it('is ignored by default', async () => {
+  it('is not reported by default', async () => {
     const headers = await answerOf((res) => {
       const jar = createCookieJar(res);
       jar.write([{ name: 'a', value: '1' }], attributes);

@@ -60,7 +60,7 @@ describe('attributes', () => {
     ]);
   });
 
-  itOnExpress('include Secure where the public origin is https', async () => {
+  itOnExpress('include Secure if the public origin is https', async () => {
     const secure = await startB2bApp({
       provider,
       before: ({ express }) => express.set('trust proxy', true),
@@ -73,7 +73,7 @@ describe('attributes', () => {
     await secure.close();
   });
 
-  it('are repeated by the deletion, whatever they are', async () => {
+  it('are repeated by the deletion, whatever their values', async () => {
     const cookieOptions = { domain: 'example.com', path: '/', sameSite: 'strict', secure: true } as const;
     for (const options of [{}, { cookieOptions }]) {
       const other = await startB2bApp({ provider, options });
@@ -92,7 +92,7 @@ describe('attributes', () => {
 });
 
 describe('a session larger than a cookie', () => {
-  it('is stored in chunks that browsers take, read back, refreshed and deleted as one', async () => {
+  it('is stored in chunks that browsers accept, read back, refreshed and deleted as one', async () => {
     withPermissions(90);
     const visitor = app.visitor();
     const done = await signIn(visitor);
@@ -111,7 +111,7 @@ describe('a session larger than a cookie', () => {
     expect(namesIn(visitor)).toEqual([]);
   });
 
-  it('leaves no old chunk behind when it shrinks, and no whole cookie when it grows', async () => {
+  it('leaves no old chunk behind when it shrinks, and no unchunked cookie when it grows', async () => {
     withPermissions(90);
     const visitor = app.visitor();
     await signIn(visitor);
@@ -126,7 +126,7 @@ describe('a session larger than a cookie', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('is as good in chunks of which another domain set duplicates, and with strays', async () => {
+  it('is read from its chunks beside strays and duplicates of another domain', async () => {
     withPermissions(90);
     const visitor = app.visitor();
     await signIn(visitor);
@@ -144,7 +144,7 @@ describe('a session larger than a cookie', () => {
     }
   });
 
-  it('raises one event from 8 KB on', async () => {
+  it('raises one event above 8 KB', async () => {
     withPermissions(50);
     await signIn(app.visitor());
     expect(app.events.map(({ type }) => type)).toEqual(['signed_in']);
@@ -171,13 +171,13 @@ describe('a session larger than a cookie', () => {
     const refused = await signIn(visitor);
     expect(refused.status).toBe(422);
     expect(refused.text).toContain('session_too_large');
-    // Else the hosted page would let the same person in again, and no one else.
+    // Otherwise the hosted page would sign the same user in again, and no one else.
     await app.workos.arrived('revoke');
     expect(namesIn(visitor)).toEqual([]);
     expect(app.events.map(({ type }) => type)).not.toContain('signed_in');
   });
 
-  it('over 12 KB leaves the hook alone: no row is created for a sign-in that cannot be', async () => {
+  it('over 12 KB skips the hook: the application creates no row for a sign-in that must fail', async () => {
     let calls = 0;
     const other = await startB2bApp({
       provider,
@@ -194,8 +194,8 @@ describe('a session larger than a cookie', () => {
   });
 });
 
-describe('several cookies of one name', () => {
-  it('never cost a good session, wherever the bad ones stand', async () => {
+describe('several cookies of the same name', () => {
+  it('never hide a good session, whatever the position of the bad ones', async () => {
     const visitor = await app.signedIn();
     const good = visitor.cookieHeader();
     for (const cookie of [
@@ -212,8 +212,8 @@ describe('several cookies of one name', () => {
   });
 });
 
-describe('what cannot be opened', () => {
-  it('is cleared once, chunks included, and said', async () => {
+describe('an unreadable cookie', () => {
+  it('is cleared once, chunks included, and reported', async () => {
     const visitor = app.visitor();
     visitor.cookies.set('b2b-session', 'rubbish').set('b2b-session.0', 'x').set('b2b-session.3', 'y').set('other', 'z');
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
@@ -222,7 +222,7 @@ describe('what cannot be opened', () => {
     expect(app.events).toEqual([{ adapter: 'b2b', type: 'session_rejected', reason: 'unreadable' }]);
   });
 
-  it('leaves similar names of others alone', async () => {
+  it('leaves cookies with similar names alone', async () => {
     const visitor = app.visitor();
     visitor.cookies
       .set('b2b-session', 'rubbish')
@@ -234,7 +234,7 @@ describe('what cannot be opened', () => {
   });
 });
 
-it('writes one Set-Cookie per name, however often the session is asked for', async () => {
+it('writes one Set-Cookie per name, however often the session is requested', async () => {
   const visitor = await app.signedIn();
   provider.clock.advance(400_000);
   const answer = await visitor.get('/twice');

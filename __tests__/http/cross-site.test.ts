@@ -46,7 +46,7 @@ describe('a request that changes something', () => {
     expect(codeOf(refuseCrossSite, headers)).toBe('cross_site_request');
   });
 
-  it('is not asked for its own origin, which may be in doubt, where the browser knows', () => {
+  it('is not checked against its own origin, which may be unknown, if the browser sends Sec-Fetch-Site', () => {
     const inDoubt = (): string => {
       throw new Error('no plain host');
     };
@@ -61,7 +61,7 @@ describe('a GET that changes something', () => {
     ['an own script asks', { 'sec-fetch-mode': 'cors', ...site('same-origin', own) }],
     ['a script of one’s own origin asks', { 'sec-fetch-mode': 'cors', ...site('cross-site', trusted) }],
     ['no browser is involved', { origin: 'https://evil.example' }],
-  ])('passes where %s', (_what, headers) => {
+  ])('passes if %s', (_what, headers) => {
     expect(codeOf(refuseUnintended, headers)).toBe('let pass');
   });
 

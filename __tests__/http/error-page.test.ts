@@ -35,7 +35,7 @@ it.each<[AuthErrorCode, number, string, string]>([
   ['forbidden', 403, 'You don’t have access', 'Sign in'],
   ['rate_limited', 429, 'Please wait a moment', 'Sign in'],
   ['invalid_request', 400, 'Something went wrong', 'Sign in'],
-])('for %s (%i) says "%s", and shows a way on', (code, status, heading, way) => {
+])('for %s (%i) shows "%s" and a link to continue', (code, status, heading, way) => {
   const page = pageFor(code);
   expect(page.status).toBe(status);
   expect(page.markup).toContain(`<h1>${heading}</h1>`);
@@ -48,7 +48,7 @@ it.each<[AuthErrorCode, number, string, string]>([
   );
 });
 
-it('says nothing twice: the heading’s words are not those of the message', () => {
+it('repeats nothing: the heading and the message use different words', () => {
   for (const code of [
     'access_denied',
     'invalid_state',
@@ -76,17 +76,17 @@ it('says how long an outage may last, and that it ends no session', () => {
   ).toContain('In 12 Minuten wieder.');
 });
 
-it('loads the page again where that may help, and leads to the start page that there is', () => {
+it('reloads the page if that may help, and links to the start page if there is one', () => {
   const { markup } = pageFor('provider_unavailable', {}, { canReload: true, home: '/base/' });
   expect(markup).toContain('<a class="button" href="">Try again</a>\n<a href="/base/">Back to home</a>');
 });
 
-it('leads to help where only the operators can mend it', () => {
+it('links to help if only the operators can fix it', () => {
   const { markup } = pageFor('provider_refused', { links: { help: 'https://help.example/' } });
   expect(markup).toContain('<a class="button" href="https://help.example/">Help</a>');
 });
 
-it('says who is signed in, and offers another account', () => {
+it('shows who is signed in, and offers another account', () => {
   const account = { name: 'ada@example.com', otherUrl: '/login?returnTo=%2Fa&prompt=login' };
   const { markup } = pageFor('forbidden', {}, { account });
   expect(markup).toContain('Signed in as <strong dir="auto">ada@example.com</strong>');
@@ -94,7 +94,7 @@ it('says who is signed in, and offers another account', () => {
   expect(pageFor('forbidden', {}, { account: { ...account, name: undefined } }).markup).not.toContain('Signed in as');
 });
 
-it('has nothing of a brand where there is none, and an English tab', () => {
+it('shows no brand if there is none, and has an English title', () => {
   const { markup, policy } = pageFor('forbidden');
   expect(markup).toContain('<html lang="en" dir="ltr">');
   expect(markup).toContain('<title>You don’t have access</title>');
@@ -104,7 +104,7 @@ it('has nothing of a brand where there is none, and an English tab', () => {
   );
 });
 
-it('carries the application’s name, its logos from where they are, and its links', () => {
+it('shows the application’s name, its logos by their URLs, and its links', () => {
   const { markup, policy } = pageFor('forbidden', {
     title: 'A & B',
     logo: 'https://cdn.example/logo.svg?x',
@@ -124,13 +124,13 @@ it('carries the application’s name, its logos from where they are, and its lin
 it.each([
   [{ title: 'only a name' }, '<span class="mark" aria-hidden="true">O</span>'],
   [{ logo: '/logo.svg' }, '<p class="brand"><img src="/logo.svg" alt=""></p>'],
-])('shows what there is of a brand: %j', (brand, mark) => {
+])('shows a partial brand: %j', (brand, mark) => {
   const { markup, policy } = pageFor('forbidden', brand);
   expect(markup).toContain(mark);
   expect(policy).toContain("; img-src 'self'; ");
 });
 
-it('speaks the language of the page, and marks what it says in English', () => {
+it('uses the language of the page, and marks English text', () => {
   const { markup } = pageFor('forbidden', {
     title: 'نورثويند',
     lang: 'ar',
@@ -144,7 +144,7 @@ it('speaks the language of the page, and marks what it says in English', () => {
   expect(pageFor('unauthenticated', { lang: 'ar' }).markup).toContain('<title lang="en">');
 });
 
-it('shows a message that was written for this failure as it is', () => {
+it('shows the message of a specific failure unchanged', () => {
   const { markup } = pageFor('forbidden', { lang: 'de' }, { options: { message: 'Dieser Mandant ist gesperrt.' } });
   expect(markup).toContain('role="alert">Dieser Mandant ist gesperrt.</p>');
 });

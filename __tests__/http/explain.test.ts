@@ -28,18 +28,18 @@ afterAll(async () => {
 
 const explained = (): string => lines.join('\n');
 
-it('a guard that lets a request in says so, and whether it had to ask', async () => {
+it('a guard that lets a request pass explains it, and whether it called the provider', async () => {
   const visitor = await app.signedIn();
   lines.length = 0;
   await visitor.get('/dashboard?secret=1');
   expect(explained()).toMatch(/GET \S*\/dashboard: let in/);
   await visitor.get('/dashboard');
-  // Where nothing is cached it asks each time.
+  // Without a cache it calls the provider each time.
   if (variant.isCached) expect(explained()).toMatch(/GET \S*\/dashboard: let in, with a session from the cache/);
   expect(explained()).not.toContain('secret');
 });
 
-it('a guard that sends a visitor to sign in says why, and where', async () => {
+it('a guard that redirects to sign-in explains why, and where', async () => {
   await app.visitor().get('/dashboard');
   expect(explained()).toMatch(
     /GET \S*\/dashboard: signed out, as the browser sent no cookie b2b-session: 307 to \S*\/login/,
@@ -50,12 +50,12 @@ it('a guard that sends a visitor to sign in says why, and where', async () => {
   expect(explained()).toMatch(/signed out, as the cookie b2b-session holds no live session: 307 to/);
 });
 
-it('a sign-in says which redirect URI it sends', async () => {
+it('a sign-in names the redirect URI that it sends', async () => {
   await app.visitor().get('/login');
   expect(explained()).toMatch(/sign-in starts, with the redirect URI http\S+\/callback/);
 });
 
-it('a refused request says its code, and which origin belongs in trustedOrigins', async () => {
+it('a refused request names its code, and the origin to add to trustedOrigins', async () => {
   const visitor = await app.signedIn();
   await visitor.post('/logout', { headers: { origin: 'https://front.example', 'sec-fetch-site': 'cross-site' } });
   expect(explained()).toMatch(
@@ -63,10 +63,10 @@ it('a refused request says its code, and which origin belongs in trustedOrigins'
   );
 });
 
-describe('the reason of a refusal', () => {
+describe('the reason for a refusal', () => {
   const request = (origin?: string): AuthRequest => ({ req: { headers: { origin } } }) as unknown as AuthRequest;
 
-  it('holds our verdict, and of the cause the provider’s status and code', () => {
+  it('contains our result, and the provider’s status and code from the cause', () => {
     const cause = Object.assign(new Error('the key sk_secret is wrong'), { status: 401, code: 'invalid_client' });
     expect(refusalReason(request(), new AuthError('provider_refused', { reason: 'unauthorized', cause }))).toBe(
       'refused with 502 provider_refused (unauthorized; the provider answered 401; its code is invalid_client)',
@@ -86,7 +86,7 @@ describe('the reason of a refusal', () => {
   );
 });
 
-it('nothing is put together where nothing is printed', () => {
+it('nothing is formatted if nothing is printed', () => {
   const explain = Object.assign(() => undefined, { enabled: false });
   const never = (): string => {
     throw new Error('called');

@@ -24,7 +24,7 @@ interface Version {
   readonly name: string;
   readonly app: () => Application;
   readonly Router: () => any;
-  /** This version's word for "whatever comes first". */
+  /** The path pattern for everything in this version. */
   readonly wildcard: string;
 }
 
@@ -58,13 +58,13 @@ const versions: readonly Version[] = [
 const b2b = (options: B2bAuthOptions = {}): unknown =>
   b2bAuth({ clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'x'.repeat(32), ...options });
 const backend = (): unknown => backendAuth({ url: 'http://127.0.0.1:9', anonKey: 'sb_publishable_test' });
-/** A guard of every path, with own routes that are no other adapter's. */
+/** A guard of every path, whose own routes are no other adapter's. */
 const guardOfAll = (): unknown =>
   b2b({ protectedRoutes: '/(.*)', sessionPath: '/b2b/session', stylesheetPath: '/b2b/pages.css' });
 const secret = (_req: unknown, res: any): void => sendText(res, 'SECRET');
 
 describe.each(versions)('on $name', ({ app: createApp, Router, wildcard }) => {
-  /** Who answers a signed-out request for each path. */
+  /** The handler that answers a signed-out request, for each path. */
   async function answers(mount: (app: Application) => void, paths: readonly string[]): Promise<Record<string, string>> {
     const app = createApp();
     mount(app);
@@ -101,21 +101,18 @@ describe.each(versions)('on $name', ({ app: createApp, Router, wildcard }) => {
     ],
   ];
 
-  it.each(mounts)(
-    'a guard leaves to an adapter %s what it answers, and nothing else',
-    async (_how, mount, own, other) => {
-      const found = await answers(
-        (app) => {
-          app.use(guardOfAll());
-          mount(app);
-        },
-        [own, other, '/elsewhere'],
-      );
-      expect(found).toEqual({ [own]: 'adapter', [other]: 'guard', '/elsewhere': 'guard' });
-    },
-  );
+  it.each(mounts)('a guard exempts the routes of an adapter %s, and nothing else', async (_how, mount, own, other) => {
+    const found = await answers(
+      (app) => {
+        app.use(guardOfAll());
+        mount(app);
+      },
+      [own, other, '/elsewhere'],
+    );
+    expect(found).toEqual({ [own]: 'adapter', [other]: 'guard', '/elsewhere': 'guard' });
+  });
 
-  it('a page that only looks like a route of an adapter below a path stays guarded', async () => {
+  it('a page that only looks like a route of an adapter below a path is guarded', async () => {
     const paths = ['/auth/login', '/auth/confirm', '/auth/session'];
     const found = await answers((app) => {
       app.use(guardOfAll());
@@ -125,7 +122,7 @@ describe.each(versions)('on $name', ({ app: createApp, Router, wildcard }) => {
     expect(found).toEqual(Object.fromEntries(paths.map((path) => [path, 'guard'])));
   });
 
-  it('an adapter that cannot be seen, or that stands in front, opens nothing', async () => {
+  it('an adapter that is hidden, or mounted before the guard, exempts nothing', async () => {
     const hidden = backend() as (...parameters: unknown[]) => void;
     const behindFunction = await answers(
       (app) => {
@@ -149,7 +146,7 @@ describe.each(versions)('on $name', ({ app: createApp, Router, wildcard }) => {
     expect(rewritten).toEqual({ '/rewritten/login': 'guard', '/auth/login': 'adapter' });
   });
 
-  it('two adapters below different paths do not clash, and below one they do', async () => {
+  it('two adapters below different paths do not conflict, and below the same path they do', async () => {
     const apart = await answers(
       (app) => {
         app.use(b2b());
@@ -164,7 +161,7 @@ describe.each(versions)('on $name', ({ app: createApp, Router, wildcard }) => {
     expect(twice['/x']).toMatch(/b2bAuth.* is mounted twice/);
   });
 
-  it('looking leaves a request that is under way its own match', () => {
+  it('the search does not change the match of a request in progress', () => {
     const router = Router();
     router.use('/:tenant', backend());
     const [layer] = router.stack;
@@ -180,7 +177,7 @@ describe.each(versions)('on $name', ({ app: createApp, Router, wildcard }) => {
 it.each([
   ['Express 4', express4],
   ['Express 5', express],
-])('a mount path below a parameter is looked at once: %s', async (_version, create) => {
+])('a mount path with a parameter is matched once per request after its first ones: %s', async (_version, create) => {
   const app: any = create();
   app.use('/:tenant', b2b());
   app.use((_req: unknown, res: ServerResponse) => void res.end());
@@ -199,7 +196,7 @@ it.each([
   };
   expect(await looksOf('/one/x')).toBeGreaterThan(1);
   expect(await looksOf('/two/x')).toBeGreaterThan(1);
-  // The one look is Express' own.
+  // The one match is Express' own.
   expect([await looksOf('/one/x'), await looksOf('/two/x'), await looksOf('/one/y')]).toEqual([1, 1, 1]);
   await server.close();
 });
@@ -221,7 +218,7 @@ describe('an application that is mounted in another one', () => {
   });
 });
 
-describe('looking for adapters in an application', () => {
+describe('the search for adapters in an application', () => {
   const withStack = (stack: unknown) => Object.assign(() => undefined, { stack });
   const layer = (change: object) => ({ handle: () => undefined, match: () => true, ...change });
   const strange = [null, undefined, 7, 'layer', {}, { match: () => true }, { handle: () => undefined }];
@@ -238,7 +235,7 @@ describe('looking for adapters in an application', () => {
     ['no function', { router }],
     ['nothing', undefined],
     ['null', null],
-  ])('walks past whatever is no layer: %s', (_what, app) => {
+  ])('skips what is not a layer: %s', (_what, app) => {
     const req = Object.assign(new IncomingMessage(new Socket()), { app });
     expect(adaptersInStack(req)).toEqual([]);
   });
@@ -256,7 +253,7 @@ describe('looking for adapters in an application', () => {
         },
       },
     ],
-  ])('knows of no path below a layer that %s', (_what, change) => {
+  ])('finds no path below a layer that %s', (_what, change) => {
     const app = Object.assign(() => undefined, { router: withStack([layer({ handle: backend(), ...change })]) });
     const [found] = adaptersInStack(Object.assign(new IncomingMessage(new Socket()), { app }));
     expect(found?.restOf('/auth/login')).toBeUndefined();

@@ -28,18 +28,18 @@ describe('Vary', () => {
     expect(headers.get('vary')).toBe(expected);
   });
 
-  it('is set where there is none', async () => {
+  it('is set if there is none', async () => {
     expect((await answerOf((res) => varyOn(res, 'Cookie'))).get('vary')).toBe('Cookie');
   });
 });
 
 describe('a page that depends on the session', () => {
-  it('is kept out of caches and differs by cookie', async () => {
+  it('is not cached and varies by cookie', async () => {
     const headers = await answerOf(keepPrivate);
     expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['private, no-store', 'Cookie']);
   });
 
-  it('is kept out of caches whatever was said before, and may say otherwise later', async () => {
+  it('is not cached despite earlier headers, and a later header may override that', async () => {
     const before = await answerOf((res) => {
       res.setHeader('Cache-Control', 'public, max-age=3600');
       keepPrivate(res);
@@ -52,7 +52,7 @@ describe('a page that depends on the session', () => {
     expect([later.get('cache-control'), later.get('vary')]).toEqual(['private, max-age=60', 'Cookie']);
   });
 
-  it('goes out as it is where its head is out already', async () => {
+  it('is sent unchanged if its head was already sent', async () => {
     const headers = await answerOf((res) => {
       res.flushHeaders();
       keepPrivate(res);

@@ -36,7 +36,7 @@ function request({ headers = {}, encrypted = false, ...rest }: Parts): IncomingM
 const trusting = (version: typeof express, setting: unknown = true) => version().set('trust proxy', setting);
 
 describe('the target', () => {
-  it('is what the client sent, whatever routers have stripped', () => {
+  it('is what the client sent, whatever routers have removed', () => {
     expect(requestTarget(request({ url: '/b?c', originalUrl: '/a/b?c' }))).toBe('/a/b?c');
     expect(requestTarget(request({ url: '/b?c' }))).toBe('/b?c');
     expect(requestTarget(request({ url: undefined }))).toBe('/');
@@ -44,7 +44,7 @@ describe('the target', () => {
 });
 
 describe('the mount path', () => {
-  it('is what an Express application says', () => {
+  it('is the baseUrl of an Express application', () => {
     expect(mountPath(request({ app: express(), baseUrl: '/auth', originalUrl: '/other/b', url: '/b' }))).toBe('/auth');
     expect(mountPath(request({ app: express(), url: '/b' }))).toBe('');
   });
@@ -57,11 +57,11 @@ describe('the mount path', () => {
     ['/app/', '/', '/app'],
     ['/', '/', ''],
     ['/a/b', '/rewritten', ''],
-  ])('of %j is told from what Connect left of it, %j', (originalUrl, url, prefix) => {
+  ])('of %j is derived from what Connect left of it, %j', (originalUrl, url, prefix) => {
     expect(mountPath(request({ originalUrl, url }))).toBe(prefix);
   });
 
-  it('is the root where nothing is known', () => {
+  it('is the root if it is unknown', () => {
     expect(mountPath(request({ url: undefined }))).toBe('');
   });
 });
@@ -74,7 +74,7 @@ describe('the protocol', () => {
     expect(protocolOf(request({ encrypted: true }))).toBe('https');
   });
 
-  it('is never taken from a header by an application without a setting for it', () => {
+  it('is never read from a header by an application without a trust proxy setting', () => {
     expect(protocolOf(request({ headers: forwarded }))).toBe('http');
     expect(protocolOf(request({ headers: forwarded, app: express() }))).toBe('http');
     expect(protocolOf(request({ headers: forwarded, app: { get: 'nothing' } }))).toBe('http');
@@ -97,13 +97,13 @@ describe('the protocol', () => {
       expect(protocolOf(request({ app, headers: { 'x-forwarded-proto': [value, 'ftp'] } }))).toBe(protocol);
     });
 
-    it.each(['', ' ', ',https'])('a header that says nothing (%j) leaves it to the socket', (value) => {
+    it.each(['', ' ', ',https'])('a header without a value (%j) leaves the protocol of the socket', (value) => {
       const app = trusting(version);
       expect(protocolOf(request({ app, encrypted: true, headers: { 'x-forwarded-proto': value } }))).toBe('https');
       expect(protocolOf(request({ app, headers: { 'x-forwarded-proto': value } }))).toBe('http');
     });
 
-    it('asks about this very peer, the first hop', () => {
+    it('asks about the immediate peer, the first hop', () => {
       const hops: unknown[] = [];
       const app = trusting(version, (...asked: unknown[]) => hops.push(asked));
       protocolOf(request({ app, headers: forwarded }));
@@ -126,7 +126,7 @@ describe('the origin', () => {
     ['[::1]:3000', 'http://[::1]:3000'],
   ])('of %j', (host, origin) => expect(originOf(host)).toBe(origin));
 
-  it('has the port that its protocol leaves out', () => {
+  it('omits the default port of its protocol', () => {
     expect(originOf('app.example.com:443', { encrypted: true })).toBe('https://app.example.com');
     expect(originOf('app.example.com:443')).toBe('http://app.example.com:443');
   });
@@ -152,11 +152,11 @@ describe('the origin', () => {
     expect(() => originOf(host)).toThrow(expect.objectContaining({ code: 'invalid_host', status: 400 }));
   });
 
-  it('is none without a host', () => {
+  it('is an error without a host', () => {
     expect(() => requestOrigin(request({}))).toThrow(expect.objectContaining({ code: 'invalid_host' }));
   });
 
-  it('is the forwarded host’s where the application trusts the peer, and only there', () => {
+  it('is the forwarded host’s if the application trusts the peer, and only then', () => {
     const headers = { host: 'inner:3000', 'x-forwarded-host': 'app.example.com, inner', 'x-forwarded-proto': 'https' };
     expect(requestOrigin(request({ app: trusting(express), headers }))).toBe('https://app.example.com');
     expect(requestOrigin(request({ app: express(), headers }))).toBe('http://inner:3000');
@@ -180,7 +180,7 @@ describe('JSON is preferred', () => {
     ['text/html', false],
     ['application/jsonp', false],
     ['', false],
-  ])('or not by Accept: %j', (accept, expected) => expect(wants({ accept })).toBe(expected));
+  ])('or not according to Accept: %j', (accept, expected) => expect(wants({ accept })).toBe(expected));
 
   it.each([
     ['application/json', true],
@@ -188,7 +188,7 @@ describe('JSON is preferred', () => {
     ['application/json-patch+json', false],
     ['text/application/json', false],
     ['application/x-www-form-urlencoded', false],
-  ])('or not by what a POST carries: %j', (type, expected) => {
+  ])('or not according to the type of a POST: %j', (type, expected) => {
     expect(wants({ 'content-type': type }, 'POST')).toBe(expected);
     expect(wants({ 'content-type': type }, 'GET')).toBe(false);
   });
@@ -198,17 +198,17 @@ describe('JSON is preferred', () => {
     ['cors', true],
     ['same-origin', true],
     ['no-cors', true],
-  ])('or not by the browser’s Sec-Fetch-Mode: %j', (mode, expected) => {
+  ])('or not according to the browser’s Sec-Fetch-Mode: %j', (mode, expected) => {
     expect(wants({ 'sec-fetch-mode': mode })).toBe(expected);
   });
 
-  it('by none of these in a request that says nothing', () => {
+  it('not at all without any of these headers', () => {
     expect(wants({})).toBe(false);
     expect(wants({}, 'POST')).toBe(false);
   });
 });
 
-it('takes the first of a header that came more than once', () => {
+it('uses the first of a repeated header', () => {
   expect(header(request({ headers: { purpose: ['a', 'b'] } }), 'purpose')).toBe('a');
   expect(header(request({ headers: { purpose: 'a' } }), 'purpose')).toBe('a');
   expect(header(request({}), 'purpose')).toBeUndefined();

@@ -35,7 +35,7 @@ const b2b = (options: B2bAuthOptions = {}): express.Router =>
 const backend = (options: object = {}): express.Router =>
   backendAuth({ url: 'http://127.0.0.1:9', anonKey: 'sb_publishable_test', ...options });
 
-/** Not through `fetch` or `URL`, which would tidy the request target up. */
+/** Not with `fetch` or `URL`, which would normalize the request target. */
 function statusOf(port: number, path: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const req = http.get({ host: '127.0.0.1', port, path, agent: false }, (res) => {
@@ -66,7 +66,7 @@ describe('under a prefix', () => {
   });
   afterAll(() => app.close());
 
-  it('own routes, redirect URI and the guard’s redirect carry it, protectedRoutes stay root-relative', async () => {
+  it('own routes, redirect URI and the guard’s redirect include it; protectedRoutes are root-relative', async () => {
     const visitor = app.visitor();
     const guarded = await visitor.get('/app/dashboard?x=1');
     expect(guarded.headers.location).toBe('/app/login?returnTo=%2Fapp%2Fdashboard%3Fx%3D1');
@@ -82,20 +82,20 @@ describe('under a prefix', () => {
     expect((await visitor.get('/app/auth/session')).status).toBe(200);
   });
 
-  it('pages link below it', async () => {
+  it('pages link to routes below it', async () => {
     const { text } = await app.visitor().get('/app/callback');
     expect(text).toContain('href="/app/login"');
     expect(text).toContain('href="/app/auth/pages.css?v=');
   });
 
-  it.each(['/app/login', '/APP/Login/', '/app//login'])('%s is never a target to return to', async (returnTo) => {
+  it.each(['/app/login', '/APP/Login/', '/app//login'])('%s is never accepted as returnTo', async (returnTo) => {
     const visitor = app.visitor();
     const start = await visitor.get(`/app/login?${new URLSearchParams({ returnTo }).toString()}`);
     const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
     expect((await visitor.get(callback.href)).headers.location).toBe('/');
   });
 
-  it('a page that only looks like an own route without the prefix is a fine target', async () => {
+  it('a page that only looks like an own route without the prefix is accepted as returnTo', async () => {
     const visitor = app.visitor();
     const start = await visitor.get('/app/login?returnTo=/login');
     const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
@@ -127,7 +127,7 @@ describe('the built-in pages of backendAuth under a prefix', () => {
     ['/auth/sso', 200],
     ['/auth/confirm?token_hash=abcdef&type=recovery', 200],
     ['/auth/callback?error=access_denied', 403],
-  ])('%s links to nothing beside it', async (path, status) => {
+  ])('%s links to nothing outside it', async (path, status) => {
     const page = await app.visitor().get(`/app${path}`);
     expect(page.status).toBe(status);
     const links = localLinks(page.text);
@@ -136,7 +136,7 @@ describe('the built-in pages of backendAuth under a prefix', () => {
   });
 
   it.each(['/auth/login', '/auth/password', '/auth/enroll', '/auth/logout'])(
-    '%s links to nothing beside it for a signed-in user',
+    '%s links to nothing outside it for a signed-in user',
     async (path) => {
       const page = await member.get(`/app${path}`);
       expect(page.status).toBe(200);
@@ -148,7 +148,7 @@ describe('the built-in pages of backendAuth under a prefix', () => {
 });
 
 describe('protectedRoutes under a prefix', () => {
-  it('are warned of, once, as an event and by the process: other spellings of the prefix pass by', async () => {
+  it('cause one warning, as an event and by the process: other spellings of the prefix bypass them', async () => {
     const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
     const events: AuthEvent[] = [];
     const { host, listener } = createApplication();
@@ -164,7 +164,7 @@ describe('protectedRoutes under a prefix', () => {
   });
 });
 
-describe('a matcher that the mount can never see', () => {
+describe('a matcher that the mount path can never see', () => {
   it.each(['/dashboard(.*)', '/application', '/ap', '/'])(
     '%s under /app is an error that names it',
     async (pattern) => {
@@ -196,7 +196,7 @@ describe('a matcher of everything', () => {
     await app.close();
   });
 
-  // Elsewhere an adapter sees another one only once a request has passed it.
+  // On other hosts an adapter finds another one only after a request has passed it.
   itOnExpress.each(['b2b first', 'backend first'])(
     'exempts the routes of the other adapter as well (%s)',
     async (order) => {
@@ -220,7 +220,7 @@ describe('a matcher of everything', () => {
     },
   );
 
-  itOnExpress('exempts the other adapter’s routes also while the provider is out of reach', async () => {
+  itOnExpress('exempts the other adapter’s routes even during an outage of the provider', async () => {
     const app = await startB2bApp({
       provider,
       options: { protectedRoutes: '/(.*)', sessionPath: '/b2b/session' },
@@ -235,7 +235,7 @@ describe('a matcher of everything', () => {
   });
 });
 
-// Elsewhere there is no stack to look through.
+// Other hosts have no stack to search.
 describeOnExpress('mounting', () => {
   it.each<[string, (host: Host) => void]>([
     ['two instances', (host) => host.use(b2b(), b2b({ cookieName: 'other' }))],
@@ -265,7 +265,7 @@ describeOnExpress('mounting', () => {
     expect([status, text]).toEqual([500, expect.stringContaining('b2bAuth() is mounted twice')]);
   });
 
-  it('two adapters that answer one path is an error that names the option', async () => {
+  it('two adapters that answer the same path are an error that names the option', async () => {
     for (const routers of [
       [b2b(), backend()],
       [backend(), b2b()],
@@ -291,7 +291,7 @@ describeOnExpress('mounting', () => {
     }
   });
 
-  it('two adapters whose paths differ is fine, and under different prefixes they do', async () => {
+  it('two adapters with different paths or different prefixes are fine', async () => {
     const named = await firstAnswer(
       (host) => host.use(b2b({ sessionPath: '/b2b/session' }), backend()),
       '/b2b/session',
@@ -304,7 +304,7 @@ describeOnExpress('mounting', () => {
     expect(apart.status).toBe(401);
   });
 
-  it('both without a word which one guards is an error, and naming it is none', async () => {
+  it('both without naming the one that guards are an error, and with a name they are fine', async () => {
     const both = (guard: express.RequestHandler) => (host: Host) => {
       host.use(b2b({ sessionPath: '/b2b/session' }), backend());
       host.get('/x', guard, (_req, res) => sendText(res, 'x'));
@@ -341,12 +341,12 @@ describe('a protected path', () => {
     '/\\dashboard',
     'http://elsewhere.example/dashboard',
     'http://127.0.0.1/x/../dashboard',
-  ])('is one in every spelling, such as %s', async (path) => {
+  ])('is matched in every spelling, such as %s', async (path) => {
     expect(await statusOf(app.port, path)).toBe(307);
   });
 });
 
-// The other hosts here hand every handler the URL that came.
+// The other hosts here pass the original URL to every handler.
 describeOnExpress('a rewritten URL', () => {
   const localized: Handler = (req, _res, next) => {
     req.url = req.url.replace(/^\/(?:en|de)(?=\/)/, '').replace('/old-dash', '/home');
@@ -360,7 +360,7 @@ describeOnExpress('a rewritten URL', () => {
     }, path);
 
   it.each(['/dash/a', '/en/dash/a', '/de/DASH', '/old-dash'])(
-    'is protected as it came or as it is now: %s',
+    'is protected by its original and by its rewritten URL: %s',
     async (path) => {
       const { status, headers } = await answer(path, { protectedRoutes: ['/dash(.*)', '/old-dash'] });
       expect([status, headers.location]).toEqual([307, `/login?returnTo=${encodeURIComponent(path)}`]);
@@ -372,12 +372,12 @@ describeOnExpress('a rewritten URL', () => {
     expect(status).toBe(307);
   });
 
-  it('that no pattern knows is public, and an own route is one', async () => {
+  it('that matches no pattern is public, as is an own route', async () => {
     expect((await answer('/en/other', { protectedRoutes: '/dash(.*)' })).text).toBe('SECRET');
     expect((await answer('/en/login', { protectedRoutes: '/(.*)' })).status).toBe(302);
   });
 
-  it('an open page below a prefix is the same page with and without a slash', async () => {
+  it('the prefix itself can be an open page, without a trailing slash', async () => {
     const open = await firstAnswer((host) => {
       host.use('/app', backend({ protectedRoutes: '/app(.*)', pages: { signIn: '/app' } }));
       host.use((_req, res) => sendText(res, 'sign in here'));
@@ -387,13 +387,13 @@ describeOnExpress('a rewritten URL', () => {
 });
 
 describe('a public request', () => {
-  it('costs no decryption, no provider call and no event, whatever cookies it carries', async () => {
+  it('causes no decryption, no provider call and no event, whatever cookies it has', async () => {
     const app = await startB2bApp({ provider });
     const visitor = await app.signedIn();
     provider.clock.advance(400_000);
     app.workos.clearRequests();
     app.events.length = 0;
-    // Each of these would be refreshed, or cleared, by any code that looked at it.
+    // Any code that read these cookies would refresh or clear them.
     for (const cookie of [visitor.cookieHeader(), 'b2b-session=rubbish', 'b2b-session.0=a; b2b-session.1=b']) {
       for (const path of ['/', '/nothing', '/dash', '/api/public']) {
         const answer = await app.visitor().get(path, { headers: { cookie } });
@@ -405,13 +405,13 @@ describe('a public request', () => {
       }
     }
     expect([app.workos.requests, app.events]).toEqual([[], []]);
-    // Beside them, what asks for the session does see it.
+    // A handler that asks for the session does get it.
     await app.visitor().get('/whoami', { headers: { cookie: 'b2b-session=rubbish' } });
     expect(app.events).toEqual([{ adapter: 'b2b', type: 'session_rejected', reason: 'unreadable' }]);
     await app.close();
   });
 
-  it('does not even start a client: nothing is fetched before the first sign-in', async () => {
+  it('calls no provider before the first sign-in', async () => {
     provider.workos.clearRequests();
     const app = await startB2bApp({ provider });
     await app.visitor().get('/');

@@ -20,7 +20,7 @@ describe('a path as Express compares it', () => {
   });
 });
 
-describe('a guard or a question without an adapter', () => {
+describe('a guard or a function without an adapter', () => {
   it.each<[string, RequireSessionOptions | undefined, string]>([
     ['any session', undefined, 'b2bAuth() or backendAuth()'],
     ['a session of one adapter', { adapter: 'backend' }, 'backendAuth()'],
@@ -43,14 +43,11 @@ describe('a guard or a question without an adapter', () => {
     expect(told).toEqual([expect.stringContaining(`mount ${names} with`)]);
   });
 
-  it('is an error of getSession where that was asked', async () => {
+  it('is an error of getSession if it was called', async () => {
     await expect(getSession(requestIn(undefined))).rejects.toThrow(/^getSession\b/);
   });
 
-  it.each([7, [], null, { aal: 'aal3' }])(
-    'is an error of requireSession from the start with the options %j',
-    (options) => {
-      expect(() => requireSession(options as RequireSessionOptions)).toThrow(/^requireSession\b/);
-    },
-  );
+  it.each([7, [], null, { aal: 'aal3' }])('is an immediate error of requireSession with the options %j', (options) => {
+    expect(() => requireSession(options as RequireSessionOptions)).toThrow(/^requireSession\b/);
+  });
 });

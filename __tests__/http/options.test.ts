@@ -46,7 +46,7 @@ describe('a page of the application', () => {
   );
 
   it.each(['/登录', '/über', '/sign in', '/a\r\nX: y', '/a\tb', 'https://id.example/登录'])(
-    'cannot be %j, which no header carries as it is, and no request either',
+    'cannot be %j, which has characters that no header can contain',
     (value) => {
       expect(isPage(value)).toBe(false);
       expect(isPage(encodeURI(value))).toBe(true);
@@ -77,13 +77,13 @@ describe('trustedOrigins', () => {
 });
 
 describe('protectedRoutes', () => {
-  it('may be one pattern or several', () => {
+  it('can be one pattern or several', () => {
     expect(v.parse(schema, { protectedRoutes: '/a(.*)' }).protectedRoutes).toEqual(['/a(.*)']);
     expect(v.parse(schema, { protectedRoutes: ['/a', '/b'] }).protectedRoutes).toEqual(['/a', '/b']);
     expect(v.parse(schema, {}).protectedRoutes).toEqual([]);
   });
 
-  it('say what is wrong with a pattern', () => {
+  it('are explained if a pattern is invalid', () => {
     expect(messagesOf({ protectedRoutes: ['/a', 'b'] })).toEqual([
       'The path pattern "b" must start with "/": write "/b".',
     ]);
@@ -100,15 +100,15 @@ describe('a callback', () => {
 describe('a coordinator', () => {
   const whole = { coordinate: () => undefined, endSession: () => undefined, isEnded: () => undefined };
 
-  it('is whatever has the three functions', () => {
+  it('is any object with the three functions', () => {
     expect(isGood({ coordinator: whole })).toBe(true);
   });
 
-  it.each([null, 'redis', 7, () => whole, {}])('is not %p', (coordinator) => {
+  it.each([null, 'redis', 7, () => whole, {}])('cannot be %p', (coordinator) => {
     expect(messagesOf({ coordinator })).toEqual(['must be a coordinator, such as createRedisCoordinator() makes']);
   });
 
-  it.each(['coordinate', 'endSession', 'isEnded'])('is not without %s', (name) => {
+  it.each(['coordinate', 'endSession', 'isEnded'])('cannot be without %s', (name) => {
     expect(isGood({ coordinator: { ...whole, [name]: undefined } })).toBe(false);
   });
 });
@@ -126,16 +126,16 @@ describe('the cookie', () => {
     });
   });
 
-  it('takes what is given', () => {
+  it('uses the given values', () => {
     const given = { domain: 'example.com', path: '/app', sameSite: 'strict', httpOnly: false, maxAge: 60 } as const;
     expect(cookieAttributes({ ...given, secure: false })).toEqual({ ...given, secure: false });
   });
 
-  it('ends with the browser where its lifetime is null', () => {
+  it('expires with the browser session if its lifetime is null', () => {
     expect(cookieAttributes({ maxAge: null }).maxAge).toBeUndefined();
   });
 
-  it('is Secure where other sites may send it, whatever was given', () => {
+  it('is Secure if other sites may send it, whatever was given', () => {
     expect(cookieAttributes({ sameSite: 'none', secure: false }).secure).toBe(true);
     expect(cookieAttributes({ secure: true }).secure).toBe(true);
     expect('secure' in cookieAttributes({ sameSite: 'lax' })).toBe(false);

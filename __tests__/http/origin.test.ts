@@ -60,14 +60,14 @@ async function expectInvalidHost(app: B2bApp, headers: Record<string, string>): 
   expect(answer.json.error.code).toBe('invalid_host');
 }
 
-itWithoutProxy('forwarded headers count for nothing without trust proxy', async () => {
+itWithoutProxy('forwarded headers are ignored without trust proxy', async () => {
   await withApp({}, async (app) => {
     expect(await originOf(app, forwarded)).toEqual({ uri: `${app.origin}/callback`, secure: false });
   });
 });
 
 describeOnExpress('forwarded headers', () => {
-  it.each([true, 1, 'loopback', ['127.0.0.1']])('count where trust proxy is %j', async (value) => {
+  it.each([true, 1, 'loopback', ['127.0.0.1']])('are used if trust proxy is %j', async (value) => {
     await withApp({ before: trusting(value) }, async (app) => {
       expect(await originOf(app, forwarded)).toEqual({ uri: 'https://www.example.com/callback', secure: true });
       const behind = { ...forwarded, 'x-forwarded-host': 'www.example.com:8443, inner.example' };
@@ -77,18 +77,18 @@ describeOnExpress('forwarded headers', () => {
     });
   });
 
-  it('count for nothing where trust proxy does not trust this peer', async () => {
+  it('are ignored if trust proxy does not trust this peer', async () => {
     await withApp({ before: trusting('10.0.0.1') }, async (app) => {
       const uri = `http://127.0.0.1:${app.port}/callback`;
       expect(await originOf(app, forwarded)).toEqual({ uri, secure: false });
     });
   });
 
-  it.each(malformed)('that say %j are a 400', async (host) => {
+  it.each(malformed)('with the value %j are a 400', async (host) => {
     await withApp({ before: trusting('loopback') }, (app) => expectInvalidHost(app, { 'x-forwarded-host': host }));
   });
 
-  it('take part in the comparison with Origin', async () => {
+  it('are compared with Origin', async () => {
     for (const [value, status] of [
       [true, 303],
       [false, 403],
@@ -100,7 +100,7 @@ describeOnExpress('forwarded headers', () => {
     }
   });
 
-  it('are beaten by appBaseUrl', async () => {
+  it('are overridden by appBaseUrl', async () => {
     const options = { appBaseUrl: 'https://public.example' };
     await withApp({ before: trusting(true), options }, async (app) => {
       const headers = { 'x-forwarded-proto': 'http', 'x-forwarded-host': 'other.example' };
@@ -122,15 +122,15 @@ describe('the Host header', () => {
     ['example.com:80', 'http://example.com/callback'],
     ['localhost:3000', 'http://localhost:3000/callback'],
     ['[::1]:3000', 'http://[::1]:3000/callback'],
-  ])('%s is a good one', async (host, uri) => {
+  ])('%s is valid', async (host, uri) => {
     expect((await originOf(app, { host })).uri).toBe(uri);
   });
 
-  it.each(malformed)('%j is a 400 in the client’s kind, where an origin is needed', async (host) => {
+  it.each(malformed)('%j is a 400 in the client’s format, if an origin is needed', async (host) => {
     await expectInvalidHost(app, { host });
   });
 
-  it('malformed does not keep a session from ending', async () => {
+  it('malformed does not prevent a sign-out', async () => {
     const visitor = await app.signedIn();
     expect((await visitor.post('/logout', { headers: { host: 'a b' } })).status).toBe(400);
     expect(visitor.cookies.size).toBe(0);

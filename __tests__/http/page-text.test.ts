@@ -4,7 +4,7 @@ import { createTexts, directionOf, duration, emphasis, fillIn } from '../../lib/
 const english = { hello: 'Hello {name}, {name}.', bye: 'Bye.' };
 
 describe('texts', () => {
-  it('are the application’s own, and English where it has none', () => {
+  it('are the application’s own, and English if it has none', () => {
     const text = createTexts(english, { bye: 'Tschüss.', hello: undefined }, 'de');
     expect(text.bye.plain).toBe('Tschüss.');
     expect(render(html`<p>${text.bye}</p>`)).toBe('<p>Tschüss.</p>');
@@ -16,14 +16,14 @@ describe('texts', () => {
     expect(render(createTexts(english, {}, lang).bye)).toBe('Bye.');
   });
 
-  it('are escaped, and so is what is filled in, which names no other value', () => {
+  it('are escaped, as are values, and a value with another placeholder stays as it is', () => {
     const { hello } = createTexts(english, { hello: '<b>{name}</b> {constructor}' });
     const filled = fillIn(hello, { name: '{other}<i>', other: 'x' });
     expect(filled.plain).toBe('<b>{other}<i></b> {constructor}');
     expect(render(filled)).toBe('&lt;b&gt;{other}&lt;i&gt;&lt;/b&gt; {constructor}');
   });
 
-  it('keep their language with a value filled in, which may stand out', () => {
+  it('keep their language around a value, which may be emphasized', () => {
     const { hello } = createTexts(english, {}, 'ar');
     const filled = fillIn(hello, { name: 'أمل' }, emphasis);
     expect(render(filled)).toBe(
@@ -44,7 +44,7 @@ it.each([
   ['en', 'ltr'],
   ['de-AT', 'ltr'],
   ['ja', 'ltr'],
-] as const)('a page in %s reads %s', (lang, direction) => expect(directionOf(lang)).toBe(direction));
+] as const)('a page in %s has the direction %s', (lang, direction) => expect(directionOf(lang)).toBe(direction));
 
 it.each([
   [0, '1 second'],
@@ -53,4 +53,4 @@ it.each([
   [90, '90 seconds'],
   [91, '2 minutes'],
   [899, '15 minutes'],
-])('says %d seconds as %s', (seconds, words) => expect(duration(seconds)).toBe(words));
+])('formats %d seconds as %s', (seconds, words) => expect(duration(seconds)).toBe(words));

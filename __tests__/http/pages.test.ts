@@ -33,7 +33,7 @@ describe('every page of both adapters', () => {
     ['an error of the backend adapter', '/auth/confirm'],
     ['an error of the B2B adapter', '/callback'],
     ['sign-out', '/auth/logout'],
-  ])('carries the brand and speaks the language: %s', async (_name, path) => {
+  ])('has the brand and the language: %s', async (_name, path) => {
     const { text } = await app.visitor().get(path);
     expect(text).toContain('<html lang="ar" dir="rtl">');
     expect(text).toContain('نورثويند');
@@ -43,7 +43,7 @@ describe('every page of both adapters', () => {
     expect(text.replace(/<p class="reference">.*/, '')).not.toMatch(unmarked);
   });
 
-  it('carries its own adapter’s accent, from one stylesheet path', async () => {
+  it('has its own adapter’s accent, from one stylesheet path', async () => {
     for (const [path, accent] of [
       ['/auth/login', '#00bb55'],
       ['/callback', '#635bff'],
@@ -60,7 +60,7 @@ describe('every page of both adapters', () => {
 });
 
 describe('a refusal', () => {
-  it('says who is signed in, and offers another account with the way back kept: B2B', async () => {
+  it('shows who is signed in, and offers another account, keeping returnTo: B2B', async () => {
     const visitor = app.visitor();
     await app.signInB2b(visitor);
     const { status, text } = await visitor.get('/closed/b2b?tab=1');
@@ -73,7 +73,7 @@ describe('a refusal', () => {
     expect(back.headers.location).toBe('/closed/b2b?tab=1');
   });
 
-  it('says who is signed in, and offers another account with the way back kept: backend', async () => {
+  it('shows who is signed in, and offers another account, keeping returnTo: backend', async () => {
     const visitor = await app.signedIn();
     const { status, text } = await visitor.get('/closed/backend?tab=1');
     expect(status).toBe(403);
@@ -86,7 +86,7 @@ describe('a refusal', () => {
 });
 
 describe('the sign-in page of a visitor who is signed in', () => {
-  it('says who they are, and leads on or to another account', async () => {
+  it('shows who they are, and links onward or to another account', async () => {
     const visitor = await app.signedIn();
     const { text } = await visitor.get('/auth/login?returnTo=/account?tab=1');
     expect(text).toContain('<strong dir="auto">ada@example.com</strong>');
@@ -96,7 +96,7 @@ describe('the sign-in page of a visitor who is signed in', () => {
     expect((await visitor.get('/auth/login?prompt=login')).text).toContain('name="password"');
   });
 
-  it('shows the form while the session cannot be told', async () => {
+  it('shows the form if the session is unreadable', async () => {
     const visitor = await app.signedIn();
     visitor.cookies.forEach((_value, name) => visitor.cookies.set(name, 'base64-broken'));
     const { status, text } = await visitor.get('/auth/login');
@@ -125,7 +125,7 @@ describe('the option pages', () => {
     ['links', { imprint: '/imprint' }, 'pages.links.imprint'],
     ['links', { terms: 'javascript:alert(1)' }, 'must be a root-relative path'],
     ['text', { noSuchText: 'x' }, 'pages.text.noSuchText'],
-  ])('of both adapters names what is wrong: %s %j', (name, value, problem) => {
+  ])('of both adapters reports what is wrong: %s %j', (name, value, problem) => {
     const given = { pages: { [name]: value } } as object;
     const b2b = { clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'p'.repeat(32), ...given };
     const backend = { url: 'https://project.supabase.co', anonKey: 'sb_publishable_abc_def', ...given };

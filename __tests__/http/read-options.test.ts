@@ -34,7 +34,7 @@ function problemsOf(input: unknown, environment: Record<string, string | undefin
 }
 
 describe('options', () => {
-  it('are what was given, completed by their defaults', () => {
+  it('are the given ones, completed by their defaults', () => {
     expect(read({ apiKey: 'k', region: 'us' })).toEqual({
       apiKey: 'k',
       region: 'us',
@@ -43,7 +43,7 @@ describe('options', () => {
     });
   });
 
-  it('come from the environment where they are not given, by the first name that is set and not empty', () => {
+  it('come from the environment if they are not given, by the first name that is set and not empty', () => {
     expect(read(undefined, { SOME_KEY: 'new', OLD_KEY: 'old' }).apiKey).toBe('new');
     expect(read({}, { SOME_KEY: '', OLD_KEY: 'old' }).apiKey).toBe('old');
     expect(read({ apiKey: undefined, region: undefined }, { OLD_KEY: 'old', SOME_REGION: '' })).toMatchObject({
@@ -59,16 +59,16 @@ describe('options', () => {
 });
 
 describe('a problem', () => {
-  it('of a missing option names the variables that would do, and says what it is', () => {
+  it('with a missing option names its variables, and describes the option', () => {
     expect(problemsOf({})).toEqual(['apiKey (env SOME_KEY or OLD_KEY) is missing: the key of the provider']);
   });
 
-  it('of a missing option that nothing describes is that it is missing', () => {
+  it('with a missing option without a description reports that it is missing', () => {
     const plain = { ...rules, schema: v.strictObject({ token: v.string('must be a string') }), env: {}, paths: {} };
     expect(() => readOptions({}, plain, {})).toThrow(/token is missing(?!:)/);
   });
 
-  it('of a value names its option, also inside another one', () => {
+  it('with a value names its option, including nested ones', () => {
     expect(problemsOf({ apiKey: '', secret: 7, plain: { size: 'x' } })).toEqual([
       'apiKey (env SOME_KEY or OLD_KEY) is empty',
       'secret must be a string',
@@ -76,7 +76,7 @@ describe('a problem', () => {
     ]);
   });
 
-  it('of an unknown option is its spelling', () => {
+  it('with an unknown option suggests the spelling', () => {
     expect(problemsOf({ apiKey: 'k', apikey: 'k', plain: { size: 1, sise: 2 } })).toEqual([
       'plain.sise is not an option; did you mean size?',
       'apikey is not an option; did you mean apiKey?',
@@ -84,7 +84,7 @@ describe('a problem', () => {
     expect(problemsOf({ apiKey: 'k', color: 'red' })).toEqual(['color is not an option; check its spelling']);
   });
 
-  it('of an unknown option in a list is its spelling as well', () => {
+  it('with an unknown option in a list suggests the spelling as well', () => {
     const entry = v.strictObject({ label: v.optional(v.string()) });
     const schema = v.strictObject({
       list: v.optional(v.array(entry)),
@@ -99,14 +99,14 @@ describe('a problem', () => {
     expect(problems({ list: [{ lable: 'x' }] })).toEqual(['list.0.lable is not an option; did you mean label?']);
   });
 
-  it('of a factory that was mounted and not called says so', () => {
+  it('with a factory that was mounted and not called reports it', () => {
     for (const input of [new IncomingMessage(new Socket()), { method: 'GET', headers: {} }])
       expect(problemsOf(input)).toEqual([
         'it is mounted without having been called; write app.use(someAuth()) with parentheses',
       ]);
   });
 
-  it('of two routes on one path names both, whatever the letters, defaults included', () => {
+  it('with two routes on one path names both, ignoring letter case and including defaults', () => {
     expect(problemsOf({ apiKey: 'k', loginPath: '/Auth', logoutPath: '/auth' })).toEqual([
       "logoutPath and loginPath are both '/auth'; give each route a path of its own",
     ]);
@@ -119,7 +119,7 @@ describe('a problem', () => {
     ]);
   });
 
-  it('that only several options show is told with the others', () => {
+  it('with a combination of options is reported with the others', () => {
     expect(problemsOf({ secret: 7 }, {}, () => ['secret and region do not fit'])).toEqual([
       expect.stringContaining('apiKey'),
       'secret must be a string',
@@ -128,7 +128,7 @@ describe('a problem', () => {
     expect(problemsOf({ apiKey: 'k' }, {}, () => ['too early'])).toEqual(['too early']);
   });
 
-  it('is told by the name of the factory', () => {
+  it('starts with the name of the factory', () => {
     expect(() => read({})).toThrow(/^someAuth/);
   });
 });

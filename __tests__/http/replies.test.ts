@@ -95,7 +95,7 @@ describe('errors', () => {
     expect(headers['x-content-type-options']).toBe('nosniff');
   });
 
-  it('for documents are a page with a way on, which loads and runs nothing', async () => {
+  it('for documents are a page with a link to continue, which loads and runs nothing', async () => {
     const { text, headers } = await app.visitor().get('/callback?state=%3Cscript%3E');
     expect(text).toMatch(/^<!doctype html>/i);
     expect(text).toContain('href="/login"');
@@ -147,7 +147,7 @@ describe('onError', () => {
     await other.close();
   }
 
-  it('takes over pages and JSON', async () => {
+  it('replaces pages and JSON', async () => {
     await withOnError(
       (error: AuthError, req: any, res: any) => sendText(res, `mine: ${error.code} ${req.url}`, error.status),
       async (visitor) => {
@@ -159,7 +159,7 @@ describe('onError', () => {
     );
   });
 
-  it('leaves the redirect of a guard to the guard', async () => {
+  it('does not affect the redirect of a guard', async () => {
     await withOnError(
       (_error: AuthError, _req: unknown, res: any) => sendText(res, 'mine', 400),
       async (visitor) => {
@@ -169,7 +169,7 @@ describe('onError', () => {
     );
   });
 
-  it.each(['/callback?state=x', '/auth/session', '/guarded'])('may hand %s on to the application', async (path) => {
+  it.each(['/callback?state=x', '/auth/session', '/guarded'])('may pass %s on to the application', async (path) => {
     await withOnError(
       (error: AuthError, _req: unknown, _res: unknown, next: (error: unknown) => void) => next(error),
       async (visitor, failures) => {
@@ -207,7 +207,7 @@ describe('methods', () => {
     ['/organization', 'POST, OPTIONS'],
     ['/auth/session', 'GET, HEAD, OPTIONS'],
     ['/auth/pages.css', 'GET, HEAD, OPTIONS'],
-  ])('%s has a meaning for %s, and 405 with Allow for the rest', async (path, allowed) => {
+  ])('%s is supported for %s, and others get 405 with Allow', async (path, allowed) => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND']) {
       const answer = await app.visitor().ask(path, { method });
       if (allowed.includes(method)) expect([method, answer.status]).not.toEqual([method, 405]);
@@ -220,7 +220,7 @@ describe('methods', () => {
     ).toBe('method_not_allowed');
   });
 
-  it('HEAD answers without a body and without effects', async () => {
+  it('HEAD is answered without a body and without effects', async () => {
     const visitor = await app.signedIn();
     app.workos.clearRequests();
     for (const [path, status] of [
@@ -258,14 +258,14 @@ describe('caching', () => {
     }
   });
 
-  it('varies on Accept where the answer was negotiated', async () => {
+  it('varies on Accept if the answer was negotiated', async () => {
     for (const path of ['/login', '/signup', '/callback', '/api/me']) {
       expect(varies(await app.visitor().get(path))).toEqual(['Accept', 'Cookie']);
     }
     expect(varies(await app.visitor().post('/logout'))).toEqual(['Accept', 'Cookie']);
   });
 
-  it('lets every cache keep the stylesheet under the URL that pages link, and no other', async () => {
+  it('lets every cache keep the stylesheet under the URL in the pages, and no other', async () => {
     const { text } = await app.visitor().get('/callback?state=foreign');
     const [, href = ''] = /rel="stylesheet" href="([^"]+)"/.exec(text) ?? [];
     expect(href).toMatch(/^\/auth\/pages\.css\?v=[\w-]{16}$/);
@@ -278,7 +278,7 @@ describe('caching', () => {
     }
   });
 
-  it('is private, no-store where a session is shown, whatever was set for everything before', async () => {
+  it('is private, no-store if a session is shown, whatever headers were set before', async () => {
     const shared = await startB2bApp({
       provider,
       before: (root) =>
@@ -307,7 +307,7 @@ describe('caching', () => {
     ]);
   });
 
-  it('is out of the handler’s hands in a response that carries our cookie, streamed or not', async () => {
+  it('cannot be overridden by the handler of a response with our cookie, streamed or not', async () => {
     for (const path of ['/page/cached', '/page/stream']) {
       const visitor = await app.signedIn();
       provider.clock.advance(400_000);
@@ -322,7 +322,7 @@ describe('caching', () => {
     }
   });
 
-  it('keeps the cookies that a handler sets, and a Vary of everything', async () => {
+  it('keeps the cookies that a handler sets, and a Vary of *', async () => {
     const visitor = await app.signedIn();
     provider.clock.advance(400_000);
     const answer = await visitor.get('/page/cookies');
@@ -337,7 +337,7 @@ describe('caching', () => {
   });
 });
 
-it('spends no token once the head is sent', async () => {
+it('uses no token once the head is sent', async () => {
   const visitor = await app.signedIn();
   provider.clock.advance(400_000);
   app.workos.clearRequests();

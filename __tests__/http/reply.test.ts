@@ -6,7 +6,7 @@ import type { Reply } from '../../lib/http/reply.ts';
 import { rawRequest, sendRaw } from '../support/raw-socket.ts';
 import { serve } from '../support/servers.ts';
 
-/** The answer to a request in raw text, as header lines in small letters and a body. */
+/** The raw answer to a request: header lines in lower case, and a body. */
 async function send(
   reply: Reply,
   request: string,
@@ -26,7 +26,7 @@ async function send(
 const get = rawRequest('GET', '/');
 
 describe('a reply', () => {
-  it('in JSON tells its type and length in bytes, and is never cached', async () => {
+  it('in JSON has its type and its length in bytes, and is never cached', async () => {
     const { status, headers, body } = await send(json(201, { name: 'Zoë' }), get);
     expect([status, body.length, headers.get('content-length')]).toEqual([201, 15, '15']);
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -41,7 +41,7 @@ describe('a reply', () => {
     expect((await send(json(200, 1), get, undefined, true)).headers.get('vary')).toBe('Cookie, Accept');
   });
 
-  it('with a page carries its policy and what else a page needs', async () => {
+  it('with a page has its policy and the other headers of a page', async () => {
     const { headers, body } = await send(page(200, html`<p>Hello</p>`, "default-src 'none'"), get);
     expect(body).toBe('<p>Hello</p>');
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -52,7 +52,7 @@ describe('a reply', () => {
     expect(headers.get('permissions-policy')).toContain('camera=()');
   });
 
-  it('with an asset has the type that the asset has, and headers of its own may replace ours', async () => {
+  it('with an asset has its type, and the headers of the asset replace ours', async () => {
     const asset: Reply = {
       status: 200,
       headers: { 'Cache-Control': 'public, max-age=60' },
@@ -63,7 +63,7 @@ describe('a reply', () => {
     expect(headers.get('cache-control')).toBe('public, max-age=60');
   });
 
-  it('without a body says so, but for a 204, which never has one', async () => {
+  it('without a body has the length 0, except for a 204, which has none', async () => {
     const moved = await send(redirect(303, '/login'), get);
     expect([moved.status, moved.headers.get('location'), moved.headers.get('content-length')]).toEqual([
       303,
@@ -74,7 +74,7 @@ describe('a reply', () => {
     expect((await send({ status: 204 }, get)).headers.has('content-length')).toBe(false);
   });
 
-  it('to HEAD is the head of what GET would get', async () => {
+  it('to HEAD has the head of the GET', async () => {
     const { headers, body } = await send(json(200, 'a body'), rawRequest('HEAD', '/', ['Connection: close']));
     expect([headers.get('content-length'), body]).toEqual(['8', '']);
   });
@@ -84,17 +84,17 @@ describe('the connection', () => {
   const isKept = async (request: string, prepare?: (req: unknown) => unknown): Promise<boolean> =>
     (await send({ status: 204 }, request, prepare)).headers.get('connection') !== 'close';
 
-  it('ends with a reply to a body that was not read', async () => {
+  it('is closed after a reply to a body that was not read', async () => {
     expect(await isKept(rawRequest('POST', '/', ['Content-Length: 9'], 'half'))).toBe(false);
     expect(await isKept(rawRequest('POST', '/', ['Transfer-Encoding: chunked'], '4\r\nhalf\r\n'))).toBe(false);
   });
 
-  it('is kept where there was no body', async () => {
+  it('is kept if there was no body', async () => {
     expect(await isKept(get)).toBe(true);
     expect(await isKept(rawRequest('POST', '/', ['Content-Length: 0']))).toBe(true);
   });
 
-  it('is kept where the body was read', async () => {
+  it('is kept if the body was read', async () => {
     const read = (req: unknown): Promise<string> => text(req as Readable);
     expect(await isKept(rawRequest('POST', '/', ['Content-Length: 4'], 'body'), read)).toBe(true);
   });

@@ -17,7 +17,7 @@ const [{ id: instruments }] = demoUsers.oneOrganization.organizations;
 /** As an application without TypeScript may call it. */
 const guardOf = (options: unknown): express.RequestHandler => requireSession(options as RequireSessionOptions);
 
-/** What a handler throws is its own affair over bare `node:http`. */
+/** Over bare `node:http`, handlers deal with their own errors. */
 const handingOn =
   (handler: Handler): Handler =>
   (req, res, next) => {
@@ -91,7 +91,7 @@ afterAll(async () => {
 });
 
 describe.each(['/uncalled/one', '/uncalled/all/x', '/default/x', '/named/x'])('a guard at %s', (path) => {
-  it('redirects a signed-out document to sign in, with the way back', async () => {
+  it('redirects a signed-out document to sign-in, with returnTo', async () => {
     const answer = await app.visitor().get(`${path}?a=1&b=2`);
     const returnTo = encodeURIComponent(`${path}?a=1&b=2`);
     expect([answer.status, answer.headers.location]).toEqual([307, `/login?returnTo=${returnTo}`]);
@@ -112,7 +112,7 @@ describe.each(['/uncalled/one', '/uncalled/all/x', '/default/x', '/named/x'])('a
   });
 });
 
-describe('narrowing', () => {
+describe('the narrowing options', () => {
   it.each([
     ['/organization/any', 403, 200],
     ['/organization/instruments', 403, 200],
@@ -126,7 +126,7 @@ describe('narrowing', () => {
     expect((await app.visitor().getJson(path)).status).toBe(401);
   });
 
-  it('answers 403 in the client’s own kind', async () => {
+  it('answers 403 in the client’s format', async () => {
     expect((await personal.getJson('/organization/any')).json.error.code).toBe('forbidden');
     const page = await personal.get('/organization/any');
     expect([page.status, page.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8']);
@@ -147,17 +147,17 @@ describe('narrowing', () => {
     }
   });
 
-  it('hands a check the request, too', async () => {
+  it('passes the request to a check, too', async () => {
     expect((await personal.post('/check/get')).status).toBe(403);
   });
 
-  it('hands what a check throws to the application, and the request does not pass', async () => {
+  it('passes an error of a check to the application, and the request does not pass', async () => {
     const answer = await personal.get('/check/throws');
     expect([answer.status, answer.text]).toEqual([500, 'Error: no database']);
   });
 
   it.each(['/aal', '/backend'])(
-    '%s asks for an adapter that is not mounted: a clear error, never a pass',
+    '%s requires an adapter that is not mounted: a clear error, never a pass',
     async (path) => {
       for (const visitor of [personal, app.visitor()]) {
         const answer = await visitor.get(path);
@@ -170,7 +170,7 @@ describe('narrowing', () => {
 
 describe('the guard’s options', () => {
   it.each([
-    [{ organisation: true }, 'organisation is not an option'],
+    [{ organizations: true }, 'organizations is not an option'],
     [{ organization: false }, 'organization must be'],
     [{ organization: '' }, 'organization must be'],
     [{ organization: undefined }, 'organization is undefined'],
@@ -186,13 +186,13 @@ describe('the guard’s options', () => {
     ['b2b', 'options must be an object'],
     [() => true, 'options must be an object'],
     [[], 'options must be an object'],
-  ])('%j are refused at once', (options, problem) => {
+  ])('%j are refused immediately', (options, problem) => {
     expect(() => guardOf(options)).toThrow(ConfigurationError);
     expect(() => guardOf(options)).toThrow(problem);
   });
 });
 
-describe('what other code put on the request', () => {
+describe('a property that other code put on the request', () => {
   let foreign: RunningServer;
   beforeAll(async () => {
     const forged = {
@@ -266,19 +266,19 @@ describe('currentSession', () => {
     expect((await personal.get('/dashboard/current')).text).toBe(`hello ${demoUsers.personal.email}`);
   });
 
-  it('is a clear error where no guard ran, session or not', async () => {
+  it('is a clear error if no guard ran, with or without a session', async () => {
     for (const visitor of [personal, app.visitor()]) {
       const answer = await visitor.get('/current/unguarded');
       expect([answer.status, answer.text.split(':')[0]]).toEqual([500, 'ConfigurationError']);
     }
   });
 
-  it('narrows by adapter, and knows no other', async () => {
+  it('narrows by adapter, and accepts no other', async () => {
     expect((await personal.get('/current/b2b')).text).toMatch(/^session_/);
     expect((await personal.get('/current/backend')).status).toBe(500);
   });
 
-  it('is the one session that everything in a request shares', async () => {
+  it('is the same session for everything in a request', async () => {
     expect((await member.get('/same')).text).toBe('1');
   });
 });

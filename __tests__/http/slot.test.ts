@@ -18,7 +18,7 @@ describe('a slot', () => {
     expect(one.get(owner)).toBe('a');
   });
 
-  it('can be neither seen nor forged from outside', () => {
+  it('can be neither read nor forged from outside', () => {
     const slot = createSlot<object, string>();
     const owner = {};
     slot.add(owner, 'secret');
@@ -29,7 +29,7 @@ describe('a slot', () => {
     expect(slot.get(structuredClone(owner))).toBeUndefined();
   });
 
-  it('takes no second value for the same owner', () => {
+  it('refuses a second value for the same owner', () => {
     const slot = createSlot<object, string | undefined>();
     const owner = {};
     slot.add(owner, undefined);

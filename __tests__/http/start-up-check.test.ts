@@ -43,7 +43,7 @@ describe.each([
     return created as RequestListener;
   };
 
-  it('warns once of two adapters that answer one path', async () => {
+  it('warns once of two adapters that answer the same path', async () => {
     const events: AuthEvent[] = [];
     await start(app((root) => root.use(b2b({ onEvent: (event) => events.push(event) }), backend())));
     expect(warnings).toEqual([
@@ -63,7 +63,7 @@ describe.each([
     expect(named).toEqual(expect.arrayContaining(taken.map((path) => `${path.replace('/auth/', '')}Path`)));
   });
 
-  it('warns of an adapter that is mounted twice, below a path as well', async () => {
+  it('warns of an adapter that is mounted twice, also below a path', async () => {
     const twice = b2b();
     await start(app((root) => root.use(twice, twice)));
     await start(
@@ -76,7 +76,7 @@ describe.each([
     for (const warning of warnings) expect(warning).toContain('b2bAuth() is mounted twice in one application');
   });
 
-  it('says nothing where paths differ, or no adapter is mounted', async () => {
+  it('reports nothing if paths differ, or no adapter is mounted', async () => {
     await start(app((root) => root.use(b2b({ sessionPath: '/b2b/session' }), backend())));
     await start(
       app((root) => {
@@ -90,7 +90,7 @@ describe.each([
   });
 });
 
-it('a server without an Express application says nothing', async () => {
+it('a server without an Express application reports nothing', async () => {
   const router = b2b();
   backend();
   await start((req, res) => router(req, res, () => res.end()));

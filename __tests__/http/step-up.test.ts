@@ -66,7 +66,7 @@ describe('a recent sign-in at WorkOS', () => {
     expect([answer.text, answer.setCookies.filter((line) => line.includes('-fresh='))]).toEqual(['hello', []]);
   });
 
-  it('is asked for with max_age, and leads back', async () => {
+  it('is requested with max_age, and returns to the page', async () => {
     const visitor = await signedInLongAgo();
     const answer = await visitor.get('/fresh?a=1');
     expect([answer.status, answer.headers.location]).toEqual([307, again('/login', '/fresh?a=1')]);
@@ -77,7 +77,7 @@ describe('a recent sign-in at WorkOS', () => {
     expect([(await visitor.get('/fresh?a=1')).text, marks(visitor)]).toEqual(['hello', []]);
   });
 
-  it('is a 401 in JSON, which names the way', async () => {
+  it('is a 401 in JSON, which names the sign-in URL', async () => {
     const visitor = await signedInLongAgo();
     const { status, json } = await visitor.getJson('/fresh');
     expect([status, json.error.code, json.redirectTo]).toEqual([
@@ -89,7 +89,7 @@ describe('a recent sign-in at WorkOS', () => {
     expect((await visitor.getJson('/fresh')).status).toBe(200);
   });
 
-  it('is a 403 where the sign-in that came back is not recent, and the next visit is a round of its own', async () => {
+  it('is a 403 if the user comes back with an old sign-in, and the next request starts another round', async () => {
     const visitor = await signedInLongAgo();
     provider.workos.switches.extraClaims = { auth_time: Math.floor(app.clock.now() / 1000) - 3_600 };
     for (const round of ['first', 'second']) {
@@ -110,19 +110,19 @@ describe('a recent sign-in at WorkOS', () => {
     expect([status, json.error.code]).toEqual([403, 'sign_in_not_fresh']);
   });
 
-  it('is asked for anew where a person turned back half way, and not without end', async () => {
+  it('is requested again if the user did not finish, but not endlessly', async () => {
     const visitor = await signedInLongAgo();
     const statuses: number[] = [];
     for (let visit = 0; visit < 5; visit++) statuses.push((await visitor.get('/fresh')).status);
     expect(statuses).toEqual([307, 307, 307, 403, 307]);
   });
 
-  it('is asked of a JSON client as often as it comes', async () => {
+  it('is requested of a JSON client each time', async () => {
     const visitor = await signedInLongAgo();
     for (let visit = 0; visit < 5; visit++) expect((await visitor.getJson('/fresh')).status).toBe(401);
   });
 
-  it('starts a round of its own when it was recent and has grown old since', async () => {
+  it('starts another round if it was recent and is too old by now', async () => {
     const visitor = await signedInLongAgo();
     await visitor.get('/fresh');
     await signInAgain(visitor, '/login');
@@ -131,7 +131,7 @@ describe('a recent sign-in at WorkOS', () => {
   });
 
   it.each([undefined, null, '5', Number.NaN, {}])(
-    'is told by our own callback where the claim is unusable: %p',
+    'is dated by our own callback if the claim is unusable: %p',
     async (authTime) => {
       provider.workos.switches.extraClaims = { auth_time: authTime };
       const visitor = await app.signedIn();
@@ -141,7 +141,7 @@ describe('a recent sign-in at WorkOS', () => {
     },
   );
 
-  it('is not known where the claim names a time to come', async () => {
+  it('is unknown if the claim has a future time', async () => {
     provider.workos.switches.extraClaims = { auth_time: 1e30 };
     expect((await (await app.signedIn()).get('/fresh')).status).toBe(307);
   });
@@ -157,7 +157,7 @@ describe('a recent sign-in at WorkOS', () => {
     }
   });
 
-  it('is not known of a session that another SDK sealed without the claim', async () => {
+  it('is unknown for a session that another SDK sealed without the claim', async () => {
     provider.workos.switches.extraClaims = { auth_time: undefined };
     const session = await app.workos.issueSession({ user: demoUsers.personal });
     const visitor = app.visitor();
@@ -168,7 +168,7 @@ describe('a recent sign-in at WorkOS', () => {
     expect((await visitor.get('/fresh')).status).toBe(200);
   });
 
-  it('of a bearer token is asked for as RFC 9470 says', async () => {
+  it('of a bearer token is requested as in RFC 9470', async () => {
     const ask = async (age: number): Promise<Answer> => {
       const claims = { auth_time: Math.floor(app.clock.now() / 1000) - age };
       const { accessToken } = await app.workos.issueSession({ user: demoUsers.personal, claims });
@@ -184,13 +184,13 @@ describe('a recent sign-in at WorkOS', () => {
     expect(answer.headers['www-authenticate']).toBe('Bearer error="insufficient_user_authentication", max_age="300"');
   });
 
-  it('is not asked of those whom it would not help', async () => {
+  it('is not requested of users who would not pass anyway', async () => {
     const visitor = await signedInLongAgo();
     expect((await visitor.getJson('/fresh/organization')).json.error.code).toBe('forbidden');
     expect((await visitor.get('/fresh/checked')).status).toBe(307);
   });
 
-  it('survives a made-up mark', async () => {
+  it('survives an invented mark', async () => {
     const visitor = await app.signedIn();
     for (const value of ['', 'x', '9.1.aaaaaaaaaaaaaaaaaaaaaa', '1.99999999999999.a', '0.0.', '%00']) {
       visitor.cookies.set('b2b-session-fresh', value);
@@ -198,7 +198,7 @@ describe('a recent sign-in at WorkOS', () => {
     }
   });
 
-  it('reads no mark of another form', async () => {
+  it('ignores a mark of another form', async () => {
     const visitor = await signedInLongAgo();
     await visitor.get('/fresh');
     const name = marks(visitor)[0]!;
@@ -234,7 +234,7 @@ describe('a recent sign-in at Supabase', () => {
     expect([(await visitor.get('/fresh')).status, marks(visitor)]).toEqual([200, []]);
   });
 
-  it('is a 403 where the sign-in that came back is not recent', async () => {
+  it('is a 403 if the user comes back with an old sign-in', async () => {
     const old = { claims: { amr: [{ method: 'password', timestamp: 1_000 }] } };
     const visitor = await app.signedIn(old);
     expect((await visitor.get('/fresh')).status).toBe(307);
@@ -246,7 +246,7 @@ describe('a recent sign-in at Supabase', () => {
   it.each([
     [5, 307],
     [6, 403],
-  ])('that began %d seconds before its round and has grown old since is a %d', async (seconds, status) => {
+  ])('that began %d seconds before its round and is too old by now is a %d', async (seconds, status) => {
     const visitor = await app.signedIn({ claims: { amr: [] } });
     expect((await visitor.get('/fresh')).status).toBe(307);
     const timestamp = Math.floor(app.clock.now() / 1000) - seconds;
@@ -264,12 +264,12 @@ describe('a recent sign-in at Supabase', () => {
     [{ method: 'password' }],
     [{ method: 'password', timestamp: '9999999999' }],
     [{ method: 'password', timestamp: 9_999_999_999 }],
-  ])('is not known from %j', async (amr) => {
+  ])('is unknown for %j', async (amr) => {
     const visitor = await app.signedIn({ claims: { amr } });
     expect((await visitor.get('/fresh')).status).toBe(307);
   });
 
-  it('takes the newest of several times, in any order', async () => {
+  it('uses the newest of several times, in any order', async () => {
     const now = Math.floor(app.clock.now() / 1000);
     const amr = [
       { method: 'password', timestamp: now - 9_000 },
@@ -370,7 +370,7 @@ describe('a second factor', () => {
     clock.advance(120_000);
   });
 
-  it('is asked for where there is one, and added where there is none', async () => {
+  it('is requested if there is one, and added if there is none', async () => {
     await withGuards(async (ask) => {
       const verify = await ask('/vault?a=1', 'aal1-a');
       expect([verify.status, verify.headers.location]).toEqual([307, '/auth/verify?returnTo=%2Fvault%3Fa%3D1']);
@@ -384,7 +384,7 @@ describe('a second factor', () => {
     expect(asked).toEqual(['aal1-a', 'aal1-b']);
   });
 
-  it('is a 403 where the adapter knows none', async () => {
+  it('is a 403 if the adapter does not support it', async () => {
     await withGuards(
       async (ask) => {
         expect((await ask('/vault', 'aal1')).status).toBe(403);
@@ -394,7 +394,7 @@ describe('a second factor', () => {
     );
   });
 
-  it('is a 403 in JSON, which names the way', async () => {
+  it('is a 403 in JSON, which names the URL', async () => {
     await withGuards(async (ask) => {
       const { status, json } = await ask('/vault', 'aal1', { accept: 'application/json' });
       expect([status, json]).toEqual([
@@ -407,7 +407,7 @@ describe('a second factor', () => {
     });
   });
 
-  it('is asked of those who have one, where the guard says "enrolled"', async () => {
+  it('is required of enrolled users, if the guard says "enrolled"', async () => {
     await withGuards(async (ask) => {
       expect((await ask('/settings', 'aal1-a')).headers.location).toBe('/auth/verify?returnTo=%2Fsettings');
       answers = [false];
@@ -417,7 +417,7 @@ describe('a second factor', () => {
     expect(asked).toEqual(['aal1-a', 'aal1-b']);
   });
 
-  it('is one question per access token and minute, for all requests together', async () => {
+  it('is one call per access token and minute, for all requests together', async () => {
     answers = [false];
     await withGuards(async (ask) => {
       await Promise.all([1, 2, 3, 4].map(() => ask('/settings', 'aal1')));
@@ -430,7 +430,7 @@ describe('a second factor', () => {
     });
   });
 
-  it('keeps everyone out while the provider does not say, and is asked again', async () => {
+  it('keeps everyone out during an outage of the provider, and is requested again', async () => {
     answers = [new AuthError('provider_unavailable', { retryAfter: 5 }), true];
     await withGuards(async (ask) => {
       for (const path of ['/settings', '/settings']) {
@@ -441,7 +441,7 @@ describe('a second factor', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('is a 403 for a bearer token, without a way', async () => {
+  it('is a 403 for a bearer token, without a URL', async () => {
     await withGuards(async (ask) => {
       for (const path of ['/api', '/api/enrolled']) {
         const { status, json, headers } = await ask(path, 'aal2', {
@@ -459,7 +459,7 @@ describe('a second factor', () => {
       answers = [false];
       expect((await ask('/api/enrolled', '', { authorization: 'Bearer aal1-b' })).status).toBe(200);
     });
-    // The provider is asked where its answer decides, and nowhere else.
+    // The provider is called only if its answer decides.
     expect(asked).toEqual(['aal1-api-enrolled', 'aal1-b']);
   });
 });

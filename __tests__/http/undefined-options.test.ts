@@ -26,7 +26,7 @@ export function everyOptionTakesUndefined(
   backendAuth({ providers: [{ name: 'github', ...provider }], pages: { text: { signInHeading: undefined } } });
 }
 
-it('takes an option that is undefined for one that is not given', () => {
+it('treats an undefined option as one that is not given', () => {
   const b2b = { clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'x'.repeat(32) };
   expect(b2bAuth({ ...b2b, organizationId: undefined, cookieOptions: { domain: undefined } })).toBeInstanceOf(Function);
   const backend = { url: 'https://project.supabase.co', anonKey: 'sb_publishable_abcdefghijklmnopqrstuv' };

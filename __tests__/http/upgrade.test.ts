@@ -133,13 +133,13 @@ describe.each(['b2b', 'backend'] as const)('a WebSocket handshake with %s', (nam
   beforeEach(() => void (chat.events.length = 0));
   afterAll(() => chat.close());
 
-  it('with a session and the own origin is answered', async () => {
+  it('with a session and the own origin is accepted', async () => {
     const { greeting, close } = await chat.connect({ cookie: await chat.cookie(), origin: chat.origin });
     expect(greeting).toBe('user_1 by cookie');
     close();
   });
 
-  it('without a session is a 401 as plain HTTP, and the connection is closed', async () => {
+  it('without a session gets a 401 in plain HTTP, and the connection is closed', async () => {
     for (const headers of [
       {},
       { origin: chat.origin },
@@ -156,29 +156,29 @@ describe.each(['b2b', 'backend'] as const)('a WebSocket handshake with %s', (nam
     ['of another site', { origin: 'https://evil.example' }],
     ['of a page without one', { origin: 'null' }],
     ['of nothing', {}],
-  ])('with a cookie and the origin %s is a 403', async (_, headers) => {
+  ])('with a cookie and the origin %s gets a 403', async (_, headers) => {
     const refused = await chat.connect({ cookie: await chat.cookie(), ...headers });
     expect([refused.status, codeOf(refused)]).toEqual([403, 'cross_site_request']);
   });
 
-  it('takes an origin from trustedOrigins', async () => {
+  it('accepts an origin from trustedOrigins', async () => {
     const { greeting, close } = await chat.connect({ cookie: await chat.cookie(), origin: 'https://front.example' });
     expect(greeting).toBe('user_1 by cookie');
     close();
   });
 
-  it('is refused where check is not true', async () => {
+  it('is refused if check does not return true', async () => {
     const refused = await chat.connect({ cookie: await chat.cookie({ userId: 'user_blocked' }), origin: chat.origin });
     expect([refused.status, codeOf(refused)]).toEqual([403, 'forbidden']);
   });
 
-  it('spends no refresh token', async () => {
+  it('uses no refresh token', async () => {
     const refused = await chat.connect({ cookie: await chat.cookie({ expired: true }), origin: chat.origin });
     expect(refused.status).toBe(401);
     expect(chat.events.map(({ type }) => type)).toEqual(['refresh_skipped']);
   });
 
-  it('may come with a bearer token and without an origin, but not with that of another site', async () => {
+  it('may have a bearer token without an origin, but not with the origin of another site', async () => {
     (await chat.connect({ cookie: await chat.cookie({ userId: 'user_api' }), origin: chat.origin })).close();
     const authorization = `Bearer ${token}`;
     const { greeting, close } = await chat.connect({ authorization });
@@ -187,7 +187,7 @@ describe.each(['b2b', 'backend'] as const)('a WebSocket handshake with %s', (nam
     expect((await chat.connect({ authorization, origin: 'https://evil.example' })).status).toBe(403);
   });
 
-  it('is decided by a bearer token alone, whatever the cookie says', async () => {
+  it('is decided by a bearer token alone, despite the cookie', async () => {
     const refused = await chat.connect({
       authorization: 'Bearer made.up.token',
       cookie: await chat.cookie(),
@@ -197,7 +197,7 @@ describe.each(['b2b', 'backend'] as const)('a WebSocket handshake with %s', (nam
     expect(refused.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
   });
 
-  it('is closed when the session is signed out', async () => {
+  it('is closed when the session signs out', async () => {
     const cookie = await chat.cookie({ sessionId: 'session_out' });
     const { greeting, closed } = await chat.connect({ cookie, origin: chat.origin });
     expect(greeting).toBe('user_1 by cookie');
@@ -221,15 +221,19 @@ describe.each(['b2b', 'backend'] as const)('a WebSocket handshake with %s', (nam
 });
 
 describe('a guarded upgrade', () => {
-  it('takes no bearer token unless told to', async () => {
-    const chat = await startChat('b2b');
-    const refused = await chat.connect({ authorization: 'Bearer made.up.token' });
-    expect([refused.status, codeOf(refused)]).toEqual([401, 'unauthenticated']);
-    expect(refused.headers).not.toHaveProperty('www-authenticate');
+  it('accepts no bearer token by default', async () => {
+    let own = '';
+    const chat = await startChat('b2b', { check: ({ accessToken }) => (own = accessToken) !== '' });
+    (await chat.connect({ cookie: await chat.cookie(), origin: chat.origin })).close();
+    for (const bearer of [own, 'made.up.token']) {
+      const refused = await chat.connect({ authorization: `Bearer ${bearer}` });
+      expect([refused.status, codeOf(refused)]).toEqual([401, 'unauthenticated']);
+      expect(refused.headers).not.toHaveProperty('www-authenticate');
+    }
     await chat.close();
   });
 
-  it('takes no cookie where bearer tokens alone are asked for', async () => {
+  it('accepts no cookie if it requires bearer tokens', async () => {
     const chat = await startChat('b2b', { credentials: ['bearer'] });
     const refused = await chat.connect({ cookie: await chat.cookie(), origin: chat.origin });
     expect([refused.status, codeOf(refused)]).toEqual([401, 'unauthenticated']);
@@ -237,7 +241,7 @@ describe('a guarded upgrade', () => {
     await chat.close();
   });
 
-  it('compares the origin with appBaseUrl where that is given', async () => {
+  it('compares the origin with appBaseUrl if it is given', async () => {
     const chat = await startChat('b2b', {}, { appBaseUrl: 'https://app.example/base' });
     const cookie = await chat.cookie();
     const { greeting, close } = await chat.connect({ cookie, origin: 'https://app.example' });
@@ -247,7 +251,7 @@ describe('a guarded upgrade', () => {
     await chat.close();
   });
 
-  it.each([undefined, null, 1, 'true'])('is refused where check answers %p', async (answer) => {
+  it.each([undefined, null, 1, 'true'])('is refused if check returns %p', async (answer) => {
     const chat = await startChat('b2b', { check: () => answer as unknown as boolean });
     expect((await chat.connect({ cookie: await chat.cookie(), origin: chat.origin })).status).toBe(403);
     await chat.close();
@@ -266,7 +270,7 @@ describe('a guarded upgrade', () => {
     await chat.close();
   });
 
-  it('is a 500 without details where check throws', async () => {
+  it('is a 500 without details if check throws', async () => {
     const chat = await startChat('b2b', { check: () => Promise.reject(new Error('secret')) });
     const refused = await chat.connect({ cookie: await chat.cookie(), origin: chat.origin });
     expect([refused.status, codeOf(refused)]).toEqual([500, 'internal_error']);
@@ -274,7 +278,7 @@ describe('a guarded upgrade', () => {
     await chat.close();
   });
 
-  it('is a 503 with Retry-After where the keys are needed and out of reach', async () => {
+  it('is a 503 with Retry-After if the keys are needed and unreachable', async () => {
     const kit = createB2bTestKit();
     const chat = await startChat('b2b', {}, kit.options);
     const cookie = await kit.cookie();
@@ -302,13 +306,13 @@ describe('a guarded upgrade', () => {
     const req = new http.IncomingMessage(new (await import('node:net')).Socket());
     const auth = b2bAuth(b2bKit.options);
     const upgrades = [1, 2].map(() => authenticateUpgrade(auth, req));
-    // An error that nothing listens to is thrown, and ends a process.
+    // An error without a listener is thrown, and ends the process.
     expect(() => req.socket.emit('error', new Error('read ECONNRESET'))).not.toThrow();
     expect(req.socket.listenerCount('error')).toBe(1);
     await Promise.all(upgrades.map((upgrade) => expect(upgrade).rejects.toMatchObject({ code: 'unauthenticated' })));
   });
 
-  it('wants the router of an adapter', async () => {
+  it('requires the router of an adapter', async () => {
     const req = new http.IncomingMessage(new (await import('node:net')).Socket());
     await expect(authenticateUpgrade(express.Router(), req)).rejects.toMatchObject({ name: 'ConfigurationError' });
   });

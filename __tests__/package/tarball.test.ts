@@ -94,7 +94,7 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
     expect(await inDirectory(directory, 'application.mjs', application)).toBe('401 /login?returnTo=%2Fprivate');
   });
 
-  it('is one implementation, whichever entry it is taken from, by import and by require', async () => {
+  it('has one implementation, whichever entry imports it, by import and by require', async () => {
     const shared = `
       const names = ['AuthError', 'ConfigurationError', 'currentSession', 'getSession', 'requireSession'];
       console.log(names.every((name) => all[name] === b2b[name] && all[name] === backend[name]));
@@ -112,7 +112,7 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
     expect(await inDirectory(directory, 'shared.cjs', required + shared)).toBe('true\ntrue\ntrue');
   });
 
-  it('says on a start without variables what is missing, in less than 2 KB and by the names of this package', async () => {
+  it('without variables reports what is missing, in less than 2 KB and by the name of this package', async () => {
     const empty = "import { b2bAuth } from 'express-auth-adapters/b2b'; b2bAuth();";
     await writeFile(join(directory, 'empty.mjs'), empty);
     const start = run(process.execPath, ['empty.mjs'], { cwd: directory, env: {} });
@@ -123,7 +123,7 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
     expect(stderr).toMatch(/at readOptions .*at b2bAuth .*empty\.mjs:1/s);
   });
 
-  it('brings the doctor, who says what is missing', async () => {
+  it('includes the doctor, which reports what is missing', async () => {
     const doctor = run('npx', ['--no-install', 'express-auth-adapters', 'doctor', '--json'], {
       cwd: directory,
       env: { PATH: process.env['PATH'] },
@@ -131,7 +131,7 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
     await expect(doctor).rejects.toMatchObject({ code: 1 });
   }, 30_000);
 
-  it('brings the stand-ins of both providers, which need nothing else', async () => {
+  it('includes the stand-ins of both providers, which need nothing else', async () => {
     const providers = spawn('npx', ['--no-install', 'express-auth-adapters', 'providers', '--env'], {
       cwd: directory,
       env: { PATH: process.env['PATH'] },
@@ -209,7 +209,7 @@ describe.each([
   }, 180_000);
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
-  it('says which SDK the other adapter needs, and how to install it', async () => {
+  it('names the SDK that the other adapter needs, and how to install it', async () => {
     const program = `
       import { ConfigurationError, b2bAuth, backendAuth } from 'express-auth-adapters';
       try { ${other}; } catch (error) { console.log(error instanceof ConfigurationError, error.message); }`;
@@ -278,7 +278,7 @@ describe.each([
 });
 
 describe('the packed tarball', () => {
-  it('holds the built code, the docs and the legal texts, and nothing else', async () => {
+  it('contains the built code, the docs and the legal texts, and nothing else', async () => {
     const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root });
     const [{ files, size }] = JSON.parse(stdout);
     const tops = new Set(files.map(({ path }: { path: string }) => path.split('/')[0]));
@@ -297,7 +297,7 @@ describe('the packed tarball', () => {
     expect(size).toBeLessThan(400_000);
   });
 
-  it('holds code that can be read: whole names, short lines, and nothing of other packages', async () => {
+  it('contains readable code: whole names, short lines, and nothing of other packages', async () => {
     const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root });
     const [{ files }] = JSON.parse(stdout);
     const { dependencies, peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
@@ -315,7 +315,7 @@ describe('the packed tarball', () => {
     for (const range of Object.values<string>(dependencies)) expect(range).toMatch(/^\^/);
   });
 
-  it('loads an entry from a few files', async () => {
+  it('loads an entry from few files', async () => {
     const program = `
       import { registerHooks } from 'node:module';
       const own = new Set();
@@ -326,7 +326,7 @@ describe('the packed tarball', () => {
     expect(Number(stdout)).toBeLessThan(15);
   });
 
-  it('names its repository, its issues and what people search for', async () => {
+  it('has its repository, its issue tracker and search keywords', async () => {
     const { repository, homepage, bugs, keywords } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
     const address = 'https://github.com/express-auth-adapters/express-auth-adapters';
     expect([repository.url, homepage, bugs.url]).toEqual([
@@ -365,7 +365,7 @@ describe('the packed tarball', () => {
     expect(stdout).toContain('express-auth-adapters/backend');
   }, 120_000);
 
-  it('names licenses that an application may take', async () => {
+  it('has only licenses that an application may use', async () => {
     const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'));
     const allowed = /^\(?(?:MIT|ISC|BSD-[23]-Clause|0BSD|Apache-2\.0|BlueOak-1\.0\.0)(?: (?:AND|OR) .*)?\)?$/;
     const shipped = Object.entries<{ dev?: boolean; license?: string; link?: boolean }>(lock.packages)

@@ -9,7 +9,7 @@ import { createRefreshCoordinator } from '../../lib/session/refresh-coordinator.
 
 const password = 'p'.repeat(32);
 
-/** A connection into a black hole. */
+/** A connection that never answers. */
 function createSilentClient(): NodeRedisClient & { readonly asked: string[] } {
   const asked: string[] = [];
   const silence = (what: string) => {
@@ -40,7 +40,7 @@ describe('commands to Redis', () => {
     await expect(commandsTo(client).get('key')).rejects.toThrow('Connection is closed');
   });
 
-  it('reject after their time limit, and for a second no other command waits for it', async () => {
+  it('reject after their time limit, and then no other command waits for a second', async () => {
     let now = 0;
     const client = createSilentClient();
     const commands = commandsTo(client, 5, () => now);
@@ -52,7 +52,7 @@ describe('commands to Redis', () => {
     expect(client.asked).toEqual(['first', 'third']);
   });
 
-  it('read an answer that waited in the socket while the event loop was busy', async () => {
+  it('read an answer that arrived while the event loop was busy', async () => {
     const server = net.createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const near = net.connect((server.address() as net.AddressInfo).port, '127.0.0.1');
@@ -74,19 +74,19 @@ describe('commands to Redis', () => {
   });
 
   it.each([undefined, 0, true, {}, [], new Error('upstream failure')])(
-    'take %p for no answer to GET',
+    'treat %p as no answer to GET',
     async (reply) => {
       const client = { ...createSilentClient(), get: () => Promise.resolve(reply) };
       await expect(commandsTo(client).get('key')).rejects.toThrow('that GET does not give');
     },
   );
 
-  it.each([null, '', 'text', Buffer.from('bytes')])('take %p for an answer to GET', async (reply) => {
+  it.each([null, '', 'text', Buffer.from('bytes')])('treat %p as an answer to GET', async (reply) => {
     const client = { ...createSilentClient(), get: () => Promise.resolve(reply) };
     expect(await commandsTo(client).get('key')).toBe(reply);
   });
 
-  it('pass a client’s own failure on', async () => {
+  it('pass on a client’s own failure', async () => {
     const client = { ...createSilentClient(), get: () => Promise.reject(new Error('NOPERM')) };
     await expect(commandsTo(client, 5).get('key')).rejects.toThrow('NOPERM');
   });
@@ -116,8 +116,8 @@ function createClusterClient(shape: 'ioredis' | 'redis') {
   };
 }
 
-describe.each(['ioredis', 'redis'] as const)('a cluster of %s with a dead master', (shape) => {
-  it('serves the keys of the other masters, and leaves the dead one alone', async () => {
+describe.each(['ioredis', 'redis'] as const)('a cluster of %s with a failed master', (shape) => {
+  it('uses the keys of the other masters, and skips the failed one', async () => {
     const { client, asked } = createClusterClient(shape);
     const commands = commandsTo(client, 5);
     expect(await commands.get(onLive)).toBe('here');
@@ -129,7 +129,7 @@ describe.each(['ioredis', 'redis'] as const)('a cluster of %s with a dead master
     expect(asked).toEqual([onLive, onDead, onLive]);
   });
 
-  it('tries it with one command at a time, and is whole when that one is answered', async () => {
+  it('retries it with one command at a time, and works fully when that one is answered', async () => {
     let now = 0;
     const { client, asked, revive } = createClusterClient(shape);
     const commands = commandsTo(client, 5, () => now);
@@ -146,7 +146,7 @@ describe.each(['ioredis', 'redis'] as const)('a cluster of %s with a dead master
     expect(commands.isAvailable()).toBe(true);
   });
 
-  it('is whole at once when its keys have moved to another master', async () => {
+  it('works fully at once when its keys have moved to another master', async () => {
     const { client, failOver } = createClusterClient(shape);
     const commands = commandsTo(client, 5);
     await expect(commands.get(onDead)).rejects.toThrow('within 5 ms');
@@ -156,8 +156,8 @@ describe.each(['ioredis', 'redis'] as const)('a cluster of %s with a dead master
   });
 });
 
-describe('a client that has just been started', () => {
-  /** Answers when told to. */
+describe('a client that was just started', () => {
+  /** Answers on command. */
   function createSlowClient(isReady: boolean) {
     const answers: (() => void)[] = [];
     const client = {
@@ -181,7 +181,7 @@ describe('a client that has just been started', () => {
     expect(await reply).toBe('here');
   });
 
-  it('may take longer over its first answer, and not over the next one', async () => {
+  it('may take longer for its first answer, and not for the next one', async () => {
     const { client, answers } = createSlowClient(true);
     const commands = createRedisCommands(client, { timeoutMs: 5, firstTimeoutMs: 60_000, now: () => 0 });
     const first = commands.get('key');
@@ -191,7 +191,7 @@ describe('a client that has just been started', () => {
     await expect(commands.get('key')).rejects.toThrow('within 5 ms');
   });
 
-  it('is waited for only so long', async () => {
+  it('is waited for only within a limit', async () => {
     const { client } = createSlowClient(false);
     const commands = createRedisCommands(client, { timeoutMs: 5, firstTimeoutMs: 50, now: () => 0 });
     await expect(commands.get('key')).rejects.toThrow('not connected');
@@ -200,7 +200,7 @@ describe('a client that has just been started', () => {
 });
 
 describe('without Redis', () => {
-  it('a process refreshes by itself and says so', async () => {
+  it('a process refreshes by itself and reports it', async () => {
     const events: string[] = [];
     const coordinator = createRefreshCoordinator({
       now: Date.now,
@@ -214,7 +214,7 @@ describe('without Redis', () => {
     expect(events).toEqual(['coordinator_unavailable']);
   });
 
-  it('tombstones can neither be left nor seen, and the caller learns it', async () => {
+  it('tombstones can neither be written nor read, and the caller learns it', async () => {
     const coordinator = createRedisCoordinator({ client: createClient(), password });
     await expect(coordinator.endSession('session', 1_000)).rejects.toThrow('not connected');
     await expect(coordinator.isEnded('session')).rejects.toThrow('not connected');

@@ -18,7 +18,7 @@ function problemsOf(options: unknown): readonly string[] {
 }
 
 describe('the options of the Redis coordinator', () => {
-  it('take a client of either library, connected or not', () => {
+  it('accept a client of either library, connected or not', () => {
     const ioredis = new Redis({ lazyConnect: true });
     expect(createRedisCoordinator({ client, password })).toBeDefined();
     expect(createRedisCoordinator({ client: ioredis, password: [password, 'q'.repeat(40)] })).toBeDefined();
@@ -54,7 +54,7 @@ describe('the options of the Redis coordinator', () => {
     }
   });
 
-  it('refuse times that are no whole number of milliseconds within reason', () => {
+  it('refuse times that are not a whole number of milliseconds in range', () => {
     for (const ms of [0, -1, 1.5, NaN, Infinity, 60_001, '500']) {
       expect(problemsOf({ client, password, commandTimeoutMs: ms })).toEqual([
         expect.stringContaining('commandTimeoutMs'),
@@ -71,7 +71,7 @@ describe('the options of the Redis coordinator', () => {
     expect(problems.join()).not.toContain('secret');
   });
 
-  it('must be there', () => {
+  it('are required', () => {
     expect(problemsOf(undefined)).toHaveLength(1);
     expect(problemsOf({})).toHaveLength(2);
   });

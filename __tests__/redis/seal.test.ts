@@ -7,7 +7,7 @@ const [a, b] = ['a'.repeat(32), 'b'.repeat(32)] as const;
 const renewed: SettledRefresh = { kind: 'renewed', text: '{"accessToken":"visible"}' };
 
 describe('an answer’s seal', () => {
-  it('opens to what was sealed, whatever that is', async () => {
+  it('opens to what was sealed, whatever the content', async () => {
     const seal = createAnswerSeal([a]);
     const answers = fc.oneof(
       fc.record({ kind: fc.constant('renewed' as const), text: fc.string() }),
@@ -20,14 +20,14 @@ describe('an answer’s seal', () => {
     );
   });
 
-  it('shows nothing of its content but the kind', async () => {
+  it('reveals nothing of its content but the kind', async () => {
     const sealed = await createAnswerSeal([a]).seal('key', renewed, 25_000);
     expect(sealed).toMatch(/^rFe26\.2\*/);
     expect(sealed).not.toContain('visible');
     expect(await createAnswerSeal([a]).seal('key', { kind: 'ended', reason: 'x' }, 1_000)).toMatch(/^eFe26\.2\*/);
   });
 
-  it('does not open for another key, so that no session gets another one’s tokens', async () => {
+  it('does not open for another key, so that no session gets the tokens of another', async () => {
     const seal = createAnswerSeal([a]);
     expect(await seal.open('other', await seal.seal('key', renewed, 25_000))).toBeUndefined();
   });
@@ -37,7 +37,7 @@ describe('an answer’s seal', () => {
     expect(await createAnswerSeal([b]).open('key', sealed)).toBeUndefined();
   });
 
-  it('opens across a change of passwords, in both directions', async () => {
+  it('opens across a change of passwords, in either direction', async () => {
     const before = createAnswerSeal([a, b]);
     const after = createAnswerSeal([b, a]);
     expect(await after.open('key', await before.seal('key', renewed, 25_000))).toEqual(renewed);
@@ -51,14 +51,14 @@ describe('an answer’s seal', () => {
     expect(await seal.open('key', await seal.seal('key', renewed, -120_000))).toBeUndefined();
   });
 
-  it('never opens to anything but what was sealed, whatever was changed, and never throws', async () => {
+  it('opens to nothing but what was sealed, whatever was changed, and never throws', async () => {
     const seal = createAnswerSeal([a]);
     const sealed = await seal.seal('key', renewed, 25_000);
     await fc.assert(
       fc.asyncProperty(fc.nat(sealed.length - 2), async (position) => {
         const at = position + 1;
         const changed = `${sealed.slice(0, at)}${sealed[at] === 'x' ? 'y' : 'x'}${sealed.slice(at + 1)}`;
-        // The last character of a base64 text has bits that mean nothing.
+        // The last character of a base64 text has bits that are ignored.
         expect([undefined, renewed]).toContainEqual(await seal.open('key', changed));
       }),
     );
@@ -68,7 +68,7 @@ describe('an answer’s seal', () => {
   });
 
   it.each([null, 'renewed', {}, { kind: 'renewed' }, { kind: 'ended', reason: 5 }, { kind: 'other', text: '' }])(
-    'does not take %j for an answer, however well it is sealed',
+    'does not accept %j as an answer, although it is sealed',
     async (answer) => {
       const sealed = `r${await sealData({ key: 'key', answer }, { password: a })}`;
       expect(await createAnswerSeal([a]).open('key', sealed)).toBeUndefined();

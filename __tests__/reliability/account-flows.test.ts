@@ -13,20 +13,20 @@ beforeEach(async () => {
 });
 afterEach(() => app.close());
 
-/** What fails before the backend has done its work, and in every way that an outage looks. */
+/** Failures before the backend has done its work, in every form of an outage. */
 const faults = [503, 'html502', 'refuse', 'hang'] as const;
 const lastMail = () => app.supabase.mails.at(-1)!;
 const isSignedIn = async (visitor: Visitor): Promise<boolean> =>
   (await visitor.getJson('/auth/session')).status === 200;
 
-/** The form is still there, with what was typed and an honest wait; JSON says the same. */
+/** The form is still there, with the typed values and a correct wait; JSON reports the same. */
 async function expectOutage(visitor: Visitor, path: string, fields: Record<string, string>, kept: string) {
   const page = await postForm(visitor, path, fields);
   expect([page.status, page.text.includes(kept)]).toEqual([503, true]);
   expect(Number(page.headers['retry-after'])).toBeGreaterThan(0);
 }
 
-describe.each(faults)('an outage (%s) leaves the form, and the next try goes on:', (fault) => {
+describe.each(faults)('an outage (%s) keeps the form, and the next try continues:', (fault) => {
   async function outage(endpoint: Parameters<typeof app.supabase.fail>[0], during: () => Promise<void>) {
     app.supabase.fail(endpoint, fault);
     await during();
@@ -47,7 +47,7 @@ describe.each(faults)('an outage (%s) leaves the form, and the next try goes on:
     expect(await isSignedIn(visitor)).toBe(true);
   });
 
-  it('a new password of someone signed in, whose session stays', async () => {
+  it('a new password of a signed-in user, whose session continues', async () => {
     const visitor = await app.signedIn();
     const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
     await outage('password', () => expectOutage(visitor, '/auth/password', fields, 'name="currentPassword"'));
@@ -60,7 +60,7 @@ describe.each(faults)('an outage (%s) leaves the form, and the next try goes on:
     const visitor = app.visitor();
     const asked = { email: ada.email, returnTo: '/account' };
     await outage('otp', () => expectOutage(visitor, '/auth/code', asked, `value="${ada.email}"`));
-    // An email that was not sent uses up no minute.
+    // An email that was not sent does not use up the minute.
     expect((await postForm(visitor, '/auth/code', asked)).status).toBe(200);
     const entered = { ...asked, code: lastMail().token };
     await outage('verify', async () => {
@@ -86,13 +86,13 @@ describe.each(faults)('an outage (%s) leaves the form, and the next try goes on:
       const answer = await visitor.get(back.href);
       expect([answer.status, Number(answer.headers['retry-after']) > 0]).toEqual([503, true]);
     });
-    // The code may be spent, so it leads to a new start, and that back to where the visitor was going.
+    // The code may have been used, so the page leads to a new start with returnTo.
     expect((await visitor.get(back.href)).headers.location).toBe('/auth/login?returnTo=%2Faccount');
     expect((await visitor.get((await signIn()).href)).headers.location).toBe('/account');
     expect(await isSignedIn(visitor)).toBe(true);
   });
 
-  it('an authenticator app, from the picture to the session with both factors', async () => {
+  it('an authenticator app, from the QR code to the session with both factors', async () => {
     const visitor = await app.signedIn();
     await outage('user', async () => expect((await visitor.get('/auth/enroll')).status).toBe(503));
     await outage('enroll', () => expectOutage(visitor, '/auth/enroll', {}, 'action="/auth/enroll"'));
@@ -108,13 +108,13 @@ describe.each(faults)('an outage (%s) leaves the form, and the next try goes on:
   });
 });
 
-describe('an answer that gets lost after the backend has done its work', () => {
+describe('an answer that is lost after the backend has done its work', () => {
   const lose = async (endpoint: Parameters<typeof app.supabase.fail>[0], answer: Promise<Answer>) => {
     app.supabase.fail(endpoint, 'lost', 1);
     expect((await answer).status).toBe(503);
   };
 
-  it('leaves the code in the email that was sent', async () => {
+  it('keeps the code of the sent email valid', async () => {
     const visitor = app.visitor();
     await lose('otp', postForm(visitor, '/auth/code', { email: ada.email }));
     const answer = await postForm(visitor, '/auth/code', { email: ada.email, code: lastMail().token });
@@ -122,7 +122,7 @@ describe('an answer that gets lost after the backend has done its work', () => {
     expect(await isSignedIn(visitor)).toBe(true);
   });
 
-  it('of a code that is spent then leaves the form, from which another email can be sent', async () => {
+  it('keeps the form of a code that was used, to request another email', async () => {
     const visitor = app.visitor();
     await postForm(visitor, '/auth/code', { email: ada.email });
     const entered = { email: ada.email, code: lastMail().token };
@@ -131,14 +131,14 @@ describe('an answer that gets lost after the backend has done its work', () => {
     expect([again.status, again.text.includes('Send another email')]).toEqual([422, true]);
   });
 
-  it('of the link for a new password leaves the link that was sent', async () => {
+  it('keeps the sent link for a new password valid', async () => {
     const visitor = app.visitor();
     await lose('recover', postForm(visitor, '/auth/forgot', { email: ada.email }));
     const link = { token_hash: lastMail().tokenHash, type: 'recovery' };
     expect((await postForm(visitor, '/auth/confirm', link)).headers.location).toBe('/auth/password');
   });
 
-  it('of a start at the identity provider leaves the form', async () => {
+  it('lets single sign-on start again', async () => {
     const visitor = app.visitor();
     await lose('sso', postForm(visitor, '/auth/sso', { email: octavia }));
     const start = await postForm(visitor, '/auth/sso', { email: octavia });
@@ -147,7 +147,7 @@ describe('an answer that gets lost after the backend has done its work', () => {
     expect(await isSignedIn(visitor)).toBe(true);
   });
 
-  it('of a new authenticator app asks for its code once more', async () => {
+  it('asks for the code of a new authenticator app once more', async () => {
     const visitor = await app.signedIn();
     const { factorId, secret } = (await visitor.postJson('/auth/enroll', {})).json;
     const fields = { factorId, code: app.supabase.codeOf({ secret }) };

@@ -53,8 +53,8 @@ async function signInWithFactor(): Promise<Visitor> {
   return visitor;
 }
 
-describe('endSession stands', () => {
-  it.each(['factor', 'recovery'])('after a callback that is opened once more (%s)', async (kind) => {
+describe('endSession takes effect', () => {
+  it.each(['factor', 'recovery'])('after a callback that is requested again (%s)', async (kind) => {
     await start({ options: { providers: ['github'] } });
     const visitor = app.visitor();
     let callback: string;
@@ -79,7 +79,7 @@ describe('endSession stands', () => {
     expect((await tabOf(visitor, session).getJson('/api/me')).status).toBe(401);
   });
 
-  it('after a new password that was under way, in the session that gave it', async () => {
+  it('after a new password in progress, in the session that gave it', async () => {
     await start();
     const visitor = await signInWithFactor();
     const userId = await userIdOf(visitor);
@@ -94,13 +94,13 @@ describe('endSession stands', () => {
   });
 });
 
-describe('a second factor that is given in a session', () => {
+describe('a second factor that is entered in a session', () => {
   it.each([
     ['parent', 'first'],
     ['parent', 'last'],
     ['strict', 'first'],
     ['strict', 'last'],
-  ] as const)('ends it for no request that is under way (reuse: %s, it comes %s)', async (reuse, order) => {
+  ] as const)('ends it for no request in progress (reuse: %s, it comes %s)', async (reuse, order) => {
     await start({ standIn: { reuse } });
     const factor = app.supabase.addFactor(ada.email);
     const visitor = app.visitor();
@@ -116,7 +116,7 @@ describe('a second factor that is given in a session', () => {
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 
-  it('leaves tokens that are good at once, while the backend is out of reach and as a bearer token', async () => {
+  it('has tokens that work at once, during an outage of the backend and as a bearer token', async () => {
     await start();
     const visitor = await signInWithFactor();
     app.supabase.fail('refresh', 503);
@@ -131,7 +131,7 @@ describe('a second factor that is given in a session', () => {
 });
 
 describe('a new password', () => {
-  it('keeps its new session, whatever a request that began before it answers', async () => {
+  it('keeps its new session, whatever an earlier request answers', async () => {
     await start();
     const visitor = await app.signedIn();
     const tab = tabOf(visitor);
@@ -147,7 +147,7 @@ describe('a new password', () => {
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 
-  it('never ends the session that goes on, beside a slow coordinator', async () => {
+  it('never ends the continuing session, even with a slow coordinator', async () => {
     const shared = createSlowCoordinator();
     await start({ options: { coordinator: shared } });
     const visitor = await signInWithFactor();
@@ -160,7 +160,7 @@ describe('a new password', () => {
     expect([answers[0]?.status, [...seen]]).toEqual([200, [200]]);
   });
 
-  it('is that of the form’s own user, although another one’s link got no answer', async () => {
+  it('is set for the form’s own user, although another user’s link got no answer', async () => {
     await start();
     app.supabase.addUser(bob);
     const visitor = await app.signedIn();
@@ -174,7 +174,7 @@ describe('a new password', () => {
     expect([await signIn(ada.email), await signIn(bob.email)]).toEqual([200, 401]);
   });
 
-  it('is set once by a form that is pressed three times, and each answer says so', async () => {
+  it('is set once by a form that is sent three times, as each answer reports', async () => {
     await start({ standIn: { reuse: 'strict' } });
     const visitor = await app.signedIn();
     const signIns = app.supabase.calls('password');
@@ -190,7 +190,7 @@ describe('a new password', () => {
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 
-  it('waits for a second factor in each answer to a form that is pressed twice', async () => {
+  it('waits for a second factor in each answer to a form that is sent twice', async () => {
     await start();
     const visitor = await app.signedIn();
     const factor = app.supabase.addFactor(ada.email);
@@ -205,7 +205,7 @@ describe('a new password', () => {
     expect([given.status, given.headers.location]).toEqual([303, '/auth/password']);
   });
 
-  it.each(['update-user', 'password'] as const)('loses to a sign-out (under way: %s)', async (call) => {
+  it.each(['update-user', 'password'] as const)('loses to a sign-out (in progress: %s)', async (call) => {
     await start();
     const visitor = await app.signedIn();
     if (call === 'password') app.supabase.addFactor(ada.email);
@@ -220,19 +220,23 @@ describe('a new password', () => {
   });
 });
 
-it('a sign-out leaves nothing of a new password that gets no answer', async () => {
+it('a sign-out ends everything of a new password whose answer was lost', async () => {
   await start({ options: { timeoutMs: 300 } });
   const visitor = await app.signedIn();
   const gate = app.supabase.gate('update-user');
+  const tab = tabOf(visitor);
   const changing = visitor.postJson('/auth/password', change);
   await gate.waitFor(1);
   await visitor.postJson('/auth/logout');
   expect((await changing).status).toBe(503);
   gate.open();
   expect([...visitor.cookies.keys()]).toEqual([]);
+  expect((await tab.getJson('/api/me')).status).toBe(401);
+  expect((await tab.postJson('/auth/password', change)).json.error.code).toBe('link_expired');
+  expect(app.supabase.calls('update-user')).toBe(1);
 });
 
-it('a sign-out wins while onSignIn of a new password is asked', async () => {
+it('a sign-out wins while onSignIn of a new password runs', async () => {
   const [asked, held] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
   let count = 0;
   await start({
@@ -256,7 +260,7 @@ it('a sign-out wins while onSignIn of a new password is asked', async () => {
   expect((await visitor.getJson('/api/me')).status).toBe(401);
 });
 
-it('the form of a session that is over sets no password with another user’s link', async () => {
+it('the form of an ended session sets no password with another user’s link', async () => {
   await start();
   app.supabase.addUser(bob);
   const visitor = await app.signedIn();
@@ -271,8 +275,8 @@ it('the form of a session that is over sets no password with another user’s li
   expect(app.supabase.calls('update-user')).toBe(updates);
 });
 
-describe('the code of a sign-in that waits no more', () => {
-  it('is not asked of a session that has given its own', async () => {
+describe('the code of a sign-in that is complete', () => {
+  it('is not requested from a session that has its own factor', async () => {
     await start();
     const visitor = await signInWithFactor();
     const calls = app.supabase.calls('verify-factor');
@@ -286,7 +290,7 @@ describe('the code of a sign-in that waits no more', () => {
     expect((await visitor.postJson('/auth/verify', { code: '000000' })).json.error.code).toBe('code_wrong');
   });
 
-  it('counts against no other user’s factor', async () => {
+  it('counts for no other user’s factor', async () => {
     await start();
     app.supabase.addUser(bob);
     const [, own] = [app.supabase.addFactor(bob.email), app.supabase.addFactor(ada.email)];
@@ -299,7 +303,7 @@ describe('the code of a sign-in that waits no more', () => {
     expect((await visitor.postJson('/auth/verify', { code: code(own) })).status).toBe(200);
   });
 
-  it('leads a form to sign in again', async () => {
+  it('redirects a form to sign in again', async () => {
     await start();
     const visitor = app.visitor();
     setSession(visitor, await app.supabase.issueSession(ada.email));
@@ -308,7 +312,7 @@ describe('the code of a sign-in that waits no more', () => {
   });
 });
 
-it('onSignIn is asked once for a button that is pressed three times', async () => {
+it('onSignIn runs once for a button that is pressed three times', async () => {
   let asked = 0;
   await start({
     standIn: { autoconfirm: false },
@@ -331,7 +335,7 @@ it('onSignIn is asked once for a button that is pressed three times', async () =
   expect([asked, app.eventTypes().filter((type) => type === 'signed_in').length]).toEqual([1, 1]);
 });
 
-it('onSignIn is asked once for a second factor that is sent three times, and the session lasts', async () => {
+it('onSignIn runs once for a second factor that is sent three times, and the session continues', async () => {
   let asked = 0;
   await start({
     standIn: { reuse: 'strict' },
@@ -356,7 +360,7 @@ it('onSignIn is asked once for a second factor that is sent three times, and the
   expect((await visitor.getJson('/api/me')).status).toBe(200);
 });
 
-it('a sign-in that waits ends where another user’s takes its place', async () => {
+it('a sign-in in progress ends when another user’s takes its place', async () => {
   await start();
   app.supabase.addUser(bob);
   for (const { email } of [ada, bob]) app.supabase.addFactor(email);
@@ -368,7 +372,7 @@ it('a sign-in that waits ends where another user’s takes its place', async () 
   expect((await tabOf(visitor, old).getJson('/auth/verify')).status).toBe(401);
 });
 
-/** A coordinator that takes 20 ms for everything that it keeps or tells. */
+/** A coordinator that takes 20 ms for every call. */
 function createSlowCoordinator(): SharedCoordinator {
   const names = new Set<string>();
   const records = new Map<string, SessionCutoffs>();

@@ -26,7 +26,7 @@ const typesOf = (): string[] => app.events.map(({ type }) => type);
 describe('an answer of WorkOS with nulls', () => {
   const nulls = { organization_id: null, impersonator: null, authentication_method: null, oauth_tokens: null };
 
-  it('signs in and renews like one that leaves them out', async () => {
+  it('signs in and renews like one that omits them', async () => {
     app.workos.switches.extraAnswer = nulls;
     const visitor = await app.signedIn();
     expire();
@@ -35,7 +35,7 @@ describe('an answer of WorkOS with nulls', () => {
     expect(typesOf()).toEqual(['signed_in', 'session_refreshed']);
   });
 
-  it('does not end an impersonation on the way', async () => {
+  it('does not end an impersonation', async () => {
     const impersonator = { email: 'staff@example.com', reason: null };
     const user: StandInUser = { ...demoUsers.personal, id: 'user_01IMPERSONATED', impersonator };
     app.workos.users.set(user.id, user);
@@ -46,7 +46,7 @@ describe('an answer of WorkOS with nulls', () => {
   });
 });
 
-describe('an answer to a refresh that cannot be used as it is', () => {
+describe('an unusable answer to a refresh', () => {
   const { email, ...noEmail } = { id: demoUsers.personal.id, email: demoUsers.personal.email };
 
   it.each([
@@ -55,7 +55,7 @@ describe('an answer to a refresh that cannot be used as it is', () => {
     ['a user without email', { user: noEmail }],
     ['an impersonator without email', { impersonator: { reason: 'support' } }],
     ['a number for the organization', { organization_id: 7 }],
-  ])('with %s keeps what was known, and its tokens', async (_name, extraAnswer) => {
+  ])('with %s keeps the previous data, and its tokens', async (_name, extraAnswer) => {
     const visitor = await app.signedIn();
     app.workos.switches.extraAnswer = extraAnswer;
     for (let time = 1; time <= 2; time += 1) {
@@ -66,7 +66,7 @@ describe('an answer to a refresh that cannot be used as it is', () => {
     expect(app.workos.tokenCalls).toBe(3);
   });
 
-  it('without a refresh token keeps the one that there is (RFC 6749 §6)', async () => {
+  it('without a refresh token keeps the previous one (RFC 6749 §6)', async () => {
     app.workos.switches.replayGrace = true;
     const visitor = await app.signedIn();
     app.workos.switches.extraAnswer = { refresh_token: undefined };
@@ -75,7 +75,7 @@ describe('an answer to a refresh that cannot be used as it is', () => {
     app.workos.switches.replayGrace = false;
   });
 
-  it('without an access token is an error, and the next try goes on with its refresh token', async () => {
+  it('without an access token is an error, and the next try uses its refresh token', async () => {
     const visitor = await app.signedIn();
     app.workos.switches.extraAnswer = { access_token: null };
     expire();
@@ -97,7 +97,7 @@ describe('an answer to a refresh that cannot be used as it is', () => {
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(email);
   });
 
-  it('with no token at all costs nothing', async () => {
+  it('without any token loses nothing', async () => {
     app.workos.switches.replayGrace = true;
     const visitor = await app.signedIn();
     app.workos.switches.extraAnswer = { access_token: undefined, refresh_token: undefined };

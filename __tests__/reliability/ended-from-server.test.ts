@@ -35,7 +35,7 @@ describe.each(['b2b', 'backend'] as const)('%s', (name) => {
     expect(await statusOf(after)).toBe(200);
   });
 
-  it('renewSession has the next request refresh, and the one after it does not', async () => {
+  it('renewSession makes the next request refresh, and no later one', async () => {
     const visitor = await app.signedIn();
     const userId = await userOf(visitor);
     const before = visitor.cookieHeader();
@@ -54,14 +54,14 @@ describe.each(['b2b', 'backend'] as const)('%s', (name) => {
     ['an id that is no text', { userId: 1 }],
     ['an id of 257 characters', { userId: 'x'.repeat(257) }],
     ['both', { userId: 'user', sessionId: 'session' }],
-  ])('neither takes %s for a session or a user', async (_, target) => {
+  ])('neither accepts %s as a session or a user', async (_, target) => {
     for (const call of [endSession, renewSession]) {
       await expect(call(app.auth, target as SessionTarget)).rejects.toMatchObject({ name: 'ConfigurationError' });
     }
   });
 });
 
-it('both want the router of an adapter', async () => {
+it('both require the router of an adapter', async () => {
   for (const auth of [undefined, {}, () => undefined]) {
     await expect(endSession(auth as unknown as Router, { userId: 'user' })).rejects.toThrow(
       'b2bAuth() or backendAuth()',

@@ -2,7 +2,7 @@ import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
 import { send } from '../support/visitor.ts';
 
-describe.each(adapters)('$name, once the provider has ended a session', ({ start }) => {
+describe.each(adapters)('$name, after the provider has ended a session', ({ start }) => {
   let app: AppUnderTest;
   beforeAll(async () => {
     app = await start();
@@ -27,7 +27,7 @@ describe.each(adapters)('$name, once the provider has ended a session', ({ start
     expect(app.eventTypes()).toEqual(['session_ended', 'session_rejected']);
   });
 
-  it('does not ask again for a client that keeps the cookie', async () => {
+  it('makes no further call for a client that keeps the cookie', async () => {
     const visitor = await withRevokedSession();
     const cookie = visitor.cookieHeader();
     for (let time = 0; time < 5; time += 1) {
@@ -40,7 +40,7 @@ describe.each(adapters)('$name, once the provider has ended a session', ({ start
     expect(app.eventTypes().filter((type) => type === 'session_ended')).toHaveLength(1);
   });
 
-  it('reports the cookie once, however often a client brings it', async () => {
+  it('reports the cookie once, however often a client sends it', async () => {
     const visitor = await withRevokedSession();
     const cookie = visitor.cookieHeader();
     for (let time = 0; time < 5; time += 1) {
@@ -49,7 +49,7 @@ describe.each(adapters)('$name, once the provider has ended a session', ({ start
     expect(app.eventTypes()).toEqual(['session_ended', 'session_rejected']);
   });
 
-  it('asks once for many requests at the same time, and signs all of them out', async () => {
+  it('makes one call for many simultaneous requests, and signs all of them out', async () => {
     const visitor = await withRevokedSession();
     const answers = await Promise.all(Array.from({ length: 20 }, () => visitor.getJson('/api/me')));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 401));
@@ -62,7 +62,7 @@ describe.each(adapters)('$name, once the provider has ended a session', ({ start
     expect((await (await app.signedIn()).getJson('/api/me')).status).toBe(200);
   });
 
-  it('leaves the new cookie alone where a request with the old one comes late', async () => {
+  it('keeps the new cookie if a request with the old one comes late', async () => {
     const visitor = await app.signedIn();
     const old = visitor.cookieHeader();
     app.expireTokens();

@@ -41,14 +41,14 @@ describe.each(adapters)('$name with a token that is about to expire', ({ start }
     expect(app.refreshes()).toHaveLength(1);
   });
 
-  it('leaves one with more than ten seconds alone', async () => {
+  it('keeps one with more than ten seconds left', async () => {
     const visitor = await withTokenThatLives(11_000);
     expect((await visitor.getJson('/lifetime')).setCookies).toEqual([]);
     expect(app.refreshes()).toEqual([]);
   });
 
   it.each(['refuse', 'hang', 429, 500] as const)(
-    'serves it as long as the provider cannot be reached (%s), and five seconds longer than it says',
+    'serves it during an outage of the provider (%s), until five seconds after its expiry',
     async (fault) => {
       const visitor = await withTokenThatLives(9_000);
       app.fail('refresh', fault);
@@ -62,7 +62,7 @@ describe.each(adapters)('$name with a token that is about to expire', ({ start }
     },
   );
 
-  it('does not serve one whose session has ended', async () => {
+  it('refuses one whose session has ended', async () => {
     const visitor = await app.signedIn();
     await app.revoke(visitor);
     app.expireTokens(-9_000);

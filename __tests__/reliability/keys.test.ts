@@ -17,7 +17,7 @@ describe.each(adapters)('$name and the provider’s keys', ({ start }) => {
   });
   afterEach(() => app.close());
 
-  it('fetches them once for everybody, and not again for ten minutes', async () => {
+  it('fetches them once for all requests, and not again for ten minutes', async () => {
     const visitor = await app.signedIn();
     for (let time = 0; time < 9; time += 1) {
       app.clock.advance(60_000);
@@ -26,7 +26,7 @@ describe.each(adapters)('$name and the provider’s keys', ({ start }) => {
     expect(app.keyFetches()).toBe(1);
   });
 
-  it('serves what it has for as long as they cannot be fetched', async () => {
+  it('uses the cached ones for as long as they cannot be fetched', async () => {
     const visitor = await app.signedIn();
     app.fail('keys', 500);
     for (let hour = 0; hour < 5; hour += 1) {
@@ -36,7 +36,7 @@ describe.each(adapters)('$name and the provider’s keys', ({ start }) => {
     expect(app.eventTypes()).toContain('keys_unavailable');
   });
 
-  it('picks a new key up with the first token that names it', async () => {
+  it('fetches a new key for the first token that names it', async () => {
     const visitor = await app.signedIn();
     app.expireTokens();
     app.forget();
@@ -45,7 +45,7 @@ describe.each(adapters)('$name and the provider’s keys', ({ start }) => {
     expect(app.keyFetches()).toBe(1);
   });
 
-  it('signs no one out right after a rotation, even where the cool-down forbids to fetch the new key', async () => {
+  it('keeps everyone signed in after a rotation, even if the cool-down prevents a fetch of the new key', async () => {
     const [first, second] = [await app.signedIn(), await app.otherSignedIn()];
     app.expireTokens();
     await app.rotateKeys({ keepOld: true });
@@ -84,7 +84,7 @@ describe('b2bAuth and the keys', () => {
     return `b2b-session=${await sealData({ ...content, accessToken }, { password, ttl: 0 })}`;
   }
 
-  it('cannot be made to fetch them more than once per cool-down by a thousand made-up key ids', async () => {
+  it('fetches them once per cool-down, despite a thousand made-up key ids', async () => {
     const cookie = (await app.signedIn()).cookieHeader();
     const past = Math.floor(app.clock.now() / 1000) - 60;
     app.workos.clearRequests();
@@ -119,11 +119,11 @@ describe('b2bAuth and the keys', () => {
     expect((await ask()).status).toBe(200);
   });
 
-  it('renews a session whose key the provider has withdrawn at once', async () => {
+  it('renews a session whose key the provider has withdrawn without notice', async () => {
     const visitor = await app.signedIn();
     app.clock.advance(cooldownMs + 6_000);
     await app.workos.rotateKeys({ dropOld: true });
-    // Somebody's new token makes the keys be fetched.
+    // Another user's new token makes the keys be fetched.
     await app.signedIn();
     app.clock.advance(cooldownMs);
     app.workos.clearRequests();

@@ -3,12 +3,12 @@ import { until } from '../support/until.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
 import { createVisitor } from '../support/visitor.ts';
 
-/** More than any trimming brings below 12 KB. */
+/** More than trimming can reduce below 12 KB. */
 const tooLarge = 10_000;
-/** The memo of an answered refresh. */
+/** How long the answer of a refresh is remembered. */
 const memoMs = 25_000;
 
-describe.each(adapters)('$name and a session that has outgrown its cookies', ({ start }) => {
+describe.each(adapters)('$name and a session that has become too large for its cookies', ({ start }) => {
   let app: AppUnderTest;
   beforeEach(async () => {
     app = await start();
@@ -24,7 +24,7 @@ describe.each(adapters)('$name and a session that has outgrown its cookies', ({ 
     return { visitor, former };
   }
 
-  it('serves the request that renewed it, stores nothing of it, and tells the operators once', async () => {
+  it('serves the request that renewed it, stores nothing of it, and reports it once', async () => {
     const { visitor, former } = await outgrown();
     const parallel = await Promise.all([1, 2, 3].map(() => visitor.getJson('/api/me')));
     expect(parallel.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -41,7 +41,7 @@ describe.each(adapters)('$name and a session that has outgrown its cookies', ({ 
     expect(Reflect.get(event!, 'bytes')).toBeGreaterThan(12 * 1024);
   });
 
-  it('leaves a site that answers: public pages, sign-out, and guards that ask to sign in', async () => {
+  it('keeps the site working: public pages, sign-out, and guards that ask to sign in', async () => {
     const { visitor } = await outgrown();
     await visitor.getJson('/api/me');
     expect((await visitor.get('/')).status).toBe(200);
@@ -49,7 +49,7 @@ describe.each(adapters)('$name and a session that has outgrown its cookies', ({ 
     expect((await app.signOut(visitor)).status).toBeLessThan(400);
   });
 
-  it('refuses the next sign-in with a page that says why, and lets the person in when the data has shrunk', async () => {
+  it('refuses the next sign-in with an explanation, and accepts it when the data has shrunk', async () => {
     const { visitor } = await outgrown();
     await visitor.getJson('/api/me');
     const refused = await app.signInAgain(visitor);
@@ -62,7 +62,7 @@ describe.each(adapters)('$name and a session that has outgrown its cookies', ({ 
   });
 
   it.each(['with', 'without'])(
-    'ends for a browser that missed the deletion, %s a replay window, without refreshing each time',
+    'ends for a browser that missed the deletion, %s a replay window, without a refresh each time',
     async (window) => {
       app.setReplayGrace(window === 'with');
       const { former } = await outgrown();
@@ -78,7 +78,7 @@ describe.each(adapters)('$name and a session that has outgrown its cookies', ({ 
     },
   );
 
-  it('can be signed out of with the spent cookie', async () => {
+  it('can sign out with the used cookie', async () => {
     const { visitor, former } = await outgrown();
     await visitor.getJson('/api/me');
     const straggler = createVisitor(app.origin);

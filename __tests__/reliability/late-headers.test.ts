@@ -31,7 +31,7 @@ function addHandlers(app: Host): void {
   });
 }
 
-describe.each(adapters)('$name, when the head is out', ({ start }) => {
+describe.each(adapters)('$name, when the head is sent', ({ start }) => {
   let app: AppUnderTest;
   let crashes: unknown[] = [];
   const crash = (reason: unknown): void => void crashes.push(reason);
@@ -59,7 +59,7 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
     return visitor;
   }
 
-  it('spends no token for a handler that asks too late, and says so', async () => {
+  it('uses no token for a handler that asks too late, and reports it', async () => {
     const visitor = await withExpiredToken();
     const late = await visitor.get('/head-first');
     expect([late.status, late.text, late.setCookies]).toEqual([200, 'first signed out', []]);
@@ -68,12 +68,12 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 
-  it('still shows a handler that asks late a session that is valid', async () => {
+  it('still returns a valid session to a handler that asks late', async () => {
     const visitor = await app.signedIn();
     expect((await visitor.get('/head-first')).text).toBe('first signed in');
   });
 
-  it('keeps the tokens for the next request where the head overtook the refresh', async () => {
+  it('keeps the tokens for the next request if the head was sent before the refresh was done', async () => {
     const visitor = await withExpiredToken();
     const gate = app.gate();
     const meanwhile = visitor.get('/meanwhile');
@@ -89,7 +89,7 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
     expect(app.refreshes()).toHaveLength(1);
   });
 
-  it('puts the cookie into a head that the handler writes itself, and keeps the response out of caches', async () => {
+  it('adds the cookie to a head that the handler writes itself, and prevents caching', async () => {
     const visitor = await withExpiredToken();
     const streamed = await visitor.get('/stream');
     expect(streamed.text).toBe('signed in end');
@@ -101,7 +101,7 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
     expect(app.refreshes()).toHaveLength(1);
   });
 
-  it('gives the next request the tokens of a client that went away while the refresh ran, long after', async () => {
+  it('gives the next request the tokens of a client that disconnected during the refresh, long after', async () => {
     const visitor = await withExpiredToken();
     const gate = app.gate();
     const abandoned = http.get(socketUrl('/api/me'), { agent: false, headers: { cookie: visitor.cookieHeader() } });
@@ -118,7 +118,7 @@ describe.each(adapters)('$name, when the head is out', ({ start }) => {
     expect(app.refreshes()).toHaveLength(1);
   });
 
-  it('gives them to others while a response takes longer than any memo', async () => {
+  it('gives them to other requests while a response takes longer than any cache', async () => {
     const visitor = await withExpiredToken();
     const cookie = visitor.cookieHeader();
     const endless = http.get(socketUrl('/never'), { agent: false, headers: { cookie } });

@@ -12,7 +12,7 @@ describe.each(adapters)('$name with a token that expires soon', ({ start }) => {
   });
   afterEach(() => app.close());
 
-  it('renews ahead of time, and brings the cookie with this response or the next', async () => {
+  it('renews ahead of time, and sends the cookie with this response or the next', async () => {
     const visitor = await app.signedIn();
     app.expireTokens(-20_000);
     app.forget();
@@ -67,7 +67,7 @@ describe('b2bAuth with an absolute lifetime', () => {
     expect(app.events.at(-1)).toMatchObject({ type: 'session_rejected', reason: 'session_max_age' });
   });
 
-  it('does not end a session that was not told when it began', async () => {
+  it('keeps a session without a start time', async () => {
     const app = await closed(startB2bApp());
     const { statuses } = await asks(app, 11);
     expect(new Set(statuses)).toEqual(new Set([200]));

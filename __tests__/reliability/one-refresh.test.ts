@@ -43,7 +43,7 @@ describe.each(adapters)('$name refreshes once', ({ start }) => {
     expect(app.eventTypes().filter((type) => type === 'session_refreshed')).toHaveLength(2);
   });
 
-  it('for 50 requests spread over a second, the provider’s answer in the middle of them', async () => {
+  it('for 50 requests spread over a second, with the provider’s answer in the middle of them', async () => {
     const { cookie } = await withExpiredToken();
     const gate = app.gate();
     const answers: Promise<Answer>[] = [];
@@ -61,7 +61,7 @@ describe.each(adapters)('$name refreshes once', ({ start }) => {
     await expectToWork(all);
   });
 
-  it('for stragglers that still carry the old cookie, up to 25 seconds after the first was answered', async () => {
+  it('for requests that still send the old cookie, up to 25 seconds after the first answer', async () => {
     const { cookie } = await withExpiredToken();
     const answers = [await ask(cookie)];
     for (let index = 1; index < 50; index += 1) {
@@ -72,7 +72,7 @@ describe.each(adapters)('$name refreshes once', ({ start }) => {
     await expectToWork(answers);
   });
 
-  it('and leaves a cookie that comes later than that to the provider', async () => {
+  it('and leaves a later cookie to the provider', async () => {
     const { cookie } = await withExpiredToken();
     await ask(cookie);
     app.clock.advance(25_001);
@@ -80,7 +80,7 @@ describe.each(adapters)('$name refreshes once', ({ start }) => {
     expect(app.refreshes()).toHaveLength(2);
   });
 
-  it('for each of two people who come at once, and never shows one the other’s session', async () => {
+  it('for each of two simultaneous users, and never returns the other one’s session', async () => {
     const [ada, grace] = [await app.signedIn(), await app.otherSignedIn()];
     const emails: string[] = [];
     for (const visitor of [ada, grace]) emails.push((await visitor.getJson('/api/me')).json.user.email);

@@ -18,7 +18,7 @@ describe.each(adapters)('$name in an outage', ({ start }) => {
   const failures = (): string[] => app.eventTypes().filter((type) => type === 'refresh_failed');
 
   describe.each(outages)('(%s)', (fault: Fault) => {
-    it('serves valid tokens without asking anybody', async () => {
+    it('serves valid tokens without a call to the provider', async () => {
       const visitor = await app.signedIn();
       app.forget();
       app.fail('refresh', fault);
@@ -26,12 +26,12 @@ describe.each(adapters)('$name in an outage', ({ start }) => {
       expect(app.refreshes()).toEqual([]);
     });
 
-    it('answers 503 with Retry-After for an expired one, and knows the visitor again when it is over', async () => {
+    it('answers 503 with Retry-After for an expired one, and restores the session afterwards', async () => {
       const visitor = await app.signedIn();
       const cookies = visitor.cookieHeader();
       app.expireTokens();
       app.forget();
-      // An answer that breaks off may have spent the token.
+      // An answer that breaks off may have used the token.
       app.setReplayGrace(fault === 'reset');
       app.fail('refresh', fault);
       const api = await visitor.getJson('/api/me');
@@ -42,7 +42,7 @@ describe.each(adapters)('$name in an outage', ({ start }) => {
       expect([...api.setCookies, ...page.setCookies]).toEqual([]);
       expect(app.eventTypes()).toContain('refresh_failed');
       expect(app.eventTypes()).not.toContain('session_rejected');
-      // A request that joins a refresh which is about to be given up shares its fate.
+      // A request that joins a refresh just before its time limit fails with it.
       if (fault === 'hang') await until(() => failures().length >= app.refreshes().length);
       app.heal();
       expect(visitor.cookieHeader()).toBe(cookies);
@@ -51,7 +51,7 @@ describe.each(adapters)('$name in an outage', ({ start }) => {
     });
   });
 
-  it('tries a lost answer once more, with the same token', async () => {
+  it('retries a lost answer once, with the same token', async () => {
     const visitor = await app.signedIn();
     app.expireTokens();
     app.forget();
@@ -63,7 +63,7 @@ describe.each(adapters)('$name in an outage', ({ start }) => {
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 
-  it('gives up after the second lost answer, and gets the tokens with the next request', async () => {
+  it('stops after the second lost answer, and gets the tokens with the next request', async () => {
     const visitor = await app.signedIn();
     app.expireTokens();
     app.forget();
@@ -74,7 +74,7 @@ describe.each(adapters)('$name in an outage', ({ start }) => {
     expect(new Set(app.refreshes()).size).toBe(1);
   });
 
-  it('asks the provider once for everybody who waits', async () => {
+  it('calls the provider once for all waiting requests', async () => {
     const visitor = await app.signedIn();
     app.expireTokens();
     app.forget();
@@ -84,7 +84,7 @@ describe.each(adapters)('$name in an outage', ({ start }) => {
     expect(app.refreshes()).toHaveLength(1);
   });
 
-  it('lets a visitor out: sign-out needs no provider', async () => {
+  it('lets a visitor sign out, which needs no provider', async () => {
     const visitor = await app.signedIn();
     app.expireTokens();
     app.fail('refresh', 'hang');

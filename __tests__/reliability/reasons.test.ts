@@ -5,7 +5,7 @@ import { ada, startBackendApp } from '../support/backend-app.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';
 import { until } from '../support/until.ts';
 
-describe.each(adapters)('$name says why a refresh failed', ({ start }) => {
+describe.each(adapters)('$name reports why a refresh failed', ({ start }) => {
   let app: AppUnderTest;
   beforeAll(async () => {
     app = await start({ options: { timeoutMs: 1_500 } });
@@ -36,13 +36,13 @@ describe('a hook that throws', () => {
   };
   const failure = { type: 'sign_in_failed', code: 'internal_error' };
 
-  it('makes a failed sign-in of b2bAuth', async () => {
+  it('is a failed sign-in of b2bAuth', async () => {
     const app = await closed(startB2bApp({ options: { onSignIn } }));
     await expect(app.signedIn()).rejects.toThrow('Sign-in ended with 500');
     expect(app.events).toEqual([{ ...failure, adapter: 'b2b' }]);
   });
 
-  it('makes a failed sign-in of backendAuth', async () => {
+  it('is a failed sign-in of backendAuth', async () => {
     const app = await closed(startBackendApp({ options: { onSignIn } }));
     expect((await app.visitor().postJson('/auth/login', ada)).status).toBe(500);
     expect(app.events).toEqual([{ ...failure, adapter: 'backend' }]);

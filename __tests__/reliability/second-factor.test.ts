@@ -25,11 +25,11 @@ describe('an outage between the two factors', () => {
     ['verify-factor', 'reset'],
     // The work is done, its answer is lost.
     ['verify-factor', 'lost'],
-  ] as const)('of /%s (%s) is a 503, and the same sign-in goes on afterwards', async (endpoint, fault) => {
+  ] as const)('of /%s (%s) is a 503, and the same sign-in continues afterwards', async (endpoint, fault) => {
     const factor = app.supabase.addFactor(ada.email);
     const visitor = await firstFactor();
     app.supabase.fail(endpoint, fault);
-    // More than the five wrong codes that are allowed: an outage counts for nothing.
+    // More than the five wrong codes that are allowed: an outage does not count.
     for (let count = 0; count < (fault === 'hang' ? 1 : 6); count += 1) {
       const answer = await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) });
       expect([answer.status, answer.json.error.code]).toEqual([503, 'provider_unavailable']);
@@ -41,7 +41,7 @@ describe('an outage between the two factors', () => {
     expect((await visitor.get('/account')).text).toBe('account');
   });
 
-  it('keeps the form, with the wait', async () => {
+  it('keeps the form, and shows how long to wait', async () => {
     const factor = app.supabase.addFactor(ada.email);
     const visitor = await firstFactor();
     app.supabase.fail('verify-factor', 503);
@@ -49,7 +49,7 @@ describe('an outage between the two factors', () => {
     expect([page.status, page.text.includes('one-time-code')]).toEqual([503, true]);
   });
 
-  it('keeps a live session as it is', async () => {
+  it('keeps a live session unchanged', async () => {
     const visitor = await app.signedIn();
     app.supabase.fail('user', 503);
     expect((await visitor.get('/auth/enroll')).status).toBe(503);
@@ -57,7 +57,7 @@ describe('an outage between the two factors', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('tells of the backend’s own limit, and keeps the sign-in', async () => {
+  it('reports the backend’s own limit, and keeps the sign-in', async () => {
     const factor = app.supabase.addFactor(ada.email);
     const visitor = await firstFactor();
     app.supabase.fail('challenge', 429, 1);
@@ -80,7 +80,7 @@ describe('two tabs', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('of which one signs out leave no session', async () => {
+  it('of which one signs out end without a session', async () => {
     const factor = app.supabase.addFactor(ada.email);
     const visitor = await firstFactor();
     const gate = app.supabase.gate('verify-factor');

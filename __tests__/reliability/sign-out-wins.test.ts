@@ -13,7 +13,7 @@ describe.each(adapters)('$name: a sign-out wins', ({ start }) => {
   beforeAll(async () => {
     app = await start({
       after: (host) => {
-        // A handler that takes its time after the session is known.
+        // A handler that is slow after it has the session.
         host.get('/slow', (req, res, next) => {
           const { promise, resolve } = Promise.withResolvers<undefined>();
           release = () => resolve(undefined);
@@ -31,7 +31,7 @@ describe.each(adapters)('$name: a sign-out wins', ({ start }) => {
     send(new URL(path, app.origin), { headers: { cookie, accept: 'application/json' } });
   const cookiesOf = (answer: Answer): string => answer.setCookies.map((line) => line.split(';', 1)[0]).join('; ');
 
-  it('over a refresh that is under way', async () => {
+  it('over a refresh in progress', async () => {
     const visitor = await app.signedIn();
     const cookie = visitor.cookieHeader();
     app.expireTokens();
@@ -50,7 +50,7 @@ describe.each(adapters)('$name: a sign-out wins', ({ start }) => {
     expect((await ask(cookie)).status).toBe(401);
   });
 
-  it('over a response that would still have brought a cookie back', async () => {
+  it('over a response that would have restored a cookie', async () => {
     const visitor = await app.signedIn();
     const cookie = visitor.cookieHeader();
     app.expireTokens();
@@ -62,7 +62,7 @@ describe.each(adapters)('$name: a sign-out wins', ({ start }) => {
     expect((await slow).setCookies).toEqual([]);
   });
 
-  it('over a cookie that got away before it: it opens nothing while its token lives', async () => {
+  it('over a cookie that was copied before: it is refused while its token is valid', async () => {
     const visitor = await app.signedIn();
     const old = visitor.cookieHeader();
     app.expireTokens();
@@ -84,7 +84,7 @@ describe('b2bAuth: a sign-out wins over a callback', () => {
   });
   afterAll(() => app.close());
 
-  it('that is under way', async () => {
+  it('that is in progress', async () => {
     const browser = app.visitor();
     const start = await browser.get('/login');
     const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
@@ -102,7 +102,7 @@ describe('b2bAuth: a sign-out wins over a callback', () => {
     expect(app.events.map(({ type }) => type)).not.toContain('signed_in');
   });
 
-  it('whose code comes again', async () => {
+  it('whose code is sent again', async () => {
     const browser = app.visitor();
     const start = await browser.get('/login');
     const flow = browser.cookieHeader();
@@ -110,7 +110,7 @@ describe('b2bAuth: a sign-out wins over a callback', () => {
     expect((await browser.get(callback.href)).status).toBe(303);
     expect((await browser.getJson('/api/me')).status).toBe(200);
     await browser.post('/logout');
-    // The same callback with the flow's cookie of before, as a request that was held up on its way.
+    // The same callback with the earlier cookie of the flow, like a delayed request.
     const again = await send(callback, { headers: { cookie: flow } });
     expect(again.status).toBe(400);
     for (const line of again.setCookies) expect(line).toMatch(/=; Max-Age=0; /);

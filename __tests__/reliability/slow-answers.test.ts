@@ -11,7 +11,7 @@ describe.each(adapters)('$name with a provider that answers a refresh after time
   });
   afterAll(() => app.close());
 
-  it('stops waiting, keeps the answer, and gives it to the next request', async () => {
+  it('stops waiting, keeps the answer, and uses it for the next request', async () => {
     const visitor = await app.signedIn();
     app.expireTokens();
     app.forget();
@@ -28,7 +28,7 @@ describe.each(adapters)('$name with a provider that answers a refresh after time
     expect(app.eventTypes()).toEqual(['refresh_failed', 'session_refreshed']);
   });
 
-  it('lets later requests join the call that is under way', async () => {
+  it('lets later requests join the call in progress', async () => {
     const visitor = await app.signedIn();
     app.expireTokens();
     app.forget();

@@ -69,8 +69,8 @@ const wrong = (right: string): string => (right === '000000' ? '111111' : '00000
 const statusesOf = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status).sort();
 const closed = (count: number): number[] => [...Array<number>(5).fill(422), ...Array<number>(count - 5).fill(429)];
 
-describe('six digits, guessed at two processes at once', () => {
-  it('get five tries for each second factor, and the right code is refused then', async () => {
+describe('six digits, guessed at two processes in parallel', () => {
+  it('get five tries for each second factor, and then the right code is refused', async () => {
     const factor = supabase.addFactor(ada.email);
     const visitor = createVisitor(workers[0]?.origin ?? '');
     await visitor.postJson('/auth/login', ada);
@@ -106,7 +106,7 @@ describe('six digits, guessed at two processes at once', () => {
     expect(supabase.calls('verify')).toBe(5);
   });
 
-  it('come in one email a minute, whichever process is asked', async () => {
+  it('are sent in one email a minute, whichever process gets the request', async () => {
     const wishes = Array.from({ length: 6 }, () => post('/auth/code', { email: 'mia@example.com' }));
     expect(statusesOf(await Promise.all(wishes))).toEqual([200, ...Array<number>(5).fill(429)]);
     expect(supabase.calls('otp')).toBe(2);

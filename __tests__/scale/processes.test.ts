@@ -113,7 +113,7 @@ async function eventsOf(list: readonly Worker[], type: string, isReady: 'some' |
 }
 
 describe(`${processes} processes with one Redis and a strict provider`, () => {
-  it('spend a token once for 60 requests, and every one is signed in with the same new session', async () => {
+  it('use a token once for 60 requests, all of which get the same new session', async () => {
     const cookie = await createCookie();
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, index) => ask(workers[index % processes]!, '/api/me', cookie)),
@@ -124,14 +124,14 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
     expect(tokens.size).toBe(1);
     expect(tokens).not.toContain(undefined);
 
-    // What they were given is good, in whichever process.
+    // The cookies that they received are valid in every process.
     const renewed = answers[0]!.setCookies[0]!.split(';')[0]!;
     for (const worker of workers) expect((await ask(worker, '/api/me', renewed)).status).toBe(200);
     expect(workos.tokenCalls).toBe(1);
     expect(await eventsOf(workers, 'session_refreshed')).toEqual(['session_refreshed']);
   });
 
-  it('take over when the holder is killed before the provider did anything', async () => {
+  it('take over if the holder is killed before the provider did anything', async () => {
     const cookie = await createCookie();
     const [holder, ...others] = workers;
     let calls = 0;
@@ -146,7 +146,7 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
     expect(await eventsOf(others, 'session_refreshed')).toEqual(['session_refreshed']);
   });
 
-  it('take over with the same token when the holder is killed after the provider rotated it', async () => {
+  it('take over with the same token if the holder is killed after the provider rotated it', async () => {
     const cookie = await createCookie();
     const [holder, ...others] = workers;
     // The first answer gets lost, and the holder dies while it asks again.
@@ -163,7 +163,7 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
     expect(workos.tokenCalls).toBe(3);
   });
 
-  it('sign out together when the provider ended the session, and ask it once', async () => {
+  it('sign out together if the provider ended the session, with one call', async () => {
     const cookie = await createCookie();
     workos.switches.authenticateError = { status: 400, body: { error: 'invalid_grant' } };
     const answers = await Promise.all(workers.map((worker) => ask(worker, '/api/me', cookie)));
@@ -172,7 +172,7 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
     expect(workos.tokenCalls).toBe(1);
   });
 
-  it('keep everybody’s session through an outage, and the first request after it is signed in', async () => {
+  it('keep every session through an outage, and the first request afterwards is signed in', async () => {
     const cookie = await createCookie();
     workos.switches.outage.token = { status: 500 };
     const answers = await Promise.all(workers.map((worker) => ask(worker, '/api/me', cookie)));
@@ -185,7 +185,7 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
     expect((await ask(workers[3]!, '/api/me', cookie)).status).toBe(200);
   });
 
-  it('know of a sign-out in any of them', async () => {
+  it('learn of a sign-out in any of them', async () => {
     const cookie = await createCookie(300);
     expect((await ask(workers[0]!, '/api/me', cookie)).status).toBe(200);
     const signOut = await ask(workers[1]!, '/logout', cookie, { method: 'POST' });
@@ -207,7 +207,7 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
     expect(setCookies).not.toContainEqual(expect.stringMatching(/^b2b-session=[^;]/));
   });
 
-  it('go on alone while Redis is away, say so, and sign no one out', async () => {
+  it('continue alone during an outage of Redis, report it, and sign no one out', async () => {
     workos.switches.replayGrace = true;
     const cookie = await createCookie();
     await redis.kill();
@@ -229,7 +229,7 @@ describe('a process that is shut down', () => {
     await exited;
   }
 
-  it('still shares the token of a refresh that no request waits for any more', async () => {
+  it('still shares the token of a refresh for which no request waits anymore', async () => {
     const cookie = await createCookie();
     const [leaving, other] = workers;
     let letGo = (): void => undefined;
@@ -241,7 +241,7 @@ describe('a process that is shut down', () => {
     browser.abort();
     await gone;
     const exited = shutDown(leaving!);
-    // It takes no more requests.
+    // It accepts no more requests.
     await expect(untilRefused(leaving!)).resolves.toBeUndefined();
     letGo();
     await exited;
@@ -249,7 +249,7 @@ describe('a process that is shut down', () => {
     expect(workos.tokenCalls).toBe(1);
   });
 
-  it('costs no session, when all are restarted in turn under load', async () => {
+  it('loses no session when all are restarted in turn under load', async () => {
     const cookies = await Promise.all(Array.from({ length: 48 }, () => createCookie()));
     /** As a load balancer and a browser do: a process that takes no connection is passed over, and a 503 is asked again. */
     async function askAny(cookie: string, first: number): Promise<number> {
@@ -314,7 +314,7 @@ describe(`a switch of the organization over ${processes} processes`, () => {
     return () => release();
   }
 
-  it('takes one call for tokens, and 50 requests that wait for it end in the new organization', async () => {
+  it('makes one token call, and 50 requests that wait for it get the new organization', async () => {
     const cookie = await createMember(-60);
     const release = holdTokenCalls();
     const arrived = workos.arrived('token');
@@ -331,7 +331,7 @@ describe(`a switch of the organization over ${processes} processes`, () => {
     expect(workos.tokenCalls).toBe(1);
   });
 
-  it('reaches processes that come to know the old cookie later, while its token is good', async () => {
+  it('reaches processes that first see the old cookie later, while its token is valid', async () => {
     const cookie = await createMember();
     expect((await switchOn(workers[0]!, cookie)).status).toBe(200);
     const answers = readSession(cookie, 50);
@@ -342,14 +342,14 @@ describe(`a switch of the organization over ${processes} processes`, () => {
     expect(workos.tokenCalls).toBe(1);
   });
 
-  it('is one switch, however many processes are asked for it', async () => {
+  it('is one switch, however many processes are called', async () => {
     const cookie = await createMember();
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => switchOn(workers[n % processes]!, cookie)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect(workos.tokenCalls).toBe(1);
   });
 
-  it('refused in one process lets the refresh of another one go on', async () => {
+  it('that one process refuses does not stop the refresh of another one', async () => {
     const cookie = await createMember(-60);
     const release = holdTokenCalls();
     const arrived = workos.arrived('token');
@@ -380,7 +380,7 @@ describe(`a switch of the organization over ${processes} processes`, () => {
 });
 
 describe('endSession and renewSession over processes', () => {
-  /** Someone who goes through the hosted page, in one of the processes. */
+  /** A user who goes through the hosted page, in one of the processes. */
   async function signIn({ origin }: Worker): Promise<string> {
     workos.redirectUris.push(`${origin}/callback`);
     const visitor = createVisitor(origin);
@@ -402,7 +402,7 @@ describe('endSession and renewSession over processes', () => {
     }
   }
 
-  it('a session ends in every process although the one that was called is killed, and the next sign-in works in all', async () => {
+  it('a session ends in every process even if the called one is killed; the next sign-in works in all', async () => {
     const [called, ...others] = workers;
     const cookie = await signIn(called!);
     for (const worker of workers) expect((await ask(worker, '/api/me', cookie)).status).toBe(200);
@@ -413,7 +413,7 @@ describe('endSession and renewSession over processes', () => {
     for (const worker of others) expect((await ask(worker, '/api/me', again)).status).toBe(200);
   });
 
-  it('an open connection learns of it in another process', async () => {
+  it('an open connection ends in another process', async () => {
     const [called, other] = workers;
     const cookie = await signIn(called!);
     const waiting = send(new URL('/until-ended', other!.origin), { headers: { cookie, origin: other!.origin } });
@@ -422,7 +422,7 @@ describe('endSession and renewSession over processes', () => {
     expect((await waiting).text).toBe('ended');
   });
 
-  it('a session is refreshed once, and the old cookie gets the new token in every process', async () => {
+  it('a session is refreshed once, and the old cookie yields the new token in every process', async () => {
     const cookie = await signIn(workers[0]!);
     for (const worker of workers) expect((await ask(worker, '/api/me', cookie)).status).toBe(200);
     workos.clearRequests();

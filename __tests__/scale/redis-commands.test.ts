@@ -78,7 +78,7 @@ describe.each([
   /** The records of the session and of its user. */
   const check = { GET: 2, EVAL: 0, roundTrips: 1 };
 
-  it('cost no command while they are in the cache, and one look every five seconds', async () => {
+  it('need no command while they are in the cache, and one look-up every five seconds', async () => {
     const { app, take, browser } = setUp(hasVariants);
     await request(app, browser);
     expect(take()).toEqual(check);
@@ -91,7 +91,7 @@ describe.each([
     expect(take()).toEqual(check);
   });
 
-  it('cost no command more where 20 requests come at the same time, also for a refresh', async () => {
+  it('need no more commands for 20 simultaneous requests, also for a refresh', async () => {
     const { app, take, browser } = setUp(hasVariants);
     const request20 = () => Promise.all(Array.from({ length: 20 }, () => visit(app, browser.header())));
     await request20();
@@ -102,7 +102,7 @@ describe.each([
     expect(take()).toEqual({ GET: 2 + 2, EVAL: 2, roundTrips: 1 + 3 });
   });
 
-  it('cost three round trips more for a refresh: the claim, the answer, and a look at what ended meanwhile', async () => {
+  it('need three more round trips for a refresh: the claim, the answer, and a look-up of ended sessions', async () => {
     const { app, take, browser } = setUp(hasVariants);
     app.clock.advance(tokenLifetimeMs);
     const resolution = await visit(app, browser.header());

@@ -49,7 +49,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** A promise to be settled from outside: where a test holds the provider's answer back. */
+/** A promise that the test settles, to hold back the provider's answer. */
 function createGate<T>() {
   let open!: (value: T) => void;
   let fail!: (error: Error) => void;
@@ -101,7 +101,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     connections = [];
   });
 
-  it.each([renewed, ended])('lets one of many refresh, and all share what came of it: $kind', async (answer) => {
+  it.each([renewed, ended])('lets one of many refresh, and shares the result with all: $kind', async (answer) => {
     const processes = await createProcesses(8);
     const gate = createGate<SettledRefresh>();
     let calls = 0;
@@ -119,7 +119,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await straggler.coordinate('key', never, within())).toEqual(answer);
   });
 
-  it('keeps different tokens apart', async () => {
+  it('keeps different tokens separate', async () => {
     const process = await createProcess();
     const run = (key: string) =>
       process.coordinate(key, () => Promise.resolve({ kind: 'renewed', text: key }), within());
@@ -156,7 +156,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await admin.keys('*')).toEqual([]);
   });
 
-  it('does not shorten the memory of a session that has ended', async () => {
+  it('remembers an ended session for the full time', async () => {
     const process = await createProcess();
     await process.coordinate('one', () => Promise.resolve(ended), within());
     await process.confirmDelivery?.('one');
@@ -164,7 +164,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await admin.pttl(key!)).toBeGreaterThan(590_000);
   });
 
-  it('has another process take over when the holder dies', async () => {
+  it('lets another process take over when the holder dies', async () => {
     const connection = await connect();
     const dead = createRedisCoordinator({ client: connection.client, password, lockTtlMs: 300 });
     const started = createGate<undefined>();
@@ -183,7 +183,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await heir.coordinate('key', () => Promise.resolve(renewed), within())).toEqual(renewed);
   });
 
-  it('leaves the lock with a holder that is alive, however long its refresh takes', async () => {
+  it('leaves the lock to a holder that is alive, however long its refresh takes', async () => {
     const [holder, other] = await createProcesses(2, { lockTtlMs: 150 });
     const gate = createGate<SettledRefresh>();
     const held = holder!.coordinate('key', () => gate.passed, within());
@@ -195,7 +195,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await Promise.all([held, shared])).toEqual([renewed, renewed]);
   });
 
-  it('stops renewing the lock of a refresh that outlives its budget, and still shares its late answer', async () => {
+  it('stops renewing the lock of a refresh that exceeds its time limit, and still shares its late answer', async () => {
     const holder = await createProcess({ lockTtlMs: 150 });
     const gate = createGate<SettledRefresh>();
     const controller = new AbortController();
@@ -208,7 +208,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await (await createProcess()).coordinate('key', never, within())).toEqual(renewed);
   });
 
-  it('tells a failure to those who waited for it, and not to those who come later', async () => {
+  it('reports a failure to those who waited for it, and not to later callers', async () => {
     const processes = await createProcesses(5);
     const gate = createGate<SettledRefresh>();
     let calls = 0;
@@ -238,7 +238,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await processes[0]!.coordinate('key', () => Promise.resolve(renewed), within())).toEqual(renewed);
   });
 
-  it('asks a provider that is out once, and no process mistakes that for an outage of Redis', async () => {
+  it('calls an unreachable provider once, and reports no outage of Redis', async () => {
     const events: string[] = [];
     const gate = createGate<SettledRefresh>();
     let calls = 0;
@@ -265,7 +265,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     [new AuthError('provider_refused'), 'provider_refused'],
     [new AuthError('forbidden'), 'provider_unavailable'],
     [new TypeError('a bug'), 'provider_unavailable'],
-  ])('tells waiters of %p the code %s', async (failure, code) => {
+  ])('turns the failure %p into the code %s for waiting callers', async (failure, code) => {
     const [holder, other] = await createProcesses(2);
     const gate = createGate<SettledRefresh>();
     const held = holder!.coordinate('key', () => gate.passed, within());
@@ -277,7 +277,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await outcomes).toMatchObject([{ reason: failure }, { reason: { code } }]);
   });
 
-  it('ends a wait with the caller’s time budget', async () => {
+  it('ends a wait at the caller’s time limit', async () => {
     const [holder, other] = await createProcesses(2);
     const gate = createGate<SettledRefresh>();
     const held = holder!.coordinate('key', () => gate.passed, within());
@@ -293,7 +293,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     await expect(other!.coordinate('late', never, AbortSignal.abort())).rejects.toThrow('aborted');
   });
 
-  it('rests in Redis only sealed, under names that tell nothing, and never for good', async () => {
+  it('stores only sealed values in Redis, under names that reveal nothing, and never without an expiry', async () => {
     const [holder, other] = await createProcesses(2);
     const gate = createGate<SettledRefresh>();
     const held = holder!.coordinate('b2b:VISIBLE', () => gate.passed, within());
@@ -316,7 +316,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     await held;
   });
 
-  it('does not hand out an answer that was put under another key', async () => {
+  it('does not return an answer that was stored under another key', async () => {
     const process = await createProcess();
     await process.coordinate('mine', () => Promise.resolve(renewed), within());
     const [mine] = await admin.keys('*');
@@ -327,7 +327,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     await expect(process.coordinate('yours', never, within())).rejects.toThrow('cannot be opened');
   });
 
-  it('says so when processes do not share a password, and works across a change of it', async () => {
+  it('reports that processes do not share a password, and works across a change of it', async () => {
     const next = 'n'.repeat(32);
     const [before, between, stranger] = await Promise.all([
       createProcess(),
@@ -339,7 +339,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     await expect(stranger.coordinate('key', never, within())).rejects.toThrow('cannot be opened');
   });
 
-  it('separates applications by their prefix', async () => {
+  it('separates applications by prefix', async () => {
     const [one, two] = await Promise.all([createProcess({ keyPrefix: 'one' }), createProcess({ keyPrefix: 'two' })]);
     await one.coordinate('key', () => Promise.resolve(renewed), within());
     expect(await two.coordinate('key', () => Promise.resolve(ended), within())).toEqual(ended);
@@ -352,7 +352,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     ['renewed after ended', ended, renewed, renewed],
     ['ended twice', ended, { kind: 'ended', reason: 'session_revoked' } as const, ended],
     ['renewed twice', renewed, { kind: 'renewed', text: 'second' } as const, renewed],
-  ])('lets one answer stand when a holder comes late: %s', async (_name, first, second, standing) => {
+  ])('keeps one answer when a holder comes late: %s', async (_name, first, second, standing) => {
     const [late, heir] = await createProcesses(2);
     const gate = createGate<SettledRefresh>();
     const held = late!.coordinate('key', () => gate.passed, within());
@@ -371,7 +371,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     const held = late.coordinate('key', () => gate.passed, within());
     await untilLocked();
     const [lock] = await admin.keys('*:lock');
-    // An heir that died at once.
+    // A successor that died at once.
     await admin.set(lock!, 'heir', 'PX', 200);
     while ((await admin.exists(lock!)) === 1) await pass(10);
     gate.open(renewed);
@@ -391,7 +391,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     const holder = await admin.get(lock!);
     lateGate.fail(new Error('too late'));
     await outcome;
-    // Commands of one connection come in order: what the late one had to say has arrived by now.
+    // Commands of one connection arrive in order: the late holder's have arrived by now.
     await late!.isEnded('anything');
     expect(await admin.get(lock!)).toBe(holder);
     heirGate.open(renewed);
@@ -413,7 +413,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
   });
 
   describe('sign-out', () => {
-    it('is known to every process, for as long as was asked and never shorter', async () => {
+    it('is known to every process, for at least as long as requested', async () => {
       const [one, two] = await createProcesses(2);
       expect(await two!.isEnded('session')).toBe(false);
       await one!.endSession('session', 60_000);
@@ -428,7 +428,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
   });
 
   describe('endSession and renewSession', () => {
-    it('are known to every process by their latest times, for as long as the longest call asked', async () => {
+    it('are known to every process by their latest times, for the longest requested time', async () => {
       const [one, two] = await createProcesses(2);
       expect(await two!.cutoffsOf!('user')).toBeUndefined();
       await one!.setCutoffs!('user', { endedUntil: 1_700_000_000_500, staleUntil: -1 }, 400 * 86_400_000);
@@ -440,7 +440,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
       expect(await admin.pttl(key!)).toBeGreaterThan(399 * 86_400_000);
     });
 
-    it('reject where another program writes to their keys', async () => {
+    it('reject if another program writes to their keys', async () => {
       const [one] = await createProcesses(1);
       await one!.setCutoffs!('user', { endedUntil: 1, staleUntil: 1 }, 60_000);
       const [key] = await admin.keys('*:cutoffs');
@@ -449,14 +449,14 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     });
   });
 
-  describe('when Redis goes away', () => {
+  describe('an outage of Redis', () => {
     afterEach(async () => {
       await server.start();
       server.resume();
       await admin.ping();
     });
 
-    it('in the middle, the holder keeps its answer and the others go on alone, and say so', async () => {
+    it('during a refresh lets the holder keep its answer and the others continue alone, and is reported', async () => {
       const events: string[] = [];
       const gates = [createGate<SettledRefresh>(), createGate<SettledRefresh>()];
       let calls = 0;
@@ -482,7 +482,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
       expect(await held).toEqual({ settled: renewed, isNew: true });
     });
 
-    it('is noticed even if its connections stay open, and forgotten when it is back', async () => {
+    it('is noticed even if the connections stay open, and ignored once Redis is back', async () => {
       const process = await createProcess({ commandTimeoutMs: 50 });
       await process.endSession('session', 60_000);
       server.pause();
@@ -499,7 +499,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
       }
     });
 
-    it('coordination is back after a restart, without anybody’s doing', async () => {
+    it('ends with coordination after a restart, without intervention', async () => {
       const process = await createProcess({ commandTimeoutMs: 100, lockTtlMs: 100 });
       await server.kill();
       await expect(process.coordinate('key', never, within())).rejects.toThrow();
@@ -513,7 +513,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     });
   });
 
-  it('never runs two refreshes at once nor spends a token twice, in whatever order requests come and whatever fails', async () => {
+  it('never runs two refreshes at once nor uses a token twice, for any order of requests and any failure', async () => {
     const processes = await createProcesses(4);
     const callers = fc.array(
       fc.record({ process: fc.nat(3), delayMs: fc.nat(60), tookMs: fc.nat(40), fails: fc.boolean() }),

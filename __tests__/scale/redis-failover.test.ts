@@ -140,7 +140,7 @@ describe('three masters with three replicas', () => {
     await cluster.stop();
   });
 
-  it('lose no session when a master is killed: its share goes on uncoordinated until its replica has taken over', async () => {
+  it('lose no session when a master is killed: its share is uncoordinated until its replica takes over', async () => {
     const throttles = createThrottles(connections);
     await throttles.untilCountedTogether();
     const load = startRefreshLoad(connections.map(({ client }) => client));
@@ -201,7 +201,7 @@ describe('a master that sentinels watch', () => {
     await sentinels.stop();
   });
 
-  it('loses no session when it is killed, and coordination is back with its replica', async () => {
+  it('loses no session when it is killed, and its replica restores coordination', async () => {
     const throttles = createThrottles(connections);
     const load = startRefreshLoad(connections.map(({ client }) => client));
     await load.untilCoordinated();
@@ -245,7 +245,7 @@ describe('a single Redis', () => {
     await server.stop();
   });
 
-  it('that stops for three seconds costs no session, and coordination is back with it', async () => {
+  it('that stops for three seconds loses no session, and then coordinates again', async () => {
     const load = startRefreshLoad(connections.map(({ client }) => client));
     await load.untilCoordinated();
     const stoppedAt = load.now();

@@ -94,7 +94,7 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
 
   afterEach(() => connection.close());
 
-  it('counts for all processes together', async () => {
+  it('counts for all processes in total', async () => {
     for (let count = 0; count < 5; count += 1) {
       await here.attempt(account, home);
       await there.attempt(account, home);
@@ -108,21 +108,21 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     ]);
   });
 
-  it('lets no more through at once than one after the other', async () => {
+  it('lets no more attempts through in parallel than in sequence', async () => {
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_none, index) => isRefused(index % 2 === 0 ? here : there)),
     );
     expect(answers.filter((refused) => !refused)).toHaveLength(10);
   });
 
-  it('closes a network everywhere, and successes do not use it up', async () => {
+  it('locks a network everywhere, and successes do not use it up', async () => {
     for (let count = 0; count < 110; count += 1) await (await here.attempt(account, home)).succeeded();
     for (let count = 0; count < 100; count += 1) await here.attempt(`user${count}@example.com`, home);
     expect(await isRefused(there, 'new@example.com')).toBe(true);
     expect(events).toEqual([{ type: 'throttled', scope: 'network' }]);
   });
 
-  it('counts anew after a success elsewhere, and not what was cancelled', async () => {
+  it('counts from zero after a success elsewhere, without the canceled attempts', async () => {
     for (let count = 0; count < 9; count += 1) await (await here.attempt(account, home)).counted();
     await (await there.attempt(account, home)).succeeded();
     for (let count = 0; count < 20; count += 1) await (await there.attempt(account, home)).canceled();
@@ -130,7 +130,7 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     expect(await isRefused(there)).toBe(true);
   });
 
-  it('keeps a blocked key closed, whatever was refused before and is taken back after', async () => {
+  it('keeps a blocked key locked, despite earlier refusals that are given back later', async () => {
     const limiter = createRedisLimiter({ keyPrefix: 'blocked', points: 5, windowSeconds: 60 }, connection.client);
     const counts = Array.from({ length: 25 }, () => limiter.count('a'));
     const refused = (await Promise.all(counts)).filter(({ excess }) => excess > 0);
@@ -142,7 +142,7 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     expect(windowEndsInMs).toBeGreaterThan(50_000);
   });
 
-  it('grants no extra try for what is taken back after a success elsewhere', async () => {
+  it('grants no extra try for an attempt that is given back after a success elsewhere', async () => {
     const limiter = createRedisLimiter({ keyPrefix: 'reset', points: 5, windowSeconds: 60 }, connection.client);
     await limiter.count('a');
     await limiter.reset('a');
@@ -164,7 +164,7 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     }
   });
 
-  it('goes on in memory while Redis is gone, says so once, and comes back to it', async () => {
+  it('continues in memory during an outage of Redis, reports it once, and returns to Redis', async () => {
     await here.attempt(account, home);
     await server.kill();
     for (let count = 0; count < 10; count += 1) await here.attempt(account, home);
@@ -178,7 +178,7 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     expect(await isRefused(here)).toBe(false);
   });
 
-  it('goes on in memory while Redis hangs', async () => {
+  it('continues in memory while Redis hangs', async () => {
     await here.attempt(account, home);
     server.pause();
     try {

@@ -21,7 +21,7 @@ function setUp() {
 }
 
 describe('refresh tokens beside a genuine access token', () => {
-  it('that fail are ten a minute, and the operators are told once', async () => {
+  it('that fail are limited to ten a minute, which is reported once', async () => {
     const { clock, events, refresh, refreshTimes } = setUp();
     await refreshTimes(5, 'ended');
     clock.advance(20_000);
@@ -48,7 +48,7 @@ describe('refresh tokens beside a genuine access token', () => {
     await expect(refresh('renewed')).resolves.toEqual({ kind: 'renewed' });
   });
 
-  it('that work do not count', async () => {
+  it('that succeed do not count', async () => {
     const { refresh, refreshTimes } = setUp();
     await refreshTimes(25, 'renewed');
     await refreshTimes(9, 'ended');
@@ -57,7 +57,7 @@ describe('refresh tokens beside a genuine access token', () => {
     await expect(refresh('ended')).rejects.toMatchObject({ code: 'provider_unavailable' });
   });
 
-  it('that are tried again do not count again', async () => {
+  it('that are repeated count once', async () => {
     const { refresh, refreshTimes } = setUp();
     await refreshTimes(15, 'ended', { refreshToken: 'the same' });
     await refreshTimes(9, 'ended');

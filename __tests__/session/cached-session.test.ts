@@ -51,15 +51,15 @@ const changes: Readonly<Record<string, (app: MemoryApp, cached: Cached) => Promi
   },
 };
 
-describe.each(Object.entries(changes))('after %s a session that was looked up before', (_title, change) => {
-  it('is served from the cache no more', async () => {
+describe.each(Object.entries(changes))('a session that was looked up before %s', (_title, change) => {
+  it('is no longer served from the cache', async () => {
     const app = createMemoryApp();
     const cached = await signInAndLookUp(app);
     await change(app, cached);
     expect([cached.isCached(), cached.isCached()]).toEqual([false, false]);
   });
 
-  it('is served from the cache no more where earlier calls named it, too', async () => {
+  it('is no longer served from the cache, even if earlier calls named it, too', async () => {
     const app = createMemoryApp();
     await app.resolver.endSession({ userId: 'ada' });
     await app.resolver.renewSession({ userId: 'ada' });
@@ -71,7 +71,7 @@ describe.each(Object.entries(changes))('after %s a session that was looked up be
   });
 });
 
-it('serves no session from the cache once another request has learned of its end in another process', async () => {
+it('serves no session from the cache after another request learned of its end in another process', async () => {
   const clock = createClock();
   const provider = createMemoryProvider(clock);
   const shared = createShared(clock.now);
@@ -108,7 +108,7 @@ describe('a bearer token that was verified before', () => {
     };
   }
 
-  it('is asked about in the other processes every 5 seconds', async () => {
+  it('is checked with the other processes every 5 seconds', async () => {
     const { clock, two, verifyBearer, sessionNow } = startWithToken();
     const first = await sessionNow();
     expect([Object.isFrozen(first?.claims), await sessionNow()]).toEqual([true, first]);
@@ -121,7 +121,7 @@ describe('a bearer token that was verified before', () => {
     expect(await sessionNow()).toBeUndefined();
   });
 
-  it('is let in no longer than it is valid', async () => {
+  it('is accepted no longer than it is valid', async () => {
     const { clock, sessionNow } = startWithToken();
     expect(await sessionNow()).toBeDefined();
     clock.advance(tokenLifetimeMs - 1);

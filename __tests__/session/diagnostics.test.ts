@@ -40,7 +40,7 @@ const closing = closeAfterEach();
 /** Without the durations, which differ from run to run. */
 const told = () => messages.map(([channel, message]) => ({ channel, ...message, durationMs: undefined }));
 
-describe.each(adapters)('$name tells its subscribers', ({ name, start }) => {
+describe.each(adapters)('$name reports to its subscribers', ({ name, start }) => {
   const adapter = name === 'b2bAuth' ? 'b2b' : 'backend';
   let app: AppUnderTest;
   beforeEach(async () => {
@@ -48,7 +48,7 @@ describe.each(adapters)('$name tells its subscribers', ({ name, start }) => {
   });
   afterEach(() => app.close());
 
-  it('of a sign-in and the token that came with it', async () => {
+  it('a sign-in and the token that it received', async () => {
     await app.signedIn();
     expect(told()).toEqual([
       { channel: 'verify', adapter, outcome: 'live' },
@@ -57,7 +57,7 @@ describe.each(adapters)('$name tells its subscribers', ({ name, start }) => {
     for (const [, { durationMs }] of messages) expect(durationMs > 0 && Number.isFinite(durationMs)).toBe(true);
   });
 
-  it('of nothing for a request whose session is in the cache', async () => {
+  it('nothing for a request whose session is in the cache', async () => {
     const visitor = await app.signedIn();
     await visitor.getJson('/api/me');
     messages.length = 0;
@@ -65,7 +65,7 @@ describe.each(adapters)('$name tells its subscribers', ({ name, start }) => {
     if (variant.isCached) expect(told()).toEqual([]);
   });
 
-  it('of one refresh, however many requests wait for it', async () => {
+  it('one refresh, however many requests wait for it', async () => {
     const visitor = await app.signedIn();
     app.expireTokens();
     messages.length = 0;
@@ -76,7 +76,7 @@ describe.each(adapters)('$name tells its subscribers', ({ name, start }) => {
     expect(told()).toContainEqual({ channel: 'verify', adapter, outcome: 'expired' });
   });
 
-  it('of a refresh that the provider does not answer, and of one that ends the session', async () => {
+  it('a refresh that the provider does not answer, and one that ends the session', async () => {
     const visitor = await app.signedIn();
     app.expireTokens();
     messages.length = 0;
@@ -93,7 +93,7 @@ describe.each(adapters)('$name tells its subscribers', ({ name, start }) => {
     expect(told()).toContainEqual({ channel: 'refresh', adapter, outcome: 'ended', reason: expect.any(String) });
   });
 
-  it('and tells neither tokens nor who it was', async () => {
+  it('neither tokens nor users', async () => {
     const visitor = await app.signedIn();
     app.expireTokens();
     await visitor.getJson('/api/me');
@@ -106,14 +106,14 @@ describe.each(adapters)('$name tells its subscribers', ({ name, start }) => {
   });
 });
 
-it('tells why a sign-in through WorkOS failed', async () => {
+it('reports why a sign-in through WorkOS failed', async () => {
   const app = await closing(startB2bApp());
   await app.visitor().get('/callback?error=access_denied&state=made-up');
   const failed = { channel: 'sign-in', adapter: 'b2b', outcome: 'failed', code: 'access_denied' };
   expect(told()).toEqual([expect.objectContaining(failed)]);
 });
 
-it('tells why a sign-in at Supabase failed', async () => {
+it('reports why a sign-in at Supabase failed', async () => {
   const app = await closing(startBackendApp());
   await app.visitor().postJson('/auth/login', { ...ada, password: 'wrong' });
   const failed = { channel: 'sign-in', adapter: 'backend', outcome: 'failed', code: 'invalid_credentials' };
@@ -123,14 +123,14 @@ it('tells why a sign-in at Supabase failed', async () => {
 it.each([
   ['b2b', startB2bApp],
   ['backend', startBackendApp],
-] as const)('tells of a bearer token that %s refuses', async (adapter, start) => {
+] as const)('reports a bearer token that %s refuses', async (adapter, start) => {
   const after = (host: Host) => host.get('/bearer', requireSession({ credentials: ['bearer'] }));
   const app = await closing<{ visitor(): Visitor; close(): Promise<void> }>(start({ after }));
   await app.visitor().get('/bearer', { headers: { authorization: 'Bearer made.up.token' } });
   expect(told()).toEqual([{ channel: 'verify', adapter, outcome: 'invalid', reason: expect.any(String) }]);
 });
 
-it('tells in the async context of the request, which is where a tracer looks for its parent', async () => {
+it('reports in the async context of the request, where a tracer finds its parent', async () => {
   const before = (host: Host) => host.use((req, _res, next) => requests.run(req.url ?? '', next));
   const app = await closing(startBackendApp({ before }));
   const visitor = await app.signedIn();

@@ -44,7 +44,7 @@ async function sees(app: MemoryApp, browser: MemoryBrowser): Promise<string | un
 
 const lose = (): Promise<never> => Promise.reject(new Error('lost'));
 
-/** Loses what the coordinator is told or asked about when a session began, until the returned function is called. */
+/** Fails the coordinator's calls about a session's start until the returned function is called. */
 function loseWhatBegan(shared: SharedMemory, method: 'endSession' | 'isEnded'): () => void {
   const original = shared[method].bind(shared) as (...call: readonly [string, number]) => Promise<any>;
   const change = (call: typeof original) => Object.assign(shared, { [method]: call });
@@ -56,14 +56,14 @@ const nextTurns = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-describe('the session that goes on when the others end', () => {
-  it('lives here and elsewhere', async () => {
+describe('the session that continues when the others end', () => {
+  it('is valid here and in another process', async () => {
     const { one, two, kept, browser } = await startSignedIn();
     await one.resolver.endOthers(kept);
     expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
   });
 
-  it('keeps its cookie where one answer of the coordinator gets lost', async () => {
+  it('keeps its cookie if one answer of the coordinator is lost', async () => {
     const { one, two, kept, browser, shared } = await startSignedIn();
     await one.resolver.endOthers(kept);
     const heal = loseWhatBegan(shared, 'isEnded');
@@ -72,7 +72,7 @@ describe('the session that goes on when the others end', () => {
     expect(await sees(two, browser)).toBe('ada');
   });
 
-  it('is not watched to its end because an answer of the coordinator gets lost', async () => {
+  it('is not reported as ended because an answer of the coordinator is lost', async () => {
     const { one, two, kept, browser, shared } = await startSignedIn();
     await one.resolver.endOthers(kept);
     const { session } = await visit(one, browser.header());
@@ -85,7 +85,7 @@ describe('the session that goes on when the others end', () => {
     expect(ends).toEqual([]);
   });
 
-  it('goes on elsewhere where the coordinator did not take that it does', async () => {
+  it('continues in another process if the coordinator did not store it', async () => {
     const { one, two, kept, browser, shared, clock } = await startSignedIn();
     const heal = loseWhatBegan(shared, 'endSession');
     await expect(one.resolver.endOthers(kept)).rejects.toMatchObject(unavailable);
@@ -94,7 +94,7 @@ describe('the session that goes on when the others end', () => {
     expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
   });
 
-  it('is told of once more where the first try got lost, so that the others end elsewhere, too', async () => {
+  it('is stored again if the first try failed, so that the others end elsewhere, too', async () => {
     const { one, two, clock, shared } = createProcesses();
     const [{ kept, browser }, other] = [await signIn(one), await signIn(one)];
     clock.advance(1_000);
@@ -107,7 +107,7 @@ describe('the session that goes on when the others end', () => {
     expect([await sees(two, browser), await sees(two, other.browser)]).toEqual(['ada', undefined]);
   });
 
-  it('ends by an endSession that comes while the coordinator is asked about it', async () => {
+  it('ends by an endSession during the call of the coordinator', async () => {
     const { one, two, kept, browser, shared, clock } = await startSignedIn();
     await one.resolver.renewSession({ userId: 'ada' });
     const held = Promise.withResolvers<boolean>();
@@ -124,7 +124,7 @@ describe('the session that goes on when the others end', () => {
   });
 });
 
-it('a sign-out in another process counts for a session that was replaced here', async () => {
+it('a sign-out in another process applies to a session that was replaced here', async () => {
   const { one, two, kept, browser } = await startSignedIn();
   await one.resolver.awaitSuccessor(kept);
   expect(await one.resolver.revocationOf(kept.sessionId)).toBe('replaced');
@@ -132,7 +132,7 @@ it('a sign-out in another process counts for a session that was replaced here', 
   expect(await one.resolver.revocationOf(kept.sessionId)).toBe('signed_out');
 });
 
-it('five seconds begin when the coordinator is asked, however late the verification ends', async () => {
+it('the five seconds start with the call of the coordinator, however late the verification ends', async () => {
   const held = Promise.withResolvers<undefined>();
   const { one, two, clock } = createProcesses((what) => (what === 'verify' ? held.promise : Promise.resolve()));
   const { browser } = await signIn(two);
@@ -151,7 +151,7 @@ it.each([
   ['an empty record', {}],
   ['times that are no numbers', { endedUntil: 'now', staleUntil: null }],
   ['times as a database may give them', { endedUntil: -1n, staleUntil: '-1' }],
-])('a coordinator that answers with %s lifts no endSession, and costs no session', async (_what, odd) => {
+])('a coordinator that answers with %s cancels no endSession, and ends no session', async (_what, odd) => {
   const { one, clock, shared } = createProcesses();
   shared.cutoffsOf = () => Promise.resolve(odd as never);
   const { browser } = await signIn(one);
@@ -164,7 +164,7 @@ it.each([
   }
 });
 
-it('a sign-out stays one where its session is replaced at the same time, and no other process hears of either', async () => {
+it('a sign-out stands if its session is replaced at the same time, without a coordinator', async () => {
   const { one, kept, browser, shared } = await startSignedIn();
   const held = Promise.withResolvers<undefined>();
   shared.cutoffsOf = () => held.promise;
@@ -176,7 +176,7 @@ it('a sign-out stays one where its session is replaced at the same time, and no 
   expect(await one.resolver.revocationOf(kept.sessionId)).toBe('signed_out');
 });
 
-it.each([undefined, null, 0, 'maybe'])('a coordinator that answers with %p names no exception', async (odd) => {
+it.each([undefined, null, 0, 'maybe'])('a coordinator that answers with %p creates no exception', async (odd) => {
   const { one, two, browser, shared } = await startSignedIn();
   await one.resolver.endSession({ userId: 'ada' });
   shared.isEnded = () => Promise.resolve(odd as never);

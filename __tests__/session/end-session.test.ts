@@ -63,7 +63,7 @@ describe('endSession', () => {
     expect(await seesWhom(app, after)).toBeUndefined();
   });
 
-  it('tells sessions of one second apart where only the provider says when they began', async () => {
+  it('distinguishes sessions that began one second apart if only the provider knows when', async () => {
     const app = createMemoryApp({ clock: createClock(1_700_000_000_700) });
     const second = 1_700_000_000_000;
     const signInAtProvider = async (isOurs: boolean): Promise<MemoryBrowser> => {
@@ -82,7 +82,7 @@ describe('endSession', () => {
     expect(await seesWhom(app, after)).toBeUndefined();
   });
 
-  it('ends a session whose token has expired without spending its refresh token', async () => {
+  it('ends a session whose token has expired without using its refresh token', async () => {
     const app = createMemoryApp();
     const browser = await signIn(app, 'ada');
     await app.resolver.endSession({ userId: 'ada' });
@@ -92,7 +92,7 @@ describe('endSession', () => {
   });
 
   it.each([{ userId: 'ada' }, { sessionId: 'session-ada-0' }])(
-    'by %j wins over a refresh that is under way',
+    'by %j wins over a refresh in progress',
     async (target) => {
       const held = Promise.withResolvers<undefined>();
       const app = createMemoryApp({ pause: (what) => (what === 'answer' ? held.promise : Promise.resolve()) });
@@ -108,7 +108,7 @@ describe('endSession', () => {
     },
   );
 
-  it('keeps a renewed cookie from a response whose head is not sent yet', async () => {
+  it('withholds a renewed cookie from a response whose head is not sent yet', async () => {
     const app = createMemoryApp();
     const browser = await signIn(app, 'ada');
     app.clock.advance(tokenLifetimeMs);
@@ -118,7 +118,7 @@ describe('endSession', () => {
     expect(isCurrent?.()).toBe(false);
   });
 
-  it('leaves cached sessions of others as cheap as before', async () => {
+  it('keeps the cached sessions of other users', async () => {
     const steps: string[] = [];
     const app = createMemoryApp({ pause: async (what) => void steps.push(what) });
     const grace = await signIn(app, 'grace');
@@ -140,7 +140,7 @@ describe('endSession', () => {
 });
 
 describe('renewSession', () => {
-  it('has the next request refresh, once for all who come at the same time, and no request after that', async () => {
+  it('makes the next request refresh, once for all simultaneous ones, and no later request', async () => {
     const app = createMemoryApp();
     const browser = await signIn(app, 'ada');
     await seesWhom(app, browser);
@@ -156,7 +156,7 @@ describe('renewSession', () => {
     expect(app.provider.calls).toEqual(['refresh-1']);
   });
 
-  it('refreshes again for every further call, also where the last refresh is at hand', async () => {
+  it('refreshes again for every further call, even if the last refresh is cached', async () => {
     const app = createMemoryApp();
     const browser = await signIn(app, 'ada');
     const old = browser.header();
@@ -168,7 +168,7 @@ describe('renewSession', () => {
     expect(app.provider.calls).toEqual(['refresh-1', 'refresh-2']);
   });
 
-  it('serves no old claims while the provider is out of reach, and keeps the session', async () => {
+  it('returns no old claims during an outage of the provider, and keeps the session', async () => {
     const app = createMemoryApp();
     const browser = await signIn(app, 'ada');
     await seesWhom(app, browser);
@@ -180,7 +180,7 @@ describe('renewSession', () => {
     expect(await seesWhom(app, browser)).toBe('ada');
   });
 
-  it('leaves the sessions of others alone', async () => {
+  it('keeps the sessions of other users', async () => {
     const app = createMemoryApp();
     const grace = await signIn(app, 'grace');
     await seesWhom(app, grace);
@@ -188,7 +188,7 @@ describe('renewSession', () => {
     expect(app.resolver.cachedSession(grace.header())?.user.id).toBe('grace');
   });
 
-  it('ends the session where the provider says that it is over', async () => {
+  it('ends the session if the provider reports that it has ended', async () => {
     const app = createMemoryApp();
     const content = app.provider.issue('ada');
     const browser = createMemoryBrowser(content);
@@ -198,7 +198,7 @@ describe('renewSession', () => {
     expect(browser.cookie).toBeUndefined();
   });
 
-  it('refuses a bearer token that was issued before, and takes one that was issued after', async () => {
+  it('refuses a bearer token that was issued before, and accepts one that was issued after', async () => {
     const { clock, resolver } = createMemoryApp({
       source: {
         verifyBearer: ({ text, claims }) => {
@@ -243,7 +243,7 @@ describe('in several processes', () => {
   };
 
   it.each([{ userId: 'ada' }, { sessionId: 'session-ada-0' }])(
-    'endSession by %j holds within five seconds',
+    'endSession by %j takes effect within five seconds',
     async (target) => {
       const [one, two] = createTwo(createShared());
       const browser = await signIn(one, 'ada');
@@ -259,7 +259,7 @@ describe('in several processes', () => {
   );
 
   it.each([{ userId: 'ada' }, { sessionId: 'session-ada-0' }])(
-    'endSession by %j holds for as long as browsers keep the cookie, also in a process that starts then',
+    'endSession by %j stays in effect while browsers keep the cookie, even in a process that starts then',
     async (target) => {
       const clock = createClock();
       const provider = createMemoryProvider(clock);
@@ -276,7 +276,7 @@ describe('in several processes', () => {
     },
   );
 
-  it('a bearer token that is not verified costs the coordinator nothing', async () => {
+  it('a bearer token that is not verified causes no call of the coordinator', async () => {
     const shared = createShared();
     const { resolver } = createMemoryApp({ shared });
     const token = bearerToken({ sub: 'ada', sid: 'session', iat: 1, exp: 9_999_999_999 });
@@ -285,7 +285,7 @@ describe('in several processes', () => {
   });
 
   it.each(['invalid', 'unverifiable'] as const)(
-    'a cookie that anyone can make costs the coordinator at most what it may cost the provider (%s)',
+    'an invented cookie causes no more calls of the coordinator than of the provider (%s)',
     async (kind) => {
       const clock = createClock();
       const provider = createMemoryProvider(clock);
@@ -302,7 +302,7 @@ describe('in several processes', () => {
     },
   );
 
-  it('a refresh token that is known to be no good costs the coordinator nothing', async () => {
+  it('a refresh token that is known to be invalid causes no call of the coordinator', async () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
     const shared = createShared();
@@ -317,7 +317,7 @@ describe('in several processes', () => {
     expect([provider.calls, shared.lookUps]).toEqual([['made-up'], first]);
   });
 
-  it('a session of an unsealed cookie that ended elsewhere costs the provider nothing', async () => {
+  it('a session of an unsealed cookie that ended elsewhere causes no call of the provider', async () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
     const shared = createShared();
@@ -342,7 +342,7 @@ describe('in several processes', () => {
   });
 
   it.each([true, false])(
-    'a look costs one command for the session and one for its user (switches: %s)',
+    'a look-up takes one command for the session and one for its user (switches: %s)',
     async (hasVariants) => {
       const shared = createShared();
       const [one, two] = createTwo(shared, { hasVariants });
@@ -363,7 +363,7 @@ describe('in several processes', () => {
     },
   );
 
-  it('a sign-out holds elsewhere although the session is completed again there, or the record of its user is out of reach', async () => {
+  it('a sign-out holds elsewhere if the session is completed there or its user’s record is unreachable', async () => {
     const shared = createShared();
     const cutoffsOf = shared.cutoffsOf!.bind(shared);
     const [one, two] = createTwo(shared);
@@ -413,7 +413,7 @@ describe('in several processes', () => {
     expect(one.provider.calls).toEqual(['refresh-1']);
   });
 
-  it('a sign-out in another process wins over a refresh, although a look that began before is still on its way', async () => {
+  it('a sign-out in another process wins over a refresh, even if an earlier look-up is still in progress', async () => {
     const answer = Promise.withResolvers<undefined>();
     const look = Promise.withResolvers<undefined>();
     const clock = createClock();
@@ -443,7 +443,7 @@ describe('in several processes', () => {
     expect((await looking).session).toBeNull();
   });
 
-  it('a new sign-in in the same browser stops a refresh in another process from bringing the old session back', async () => {
+  it('a new sign-in in the same browser stops a refresh elsewhere from restoring the old session', async () => {
     const held = Promise.withResolvers<undefined>();
     const clock = createClock();
     const provider = createMemoryProvider(clock, (what) => (what === 'answer' ? held.promise : Promise.resolve()));
@@ -458,7 +458,7 @@ describe('in several processes', () => {
     expect(await visiting).toMatchObject({ session: null, cookies: [] });
   });
 
-  it('renewSession costs one refresh, whichever process makes it', async () => {
+  it('renewSession causes one refresh, whichever process makes it', async () => {
     const [one, two] = createTwo(createShared());
     const browser = await signIn(one, 'ada');
     await seesWhom(two, browser);
@@ -470,7 +470,7 @@ describe('in several processes', () => {
     expect(one.provider.calls).toEqual(['refresh-1']);
   });
 
-  it('endSession by session id holds where the clock of the process that is called is 30 seconds behind', async () => {
+  it('endSession by session id works if the clock of the called process is 30 seconds slow', async () => {
     const shared = createShared();
     const clock = createClock();
     const behind = createMemoryApp({ clock: createClock(clock.now() - 30_000), shared });
@@ -484,7 +484,7 @@ describe('in several processes', () => {
     expect(await seesWhom(app, createMemoryBrowser({ ...again, beganAt }))).toBe('ada');
   });
 
-  it('renewSession costs one refresh where the clock of the process that is called is 30 seconds ahead', async () => {
+  it('renewSession causes one refresh if the clock of the called process is 30 seconds fast', async () => {
     const shared = createShared();
     const clock = createClock();
     const provider = createMemoryProvider(clock);
@@ -498,7 +498,7 @@ describe('in several processes', () => {
     expect(provider.calls).toEqual(['refresh-1']);
   });
 
-  it('a call that the coordinator does not take holds here and rejects, so that the caller can repeat it', async () => {
+  it('a call that the coordinator fails to store takes effect here and rejects, to be repeated', async () => {
     const shared = createShared();
     const [one] = createTwo(shared);
     const browser = await signIn(one, 'ada');
@@ -517,7 +517,7 @@ describe('in several processes', () => {
     expect(await seesWhom(one, browser)).toBeUndefined();
   });
 
-  it('an older coordinator stays valid: the calls hold in their own process', async () => {
+  it('an older coordinator remains valid: the calls take effect in their own process', async () => {
     const newer = createShared();
     const [one, two] = createTwo({
       coordinate: (key, refresh, signal) => newer.coordinate(key, refresh, signal),
@@ -558,7 +558,7 @@ describe('with a coordinator that never answers', () => {
   beforeEach(() => jest.useFakeTimers({ doNotFake: ['performance', 'Date', 'nextTick', 'queueMicrotask'] }));
   afterEach(() => jest.useRealTimers());
 
-  it('a watched session is still asked about, and ends once the coordinator answers', async () => {
+  it('a watched session is still checked, and ends once the coordinator answers', async () => {
     const shared = createSilent();
     const [one, two] = [createMemoryApp({ shared }), createMemoryApp({ shared })];
     const content = one.provider.issue('ada');
@@ -577,7 +577,7 @@ describe('with a coordinator that never answers', () => {
     expect(one.events).toContainEqual({ type: 'coordinator_unavailable', operation: 'tombstone' });
   });
 
-  it('a request, a sign-in and a sign-out go on alone, and endSession rejects', async () => {
+  it('a request, a sign-in and a sign-out continue alone, and endSession rejects', async () => {
     const app = createMemoryApp({ shared: createSilent() });
     const within = async <Result>(work: Promise<Result>): Promise<Result> => {
       work.catch(() => undefined);

@@ -30,7 +30,7 @@ it('explains an event with all of its fields', () => {
   expect(explained).toEqual([['%s %j', 'refresh_failed', { code: 'provider_unavailable', reason: 'rate_limited' }]]);
 });
 
-it('gives the same warning once a minute', () => {
+it('repeats the same warning at most once a minute', () => {
   let now = 1_000_000;
   const heard: AuthEvent[] = [];
   const emit = createEmit(
@@ -48,7 +48,7 @@ it('gives the same warning once a minute', () => {
   expect(heard).toHaveLength(3);
 });
 
-it('explains with DEBUG=express-auth-adapters*, under the adapter’s name', () => {
+it('explains events with DEBUG=express-auth-adapters*, under the adapter’s name', () => {
   const { log } = createDebug;
   const lines: unknown[] = [];
   createDebug.log = (...given: unknown[]) => void lines.push(given[0]);
@@ -94,7 +94,7 @@ describe('a listener that rejects', () => {
   });
 });
 
-describe('what visitors cannot mend', () => {
+describe('a problem of the configuration', () => {
   const causes = [
     [{ type: 'sign_in_failed', code: 'provider_refused' }, 'PROVIDER_REFUSED', /B2B_API_KEY/, /BAAS_ANON_KEY/],
     [{ type: 'sign_in_failed', code: 'token_rejected' }, 'TOKEN_REJECTED', /B2B_CLIENT_ID/, /BAAS_URL/],
@@ -123,7 +123,7 @@ describe('what visitors cannot mend', () => {
     },
   );
 
-  it('is no warning where the provider is merely out of reach or refuses one visitor', () => {
+  it('is not reported if the provider is merely unreachable or refuses one visitor', () => {
     const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
     try {
       const emit = createEmit('b2b', undefined, () => undefined);

@@ -11,7 +11,7 @@ interface User {
   readonly browser: MemoryBrowser;
 }
 
-/** An app in which the scheduler decides at every await who goes on first. */
+/** An app in which the scheduler decides at every await which request continues. */
 function createWorld(s: Scheduler): { readonly app: MemoryApp; readonly users: readonly User[] } {
   const app = createMemoryApp({ pause: (what) => s.schedule(Promise.resolve(), what) });
   const users = ['ada', 'grace'].map((id) => {
@@ -46,7 +46,7 @@ async function settle<Result>(s: Scheduler, work: readonly Promise<Result>[]): P
 }
 
 describe('in every interleaving', () => {
-  it('spends each token once, and shows everybody their own session only', async () => {
+  it('uses each token once, and shows each user their own session only', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), requests, async (s, asked) => {
         const { app, users } = createWorld(s);
@@ -62,7 +62,7 @@ describe('in every interleaving', () => {
     );
   });
 
-  it('leaves a cookie that works in every browser that got one, round after round', async () => {
+  it('leaves a cookie that works in every browser that received one, in each round', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), fc.array(requests, { minLength: 2, maxLength: 4 }), async (s, rounds) => {
         const { app, users } = createWorld(s);
@@ -81,7 +81,7 @@ describe('in every interleaving', () => {
     );
   });
 
-  it('asks the provider once about a revoked session, and signs out every request that carries it', async () => {
+  it('calls the provider once about a revoked session, and signs out every request with it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), requestCount, async (s, count) => {
         const { app, users } = createWorld(s);
@@ -97,7 +97,7 @@ describe('in every interleaving', () => {
         expect(others?.session?.user.id).toBe('grace');
         for (const { session } of own) expect(session).toBeNull();
         expect(ada.browser.cookie).toBeUndefined();
-        // A client that keeps the cookie all the same.
+        // A client that keeps the cookie anyway.
         const again = await settle(s, [app.resolver.resolve(header, () => false)]);
         expect(again[0]).toMatchObject({ session: null, cookies: [{ value: undefined }] });
         expect(app.provider.calls).toHaveLength(2);
@@ -107,7 +107,7 @@ describe('in every interleaving', () => {
     );
   });
 
-  it('lets a sign-out win over whatever runs at the same time', async () => {
+  it('lets a sign-out win over everything that runs at the same time', async () => {
     const ageMs = fc.constantFrom(0, tokenLifetimeMs - 1, tokenLifetimeMs);
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), requestCount, ageMs, async (s, count, age) => {
@@ -133,7 +133,7 @@ describe('in every interleaving', () => {
     );
   });
 
-  it('sends no cookie of a session whose sign-out was answered before', async () => {
+  it('sends no cookie of a session whose sign-out was already answered', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), requestCount, async (s, count) => {
         const { app, users } = createWorld(s);
@@ -151,7 +151,7 @@ describe('in every interleaving', () => {
     );
   });
 
-  it('answers the same with the cache of verified sessions and without', async () => {
+  it('behaves the same with and without the cache of verified sessions', async () => {
     const steps = fc.array(
       fc.record({ user: fc.nat(1), advanceMs: fc.nat({ max: tokenLifetimeMs }), isSignOut: fc.boolean() }),
       { maxLength: 20 },

@@ -11,11 +11,11 @@ const shortest = (groups: readonly number[]): string => new URL(`http://[${hex(g
 const isMapped = (groups: readonly number[]): boolean => /^(?:0:){5}ffff:/.test(hex(groups));
 
 describe('networkKey', () => {
-  it('counts an IPv4 address by itself', () => {
+  it('counts an IPv4 address separately', () => {
     fc.assert(fc.property(fc.ipV4(), (address) => expect(networkKey(address)).toBe(address)));
   });
 
-  it('folds an IPv4 address in IPv6 clothes, however it is written', () => {
+  it('maps an IPv4-mapped IPv6 address to IPv4, however it is written', () => {
     for (const prefix of ['::ffff:', '::FFFF:', '0:0:0:0:0:ffff:', '0000:0000:0000:0000:0000:ffff:', '0::ffff:']) {
       expect(networkKey(`${prefix}192.0.2.1`)).toBe('192.0.2.1');
       expect(networkKey(`${prefix}c000:201`)).toBe('192.0.2.1');
@@ -35,7 +35,7 @@ describe('networkKey', () => {
     );
   });
 
-  it('reads every spelling of an address alike', () => {
+  it('parses every spelling of an address alike', () => {
     const sparse = fc.array(fc.oneof(fc.constant(0), group), { minLength: 8, maxLength: 8 });
     fc.assert(
       fc.property(sparse, (groups) => {
@@ -59,9 +59,9 @@ describe('networkKey', () => {
     ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
     ['0:0:0:0:1:ffff:102:304', '0:0:0:0::/64'],
     ['::fffe:1.2.3.4', '0:0:0:0::/64'],
-  ])('names %s %s', (address, key) => expect(networkKey(address)).toBe(key));
+  ])('returns for %s the key %s', (address, key) => expect(networkKey(address)).toBe(key));
 
-  it('overlooks the port that some proxies add', () => {
+  it('ignores the port that some proxies add', () => {
     expect(networkKey('192.0.2.1:50123')).toBe('192.0.2.1');
     expect(networkKey('[2001:db8::1]:50123')).toBe('2001:db8:0:0::/64');
     expect(networkKey('[2001:db8::1]')).toBe('2001:db8:0:0::/64');
@@ -79,9 +79,9 @@ describe('networkKey', () => {
     'g::',
     '[192.0.2.1',
     '_hidden',
-  ])('has no key for what is no address: %p', (address) => expect(networkKey(address)).toBeUndefined());
+  ])('returns no key for an invalid address: %p', (address) => expect(networkKey(address)).toBeUndefined());
 
-  it.each(['x[::1]', '[::1]x', '[::1]:80x', '192.0.2.1:', 'x192.0.2.1:80'])('takes %s for no address', (text) => {
+  it.each(['x[::1]', '[::1]x', '[::1]:80x', '192.0.2.1:', 'x192.0.2.1:80'])('refuses %s as an address', (text) => {
     expect(networkKey(text)).toBeUndefined();
   });
 

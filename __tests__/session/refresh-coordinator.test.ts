@@ -38,7 +38,7 @@ function setUp({ shared, timeoutMs = 5_000, callLifeMs = 25_000 }: SetUp = {}) {
 const failing = (error: Error) => () => Promise.reject(error);
 
 describe('one process', () => {
-  it('runs one refresh for everybody who asks while it runs, and tells only the first that it is new', async () => {
+  it('runs one refresh for all simultaneous callers, and reports it as new only to the first', async () => {
     const { coordinator } = setUp();
     const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
     let calls = 0;
@@ -55,7 +55,7 @@ describe('one process', () => {
     for (const { settled } of answers) expect(settled).toEqual(renewed);
   });
 
-  it('keeps tokens apart', async () => {
+  it('keeps tokens separate', async () => {
     const { coordinator, answering, calls } = setUp();
     await coordinator.run('one', answering(renewed));
     expect(coordinator.knows('two')).toBe(false);
@@ -63,7 +63,7 @@ describe('one process', () => {
     expect(calls()).toBe(2);
   });
 
-  it('keeps an answer for as long as the browser has not got it', async () => {
+  it('keeps an answer until the browser has received it', async () => {
     const { coordinator, clock, answering, calls } = setUp();
     await coordinator.run('key', answering(renewed));
     clock.advance(23 * 60 * 60_000);
@@ -71,7 +71,7 @@ describe('one process', () => {
     expect(calls()).toBe(1);
   });
 
-  it('keeps an answer for 25 seconds from when the browser got it', async () => {
+  it('keeps an answer for 25 seconds after the browser received it', async () => {
     const { coordinator, clock, answering, calls } = setUp();
     await coordinator.run('key', answering(renewed));
     clock.advance(60_000);
@@ -83,7 +83,7 @@ describe('one process', () => {
     expect(calls()).toBe(2);
   });
 
-  it('does not start the 25 seconds again with every further delivery', async () => {
+  it('does not restart the 25 seconds with each further delivery', async () => {
     const { coordinator, clock, answering } = setUp();
     await coordinator.run('key', answering(renewed));
     coordinator.confirmDelivery('key');
@@ -93,7 +93,7 @@ describe('one process', () => {
     expect(coordinator.knows('key')).toBe(false);
   });
 
-  it('remembers for ten minutes that a token is spent', async () => {
+  it('remembers for ten minutes that a token was used', async () => {
     const { coordinator, clock, answering, calls } = setUp();
     await coordinator.run('key', answering(ended));
     clock.advance(10 * 60_000);
@@ -104,14 +104,14 @@ describe('one process', () => {
     expect(calls()).toBe(2);
   });
 
-  it('does not let the traffic of others push out what did not reach the browser yet', async () => {
+  it('keeps undelivered answers despite the traffic of other users', async () => {
     const { coordinator, answering } = setUp();
     await coordinator.run('key', answering(renewed));
     for (let index = 0; index < 25_000; index += 1) await coordinator.run(`other ${index}`, answering(ended));
     expect(coordinator.knows('key')).toBe(true);
   });
 
-  it('forgets nothing but what it is told to forget', async () => {
+  it('forgets only the tokens that it is told to forget', async () => {
     const { coordinator, answering } = setUp();
     await coordinator.run('one', answering(renewed));
     await coordinator.run('two', answering(renewed));
@@ -119,7 +119,7 @@ describe('one process', () => {
     expect([coordinator.knows('one'), coordinator.knows('two')]).toEqual([false, true]);
   });
 
-  it('forgets tokens that reached the browser already, where it is told to', async () => {
+  it('forgets tokens that the browser already received, if it is told to', async () => {
     const { coordinator, answering, calls } = setUp();
     await coordinator.run('key', answering(renewed));
     coordinator.confirmDelivery('key');
@@ -129,14 +129,14 @@ describe('one process', () => {
     expect(calls()).toBe(2);
   });
 
-  it('names a token by its adapter and a digest, never by itself', () => {
+  it('identifies a token by its adapter and a digest, never by its value', () => {
     const key = refreshKey('b2b', { refreshToken: 'a refresh token' });
     expect(key).toMatch(/^b2b:[\w-]{43}$/);
     expect(refreshKey('backend', { refreshToken: 'a refresh token' })).not.toBe(key);
     expect(refreshKey('b2b', { refreshToken: 'another one' })).not.toBe(key);
   });
 
-  it('shares a failure among those who wait, and remembers none of it', async () => {
+  it('shares a failure among waiting callers, and does not remember it', async () => {
     const { coordinator, answering, events } = setUp();
     const failure = new AuthError('provider_unavailable', { retryAfter: 7 });
     const both = [coordinator.run('key', failing(failure)), coordinator.run('key', answering(renewed))];
@@ -148,7 +148,7 @@ describe('one process', () => {
     expect((await coordinator.run('key', answering(renewed))).isNew).toBe(true);
   });
 
-  it('turns whatever is thrown into an outage', async () => {
+  it('turns any error into an outage', async () => {
     const { coordinator } = setUp();
     const cause = new TypeError('a bug');
     await expect(coordinator.run('key', failing(cause))).rejects.toMatchObject({
@@ -164,7 +164,7 @@ describe('one process', () => {
     [0, 1],
     [7, 7],
     [1_000_000, 60],
-  ])('rests after a failure with Retry-After %p for %p seconds', async (retryAfter, seconds) => {
+  ])('pauses after a failure with Retry-After %p for %p seconds', async (retryAfter, seconds) => {
     const { coordinator, clock } = setUp();
     const failure = new AuthError('provider_unavailable', retryAfter === undefined ? {} : { retryAfter });
     await coordinator.run('key', failing(failure)).catch(() => undefined);
@@ -175,7 +175,7 @@ describe('one process', () => {
     expect(coordinator.isCoolingDown('key')).toBe(false);
   });
 
-  it('is told that an answer is slow, and still gets it', async () => {
+  it('reports that an answer is slow, and still receives it', async () => {
     const { coordinator, events, answering, calls } = setUp({ timeoutMs: 20 });
     const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
     const first = coordinator.run('key', () => promise);
@@ -191,7 +191,7 @@ describe('one process', () => {
     expect([calls(), events, coordinator.isCoolingDown('key')]).toEqual([0, ['refresh_failed'], false]);
   });
 
-  it('tells a slow failure once', async () => {
+  it('reports a slow failure once', async () => {
     const { coordinator, events } = setUp({ timeoutMs: 20 });
     const { promise, reject } = Promise.withResolvers<SettledRefresh>();
     const first = coordinator.run('key', () => promise);
@@ -201,7 +201,7 @@ describe('one process', () => {
     expect(events).toEqual(['refresh_failed']);
   });
 
-  it('gives up when the call has lived long enough, and keeps an answer that comes after it', async () => {
+  it('gives up at the time limit of the call, and keeps an answer that comes later', async () => {
     const { coordinator, answering, calls } = setUp({ timeoutMs: 10, callLifeMs: 20 });
     const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
     let signal: AbortSignal | undefined;
@@ -217,7 +217,7 @@ describe('one process', () => {
     expect(calls()).toBe(0);
   });
 
-  it('takes an answer that comes late over the refusal of a second try with the token that it spent', async () => {
+  it('prefers a late answer to the refusal of a second try with the same token', async () => {
     const { coordinator } = setUp({ timeoutMs: 10, callLifeMs: 20 });
     const first = Promise.withResolvers<SettledRefresh>();
     const second = Promise.withResolvers<SettledRefresh>();
@@ -230,7 +230,7 @@ describe('one process', () => {
   });
 });
 
-describe('what is remembered of answers', () => {
+describe('the memory for answers', () => {
   const answer = (length: number): SettledRefresh => ({ kind: 'renewed', text: 'x'.repeat(length) });
 
   it.each([
@@ -238,7 +238,7 @@ describe('what is remembered of answers', () => {
     ['delivered answers', 12, 6_000, 'x'],
     ['answers in another script, of two bytes a character', 16, 6_000, 'Ж'],
     ['small answers, with what an entry takes', 16, 10, 'x'],
-  ])('takes no more memory than %s may: %s MB', async (what, maxMegabytes, length, character) => {
+  ])('needs for %s no more than its limit: %s MB', async (what, maxMegabytes, length, character) => {
     const { coordinator, answering } = setUp();
     const text = character.repeat(length);
     const bytes = length * (character === 'x' ? 1 : 2) + 600;
@@ -253,7 +253,7 @@ describe('what is remembered of answers', () => {
     expect(held.at(-1)).toBe(keys.at(-1));
   });
 
-  it('has no room for what no cookie could hold; who waits for it gets it', async () => {
+  it('stores no answer that is too large for a cookie; waiting callers receive it', async () => {
     const { coordinator, answering } = setUp();
     const huge = answer(512 * 1024);
     expect((await coordinator.run('key', answering(huge))).settled).toBe(huge);
@@ -273,14 +273,14 @@ describe('several processes', () => {
     expect(await coordinator.run('key', answering(renewed))).toEqual({ settled: renewed, isNew: true });
   });
 
-  it('knows an answer from elsewhere from its own', async () => {
+  it('distinguishes an answer of another process from its own', async () => {
     const shared = { ...passing, coordinate: () => Promise.resolve(renewed) };
     const { coordinator, answering, calls } = setUp({ shared });
     expect(await coordinator.run('key', answering(ended))).toEqual({ settled: renewed, isNew: false });
     expect(calls()).toBe(0);
   });
 
-  it('goes on alone where the coordinator fails, and says so', async () => {
+  it('continues alone if the coordinator fails, and reports it', async () => {
     const shared = { ...passing, coordinate: () => Promise.reject(new Error('no Redis')) };
     const { coordinator, answering, told } = setUp({ shared });
     expect(await coordinator.run('key', answering(renewed))).toEqual({ settled: renewed, isNew: true });
@@ -294,7 +294,7 @@ describe('several processes', () => {
     ['throws', cannotTell],
     ['says nothing', () => undefined as never],
     ['is missing', undefined],
-  ])('takes an answer for the end of an outage where isAvailable %s', async (_what, isAvailable) => {
+  ])('treats an answer as the end of an outage if isAvailable %s', async (_what, isAvailable) => {
     let isDown = true;
     const shared: SharedCoordinator = {
       ...passing,
@@ -308,7 +308,7 @@ describe('several processes', () => {
     expect(events).toEqual(['coordinator_unavailable', 'coordinator_recovered']);
   });
 
-  it('tells of an outage once when it begins and once when it ends, however many refreshes meet it', async () => {
+  it('reports an outage once when it begins and once when it ends, however many refreshes it affects', async () => {
     let isDown = true;
     const shared: SharedCoordinator = {
       ...passing,
@@ -316,7 +316,7 @@ describe('several processes', () => {
       isAvailable: () => !isDown,
     };
     const { coordinator, answering, events } = setUp({ shared });
-    // One part of the coordinator is away, and the other one goes on.
+    // One part of the coordinator is unreachable, and the other one works.
     for (const key of ['one', 'live', 'two', 'live']) await coordinator.run(key, answering(renewed));
     expect(events).toEqual(['coordinator_unavailable']);
     isDown = false;
@@ -327,7 +327,7 @@ describe('several processes', () => {
     expect(events).toEqual(['coordinator_unavailable', 'coordinator_recovered', 'coordinator_unavailable']);
   });
 
-  it("does not ask a provider again that another process found out of reach, nor call that the coordinator's failure", async () => {
+  it('does not call a provider that another process found unreachable, nor blame the coordinator for it', async () => {
     const failure = new AuthError('provider_unavailable', { retryAfter: 7 });
     const shared = { ...passing, coordinate: () => Promise.reject(failure) };
     const { coordinator, answering, calls, events } = setUp({ shared });
@@ -336,7 +336,7 @@ describe('several processes', () => {
     expect(events).toEqual(['refresh_failed']);
   });
 
-  it('never spends the token twice where the coordinator fails after the refresh', async () => {
+  it('never uses the token twice if the coordinator fails after the refresh', async () => {
     const shared: SharedCoordinator = {
       ...passing,
       async coordinate(_key, refresh) {
@@ -350,7 +350,7 @@ describe('several processes', () => {
     expect(events).toEqual([]);
   });
 
-  it('starts no refresh of its own once the budget is spent waiting for others', async () => {
+  it('starts no refresh of its own once the time limit was spent waiting for other processes', async () => {
     const shared: SharedCoordinator = {
       ...passing,
       coordinate: (_key, _refresh, signal) =>
@@ -361,7 +361,7 @@ describe('several processes', () => {
     expect(calls()).toBe(0);
   });
 
-  it('tells the others what was delivered, once, and what is over', async () => {
+  it('tells the other processes once what was delivered, and what has ended', async () => {
     const told: string[] = [];
     const shared: SharedCoordinator = {
       ...passing,
@@ -376,7 +376,7 @@ describe('several processes', () => {
     expect(told).toEqual(['delivered key', 'over key']);
   });
 
-  it('goes on where the others cannot be told', async () => {
+  it('continues if the other processes cannot be informed', async () => {
     const away = () => Promise.reject(new Error('no Redis'));
     const { coordinator, answering, events } = setUp({ shared: { ...passing, confirmDelivery: away, forget: away } });
     await coordinator.run('key', answering(renewed));

@@ -37,14 +37,14 @@ function withGate() {
 }
 
 describe('a renewal', () => {
-  it('is told once, with whom it was for, however many requests waited for it', async () => {
+  it('is reported once, with its user, however many requests waited for it', async () => {
     const { app, content, visitNow } = setUp();
     await Promise.all([visitNow(), visitNow(), visitNow()]);
     await visitNow();
     expect(app.events).toEqual([{ type: 'session_refreshed', userId: 'ada', sessionId: content.sessionId }]);
   });
 
-  it('says nothing of a session id where the provider gave none', async () => {
+  it('is reported without a session id if the provider returned none', async () => {
     const { app, visitNow } = setUp((source) => ({
       source: { toStored: (content) => ({ ...source.toStored(content), sessionId: undefined }) },
     }));
@@ -52,7 +52,7 @@ describe('a renewal', () => {
     expect(app.events).toStrictEqual([{ type: 'session_refreshed', userId: 'ada' }]);
   });
 
-  it('that reached the browser is kept for stragglers, for 25 seconds', async () => {
+  it('that reached the browser is kept for late requests, for 25 seconds', async () => {
     const { app, clock, content, provider, browser, visitNow } = setUp();
     browser.receive(await visitNow());
     const straggler = createMemoryBrowser(content).header();
@@ -63,11 +63,11 @@ describe('a renewal', () => {
     expect(provider.calls).toEqual([content.refreshToken, content.refreshToken]);
   });
 
-  it('is followed through what was renewed since, over all the keys that led to it', async () => {
+  it('keeps every token that led to it known as used', async () => {
     const { app, clock, content, provider, browser, visitNow } = setUp();
     await visitNow();
     clock.advance(tokenLifetimeMs);
-    // It has not reached the browser either; what it spent is known under both tokens.
+    // It has not reached the browser either; both tokens are known as used.
     browser.receive(await visitNow());
     const oldest = createMemoryBrowser(content).header();
     clock.advance(25_001);
@@ -75,7 +75,7 @@ describe('a renewal', () => {
     expect(provider.calls).toHaveLength(3);
   });
 
-  it('is one step away, however often it was renewed without reaching the browser', async () => {
+  it('is one step away, however often the session was renewed without reaching the browser', async () => {
     const { clock, provider, visitNow } = setUp();
     for (let times = 0; times < 8; times += 1) {
       expect((await visitNow()).session?.user.id).toBe('ada');
@@ -84,14 +84,14 @@ describe('a renewal', () => {
     expect(new Set(provider.calls).size).toBe(8);
   });
 
-  it('is no renewal where its answer is nothing of ours', async () => {
+  it('is ignored if its answer is not in our format', async () => {
     const { app, browser, visitNow } = setUp(() => ({ source: { deserialize: () => undefined } }));
     await expect(visitNow()).rejects.toMatchObject({ code: 'token_rejected' });
     expect(app.events).toEqual([]);
     expect(browser.cookie).toBeDefined();
   });
 
-  it('that the provider did not answer says why in the debug log, and not to the visitor', async () => {
+  it('that the provider did not answer is explained in the debug log, and not to the visitor', async () => {
     const { app, provider, visitNow } = setUp();
     provider.fault = 'outage';
     await expect(visitNow()).rejects.toMatchObject({
@@ -102,7 +102,7 @@ describe('a renewal', () => {
     expect(app.events).toEqual([{ type: 'refresh_failed', code: 'provider_unavailable', reason: 'unanswered' }]);
   });
 
-  it('whose tokens cannot be accepted keeps them, and goes on with them once they have expired', async () => {
+  it('whose tokens cannot be accepted keeps them, and renews them once they have expired', async () => {
     const { clock, provider, visitNow } = setUp((source) => ({
       source: {
         async verify(content) {
@@ -121,7 +121,7 @@ describe('a renewal', () => {
     expect(provider.calls).toEqual(['refresh-1', 'refresh-2']);
   });
 
-  it('follows no endless chain of answers that have all expired', async () => {
+  it('does not follow endless chains of expired answers', async () => {
     const { app, clock, content, provider } = setUp();
     const holders = [content];
     for (let hop = 0; hop < 4; hop += 1) {
@@ -138,7 +138,7 @@ describe('a renewal', () => {
   });
 });
 
-describe('a refusal whose code is not known to end sessions', () => {
+describe('a refusal with an unknown code', () => {
   const refusing = (status: number, codeNow: () => string) =>
     setUp(() => ({
       source: {
@@ -161,7 +161,7 @@ describe('a refusal whose code is not known to end sessions', () => {
     expect(app.events).toContainEqual(expect.objectContaining({ type: 'session_ended', reason: 'radar_blocked' }));
   });
 
-  it('stays an outage where the codes differ', async () => {
+  it('remains an outage if the codes differ', async () => {
     let asked = 0;
     const { clock, visitNow } = refusing(403, () => `code_${(asked += 1)}`);
     for (let time = 0; time < 3; time += 1) {
@@ -170,7 +170,7 @@ describe('a refusal whose code is not known to end sessions', () => {
     }
   });
 
-  it.each([402, 409, 422])('stays an outage with the status %d', async (status) => {
+  it.each([402, 409, 422])('remains an outage with the status %d', async (status) => {
     const { clock, visitNow } = refusing(status, () => 'some_code');
     await expect(visitNow()).rejects.toThrow(AuthError);
     clock.advance(600_000);
@@ -178,8 +178,8 @@ describe('a refusal whose code is not known to end sessions', () => {
   });
 });
 
-describe('a sign-out while a renewal is under way', () => {
-  it('wins, and nothing of the renewal is left for later', async () => {
+describe('a sign-out during a renewal', () => {
+  it('wins, and keeps nothing of the renewal for later requests', async () => {
     const { app, clock, browser, content, open } = withGate();
     const waiting = visit(app, browser.header());
     while (app.provider.calls.length === 0) await settled();
@@ -192,7 +192,7 @@ describe('a sign-out while a renewal is under way', () => {
     expect(new Set(app.provider.calls)).toEqual(new Set([content.refreshToken]));
   });
 
-  it('is looked for among the others once before the token is spent, and once after', async () => {
+  it('is checked with the other processes once before the token is used, and once after', async () => {
     const asked: string[] = [];
     const { content, visitNow } = setUp(() => ({
       shared: {
@@ -205,7 +205,7 @@ describe('a sign-out while a renewal is under way', () => {
     expect([...asked].sort()).toEqual([`replaced:${content.sessionId}`, content.sessionId, content.sessionId]);
   });
 
-  it('wins under the id that the provider renews the session under, too', async () => {
+  it('also wins under the id that the renewed session has', async () => {
     const { app, visitNow, provider } = setUp((source) => ({
       source: {
         refresh: async (content) => {

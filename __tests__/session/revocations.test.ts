@@ -15,7 +15,7 @@ const keysOf = (sessionId: string | undefined) =>
   createLocal().keysOf({ sessionId, userId: undefined, beganAt: 0, issuedAt: 0 }, undefined);
 
 describe('a revocation', () => {
-  it('stands until no token of the session can be valid any more', async () => {
+  it('lasts until no token of the session can be valid anymore', async () => {
     const clock = createClock();
     const revocations = createLocal(clock.now);
     await revocations.revoke('session', 'signed_out', 300_000);
@@ -25,7 +25,7 @@ describe('a revocation', () => {
     expect(revocations.known(keysOf('session'))).toBeUndefined();
   });
 
-  it('says how the session ended, of this session only', async () => {
+  it('returns how the session ended, for this session only', async () => {
     const revocations = createLocal();
     expect(revocations.known(keysOf('one'))).toBeUndefined();
     await revocations.revoke('one', 'replaced', 1_000);
@@ -43,13 +43,13 @@ describe('a revocation', () => {
     ['a token that was never valid', -1_000, 25_000],
     ['the longest token that Supabase can be told to issue', 604_800_000, 604_825_000],
     ['a token that does not say', Infinity, 691_200_000],
-  ])('stands for the whole lifetime of %s and 25 seconds', (_, lifetime, expected) => {
+  ])('lasts for the whole lifetime of %s and 25 seconds', (_, lifetime, expected) => {
     expect(revocationMs(lifetime)).toBe(expected);
   });
 });
 
-describe('the name of a session', () => {
-  it('takes as many bytes for every session id', () => {
+describe('the key of a session', () => {
+  it('has the same number of bytes for every session id', () => {
     expect([sessionKey('a'), sessionKey('b'.repeat(10_000))].map((key) => key.length)).toEqual([43, 43]);
     expect(sessionKey('a')).not.toBe(sessionKey('b'));
     expect(sessionKey(undefined)).toBeUndefined();

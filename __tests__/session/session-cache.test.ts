@@ -27,7 +27,7 @@ function verified(validForMs = 1_000): VerifiedSession {
   };
 }
 
-it('finds what was added under exactly the same cookie, and nothing else', () => {
+it('finds a session under exactly the same cookie, and under no other', () => {
   const sessions = createSessionCache(10, clock.now);
   const entry = verified();
   sessions.add('cookie-one', entry);
@@ -36,7 +36,7 @@ it('finds what was added under exactly the same cookie, and nothing else', () =>
   expect(sessions.get('')).toBeUndefined();
 });
 
-it('lets no cookie in that only looks like a verified one', () => {
+it('rejects a cookie that only resembles a verified one', () => {
   const sessions = createSessionCache(10, clock.now);
   const good = 'a'.repeat(2000);
   sessions.add(good, verified());
@@ -47,7 +47,7 @@ it('lets no cookie in that only looks like a verified one', () => {
   expect(sessions.get(good)).toBeDefined();
 });
 
-it('keeps nothing beyond its time', () => {
+it('drops sessions when they expire', () => {
   const sessions = createSessionCache(10, clock.now);
   sessions.add('cookie', verified(1_000));
   clock.advance(999);
@@ -58,7 +58,7 @@ it('keeps nothing beyond its time', () => {
   expect(sessions.get('late')).toBeUndefined();
 });
 
-it('forgets what is deleted', () => {
+it('drops what is deleted', () => {
   const sessions = createSessionCache(4, clock.now);
   sessions.add('old', verified());
   sessions.add('older', verified());
@@ -69,26 +69,26 @@ it('forgets what is deleted', () => {
   expect(sessions.get('older')).toBeDefined();
 });
 
-it('finds a cookie whatever its characters', () => {
+it('finds a cookie with any characters', () => {
   const sessions = createSessionCache(10, clock.now);
   sessions.add('caf\u00e9', verified());
   expect(sessions.get('caf\u00e9')).toBeDefined();
 });
 
-it('pushes nothing out by adding what it holds already', () => {
+it('evicts nothing when a known session is added again', () => {
   const sessions = createSessionCache(4, clock.now);
   for (const cookie of ['one', 'two', 'three', 'four', 'three', 'four', 'three']) sessions.add(cookie, verified());
   expect(sessions.get('two')).toBeDefined();
 });
 
-it('gives no place to what has expired', () => {
+it('stores nothing that has expired', () => {
   const sessions = createSessionCache(2, clock.now);
   sessions.add('valid', verified());
   for (const cookie of ['late', 'later', 'latest']) sessions.add(cookie, verified(0));
   expect(sessions.get('valid')).toBeDefined();
 });
 
-it('takes back the place of what was found expired', () => {
+it('frees the space of an expired session when it is found', () => {
   const sessions = createSessionCache(4, clock.now);
   sessions.add('short', verified(1));
   clock.advance(1);
@@ -97,14 +97,14 @@ it('takes back the place of what was found expired', () => {
   expect(sessions.get('one')).toBeDefined();
 });
 
-it('holds as many as it may, the newest', () => {
+it('holds the newest sessions up to its limit', () => {
   const sessions = createSessionCache(10, clock.now);
   for (let index = 0; index < 100; index += 1) sessions.add(`cookie-${index}`, verified());
   for (let index = 90; index < 100; index += 1) expect(sessions.get(`cookie-${index}`)).toBeDefined();
   expect(sessions.get('cookie-89')).toBeUndefined();
 });
 
-it('holds fewer of large ones, and as many bytes however its users fill their cookies', () => {
+it('holds fewer large sessions, and a fixed number of bytes however its users fill their cookies', () => {
   const sessions = createSessionCache(100, clock.now);
   const held = (bytes: number): number => {
     const cookies = Array.from({ length: 200 }, (_, index) => `${index}`.padStart(8, '0').repeat(bytes / 8));
@@ -118,13 +118,13 @@ it('holds fewer of large ones, and as many bytes however its users fill their co
   expect(huge * 16_000 * 3).toBeLessThanOrEqual(100 * 7_168);
 });
 
-it('holds nothing where it is turned off', () => {
+it('holds nothing if it is disabled', () => {
   const sessions = createSessionCache(0, clock.now);
   sessions.add('cookie', verified());
   expect(sessions.get('cookie')).toBeUndefined();
 });
 
-it('never holds more than it may, and keeps what is asked for', () => {
+it('never exceeds its limit, and keeps what is requested often', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), fc.array(fc.nat(40), { maxLength: 200 }), (max, used) => {
       const sessions = createSessionCache(max, clock.now);
@@ -140,7 +140,7 @@ it('never holds more than it may, and keeps what is asked for', () => {
   );
 });
 
-it('keeps a session that is asked for again and again, however many others come', () => {
+it('keeps a session that is requested again and again, however many others come', () => {
   const sessions = createSessionCache(10, clock.now);
   sessions.add('regular', verified());
   for (let index = 0; index < 1_000; index += 1) {
@@ -191,7 +191,7 @@ describe('the look-up of a cached session', () => {
     return { cachedSession, changes, isConcerned, session: entry.session };
   }
 
-  it('asks about revocations once after each change, and not with every request', () => {
+  it('checks revocations once after each change, and not on every request', () => {
     const { cachedSession, changes, isConcerned, session } = createLookUp();
     for (let request = 0; request < 3; request += 1) expect(cachedSession('cookie')).toBe(session);
     expect(isConcerned).toHaveBeenCalledTimes(1);
@@ -200,7 +200,7 @@ describe('the look-up of a cached session', () => {
     expect(isConcerned).toHaveBeenCalledTimes(2);
   });
 
-  it('lets no session in as long as something concerns it', () => {
+  it('returns no session while a revocation applies to it', () => {
     const { cachedSession, changes, isConcerned, session } = createLookUp();
     expect(cachedSession('cookie')).toBe(session);
     changes.count += 1;
@@ -210,7 +210,7 @@ describe('the look-up of a cached session', () => {
     expect(cachedSession('cookie')).toBe(session);
   });
 
-  it('leaves a session to the other processes when its last look is too long ago', () => {
+  it('defers to the other processes if its last look-up is too long ago', () => {
     const { cachedSession, session } = createLookUp(5_000);
     clock.advance(5_000);
     expect(cachedSession('cookie')).toBe(session);

@@ -26,8 +26,8 @@ function setUp(setup: MemoryAppSetup = {}) {
 /** Everything that is under way and needs no more than its turn. */
 const settled = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
 
-describe('which session counts', () => {
-  it('asks for nothing where there is no cookie', async () => {
+describe('the session of a request', () => {
+  it('needs no call without a cookie', async () => {
     const { resolver, provider, eventTypes } = setUp();
     for (const header of [undefined, '', 'other=1']) {
       expect(await resolver.resolve(header, unsent)).toEqual({ session: null, cookies: [] });
@@ -36,7 +36,7 @@ describe('which session counts', () => {
     expect(eventTypes()).toEqual([]);
   });
 
-  it('clears what cannot be opened', async () => {
+  it('is none and is cleared if its cookie cannot be opened', async () => {
     const { resolver, events } = setUp();
     expect(await resolver.resolve('memory=rubbish', unsent)).toEqual({
       session: null,
@@ -45,7 +45,7 @@ describe('which session counts', () => {
     expect(events).toEqual([{ type: 'session_rejected', reason: 'unreadable' }]);
   });
 
-  it('finds the live one among duplicates, without refreshing the others', async () => {
+  it('is the valid one among duplicates, without refreshing the others', async () => {
     const { resolver, provider, clock, content } = setUp();
     clock.advance(tokenLifetimeMs);
     const live = provider.issue('grace');
@@ -54,7 +54,7 @@ describe('which session counts', () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it('does not let a duplicate further back vouch for the first one', async () => {
+  it('is not verified by a duplicate that follows it', async () => {
     const { resolver, provider, clock, content } = setUp();
     const header = `memory=${toCookie(content)}; memory=${toCookie(provider.issue('grace'))}`;
     provider.revoke(content.sessionId);
@@ -62,7 +62,7 @@ describe('which session counts', () => {
     expect(resolver.cachedSession(header)).toBeUndefined();
   });
 
-  it('refreshes the next one where the first has ended', async () => {
+  it('is the next, refreshed one if the first has ended', async () => {
     const { resolver, provider, clock, content } = setUp();
     const other = provider.issue('grace');
     provider.revoke(content.sessionId);
@@ -71,7 +71,7 @@ describe('which session counts', () => {
     expect(session?.user.id).toBe('grace');
   });
 
-  it('hands out sessions that no handler can change for another', async () => {
+  it('cannot be changed by a handler for others', async () => {
     const { app, browser } = setUp();
     const { session } = await visit(app, browser.header());
     expect(() => Object.assign(session!.user, { id: 'root' })).toThrow(TypeError);
@@ -80,8 +80,8 @@ describe('which session counts', () => {
   });
 });
 
-describe('the time budget', () => {
-  it('covers all candidates together, and stops asking when it is spent', async () => {
+describe('the time limit', () => {
+  it('covers all candidates together, and stops the calls when it is spent', async () => {
     const { resolver, provider, clock, eventTypes } = setUp({
       timeoutMs: 300,
       pause: (what) => (what === 'refresh' ? never : settled()),
@@ -104,7 +104,7 @@ describe('the time budget', () => {
 });
 
 describe('a verified session', () => {
-  it('is known by its cookie for as long as its source says, and no longer than its token is fresh', async () => {
+  it('is found by its cookie for as long as its source says, while its token is fresh', async () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
     const source = createMemorySource(provider, clock);
@@ -132,7 +132,7 @@ describe('a verified session', () => {
     expect([isKnownLong(tokenLifetimeMs - 10_001), isKnownLong(1)]).toEqual([true, false]);
   });
 
-  it('keeps its place, however many duplicates further back were verified since', async () => {
+  it('stays in the cache, however many later duplicates were verified since', async () => {
     const { app, resolver, provider, browser } = setUp({ maxCachedSessions: 2 });
     await visit(app, browser.header());
     for (const user of ['grace', 'joan', 'mary']) {
@@ -141,7 +141,7 @@ describe('a verified session', () => {
     expect(resolver.cachedSession(browser.header())?.user.id).toBe('ada');
   });
 
-  it('needs no second look where no other process can end it', async () => {
+  it('needs no second look-up if no other process can end it', async () => {
     const { app, resolver, clock, browser } = setUp();
     await visit(app, browser.header());
     clock.advance(tokenLifetimeMs - 10_001);
@@ -158,7 +158,7 @@ describe('an outage', () => {
     expect(eventTypes()).toEqual([]);
   });
 
-  it('is told from a sign-out, costs no cookie, and is over when it is over', async () => {
+  it('differs from a sign-out, clears no cookie, and ends by itself', async () => {
     const { app, provider, clock, browser, eventTypes } = setUp();
     clock.advance(tokenLifetimeMs);
     provider.fault = 'outage';
@@ -168,7 +168,7 @@ describe('an outage', () => {
     expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
   });
 
-  it('sends a token once more where its answer may have got lost, and no third time', async () => {
+  it('repeats a call whose answer may have been lost, and only once', async () => {
     const { app, provider, clock, browser, content } = setUp();
     clock.advance(tokenLifetimeMs);
     provider.fault = 'outage';
@@ -176,7 +176,7 @@ describe('an outage', () => {
     expect(provider.calls).toEqual([content.refreshToken, content.refreshToken]);
   });
 
-  it('of the signing keys keeps the renewed tokens until they can be judged', async () => {
+  it('of the signing keys keeps the renewed tokens until they can be verified', async () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
     const source = createMemorySource(provider, clock);
@@ -201,7 +201,7 @@ describe('an outage', () => {
     expect(provider.calls).toHaveLength(1);
   });
 
-  it('leaves no cookie cleared while one candidate could not be judged', async () => {
+  it('clears no cookie while one candidate cannot be verified', async () => {
     const { resolver, provider, clock, content } = setUp();
     const other = provider.issue('grace');
     provider.revoke(content.sessionId);
@@ -215,7 +215,7 @@ describe('an outage', () => {
 });
 
 describe('an answer that did not reach the browser', () => {
-  it('is given to the next request, long after', async () => {
+  it('is given to a later request, even long after', async () => {
     const { app, provider, clock, browser } = setUp();
     clock.advance(tokenLifetimeMs);
     await visit(app, browser.header());
@@ -225,7 +225,7 @@ describe('an answer that did not reach the browser', () => {
     expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
   });
 
-  it('is followed up where it has expired itself', async () => {
+  it('is renewed if it has expired itself', async () => {
     const { app, provider, clock, browser } = setUp();
     clock.advance(tokenLifetimeMs);
     await visit(app, browser.header());
@@ -239,7 +239,7 @@ describe('an answer that did not reach the browser', () => {
   });
 });
 
-describe('tokens that are no good', () => {
+describe('invalid tokens', () => {
   async function withVerdict(kind: 'invalid' | 'unverifiable', onlyRenewed: boolean, isSealed = true) {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
@@ -259,7 +259,7 @@ describe('tokens that are no good', () => {
     return { app, provider, clock, events: app.events, browser: createMemoryBrowser(provider.issue('ada')) };
   }
 
-  it.each(['invalid', 'unverifiable'] as const)('fresh from the provider are a loud error, once: %s', async (kind) => {
+  it.each(['invalid', 'unverifiable'] as const)('fresh from the provider are reported once: %s', async (kind) => {
     const { app, provider, clock, browser } = await withVerdict(kind, true);
     clock.advance(tokenLifetimeMs);
     for (let time = 0; time < 3; time += 1) {
@@ -268,7 +268,7 @@ describe('tokens that are no good', () => {
     expect(provider.calls).toHaveLength(1);
   });
 
-  it('in the cookie end there', async () => {
+  it('in the cookie end the session', async () => {
     const { app, provider, browser, events } = await withVerdict('invalid', false);
     browser.receive(await visit(app, browser.header()));
     expect(browser.cookie).toBeUndefined();
@@ -276,20 +276,20 @@ describe('tokens that are no good', () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it('because their key is no longer published are renewed, as only we can have sealed them', async () => {
+  it('due to a withdrawn key are renewed, as only we can have sealed them', async () => {
     const { app, provider, browser } = await withVerdict('unverifiable', false);
     expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
     expect(provider.calls).toHaveLength(1);
   });
 
-  it('because their key is no longer published are renewed where anyone can make the cookie, too, within the allowance', async () => {
+  it('due to a withdrawn key are renewed within the allowance, if anyone can make the cookie', async () => {
     const { app, provider, browser } = await withVerdict('unverifiable', false, false);
     expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
     expect(provider.calls).toHaveLength(1);
   });
 });
 
-describe('tokens that were not verified', () => {
+describe('unverified tokens', () => {
   /** A source whose cookies anyone can make, and which can judge no token that does not come from the provider. */
   function strangers() {
     const clock = createClock();
@@ -318,7 +318,7 @@ describe('tokens that were not verified', () => {
     return { ...app, made, ask };
   }
 
-  it('cost the provider one call per request, and nothing is cleared while others were not judged', async () => {
+  it('cause one provider call per request, and nothing is cleared while others were not verified', async () => {
     const { provider, made, ask } = strangers();
     const four = ['a', 'b', 'c', 'd'].map(made);
     for (let request = 1; request <= 3; request += 1) {
@@ -331,7 +331,7 @@ describe('tokens that were not verified', () => {
     expect(provider.calls).toHaveLength(4);
   });
 
-  it('cost the provider ten calls a minute for each peer, told by its network', async () => {
+  it('cause ten provider calls a minute for each peer, identified by its network', async () => {
     const { provider, clock, events, made, ask } = strangers();
     const flood = async (peer: string, name: string): Promise<void> => {
       for (let index = 0; index < 20; index += 1) await ask([made(`${name}-${index}`)], peer).catch(() => undefined);
@@ -348,21 +348,21 @@ describe('tokens that were not verified', () => {
     expect(provider.calls).toHaveLength(21);
   });
 
-  it('do not count where the provider proves them genuine', async () => {
+  it('do not count if the provider confirms them', async () => {
     const { provider, ask } = strangers();
     for (let index = 0; index < 30; index += 1) {
       expect((await ask([provider.issue(`user-${index}`)], '192.0.2.1')).session?.user.id).toBe(`user-${index}`);
     }
   });
 
-  it('name no session in an event', async () => {
+  it('cause no event with a session id', async () => {
     const { events, made, ask } = strangers();
-    await ask([made('somebody-else')]);
-    expect(JSON.stringify(events)).not.toContain('somebody-else');
+    await ask([made('another-user')]);
+    expect(JSON.stringify(events)).not.toContain('another-user');
     expect(events.map(({ type }) => type)).toEqual(['session_ended', 'session_rejected']);
   });
 
-  it('come after those whose token is the provider’s own', async () => {
+  it('are tried after those with a genuine token', async () => {
     const { clock, provider, made, ask } = strangers();
     const own = provider.issue('ada');
     clock.advance(tokenLifetimeMs);
@@ -370,7 +370,7 @@ describe('tokens that were not verified', () => {
     expect(provider.calls).toEqual([own.refreshToken]);
   });
 
-  it('push no answer for real sessions out of the memory', async () => {
+  it('evict no answer for real sessions', async () => {
     const { app, clock, provider, browser } = setUp();
     clock.advance(tokenLifetimeMs);
     const old = browser.header();
@@ -386,8 +386,8 @@ describe('tokens that were not verified', () => {
   }, 30_000);
 });
 
-describe('after the head is out', () => {
-  it('spends no token, clears nothing, and says so', async () => {
+describe('after the head is sent', () => {
+  it('uses no token, clears nothing, and reports it', async () => {
     const { resolver, provider, clock, browser, events } = setUp();
     clock.advance(tokenLifetimeMs);
     expect(await resolver.resolve(browser.header(), sent)).toEqual({ session: null, cookies: [] });
@@ -395,7 +395,7 @@ describe('after the head is out', () => {
     expect(events).toEqual([{ type: 'refresh_skipped', reason: 'headers_sent' }]);
   });
 
-  it('still shows a session that is valid, and one whose refresh is at hand or under way', async () => {
+  it('still returns a valid session, and one whose refresh is cached or in progress', async () => {
     const gate = Promise.withResolvers<unknown>();
     const { resolver, provider, clock, browser } = setUp({
       pause: (what) => (what === 'answer' ? gate.promise : settled()),
@@ -418,7 +418,7 @@ describe('renewal ahead of time', () => {
   const refreshWindow = 20;
   const justInside = tokenLifetimeMs - refreshWindow * 1000;
 
-  it('starts in the window and not before', async () => {
+  it('starts within the window and not earlier', async () => {
     const { app, provider, clock, browser } = setUp({ refreshWindow });
     clock.advance(justInside - 1);
     expect((await visit(app, browser.header())).later).toBeUndefined();
@@ -437,7 +437,7 @@ describe('renewal ahead of time', () => {
     expect((await visit(app, browser.header())).later).toBeDefined();
   });
 
-  it('gives the next request what came too late for the one that asked', async () => {
+  it('gives the next request an answer that came too late for the one that started it', async () => {
     const { app, provider, clock, browser } = setUp({ refreshWindow });
     clock.advance(justInside);
     const { session: former, later } = await visit(app, browser.header());
@@ -449,7 +449,7 @@ describe('renewal ahead of time', () => {
     expect(provider.calls).toHaveLength(1);
   });
 
-  it('never holds a request up', async () => {
+  it('never delays a request', async () => {
     const { app, clock, browser, provider } = setUp({
       refreshWindow,
       pause: (what) => (what === 'refresh' ? never : settled()),
@@ -461,7 +461,7 @@ describe('renewal ahead of time', () => {
     expect(provider.calls).toHaveLength(1);
   });
 
-  it('never costs a session, whatever the provider says, and leaves a provider in trouble alone', async () => {
+  it('never ends a session, whatever the provider answers, and pauses during an outage', async () => {
     const { app, provider, clock, browser, content } = setUp({ refreshWindow });
     clock.advance(justInside);
     provider.fault = 'outage';
@@ -499,7 +499,7 @@ describe('the shared tombstones', () => {
     return { shared, setDown: (value: boolean) => void (isDown = value) };
   }
 
-  it('end a session in every process, in the cache after five seconds at most', async () => {
+  it('end a session in every process, including caches, within five seconds', async () => {
     const { shared } = sharing();
     const clock = createClock();
     const one = createMemoryApp({ shared, clock });
@@ -517,7 +517,7 @@ describe('the shared tombstones', () => {
     expect(one.provider.calls).toEqual([]);
   });
 
-  it('that cannot be reached cost no session and no sign-out', async () => {
+  it('that are unreachable end no session and prevent no sign-in', async () => {
     const { shared, setDown } = sharing();
     const { app, resolver, browser, eventTypes } = setUp({ shared });
     setDown(true);
@@ -527,7 +527,7 @@ describe('the shared tombstones', () => {
     expect(eventTypes()).toContain('coordinator_unavailable');
   });
 
-  it('keep a new sign-in’s cookie from a refresh that was under way in another process', async () => {
+  it('protect a new sign-in’s cookie from a refresh in progress in another process', async () => {
     const { shared } = sharing();
     const clock = createClock();
     const asked = Promise.withResolvers();
@@ -554,7 +554,7 @@ describe('the shared tombstones', () => {
 });
 
 describe('replacing a session', () => {
-  it('ends the old one without clearing the cookie that is the new one’s by now', async () => {
+  it('ends the old one and keeps the cookie, which now holds the new one', async () => {
     const { app, resolver, provider, browser } = setUp();
     const old = browser.header();
     const next = provider.issue('grace');
@@ -563,7 +563,7 @@ describe('replacing a session', () => {
     expect((await visit(app, createMemoryBrowser(next).header())).session?.user.id).toBe('grace');
   });
 
-  it('keeps a session that goes on under its own id', async () => {
+  it('keeps a session that continues under its own id', async () => {
     const { app, resolver, browser, content } = setUp();
     await resolver.replace(browser.header(), content.sessionId);
     expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
@@ -571,7 +571,7 @@ describe('replacing a session', () => {
 });
 
 describe('signing out', () => {
-  it('with a cookie that anybody can make ends no session that its token does not prove', async () => {
+  it('with an invented cookie ends no session that its token does not prove', async () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
     const content = provider.issue('ada');
@@ -593,14 +593,14 @@ describe('signing out', () => {
     expect((await visit(app, createMemoryBrowser(content).header())).session).toBeNull();
   });
 
-  it('forgets renewed tokens that are still waiting for their browser', async () => {
+  it('drops renewed tokens that are still waiting for their browser', async () => {
     const { app, resolver, provider, clock, browser, content } = setUp();
     clock.advance(tokenLifetimeMs);
     await visit(app, browser.header());
     await resolver.signOut(browser.header());
     clock.advance(2 * tokenLifetimeMs);
     expect((await visit(app, browser.header())).session).toBeNull();
-    // The provider was asked about the spent token, and about no other.
+    // The provider was called for the used token, and for no other.
     expect(new Set(provider.calls)).toEqual(new Set([content.refreshToken]));
   });
 });

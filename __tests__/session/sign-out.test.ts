@@ -47,7 +47,7 @@ function recording(answer: (sessionId: string) => Promise<boolean> = () => Promi
 }
 
 describe('signing out', () => {
-  it('is why the next request with the same cookie is rejected', async () => {
+  it('is the reason why the next request with the same cookie is rejected', async () => {
     const world = plain();
     await world.app.resolver.signOut(world.browser.header());
     expect(world.app.events).toEqual([]);
@@ -55,20 +55,20 @@ describe('signing out', () => {
     expect(world.app.events).toEqual([{ type: 'session_rejected', reason: 'signed_out' }]);
   });
 
-  it('is told to the other processes for as long as a token of the session may be valid', async () => {
+  it('is shared with the other processes for as long as a token of the session may be valid', async () => {
     const { shared, told } = recording();
     const { app, browser, sessionId } = plain({ shared });
     await app.resolver.signOut(browser.header());
     expect(told).toEqual([[sessionId, tokenLifetimeMs + 25_000]]);
   });
 
-  it('elsewhere is why a request is rejected here', async () => {
+  it('in another process is the reason why a request is rejected here', async () => {
     const world = plain(recording(() => Promise.resolve(true)));
     expect(await isSignedIn(world)).toBe(false);
     expect(world.app.events).toEqual([{ type: 'session_rejected', reason: 'signed_out' }]);
   });
 
-  it('works without the others where they cannot be told or asked, and says so once', async () => {
+  it('works alone if the other processes cannot be reached, and reports it once', async () => {
     const down = () => Promise.reject(new Error('no Redis'));
     const world = plain({ shared: { coordinate: (_key, refresh) => refresh(), endSession: down, isEnded: down } });
     const unavailable = { type: 'coordinator_unavailable', operation: 'tombstone' };
@@ -79,7 +79,7 @@ describe('signing out', () => {
     expect(await isSignedIn(world)).toBe(false);
   });
 
-  it('reaches every cookie of the session, verified before or not', async () => {
+  it('ends every cookie of the session, verified before or not', async () => {
     const world = plain({ refreshWindow: 60 });
     world.app.clock.advance(tokenLifetimeMs - 30_000);
     const { later } = await visit(world.app, world.browser.header());
@@ -92,7 +92,7 @@ describe('signing out', () => {
     expect(await isSignedIn({ ...world, browser: elsewhere })).toBe(false);
   });
 
-  it('of a session that the provider gave no id forgets that its cookie was verified, and shares nothing', async () => {
+  it('of a session without an id removes its cookie from the cache, and shares nothing', async () => {
     const { shared, told, asked } = recording();
     const world = setUp((source) => ({
       shared,
@@ -111,7 +111,7 @@ describe('signing out', () => {
     expect([told, asked]).toEqual([[], []]);
   });
 
-  it('leaves nothing of an answer that came while its own token was being judged', async () => {
+  it('keeps nothing of an answer that came while its own token was being verified', async () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
     const answer = Promise.withResolvers<unknown>();
@@ -148,7 +148,7 @@ describe('signing out', () => {
     expect(new Set(provider.calls).size).toBe(1);
   });
 
-  it('counts for a sealed cookie whatever can be said of its token, as only we can have made it', async () => {
+  it('applies to a sealed cookie whatever its token, as only we can have made it', async () => {
     let isDown = true;
     const world = setUp((source) => ({
       source: {
@@ -161,7 +161,7 @@ describe('signing out', () => {
     expect(await isSignedIn(world)).toBe(false);
   });
 
-  it('counts for an unsealed cookie whose token is genuine but expired', async () => {
+  it('applies to an unsealed cookie whose token is genuine but expired', async () => {
     const world = setUp(() => ({ source: { isSealed: false } }));
     world.app.clock.advance(tokenLifetimeMs);
     await world.app.resolver.signOut(world.browser.header());
@@ -169,7 +169,7 @@ describe('signing out', () => {
     expect(world.app.provider.calls).toEqual([]);
   });
 
-  it('counts for no unsealed cookie while its token cannot be verified', async () => {
+  it('does not apply to an unsealed cookie while its token cannot be verified', async () => {
     let isDown = true;
     const world = setUp((source) => ({
       source: {
@@ -185,7 +185,7 @@ describe('signing out', () => {
 });
 
 describe('a session that is replaced', () => {
-  it('ends here alone: elsewhere its requests are on their way, too, and keep their cookies', async () => {
+  it('ends only in this process: elsewhere its requests in progress keep their cookies', async () => {
     const { shared, told } = recording();
     const world = plain({ shared });
     await world.app.resolver.replace(world.browser.header(), 'another session');
@@ -196,7 +196,7 @@ describe('a session that is replaced', () => {
 });
 
 describe('tombstones', () => {
-  it('are left by genuine sessions only, so that no stranger can push out a sign-out', async () => {
+  it('are created for genuine sessions only, so that no stranger can evict a sign-out', async () => {
     const world = setUp((source) => ({
       source: {
         isSealed: false,

@@ -14,7 +14,7 @@ export const looks: readonly Look[] = [320, 1280].flatMap((width) =>
 export interface AxeReport {
   /** The broken rules, each with the markup that breaks it. */
   readonly violations: readonly (readonly [rule: string, markup: readonly string[]])[];
-  /** The rules that the page keeps. */
+  /** The rules that the page satisfies. */
   readonly passes: readonly string[];
   /** How many pixels the page is wider than the screen. */
   readonly overflow: number;

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core';
 
-/** Where Debian and its kin put Chromium; `CHROMIUM_PATH` says otherwise. */
+/** The location of Chromium on Debian and derivatives; `CHROMIUM_PATH` overrides it. */
 const candidates = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** No sandbox, as containers have none to give; nothing that talks to the network of its own accord. */
+/** No sandbox, as containers have none; no features that use the network by themselves. */
 const launchArguments = [
   '--no-sandbox',
   '--disable-gpu',

@@ -184,7 +184,7 @@ export const bodies: readonly Body[] = [
   [['Content-Type: application/json', 'Content-Length: 2', 'Transfer-Encoding: chunked'], '2\r\n{}\r\n0\r\n\r\n'],
 ];
 
-/** Bodies that promise more than ever comes. */
+/** Bodies that announce more than they send. */
 export const halfBodies: readonly Body[] = [
   [['Content-Type: application/json', 'Content-Length: 1000'], '{"email":'],
   [['Content-Type: application/x-www-form-urlencoded', 'Content-Length: 1000'], 'email=a%40b.c&pass'],

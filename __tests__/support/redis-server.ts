@@ -16,7 +16,7 @@ export interface RedisServer {
   stop(): Promise<void>;
   /** Ends it as a crash would; idempotent. */
   kill(): Promise<void>;
-  /** Holds it still without closing its connections, as a partition would; `resume` lets it go on. */
+  /** Pauses it without closing its connections, like a partition; `resume` continues it. */
   pause(): void;
   resume(): void;
 }

@@ -2,7 +2,7 @@ import type { SessionCutoffs, SharedCoordinator } from '../../lib/session/shared
 
 export interface SharedMemory extends SharedCoordinator {
   isDown: boolean;
-  /** How often it was asked for a mark or a time. */
+  /** The number of look-ups of marks and times. */
   lookUps: number;
 }
 

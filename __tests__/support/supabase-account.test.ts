@@ -50,13 +50,13 @@ describe('a forgotten password', () => {
     expect((await client().auth.signInWithPassword(ada)).error).toMatchObject({ code: 'invalid_credentials' });
   });
 
-  it('sends nothing to an unknown address, and says the same', async () => {
+  it('sends nothing to an unknown address, and answers the same', async () => {
     await start();
     expect((await client().auth.resetPasswordForEmail('bob@example.com')).error).toBeNull();
     expect(project.mails).toEqual([]);
   });
 
-  it('tells of a known address by its limit, as the real server does', async () => {
+  it('reveals a known address by its limit, as the real server does', async () => {
     await start();
     const again = async (email: string) => {
       await client().auth.resetPasswordForEmail(email);
@@ -68,7 +68,7 @@ describe('a forgotten password', () => {
 });
 
 describe('a new password of a signed-in user', () => {
-  it('needs the current one where the project wants that, but not after a recovery', async () => {
+  it('requires the current one if the project is configured for that, but not after a recovery', async () => {
     await start({ requireCurrentPassword: true });
     const { supabase } = await signedIn();
     const change = async (fields: { password: string; current_password?: string }) =>
@@ -78,7 +78,7 @@ describe('a new password of a signed-in user', () => {
     expect(await change({ password: 'difference engine', current_password: ada.password })).toBeUndefined();
   });
 
-  it('needs a nonce after a day where the project wants that', async () => {
+  it('requires a nonce after a day if the project is configured for that', async () => {
     await start({ requireReauthentication: true });
     const { supabase } = await signedIn();
     const change = async (nonce?: string) =>
@@ -107,7 +107,7 @@ describe('a code by email', () => {
     expect((await supabase.auth.verifyOtp(verification)).error).toMatchObject({ code: 'otp_expired' });
   });
 
-  it('creates an account only where told so', async () => {
+  it('creates an account only on request', async () => {
     await start();
     const ask = async (email: string, shouldCreateUser: boolean) =>
       (await client().auth.signInWithOtp({ email, options: { shouldCreateUser } })).error?.code;
@@ -118,7 +118,7 @@ describe('a code by email', () => {
 });
 
 describe('a second factor', () => {
-  it('raises its session, and ends the others that have none', async () => {
+  it('upgrades its session, and ends the others without one', async () => {
     await start();
     const [other, { supabase }] = [await signedIn(), await signedIn()];
     const { data } = await supabase.auth.mfa.enroll({ factorType: 'totp', friendlyName: 'phone' });
@@ -137,7 +137,7 @@ describe('a second factor', () => {
     expect((await other.supabase.auth.refreshSession()).error).toMatchObject({ code: 'refresh_token_not_found' });
   });
 
-  it('is wanted for another factor, for its removal and for a new password', async () => {
+  it('is required for another factor, for its removal and for a new password', async () => {
     await start();
     const factor = project.addFactor(ada.email);
     const { supabase } = await signedIn();
@@ -168,7 +168,7 @@ describe('a second factor', () => {
     expect(again.error).toMatchObject({ status: 429, code: 'over_sms_send_rate_limit' });
   });
 
-  it('lowers its sessions at their next refresh once it is removed', async () => {
+  it('downgrades its sessions at their next refresh once it is removed', async () => {
     await start();
     const factor = project.addFactor(ada.email);
     const { supabase } = await signedIn();
@@ -197,14 +197,14 @@ describe('an anonymous user', () => {
     expect((await signedIn(grace)).session.user.id).toBe(data.user!.id);
   });
 
-  it('is refused where the project has none', async () => {
+  it('is refused if the project disables anonymous sign-ins', async () => {
     await start();
     expect((await client().auth.signInAnonymously()).error).toMatchObject({ code: 'anonymous_provider_disabled' });
   });
 });
 
 describe('the rest of an account', () => {
-  it('lets an invited person in by the link, and then choose a password', async () => {
+  it('signs an invited user in by the link, to choose a password', async () => {
     await start();
     const { tokenHash, kind } = await project.invite('grace@example.com');
     const supabase = client();
@@ -213,7 +213,7 @@ describe('the rest of an account', () => {
     expect(kind).toBe('invite');
   });
 
-  it('leads the addresses of one domain to its identity provider', async () => {
+  it('sends the addresses of one domain to its identity provider', async () => {
     await start({ ssoDomains: new Set(['example.org']) });
     const ask = (domain: string) =>
       client().auth.signInWithSSO({ domain, options: { redirectTo: 'http://app.example/auth/callback' } });
@@ -223,7 +223,7 @@ describe('the rest of an account', () => {
     expect(back.href).toMatch(/^http:\/\/app\.example\/auth\/callback\?code=/);
   });
 
-  it('ends the other sessions only, where asked for that', async () => {
+  it('ends only the other sessions on request', async () => {
     await start();
     const [one, other] = [await signedIn(), await signedIn()];
     await one.supabase.auth.signOut({ scope: 'others' });

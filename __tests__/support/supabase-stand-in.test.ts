@@ -97,7 +97,7 @@ describe('signing in with a password', () => {
     expect([project.calls('jwks'), project.calls('user')]).toEqual([1, 0]);
   });
 
-  it('publishes no keys of an HS256 project, so that /user has to be asked', async () => {
+  it('publishes no keys of an HS256 project, so that /user has to be called', async () => {
     await start({ algorithm: 'HS256' });
     project.addUser(ada);
     const supabase = client();
@@ -107,7 +107,7 @@ describe('signing in with a password', () => {
     expect(await (await fetch(`${project.url}/auth/v1/.well-known/jwks.json`)).json()).toEqual({ keys: [] });
   });
 
-  it('sends a password that is weak by now along with the session', async () => {
+  it('reports a password that is now too weak along with the session', async () => {
     await start({ minimumPasswordLength: 40 });
     project.addUser(ada);
     const { data } = await client().auth.signInWithPassword(ada);
@@ -120,7 +120,7 @@ describe('signing in with a password', () => {
     expect(error).toMatchObject({ status: 401, message: 'Invalid API key', code: undefined });
   });
 
-  it('words errors by the API version that the client names', async () => {
+  it('formats errors by the API version that the client sends', async () => {
     await start();
     const old = await post('token?grant_type=password', ada);
     expect(await old.json()).toMatchObject({ code: 400, error_code: 'invalid_credentials', msg: expect.any(String) });
@@ -131,13 +131,13 @@ describe('signing in with a password', () => {
 });
 
 describe('signing up', () => {
-  it('signs in at once where confirmation is off, and says that an address is taken', async () => {
+  it('signs in at once if confirmation is disabled, and reports that an address is in use', async () => {
     await start({ autoconfirm: true });
     expect((await client().auth.signUp(ada)).data.session).not.toBeNull();
     expect((await client().auth.signUp(ada)).error).toMatchObject({ status: 422, code: 'user_already_exists' });
   });
 
-  it('makes up a user for an address that is confirmed already', async () => {
+  it('returns an invented user for an address that is confirmed already', async () => {
     await start();
     const known = project.addUser(ada);
     const { data } = await client().auth.signUp(ada);
@@ -146,7 +146,7 @@ describe('signing up', () => {
     expect(project.mails).toEqual([]);
   });
 
-  it('mails an unconfirmed address again after 60 s, says how long until then, and keeps the first password', async () => {
+  it('emails an unconfirmed address again after 60 s, reports the wait, and keeps the first password', async () => {
     await start();
     const { data } = await client().auth.signUp(ada);
     expect(data).toMatchObject({ session: null, user: { role: 'authenticated', identities: [{}] } });
@@ -180,18 +180,18 @@ describe('signing up', () => {
     expect((await client().auth.signUp(credentials as typeof ada)).error).toMatchObject({ status, code });
   });
 
-  it('names every reason why a password is weak', async () => {
+  it('lists every reason why a password is weak', async () => {
     await start({ minimumPasswordLength: 8, requireLettersAndDigits: true, pwnedPasswords: new Set(['secret']) });
     const { error } = await client().auth.signUp({ ...ada, password: 'secret' });
     expect(error).toMatchObject({ name: 'AuthWeakPasswordError', reasons: ['length', 'characters', 'pwned'] });
   });
 
-  it('lets a solved captcha pass', async () => {
+  it('accepts a solved captcha', async () => {
     await start({ captchaToken: 'solved' });
     expect((await client().auth.signUp({ ...ada, options: { captchaToken: 'solved' } })).error).toBeNull();
   });
 
-  it('resends to an unconfirmed address, and answers the same for any other', async () => {
+  it('emails an unconfirmed address again, and answers the same for any other', async () => {
     await start({ mailFrequency: 0 });
     project.addUser({ ...ada, confirmed: false });
     for (const email of [ada.email, 'unknown@example.com']) {
@@ -211,7 +211,7 @@ describe('mail links', () => {
     expect((await client().auth.signInWithPassword(ada)).error).toBeNull();
   });
 
-  it('lead back with a code that only the browser of the sign-up can use', async () => {
+  it('redirect with a code that only the browser of the sign-up can use', async () => {
     await start();
     const supabase = client();
     await supabase.auth.signUp({ ...ada, options: { emailRedirectTo: callbackUrl } });
@@ -224,7 +224,7 @@ describe('mail links', () => {
     expect((await supabase.auth.exchangeCodeForSession(back.searchParams.get('code')!)).error).toBeNull();
   });
 
-  it('confirm the address after five minutes too, but sign no one in then', async () => {
+  it('also confirm the address after five minutes, but sign no one in then', async () => {
     await start();
     const supabase = client();
     await supabase.auth.signUp({ ...ada, options: { emailRedirectTo: callbackUrl } });
@@ -238,7 +238,7 @@ describe('mail links', () => {
     expect((await client().auth.signInWithPassword(ada)).error).toBeNull();
   });
 
-  it('carry tokens and errors in the fragment alone without PKCE', async () => {
+  it('without PKCE carry tokens and errors in the fragment alone', async () => {
     await start();
     await post('signup', ada);
     const { confirmationUrl } = project.mails[0]!;
@@ -251,7 +251,7 @@ describe('mail links', () => {
 });
 
 describe('refreshing', () => {
-  it('takes a refresh token once, and revokes the family when it comes again', async () => {
+  it('accepts a refresh token once, and revokes the family when it is used again', async () => {
     await start();
     project.addUser(ada);
     const first = await project.issueSession(ada.email);
@@ -265,7 +265,7 @@ describe('refreshing', () => {
     expect(project.calls('refresh')).toBe(3);
   });
 
-  it('gives the active token to its parent where told so, and to no older one', async () => {
+  it('returns the active token for its parent if configured, and for no older one', async () => {
     await start({ reuse: 'parent' });
     project.addUser(ada);
     const first = await project.issueSession(ada.email);
@@ -275,7 +275,7 @@ describe('refreshing', () => {
     expect(await refresh(first.refresh_token)).toMatchObject({ body: { error_code: 'refresh_token_already_used' } });
   });
 
-  it('knows nothing of a revoked session, and nothing for a banned user', async () => {
+  it('refuses a revoked session and a banned user', async () => {
     await start();
     const user = project.addUser(ada);
     const { refresh_token, access_token } = await project.issueSession(user);
@@ -286,7 +286,7 @@ describe('refreshing', () => {
     expect(await refresh(other.refresh_token)).toMatchObject({ status: 400, body: { error_code: 'user_banned' } });
   });
 
-  it('is what @supabase/ssr does with the cookie of an expired session', async () => {
+  it('is done by @supabase/ssr for the cookie of an expired session', async () => {
     await start();
     project.addUser({ ...ada, metadata: { bio: 'x'.repeat(6000) } });
     const expired = await project.issueSession(ada.email, { ttl: -60 });
@@ -309,7 +309,7 @@ describe('OAuth', () => {
   const startFlow = async (supabase = client(), redirectTo = callbackUrl, provider: 'github' | 'gitlab' = 'github') =>
     (await supabase.auth.signInWithOAuth({ provider, options: { redirectTo } })).data.url!;
 
-  it('leads through consent to a code, single-use, that survives a wrong verifier', async () => {
+  it('leads through consent to a single-use code, which survives a wrong verifier', async () => {
     await start();
     const supabase = client();
     const back = await project.authorize(await startFlow(supabase), { approve: true, user: 'grace@example.com' });
@@ -322,7 +322,7 @@ describe('OAuth', () => {
     expect(await replay.json()).toMatchObject({ code: 404, error_code: 'flow_state_not_found' });
   });
 
-  it('passes a denial on without an error code', async () => {
+  it('returns a denial without an error code', async () => {
     await start();
     const back = await project.authorize(await startFlow(), { approve: false });
     expect(back.href.startsWith(callbackUrl)).toBe(true);
@@ -335,7 +335,7 @@ describe('OAuth', () => {
   it.each<[string, SupabaseStandInOptions]>([
     ['signup_disabled', { signupDisabled: true }],
     ['user_banned', { oauthEmail: 'bad@example.com' }],
-  ])('comes back with access_denied and %s', async (code, options) => {
+  ])('redirects back with access_denied and %s', async (code, options) => {
     await start(options);
     project.addUser({ email: 'bad@example.com', banned: true });
     const back = await project.authorize(await startFlow(), { approve: true });
@@ -343,7 +343,7 @@ describe('OAuth', () => {
     expect(back.searchParams.get('error_code')).toBe(code);
   });
 
-  it('sends unknown states and targets that are not allowed to the site, silently', async () => {
+  it('sends unknown states and forbidden targets to the site URL without an error', async () => {
     await start({ redirectAllowList: ['https://*.partner.example/**'] });
     const lost = await fetch(`${project.url}/auth/v1/callback?code=x&state=unknown`, { redirect: 'manual' });
     expect(lost.headers.get('location')).toMatch(
@@ -356,14 +356,14 @@ describe('OAuth', () => {
     expect(listed.origin).toBe('https://shop.partner.example');
   });
 
-  it('answers raw JSON for a provider that is not enabled', async () => {
+  it('answers raw JSON for a disabled provider', async () => {
     await start();
     const answer = await fetch(await startFlow(client(), callbackUrl, 'gitlab'), { redirect: 'manual' });
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({ msg: 'Unsupported provider: provider is not enabled' });
   });
 
-  it('lets a code expire five minutes after the start', async () => {
+  it('expires a code five minutes after the start', async () => {
     await start();
     const verifier = randomBytes(32).toString('base64url');
     const query = new URLSearchParams({
@@ -380,7 +380,7 @@ describe('OAuth', () => {
   });
 });
 
-describe('sessions that exist', () => {
+describe('existing sessions', () => {
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
   it.each([
@@ -403,7 +403,7 @@ describe('sessions that exist', () => {
     expect([again.status, (await bodyOf(again)).error_code]).toEqual([403, 'session_not_found']);
   });
 
-  it('show each user exactly their own notes', async () => {
+  it('return to each user exactly their own notes', async () => {
     await start();
     project.addUser(ada);
     project.addUser({ email: 'bob@example.com', password: 'long enough' });
@@ -415,7 +415,7 @@ describe('sessions that exist', () => {
     expect((await supabase.from('notes').select()).data).toMatchObject([{ body: 'of Ada' }]);
   });
 
-  it('survive a rotation of the keys, unless the old key is forgotten', async () => {
+  it('survive a rotation of the keys, unless the old key is removed', async () => {
     await start();
     project.addUser(ada);
     const { access_token } = await project.issueSession(ada.email);
@@ -426,7 +426,7 @@ describe('sessions that exist', () => {
     expect(await claims()).toMatchObject({ status: 403, code: 'bad_jwt' });
   });
 
-  it('can be forged with the real key, a foreign one, or none', async () => {
+  it('can be signed with the real key, a foreign one, or none', async () => {
     await start();
     const user = project.addUser(ada);
     const { access_token } = await project.issueSession(user);
@@ -465,14 +465,14 @@ describe('faults', () => {
     expect((await client().auth.signInWithPassword(ada)).error).toBeNull();
   });
 
-  it('answer a proxy’s page', async () => {
+  it('answer with a proxy’s page', async () => {
     await start();
     project.fail('refresh', 'html502');
     const answer = await post('token?grant_type=refresh_token', {});
     expect([answer.status, answer.headers.get('content-type')]).toEqual([502, 'text/html; charset=utf-8']);
   });
 
-  it('hang until the client gives up', async () => {
+  it('hang until the client times out', async () => {
     await start();
     project.fail('jwks', 'hang');
     const patience = new AbortController();
@@ -484,7 +484,7 @@ describe('faults', () => {
     await expect(asked).rejects.toThrow('aborted');
   });
 
-  it('hold requests behind a gate for as long as the test likes', async () => {
+  it('hold requests behind a gate until the test opens it', async () => {
     await start();
     project.addUser(ada);
     const sessions = [await project.issueSession(ada.email), await project.issueSession(ada.email)];

@@ -1,4 +1,4 @@
-/** Resolves once the condition holds; for what happens in this process and has no promise of its own. */
+/** Resolves once the condition holds; for events in this process that have no promise. */
 export async function until(condition: () => boolean, limitMs = 4_000): Promise<void> {
   const endsAt = performance.now() + limitMs;
   while (!condition()) {

@@ -18,7 +18,7 @@ function createApp(auth: B2bAuthOptions): express.Express {
 
 const ada = { user: { email: 'ada@example.com', firstName: 'Ada' } };
 
-it('gives a signed-in agent in two lines', async () => {
+it('creates a signed-in agent in two lines', async () => {
   const kit = createB2bTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)), ada);
 
@@ -30,12 +30,12 @@ it('gives a signed-in agent in two lines', async () => {
   });
 });
 
-it('leaves everybody else signed out', async () => {
+it('leaves all others signed out', async () => {
   const kit = createB2bTestKit();
   await request(createApp(kit.options)).get('/dashboard').expect(307);
 });
 
-it('makes one person of one email address, and two of two', async () => {
+it('creates one user per email address', async () => {
   const kit = createB2bTestKit();
   const app = createApp(kit.options);
   const idOf = async (email: string): Promise<unknown> => {
@@ -47,7 +47,7 @@ it('makes one person of one email address, and two of two', async () => {
   expect(await idOf('grace@example.com')).not.toBe(id);
 });
 
-it('carries the organization, the impersonator and further claims', async () => {
+it('supports the organization, the impersonator and additional claims', async () => {
   const kit = createB2bTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)), {
     organizationId: 'org_1',
@@ -58,7 +58,7 @@ it('carries the organization, the impersonator and further claims', async () => 
   expect((await agent.get('/auth/session')).body.organizationId).toBe('org_1');
 });
 
-it('renews an expired session as the same session, and the agent keeps what it got', async () => {
+it('renews an expired session as the same session, and the agent keeps the new cookies', async () => {
   const kit = createB2bTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)), {
     ...ada,
@@ -73,14 +73,14 @@ it('renews an expired session as the same session, and the agent keeps what it g
   expect(second.headers['set-cookie']).toBeUndefined();
 });
 
-it('ends a session that the provider no longer renews', async () => {
+it('ends a session that the provider refuses to renew', async () => {
   const kit = createB2bTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)), { expired: true });
   kit.simulate('revoking');
   await agent.get('/auth/session').expect(401);
 });
 
-it('answers 503 for an expired session while the provider is down, and keeps it', async () => {
+it('answers 503 for an expired session during an outage of the provider, and keeps it', async () => {
   const kit = createB2bTestKit();
   const clock = { now: Date.now() };
   const agent = await kit.signIn(request.agent(createApp({ ...kit.options, now: () => clock.now })), { expired: true });
@@ -91,7 +91,7 @@ it('answers 503 for an expired session while the provider is down, and keeps it'
   await agent.get('/dashboard').expect(200);
 });
 
-it('signs out for good', async () => {
+it('signs out permanently', async () => {
   const kit = createB2bTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)));
   await agent.get('/dashboard').expect(200);
@@ -99,7 +99,7 @@ it('signs out for good', async () => {
   await agent.get('/dashboard').expect(307);
 });
 
-it('replaces the session that was there', async () => {
+it('replaces the existing session', async () => {
   const kit = createB2bTestKit();
   const agent = request.agent(createApp(kit.options));
   await kit.signIn(agent, ada);
@@ -108,7 +108,7 @@ it('replaces the session that was there', async () => {
   await agent.get('/dashboard').expect(200, 'grace@example.com');
 });
 
-it('leaves nothing of the former session behind, whichever of the two needs several cookies', async () => {
+it('leaves nothing of the previous session behind, whichever of the two needs several cookies', async () => {
   const kit = createB2bTestKit();
   const agent = request.agent(createApp(kit.options));
   const permissions = Array.from({ length: 200 }, (_, n) => `permission:${n}`);
@@ -123,7 +123,7 @@ it('leaves nothing of the former session behind, whichever of the two needs seve
   await agent.get('/dashboard').expect(307);
 });
 
-it('plays the hosted page, so that a whole sign-in runs with its hook', async () => {
+it('simulates the hosted page, so that a whole sign-in runs with its hook', async () => {
   const kit = createB2bTestKit();
   const seen: string[] = [];
   const app = createApp({
@@ -141,7 +141,7 @@ it('plays the hosted page, so that a whole sign-in runs with its hook', async ()
   expect(seen).toEqual(['ada@example.com']);
 });
 
-it('uses what the application fixes itself', async () => {
+it('uses the options that the application sets itself', async () => {
   const fixed = { clientId: 'client_mine', cookiePassword: 'a'.repeat(40), cookieName: 'mine' };
   const kit = createB2bTestKit(fixed);
   expect(await kit.cookie()).toMatch(/^mine=Fe26/);
@@ -158,7 +158,7 @@ it('shares one clock with the adapter', async () => {
   expect((await agent.get('/auth/session').expect(200)).headers['set-cookie']).toHaveLength(1);
 });
 
-it('does not sign anybody in where the application was not given its options', async () => {
+it('signs no one in if the application did not receive its options', async () => {
   const kit = createB2bTestKit();
   const other = createB2bTestKit();
   await request(createApp(other.options))
@@ -167,7 +167,7 @@ it('does not sign anybody in where the application was not given its options', a
     .expect(401);
 });
 
-it('says so when the adapter asks for something that no test provider answers', async () => {
+it('reports a call that no test provider answers', async () => {
   const kit = createB2bTestKit();
   const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
   const app = createApp({ ...kit.options, clientId: 'client_other' });
@@ -182,13 +182,13 @@ it('says so when the adapter asks for something that no test provider answers', 
 });
 
 describe('with NODE_ENV=production', () => {
-  it('refuses to be made', async () => {
+  it('throws on creation', async () => {
     await withNodeEnv('production', () => {
       expect(() => createB2bTestKit()).toThrow(/refuses to run with NODE_ENV=production/);
     });
   });
 
-  it('refuses every use of a kit that was made before', async () => {
+  it('throws on every use of a kit that was created before', async () => {
     const kit = createB2bTestKit();
     await withNodeEnv('production', async () => {
       await expect(kit.cookie()).rejects.toThrow(/NODE_ENV=production/);
@@ -201,7 +201,7 @@ describe('with NODE_ENV=production', () => {
   });
 });
 
-it('signs people in fresh or stale, and the hosted page makes a stale sign-in fresh', async () => {
+it('signs users in fresh or stale, and the hosted page makes a stale sign-in fresh', async () => {
   const kit = createB2bTestKit();
   const app = express();
   app.use(b2bAuth(kit.options));
@@ -222,7 +222,7 @@ it('signs people in fresh or stale, and the hosted page makes a stale sign-in fr
   await agent.get('/billing').expect(200);
 });
 
-it('refuses a sign-in that is stale after a round', async () => {
+it('refuses a sign-in that is still stale afterwards', async () => {
   const kit = createB2bTestKit();
   const app = express();
   app.use(b2bAuth(kit.options));
@@ -234,7 +234,7 @@ it('refuses a sign-in that is stale after a round', async () => {
   await agent.get('/billing').expect(403);
 });
 
-it('plays a switch of the organization, and refuses one that is not on the list', async () => {
+it('simulates a switch of the organization, and refuses one that is not on the list', async () => {
   const kit = createB2bTestKit();
   const session = { organizationId: 'org_1', organizations: ['org_1', 'org_2'] };
   const agent = await kit.signIn(request.agent(createApp(kit.options)), session);

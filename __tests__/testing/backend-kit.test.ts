@@ -25,7 +25,7 @@ function createApp(auth: BackendAuthOptions): express.Express {
 
 const ada = { user: { email: 'ada@example.com' } };
 
-it('gives a signed-in agent in two lines', async () => {
+it('creates a signed-in agent in two lines', async () => {
   const kit = createBackendTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)), ada);
 
@@ -35,12 +35,12 @@ it('gives a signed-in agent in two lines', async () => {
   expect(body.user.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
 });
 
-it('leaves everybody else signed out', async () => {
+it('leaves all others signed out', async () => {
   const kit = createBackendTestKit();
   await request(createApp(kit.options)).get('/account').expect('Location', '/auth/login?returnTo=%2Faccount');
 });
 
-it('carries further claims, metadata and anonymity', async () => {
+it('supports additional claims, metadata and anonymous users', async () => {
   const kit = createBackendTestKit();
   const agent = request.agent(createApp(kit.options));
   await kit.signIn(agent);
@@ -57,7 +57,7 @@ it('carries further claims, metadata and anonymity', async () => {
   });
 });
 
-it('gives an agent with a second factor, and one that must still give it', async () => {
+it('creates an agent with a second factor, and one that must still give it', async () => {
   const kit = createBackendTestKit();
   const app = createApp(kit.options);
   const raised = await kit.signIn(request.agent(app), { ...ada, aal: 'aal2' });
@@ -69,7 +69,7 @@ it('gives an agent with a second factor, and one that must still give it', async
   await agent.get('/vault').expect(200, 'vault');
 });
 
-it('gives an agent that is to choose a new password', async () => {
+it('creates an agent that must choose a new password', async () => {
   const kit = createBackendTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)), { ...ada, pending: 'recovery' });
   await agent.get('/auth/session').expect(401);
@@ -77,7 +77,7 @@ it('gives an agent that is to choose a new password', async () => {
   await agent.get('/account').expect(200, 'ada@example.com');
 });
 
-it('gives an agent that signed in some time ago', async () => {
+it('creates an agent that signed in some time ago', async () => {
   const kit = createBackendTestKit();
   const app = createApp(kit.options);
   const [fresh, stale] = [request.agent(app), request.agent(app)];
@@ -87,28 +87,28 @@ it('gives an agent that signed in some time ago', async () => {
   expect((await stale.get('/fresh')).status).toBe(307);
 });
 
-it('renews an expired session, and the agent keeps what it got', async () => {
+it('renews an expired session, and the agent keeps the new cookies', async () => {
   const kit = createBackendTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)), { ...ada, expired: true });
   expect((await agent.get('/auth/session').expect(200)).headers['set-cookie']).toHaveLength(1);
   expect((await agent.get('/auth/session').expect(200)).headers['set-cookie']).toBeUndefined();
 });
 
-it('ends a session that the project no longer renews', async () => {
+it('ends a session that the project refuses to renew', async () => {
   const kit = createBackendTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)), { expired: true });
   kit.simulate('revoking');
   await agent.get('/auth/session').expect(401);
 });
 
-it('answers 503 for an expired session while the project is down', async () => {
+it('answers 503 for an expired session during an outage of the project', async () => {
   const kit = createBackendTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)), { expired: true });
   kit.simulate('down');
   await agent.get('/auth/session').expect(503);
 });
 
-it('signs out for good', async () => {
+it('signs out permanently', async () => {
   const kit = createBackendTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)));
   await agent.get('/account').expect(200);
@@ -129,7 +129,7 @@ it('replaces a large session by a small one, and a small one by a large one', as
   expect(await readBio()).toBeUndefined();
 });
 
-it('lets the test answer what the application asks its database, as the signed-in user', async () => {
+it('lets the test answer the application’s database queries, as the signed-in user', async () => {
   const asked: (string | null)[] = [];
   const kit = createBackendTestKit({
     fetch: (input, init) => {
@@ -143,7 +143,7 @@ it('lets the test answer what the application asks its database, as the signed-i
   expect(asked).toEqual(['/rest/v1/notes', expect.stringMatching(/^Bearer ey/)]);
 });
 
-it('says so when the application asks for something that has no answer', async () => {
+it('reports a call that has no answer', async () => {
   const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
   const kit = createBackendTestKit();
   const agent = await kit.signIn(request.agent(createApp(kit.options)), ada);
@@ -154,7 +154,7 @@ it('says so when the application asks for something that has no answer', async (
   warn.mockRestore();
 });
 
-it('uses what the application fixes itself', async () => {
+it('uses the options that the application sets itself', async () => {
   const fixed = { url: 'https://mine.example/base', cookieName: 'mine' };
   const kit = createBackendTestKit(fixed);
   expect(await kit.cookie()).toMatch(/^mine=base64-/);
@@ -162,7 +162,7 @@ it('uses what the application fixes itself', async () => {
   await agent.get('/account').expect(200);
 });
 
-it('refuses to be made or used with NODE_ENV=production', async () => {
+it('throws on creation and use with NODE_ENV=production', async () => {
   const kit = createBackendTestKit();
   await withNodeEnv('production', async () => {
     expect(() => createBackendTestKit()).toThrow(/refuses to run with NODE_ENV=production/);

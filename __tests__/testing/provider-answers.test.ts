@@ -18,20 +18,20 @@ function createBackendApp(kit: ReturnType<typeof createBackendTestKit>): express
 }
 
 describe('the backend’s kit', () => {
-  it('describes the user whose token it issued', async () => {
+  it('returns the user whose token it issued', async () => {
     const kit = createBackendTestKit();
     const agent = await kit.signIn(request.agent(createBackendApp(kit)), { user: { email: 'ada@example.com' } });
     expect((await agent.get('/me').expect(200)).body).toEqual({ email: 'ada@example.com', error: null });
   });
 
-  it('describes no user once sessions are revoked', async () => {
+  it('returns no user once sessions are revoked', async () => {
     const kit = createBackendTestKit();
     const agent = await kit.signIn(request.agent(createBackendApp(kit)));
     kit.simulate('revoking');
     expect((await agent.get('/me').expect(200)).body).toEqual({ email: null, error: 'AuthSessionMissingError' });
   });
 
-  it('runs on the clock that it is given', async () => {
+  it('uses the given clock', async () => {
     let at = Date.UTC(2030, 0, 1);
     const kit = createBackendTestKit({ now: () => at });
     const agent = await kit.signIn(request.agent(createBackendApp(kit)));

@@ -19,7 +19,7 @@ const kits = [
 const headerOf = ({ cookies }: StorageState): string => cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
 
 describe.each(kits)('storageState of the %s kit', (_name, kit, auth) => {
-  it('holds the cookies of a signed-in person', async () => {
+  it('contains the cookies of a signed-in user', async () => {
     const state = await kit.storageState('http://localhost:3000', { user });
     const app = express();
     app.use(auth);
@@ -27,7 +27,7 @@ describe.each(kits)('storageState of the %s kit', (_name, kit, auth) => {
     expect(body.user.email).toBe(user.email);
   });
 
-  it('has the form that Playwright takes', async () => {
+  it('has the format of Playwright', async () => {
     const state = await kit.storageState('http://localhost:3000');
     expect(state satisfies BrowserContextOptions['storageState']).toEqual({
       cookies: expect.any(Array),
@@ -47,7 +47,7 @@ describe.each(kits)('storageState of the %s kit', (_name, kit, auth) => {
     }
   });
 
-  it('is Secure for an origin on https, whatever its port and path', async () => {
+  it('is Secure for an https origin, whatever its port and path', async () => {
     const { cookies } = await kit.storageState('https://app.example.com:8443/account');
     for (const cookie of cookies) expect(cookie).toMatchObject({ domain: 'app.example.com', path: '/', secure: true });
   });

@@ -45,7 +45,7 @@ const verify = async (token: string | Promise<string>, keySet = createKeys()) =>
   verifyAccessToken(readToken(await token), keySet, now);
 
 describe('an access token', () => {
-  it('with a good signature yields its claims', async () => {
+  it('with a valid signature yields its claims', async () => {
     expect(await verify(sign(named))).toEqual({ kind: 'valid', claims: whole });
   });
 
@@ -53,16 +53,16 @@ describe('an access token', () => {
     ['no subject', { exp: start + 300 }],
     ['an empty subject', { sub: '', exp: start + 300 }],
     ['no end', { sub: 'user_1' }],
-  ])('with %s is invalid although its signature is good', async (_what, claims) => {
+  ])('with %s is invalid although its signature is valid', async (_what, claims) => {
     expect(await verify(sign(named, claims))).toMatchObject({ kind: 'invalid' });
   });
 
-  it('whose subject is no text is invalid', async () => {
+  it('whose subject is not a string is invalid', async () => {
     const claims = { ...whole, sub: 1 } as unknown as JWTPayload;
     expect(await verify(sign(named, claims))).toEqual({ kind: 'invalid', reason: 'claims' });
   });
 
-  it('is good until its end and the clocks’ difference are over', async () => {
+  it('is valid until its expiry plus the tolerance for clocks', async () => {
     const token = await sign(named);
     seconds = start + 300 + clockSkew - 1;
     expect(await verify(token)).toMatchObject({ kind: 'valid' });
@@ -70,7 +70,7 @@ describe('an access token', () => {
     expect(await verify(token)).toEqual({ kind: 'expired' });
   });
 
-  it('counts from its nbf on, less the clocks’ difference', async () => {
+  it('is valid from its nbf, minus the tolerance for clocks', async () => {
     const token = await sign(named, { ...whole, nbf: start + 60 });
     seconds = start + 60 - clockSkew;
     expect(await verify(token)).toMatchObject({ kind: 'valid' });
@@ -82,12 +82,12 @@ describe('an access token', () => {
     ['nbf', 'soon'],
     ['iat', 'now'],
     ['exp', 'later'],
-  ])('whose %s is no number is invalid', async (claim, value) => {
+  ])('whose %s is not a number is invalid', async (claim, value) => {
     const claims = { ...whole, [claim]: value };
     expect(await verify(sign(named, claims))).toEqual({ kind: 'invalid', reason: 'claims' });
   });
 
-  it('whose payload is no JSON object is invalid', async () => {
+  it('whose payload is not a JSON object is invalid', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     keys = [{ ...publicKey.export({ format: 'jwk' }), alg: 'RS256', kid: 'list' }];
     const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -115,18 +115,18 @@ describe('an access token', () => {
     });
   });
 
-  it.each(['', 'a.b.c', 'not a token', '..'])('that is none (%j) is invalid', async (token) => {
+  it.each(['', 'a.b.c', 'not a token', '..'])('that is malformed (%j) is invalid', async (token) => {
     expect(await verify(token)).toMatchObject({ kind: 'invalid' });
   });
 
-  it('is refused where a shared secret signed it, even one that is published', async () => {
+  it('is refused if a shared secret signed it, even a published one', async () => {
     const secret = new TextEncoder().encode('a secret of thirty-two characters');
     keys.push({ kty: 'oct', alg: 'HS256', kid: 'shared', k: Buffer.from(secret).toString('base64url') });
     const token = await new SignJWT(whole).setProtectedHeader({ alg: 'HS256', kid: 'shared' }).sign(secret);
     expect(await verify(token)).toMatchObject({ kind: 'invalid' });
   });
 
-  it('is refused where its key is too short to be trusted, although it is published', async () => {
+  it('is refused if its key is too short to be trusted, although it is published', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
     keys = [{ ...publicKey.export({ format: 'jwk' }), alg: 'RS256', kid: 'short' }];
     const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -150,20 +150,20 @@ describe('an access token', () => {
   );
 });
 
-describe('a token that names no key, where several fit,', () => {
+describe('a token without a key id, for which several keys fit,', () => {
   beforeEach(() => {
     keys = nameless.map(({ jwk }) => jwk);
   });
 
-  it.each(nameless.map((key, index) => [index + 1, key] as const))('is good by key %i', async (_number, key) => {
+  it.each(nameless.map((key, index) => [index + 1, key] as const))('is verified by key %i', async (_number, key) => {
     expect(await verify(sign(key))).toEqual({ kind: 'valid', claims: whole });
   });
 
-  it('is invalid where none of them signed it', async () => {
+  it('is invalid if none of them signed it', async () => {
     expect(await verify(sign(await createKey('ES256')))).toEqual({ kind: 'invalid', reason: 'signature' });
   });
 
-  it('is expired where one of them signed it and its time is over', async () => {
+  it('is expired if one of them signed it and its time is over', async () => {
     seconds = start + 1_000;
     expect(await verify(sign(nameless[2]))).toEqual({ kind: 'expired' });
     expect(await verify(sign(await createKey('ES256')))).toEqual({ kind: 'invalid', reason: 'signature' });
@@ -177,12 +177,12 @@ describe('a token that names no key, where several fit,', () => {
 describe('a token that names a key which is not published', () => {
   const unverifiable = { kind: 'unverifiable' };
 
-  it('is unverifiable where it is older than the keys', async () => {
+  it('is unverifiable if it is older than the keys', async () => {
     const token = await sign(stranger, { ...whole, iat: start - clockSkew - 1 });
     expect(await verify(token)).toEqual(unverifiable);
   });
 
-  it('may be ahead of the keys where it was issued after they were fetched: it waits for the next fetch', async () => {
+  it('waits for the next fetch of the keys if it was issued after the last one', async () => {
     const keySet = createKeys();
     await verify(sign(named), keySet);
     seconds += 1;
@@ -193,46 +193,46 @@ describe('a token that names a key which is not published', () => {
     expect(await verify(token, keySet)).toMatchObject({ kind: 'valid' });
   });
 
-  it('may be ahead of them by the clocks’ difference, to the second', async () => {
+  it('may be newer than them by the tolerance for clocks, to the second', async () => {
     const issued = (iat: number) => sign(stranger, { ...whole, iat });
     await expect(verify(issued(start - clockSkew))).rejects.toMatchObject({ code: 'provider_unavailable' });
     expect(await verify(issued(start - clockSkew - 1))).toEqual(unverifiable);
   });
 
-  it('is unverifiable where it does not say when it was issued', async () => {
+  it('is unverifiable if it has no time of issue', async () => {
     expect(await verify(sign(stranger, { sub: 'user_1', exp: start + 300 }))).toEqual(unverifiable);
     const inWords = { ...whole, iat: String(start) } as unknown as JWTPayload;
     expect(await verify(sign(stranger, inWords))).toEqual(unverifiable);
   });
 });
 
-it('says that the issuer is out of reach where only it could tell', async () => {
+it('reports an unreachable issuer if only the issuer could tell', async () => {
   const keySet = createKeySet({ url: 'http://127.0.0.1:1/', now });
   await expect(verify(sign(named), keySet)).rejects.toMatchObject({ code: 'provider_unavailable' });
 });
 
 describe('claims without verification', () => {
-  it('are what the token says', async () => {
+  it('are the payload of the token', async () => {
     expect(readToken(await sign(stranger)).claims).toEqual(whole);
   });
 
   it.each(['', 'garbage', 'a.b.c', 'e30', `e30.${Buffer.from('[1]').toString('base64url')}.`])(
-    'are none for %j',
+    'are undefined for %j',
     (token) => expect(readToken(token).claims).toEqual({}),
   );
 });
 
 describe('the lifetime of a token', () => {
-  it('is from its issue to its end, in milliseconds', () => {
+  it('is the time from its issue to its expiry, in milliseconds', () => {
     expect(tokenLifetimeMs({ iat: 100, exp: 400 })).toBe(300_000);
   });
 
-  it('is nothing where it ends before it begins', () => {
+  it('is zero if it expires before it is issued', () => {
     expect(tokenLifetimeMs({ iat: 400, exp: 100 })).toBe(0);
   });
 
   it.each([[{ iat: 100 }], [{ exp: 100 }], [{ iat: '100', exp: 400 }], [{ iat: 100, exp: '400' }], [{}]])(
-    'is for ever where %j does not say',
+    'is infinite if %j does not define it',
     (claims) => expect(tokenLifetimeMs(claims)).toBe(Infinity),
   );
 });

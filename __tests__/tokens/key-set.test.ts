@@ -81,7 +81,7 @@ const unavailable = (retryAfter: number) => ({ name: 'AuthError', code: 'provide
 const noMatchingKey = errors.JWKSNoMatchingKey;
 
 describe('cached keys', () => {
-  it('verify any number of tokens with one fetch, the first ones in parallel', async () => {
+  it('verify any number of tokens with one fetch, even the first ones in parallel', async () => {
     const keySet = startKeySet();
     const token = await sign(old, 'old');
     await Promise.all(Array.from({ length: 50 }, () => keySet.verify(token)));
@@ -90,7 +90,7 @@ describe('cached keys', () => {
     expect(fetches).toBe(1);
   });
 
-  it('are refetched in the background once they are aged, and the token does not wait for it', async () => {
+  it('are refetched in the background once they are stale, and the token does not wait for it', async () => {
     const keySet = startKeySet();
     const token = await sign(old, 'old');
     await keySet.verify(token);
@@ -117,7 +117,7 @@ describe('cached keys', () => {
     expect(asked).toBe(1);
   });
 
-  it('no longer verify what the issuer has withdrawn', async () => {
+  it('stop verifying when the issuer has withdrawn them', async () => {
     const keySet = startKeySet();
     await keySet.verify(sign(old, 'old'));
     publish(next.jwk);
@@ -136,7 +136,7 @@ describe('cached keys', () => {
 });
 
 describe('an unknown kid', () => {
-  it('is picked up by the next token after the cool-down', async () => {
+  it('is fetched for the next token after the cool-down', async () => {
     const keySet = startKeySet();
     await keySet.verify(sign(old, 'old'));
     publish(old.jwk, next.jwk);
@@ -148,7 +148,7 @@ describe('an unknown kid', () => {
     expect(fetches).toBe(2);
   });
 
-  it('costs one fetch per cool-down, however many tokens make one up', async () => {
+  it('causes one fetch per cool-down, however many tokens invent one', async () => {
     const keySet = startKeySet();
     const forged = await Promise.all(Array.from({ length: 500 }, (_, i) => sign(next, `made-up-${i}`)));
     const present = (tokens: string[]) => Promise.allSettled(tokens.map((token) => keySet.verify(token)));
@@ -164,7 +164,7 @@ describe('an unknown kid', () => {
     await expect(keySet.verify(sign(old, 'old'))).resolves.toBe('user_1');
   });
 
-  it('is told from an invalid token by the issuer’s answer alone: while it is down, neither is certain', async () => {
+  it('differs from an invalid token only by the issuer’s answer: during its outage, neither is certain', async () => {
     const keySet = startKeySet();
     await keySet.verify(sign(old, 'old'));
     answer = breakOff;
@@ -183,7 +183,7 @@ describe('an unknown kid', () => {
     expect(fetches).toBe(3);
   });
 
-  it('does not hold up tokens with a known one', async () => {
+  it('does not delay tokens with a known one', async () => {
     const keySet = startKeySet();
     await keySet.verify(sign(old, 'old'));
     answer = () => undefined;
@@ -198,8 +198,8 @@ describe('an unknown kid', () => {
   });
 });
 
-describe('while the endpoint is down', () => {
-  it('stale keys keep serving, and one fetch per back-off asks whether it is up again', async () => {
+describe('during an outage of the endpoint', () => {
+  it('stale keys remain in use, and one fetch per back-off checks whether it has ended', async () => {
     const told: unknown[] = [];
     const keySet = startKeySet({ onUnavailable: (failure) => told.push(failure) });
     const token = await sign(old, 'old');
@@ -219,7 +219,7 @@ describe('while the endpoint is down', () => {
     expect(fetches).toBe(3);
   });
 
-  it('a cold start is answered from memory during the back-off and recovers after it', async () => {
+  it('a cold start is answered from memory during the back-off and recovers afterwards', async () => {
     const told: unknown[] = [];
     const keySet = startKeySet({ onUnavailable: (failure) => told.push(failure) });
     answer = breakOff;
@@ -238,7 +238,7 @@ describe('while the endpoint is down', () => {
     expect(fetches).toBe(2);
   });
 
-  it('a listener that throws harms nothing', async () => {
+  it('a listener that throws does no harm', async () => {
     const keySet = startKeySet({
       onUnavailable: () => {
         throw new Error('listener');
@@ -274,7 +274,7 @@ describe('while the endpoint is down', () => {
     ['keys that are no list', 'The JWKS endpoint answered no key set', () => reply(200, '{"keys":"none"}')],
     ['too much', 'The answer is larger than 262144 bytes', () => reply(200, documentOf(256 * 1024 + 1))],
     ['nothing', 'The JWKS endpoint did not answer within 50 ms', () => (answer = () => undefined)],
-  ])('%s is reported as what it is: %s', async (_name, message, breakEndpoint) => {
+  ])('%s is reported as its own problem: %s', async (_name, message, breakEndpoint) => {
     const told: unknown[] = [];
     const keySet = startKeySet({ timeoutMs: 50, onUnavailable: ({ cause }) => told.push(cause) });
     breakEndpoint();
@@ -291,7 +291,7 @@ describe('while the endpoint is down', () => {
     await expect(keySet.verify(sign(old, 'old'))).rejects.toMatchObject(unavailable(5));
   });
 
-  it('a fetch that timed out is closed, not left hanging', async () => {
+  it('a fetch that timed out is aborted', async () => {
     const keySet = startKeySet({ timeoutMs: 50 });
     const closed = new Promise((resolve) => {
       answer = (_req, res) => res.on('close', resolve).write('{');
@@ -307,12 +307,12 @@ describe('while the endpoint is down', () => {
 });
 
 describe('a token without kid', () => {
-  it('is verified by the one key that fits its algorithm', async () => {
+  it('is verified by the one key that matches its algorithm', async () => {
     publish(old.jwk, nameless.jwk);
     await expect(startKeySet().verify(sign(nameless, undefined))).resolves.toBe('user_1');
   });
 
-  it('is ambiguous where several fit, and the error offers them all without another fetch', async () => {
+  it('is ambiguous if several match, and the error offers them all without another fetch', async () => {
     publish(next.jwk, nameless.jwk);
     const token = await sign(nameless, undefined);
     const keySet = startKeySet();
@@ -335,7 +335,7 @@ describe('a token without kid', () => {
 });
 
 describe('what the issuer publishes', () => {
-  it('is asked for as JSON', async () => {
+  it('is requested as JSON', async () => {
     let accept: string | undefined;
     answer = (req, res) => {
       accept = req.headers.accept;
@@ -345,12 +345,12 @@ describe('what the issuer publishes', () => {
     expect(accept).toBe('application/json');
   });
 
-  it('may be as long as 256 KB', async () => {
+  it('may have 256 KB at most', async () => {
     reply(200, documentOf(256 * 1024));
     await expect(startKeySet().verify(sign(old, 'old'))).resolves.toBe('user_1');
   });
 
-  it('is nothing where no member can verify a signature', async () => {
+  it('is empty if no member can verify a signature', async () => {
     publish({}, { kid: 'no type' }, { kty: 'AKP', alg: 'ML-DSA-44', pub: 'AAAA', priv: 'AAAA' });
     await expect(startKeySet().isEmpty()).resolves.toBe(true);
   });
@@ -367,7 +367,7 @@ describe('what the issuer publishes', () => {
     await expect(keySet.isEmpty()).resolves.toBe(false);
   });
 
-  it('never includes a shared secret, which would let anybody sign', async () => {
+  it('never includes a shared secret, which would let anyone sign', async () => {
     const secret = new TextEncoder().encode('0123456789abcdef0123456789abcdef');
     const oct = { kty: 'oct', kid: 'shared', alg: 'HS256', k: Buffer.from(secret).toString('base64url') };
     publish(oct, { ...oct, alg: undefined }, { ...old.jwk, kid: 'odd', alg: 'HS256' });
@@ -387,7 +387,7 @@ describe('what the issuer publishes', () => {
     await expect(keySet.verify(token)).rejects.toThrow(noMatchingKey);
   });
 
-  it('is the issuer’s fault where a key cannot be imported', async () => {
+  it('is reported as the issuer’s fault if a key cannot be imported', async () => {
     publish({ ...next.jwk, x: 'AAAA' });
     await expect(startKeySet().verify(sign(next, 'next'))).rejects.toMatchObject({
       code: 'provider_unavailable',

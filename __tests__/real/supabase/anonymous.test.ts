@@ -7,7 +7,7 @@ import { newUser } from '../support/project.ts';
 import type { Project } from '../support/project.ts';
 import type { RealApp } from '../support/application.ts';
 
-/** A visitor without an account, as an application makes one that lets people start at once. */
+/** A visitor without an account, in an application that creates anonymous sessions. */
 async function anonymous({ project, app }: { readonly project: Project; readonly app: RealApp }) {
   const { body } = await project.ask('/signup', 'POST', {});
   const visitor = app.visitor();
@@ -38,7 +38,7 @@ describeGoTrue('a visitor without an account who signs up', () => {
     expect((await real.app.visitor().postJson('/auth/login', { ...person })).status).toBe(200);
   });
 
-  it('may send the form again, also with a corrected address', async () => {
+  it('can send the form again, also with a corrected address', async () => {
     const { visitor, id } = await anonymous(real);
     const [mistyped, person] = [newUser(), newUser()];
     const { password } = person;
@@ -67,7 +67,7 @@ describeGoTrue('a visitor without an account who signs up', () => {
     expect(new Set(answers).size).toBe(1);
   });
 
-  it('is told why a password is too weak', async () => {
+  it('learns why a password is too weak', async () => {
     const { visitor } = await anonymous(real);
     const answer = await visitor.postJson('/auth/signup', { ...newUser(), password: 'short' });
     expect([answer.status, answer.json.error.code]).toEqual([422, 'weak_password']);

@@ -13,7 +13,7 @@ describeOwnGoTrue('an access token of GoTrue as a bearer', () => {
   const call = (token: string, path = '/api/both', app = real.app): Promise<Answer> =>
     app.visitor().get(path, { headers: { authorization: `Bearer ${token}` } });
 
-  it('opens what takes one, and no cookie comes of it', async () => {
+  it('passes a guard that accepts it, and sets no cookie', async () => {
     const user = await real.project.addUser();
     const { access_token: token } = sessionOf(await real.app.signedIn(user));
     const answer = await call(token);
@@ -23,7 +23,7 @@ describeOwnGoTrue('an access token of GoTrue as a bearer', () => {
     expect((await call(token, '/api/me')).status).toBe(307);
   });
 
-  it('is refused when it has expired, whatever cookie comes along, and is not refreshed', async () => {
+  it('is refused when it has expired, despite a cookie, and is not refreshed', async () => {
     const user = await real.project.addUser();
     const visitor = await real.app.signedIn(user);
     const { access_token: token } = sessionOf(visitor);
@@ -39,7 +39,7 @@ describeOwnGoTrue('an access token of GoTrue as a bearer', () => {
     expect([byCookie.status, byCookie.json.credential]).toEqual([200, 'cookie']);
   });
 
-  it('of another application passes only where the guard names that application', async () => {
+  it('of another application passes only if the guard names that application', async () => {
     const user = await real.project.addUser();
     const { access_token: token } = await thirdPartyTokens(real.project, user);
     const refused = await call(token);
@@ -52,11 +52,11 @@ describeOwnGoTrue('an access token of GoTrue as a bearer', () => {
   });
 });
 
-describeOwnGoTrue('a project that signs with a shared secret, and a bearer', () => {
+describeOwnGoTrue('a project that signs with a shared secret, with a bearer token', () => {
   const guarded = { '/api/both': { adapter: 'backend', credentials: ['cookie', 'bearer'] } } as const;
   const real = useRealApp({ gotrue: {}, guarded });
 
-  it('says itself whether a token is good', async () => {
+  it('decides itself whether a token is valid', async () => {
     const { access_token: token } = sessionOf(await real.app.signedIn(await real.project.addUser()));
     const call = async (value: string): Promise<number> =>
       (await real.app.visitor().get('/api/both', { headers: { authorization: `Bearer ${value}` } })).status;

@@ -17,7 +17,7 @@ describeGoTrue('the request’s own client', () => {
     expect(signedOut.data.user).toBeNull();
   });
 
-  it('stores what it renews, and the session shows it', async () => {
+  it('stores the session that it renews, and later requests use it', async () => {
     const visitor = await real.app.signedIn(user);
     await real.app.asVisitor(visitor, (client) => client.auth.updateUser({ data: { color: 'green' } }));
     await real.app.asVisitor(visitor, (client) => client.auth.refreshSession());
@@ -30,7 +30,7 @@ describeGoTrue('the request’s own client', () => {
     expect([visitor.cookies.has(cookieName), (await visitor.getJson('/auth/session')).status]).toEqual([false, 401]);
   });
 
-  it('signs an anonymous visitor in, whom guards let pass', async () => {
+  it('signs an anonymous visitor in, and guards let them pass', async () => {
     const visitor = real.app.visitor();
     await real.app.asVisitor(visitor, (client) => client.auth.signInAnonymously());
     const { user: nameless } = (await visitor.getJson('/auth/session')).json;

@@ -40,7 +40,7 @@ describeGoTrue('sign-in by a code from an email', () => {
     expect(await emailOf(visitor)).toBe(email);
   });
 
-  it('works for an address that was not confirmed yet', async () => {
+  it('works for an unconfirmed address', async () => {
     const person = newUser();
     await real.project.ask('/signup', 'POST', person);
     await real.project.mails.take(person.email);
@@ -63,7 +63,7 @@ describeGoTrue('sign-in by a code from an email', () => {
       'GoTrue’s own link',
       async (visitor: Visitor, { links }: Mail) => visitor.get(await followTo(real.app, links[1]!)),
     ],
-  ])('signs in by %s of the same mail, after which the code is spent', async (_name, open) => {
+  ])('signs in by %s of the same email, after which the code is invalid', async (_name, open) => {
     const { email } = await real.project.addUser();
     const { visitor, mail } = await asked(email);
     const done = await open(visitor, mail);
@@ -72,7 +72,7 @@ describeGoTrue('sign-in by a code from an email', () => {
     expect((await give(real.app.visitor(), email, codeIn(mail))).status).toBe(422);
   });
 
-  it('answers alike for every address, also where GoTrue counts the mails to it', async () => {
+  it('answers alike for every address, even if GoTrue counts the emails to it', async () => {
     const { email } = await real.project.addUser();
     const answers = [];
     for (const address of [email, email, newUser().email]) {
@@ -85,7 +85,7 @@ describeGoTrue('sign-in by a code from an email', () => {
     expect(real.project.proxy.to('/otp').map(({ status }) => status)).toEqual([200, 429, 200]);
   });
 
-  it('takes the newest code only', async () => {
+  it('accepts the newest code only', async () => {
     const { email } = await real.project.addUser();
     const first = await asked(email);
     await anotherMailIsAllowed();
@@ -94,7 +94,7 @@ describeGoTrue('sign-in by a code from an email', () => {
     expect((await give(first.visitor, email, codeIn(second.mail))).status).toBe(200);
   });
 
-  it('refuses codes for an address after five wrong ones, which GoTrue itself would not; the link works on', async () => {
+  it('refuses codes for an address after five wrong ones, unlike GoTrue itself; the link still works', async () => {
     const app = await startRealApp(real.project, { signInMethods: ['password', 'code'], throttle: {} });
     const { email } = await real.project.addUser();
     const { visitor, mail } = await asked(email, app);
@@ -110,7 +110,7 @@ describeGoTrue('sign-in by a code from an email', () => {
 describeGoTrue('an application without sign-up', () => {
   const real = useRealApp({ options: { signInMethods: ['code'], signUp: false } });
 
-  it('sends codes to known addresses only, and does not say so', async () => {
+  it('sends codes to known addresses only, without revealing it', async () => {
     const known = await real.project.addUser();
     const unknown = newUser();
     const answers = [];

@@ -25,14 +25,14 @@ describeGoTrue('a second factor through the pages', () => {
     return { user, visitor, factorId, secret, uri, answer };
   }
 
-  /** Somebody who has given the password and no more. */
+  /** A user who has given the password and no more. */
   async function pending(user: User) {
     const visitor = real.app.visitor();
     const answer = await visitor.postJson('/auth/login', { ...user, returnTo: '/account' });
     return { visitor, answer };
   }
 
-  it('is set up on the page that a guard sends to, and opens what wants it', async () => {
+  it('is set up on the page to which a guard redirects, and then passes the guard', async () => {
     const user = await real.project.addUser();
     const visitor = await real.app.signedIn(user);
     const sent = await visitor.get('/secure');
@@ -62,7 +62,7 @@ describeGoTrue('a second factor through the pages', () => {
     expect((await real.project.refresh(token)).body.code).toBe('refresh_token_not_found');
   });
 
-  it('is asked for after the password, and only then there is a session', async () => {
+  it('is required after the password, and the session starts only then', async () => {
     const { user, secret } = await enrolled();
     const { visitor, answer } = await pending(user);
     expect([answer.status, new URL(answer.json.redirectTo, real.app.origin).pathname]).toEqual([200, '/auth/verify']);
@@ -76,7 +76,7 @@ describeGoTrue('a second factor through the pages', () => {
     expect((await visitor.get('/account')).status).toBe(200);
   });
 
-  it('is given by form, without script', async () => {
+  it('can be entered in a form without a script', async () => {
     const { user, secret } = await enrolled();
     const visitor = real.app.visitor();
     const signIn = await postForm(visitor, '/auth/login', {
@@ -91,7 +91,7 @@ describeGoTrue('a second factor through the pages', () => {
     expect([done.status, done.headers.location]).toEqual([303, '/account']);
   });
 
-  it('is not given by signing out in between, which ends the first factor at GoTrue, too', async () => {
+  it('is not completed by a sign-out in between, which ends the first factor at GoTrue, too', async () => {
     const { user, secret } = await enrolled();
     const { visitor } = await pending(user);
     const issued = JSON.parse(real.project.proxy.to('/token?grant_type=password').at(-1)?.answer ?? '{}') as {
@@ -116,7 +116,7 @@ describeGoTrue('a second factor through the pages', () => {
     await app.close();
   });
 
-  it('is removed with itself given, and is not asked for afterwards', async () => {
+  it('is removed after it was entered once more, and is not requested afterwards', async () => {
     const { user, visitor, factorId, secret } = await enrolled();
     const { visitor: other } = await pending(user);
     await other.postJson('/auth/verify', { code: totp(secret) });
@@ -126,7 +126,7 @@ describeGoTrue('a second factor through the pages', () => {
     expect([answer.status, answer.json.redirectTo]).toEqual([200, '/account']);
   });
 
-  it('is set up again after a reload, whatever unfinished tries there were', async () => {
+  it('can be set up again after a reload, despite unfinished attempts', async () => {
     const visitor = await real.app.signedIn(await real.project.addUser());
     // GoTrue: 422 mfa_factor_name_conflict for two factors of one name, also for two without any
     const tries = [await visitor.postJson('/auth/enroll', {}), await visitor.postJson('/auth/enroll', {})];
@@ -135,7 +135,7 @@ describeGoTrue('a second factor through the pages', () => {
     expect((await visitor.postJson('/auth/enroll', { factorId, code: totp(secret) })).status).toBe(200);
   });
 
-  it('that an administrator has removed is not asked for at the next sign-in', async () => {
+  it('is not requested at the next sign-in after an administrator has removed it', async () => {
     const { user, factorId } = await enrolled();
     const { visitor } = await pending(user);
     await real.project.admin(`/admin/users/${user.id}/factors/${factorId}`, 'DELETE');

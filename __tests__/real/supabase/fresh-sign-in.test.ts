@@ -5,11 +5,11 @@ import { describeGoTrue } from '../support/describe-with.ts';
 
 const maxAge = 2;
 
-describeGoTrue('a guard that wants a recent sign-in', () => {
+describeGoTrue('a guard that requires a recent sign-in', () => {
   const real = useRealApp({ guarded: { '/recent': { adapter: 'backend', maxAge } } });
   const stale = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, (maxAge + 1) * 1000));
 
-  it('lets a new one pass, asks an old one for the password again, and lets it come back', async () => {
+  it('lets a new one pass, asks an old one for the password again, and redirects back', async () => {
     const user = await real.project.addUser();
     const visitor: Visitor = await real.app.signedIn(user);
     expect((await visitor.get('/recent')).status).toBe(200);
@@ -26,7 +26,7 @@ describeGoTrue('a guard that wants a recent sign-in', () => {
     expect((await visitor.get('/recent?page=2')).status).toBe(200);
   });
 
-  it('is not satisfied by a refresh, which leaves the time of the sign-in as it is', async () => {
+  it('is not satisfied by a refresh, which keeps the time of the sign-in', async () => {
     const visitor = await real.app.signedIn(await real.project.addUser());
     await stale();
     await real.app.asVisitor(visitor, (client) => client.auth.refreshSession());

@@ -3,7 +3,7 @@ import { describeOwnGoTrue } from '../support/describe-with.ts';
 import { createSigningKey } from '../support/gotrue.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 
-/** Quotes and umlauts take the most room in JSON, base64 and percent signs. */
+/** Quotes and umlauts need the most space in JSON, base64 and percent encoding. */
 const text = (kilobytes: number): string => '"ü'.repeat((kilobytes * 1024) / 3);
 const limit = 12 * 1024;
 
@@ -21,7 +21,7 @@ describeOwnGoTrue('a session that grows', () => {
     return visitor;
   }
 
-  /** Whatever became of the session: the site answers, and lets its visitor out. */
+  /** Whatever happens to the session, the site answers, and its visitor can sign out. */
   async function expectWayOut(visitor: Visitor): Promise<void> {
     for (const path of ['/', '/auth/session', '/auth/login', '/account'])
       expect([path, (await visitor.get(path)).status]).not.toEqual([path, 431]);
@@ -29,7 +29,7 @@ describeOwnGoTrue('a session that grows', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
   }
 
-  it.each([1, 2, 3])('by %d KB goes on', async (kilobytes) => {
+  it.each([1, 2, 3])('by %d KB still works', async (kilobytes) => {
     const visitor = await grown(kilobytes);
     const renewed = await visitor.getJson('/auth/session');
     expect(renewed.status).toBe(200);
@@ -38,7 +38,7 @@ describeOwnGoTrue('a session that grows', () => {
     await expectWayOut(visitor);
   });
 
-  it.each([5, 10, 40])('by %d KB is never written, says so, and locks no one out', async (kilobytes) => {
+  it.each([5, 10, 40])('by %d KB is not written, is reported, and locks no one out', async (kilobytes) => {
     const visitor = await grown(kilobytes);
     const renewed = await visitor.getJson('/auth/session');
     expect(bytesOf(renewed)).toBeLessThanOrEqual(limit);

@@ -36,7 +36,7 @@ describeOwnGoTrue('signing keys', () => {
     return moved;
   }
 
-  it('rotate through a standby key unnoticed', async () => {
+  it('rotate through a standby key without an interruption', async () => {
     await real.project.restart({ keys: [a, retired(b)] });
     const before = await restarted(await real.app.signedIn(user));
     expect((await before.getJson('/api/me')).status).toBe(200);
@@ -48,7 +48,7 @@ describeOwnGoTrue('signing keys', () => {
     expect(real.project.proxy.to(jwks)).toEqual([]);
   });
 
-  it('that were not announced are picked up by the first sign-in', async () => {
+  it('that were not announced are fetched by the first sign-in', async () => {
     await real.app.signedIn(user);
     // The keys are fetched once a second at most, also for a token that GoTrue has just answered with.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
@@ -57,7 +57,7 @@ describeOwnGoTrue('signing keys', () => {
     expect([kidOf(visitor), (await visitor.getJson('/api/me')).status]).toEqual(['c', 200]);
   });
 
-  it('that are retired sign no one out who was away meanwhile', async () => {
+  it('that are retired sign out no user who was away during the rotation', async () => {
     const visitor = await real.app.signedIn(user);
     await expiry(visitor, olderThanAllowance);
     await real.project.restart({ keys: [b] });
@@ -66,7 +66,7 @@ describeOwnGoTrue('signing keys', () => {
     expect([kidOf(visitor), kidOf(back)]).toEqual(['a', 'b']);
   });
 
-  it('that are withdrawn at once sign no one out whose token is still valid', async () => {
+  it('that are withdrawn at once sign out no user whose token is still valid', async () => {
     await real.project.restart({ keys: [a] });
     const visitor = await real.app.signedIn(user);
     await new Promise((resolve) => setTimeout(resolve, 6_000));
@@ -95,7 +95,7 @@ describeOwnGoTrue('signing keys', () => {
   it.each([
     ['live', undefined],
     ['expired', short],
-  ])('instead of a shared secret sign no one out whose token is %s', async (_state, settings) => {
+  ])('that replace a shared secret sign out no user whose token is %s', async (_state, settings) => {
     await real.project.restart(settings === undefined ? {} : { settings });
     fresh = await startRealApp(real.project);
     const visitor = await fresh.signedIn(user);

@@ -3,7 +3,7 @@ import { describeGoTrue } from '../support/describe-with.ts';
 import { press } from '../support/mail-links.ts';
 import { newUser } from '../support/project.ts';
 
-describeGoTrue('links in mails', () => {
+describeGoTrue('links in emails', () => {
   const real = useRealApp();
 
   it('signs in by a magic link, once', async () => {
@@ -32,7 +32,7 @@ describeGoTrue('links in mails', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 
-  it('changes an address with the second of two links, and says after the first that one is left', async () => {
+  it('changes an address with the second of two links, and reports after the first that one is left', async () => {
     const user = await real.project.addUser();
     const visitor = await real.app.signedIn(user);
     const { email } = newUser();
@@ -47,7 +47,7 @@ describeGoTrue('links in mails', () => {
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(email);
   });
 
-  it('explains a link that carries its tokens where no server sees them', async () => {
+  it('explains a link that carries its tokens in the fragment, which no server sees', async () => {
     const { email } = await real.project.addUser();
     const { action_link: link } = await real.project.admin('/admin/generate_link', 'POST', {
       type: 'magiclink',
@@ -60,7 +60,7 @@ describeGoTrue('links in mails', () => {
     expect([page.status, page.text.includes('/auth/login')]).toEqual([400, true]);
   });
 
-  it('says that a link is spent, also GoTrue’s own', async () => {
+  it('reports a link that was already used, also GoTrue’s own', async () => {
     const person = newUser();
     const visitor = real.app.visitor();
     await visitor.postJson('/auth/signup', { ...person });

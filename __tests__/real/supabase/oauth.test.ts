@@ -15,7 +15,7 @@ describeGoTrue('OAuth through a provider', () => {
 
   const signIn = async (visitor: Visitor): Promise<Answer> => visitor.get(await walk(visitor));
 
-  it('signs in, comes back to where the visitor was going, and leaves no cookie behind', async () => {
+  it('signs in, redirects to returnTo, and leaves no cookie behind', async () => {
     const { email } = newUser();
     real.project.oauth.signIn({ sub: randomUUID(), email });
     const visitor = real.app.visitor();
@@ -26,7 +26,7 @@ describeGoTrue('OAuth through a provider', () => {
     expect([...visitor.cookies.keys()].filter((name) => name.includes('verifier'))).toEqual([]);
   });
 
-  it('asks GoTrue once for a callback that comes twice', async () => {
+  it('calls GoTrue once for a callback that is requested twice', async () => {
     real.project.oauth.signIn({ sub: randomUUID(), email: newUser().email });
     const visitor = real.app.visitor();
     const callback = await walk(visitor);
@@ -36,27 +36,27 @@ describeGoTrue('OAuth through a provider', () => {
     expect(real.project.proxy.to('/token?grant_type=pkce')).toHaveLength(1);
   });
 
-  it('says that sign-in was canceled, and keeps the way back', async () => {
+  it('reports a canceled sign-in, and keeps returnTo', async () => {
     real.project.oauth.refuse('access_denied');
     const page = await signIn(real.app.visitor());
     expect([page.status, page.text.includes('/auth/login?returnTo=%2Faccount')]).toEqual([403, true]);
     expect(real.app.events).toMatchObject([{ type: 'sign_in_failed', code: 'access_denied' }]);
   });
 
-  it('takes only an error of the provider for an outage', async () => {
+  it('treats only an error of the provider as an outage', async () => {
     real.project.oauth.refuse('server_error');
     const page = await signIn(real.app.visitor());
     expect([page.status, page.headers['retry-after'] !== undefined]).toEqual([503, true]);
   });
 
-  it('does not call it an outage that the provider names no address', async () => {
+  it('does not report an outage if the provider returns no address', async () => {
     real.project.oauth.signIn({ sub: randomUUID() });
     const page = await signIn(real.app.visitor());
     // GoTrue: ?error=server_error&error_code=unexpected_failure&error_description=Error+getting+user+email+from+external+provider
     expect([403, 502]).toContain(page.status);
   });
 
-  it('does not call it an outage that an identity belongs to another user', async () => {
+  it('does not report an outage if an identity belongs to another user', async () => {
     const taken = { sub: randomUUID(), email: newUser().email };
     real.project.oauth.signIn(taken);
     await signIn(real.app.visitor());
@@ -74,7 +74,7 @@ describeGoTrue('OAuth through a provider', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('says 403 to a banned user', async () => {
+  it('answers 403 to a banned user', async () => {
     const person = { sub: randomUUID(), email: newUser().email };
     real.project.oauth.signIn(person);
     const visitor = real.app.visitor();
@@ -84,7 +84,7 @@ describeGoTrue('OAuth through a provider', () => {
     expect((await signIn(real.app.visitor())).status).toBe(403);
   });
 
-  it('answers 503 where the exchange meets an outage, and starts over on reload', async () => {
+  it('answers 503 if the exchange fails in an outage, and starts over on reload', async () => {
     real.project.oauth.signIn({ sub: randomUUID(), email: newUser().email });
     const visitor = real.app.visitor();
     const callback = await walk(visitor);

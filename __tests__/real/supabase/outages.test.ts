@@ -19,7 +19,7 @@ describeGoTrue('a gateway in trouble', () => {
     user = await real.project.addUser();
   });
 
-  it.each(faults)('that %s: a sign-in is told to try again, and works afterwards', async (_name, fault) => {
+  it.each(faults)('that %s: a sign-in shows that it can be retried, and works afterwards', async (_name, fault) => {
     const visitor = real.app.visitor();
     real.project.proxy.break(/grant_type=password/, fault);
     const answer = await visitor.postJson('/auth/login', { ...user });
@@ -30,7 +30,7 @@ describeGoTrue('a gateway in trouble', () => {
     expect((await visitor.postJson('/auth/login', { ...user })).status).toBe(200);
   });
 
-  it.each(faults)('that %s: a session with a valid token is served without a question', async (_name, fault) => {
+  it.each(faults)('that %s: a session with a valid token is served without a call', async (_name, fault) => {
     const visitor = await real.app.signedIn(user);
     await visitor.getJson('/auth/session');
     real.project.proxy.break(/./, fault);
@@ -44,7 +44,7 @@ describeGoTrue('a gateway in trouble', () => {
     expect([answer.status, visitor.cookies.has(cookieName)]).toEqual([200, false]);
   });
 
-  it('that hides the keys at the start: 503, and signed in as soon as they can be fetched', async () => {
+  it('that makes the keys unreachable at start-up: 503, and signed in as soon as they can be fetched', async () => {
     const visitor = await real.app.signedIn(user);
     const started = await startRealApp(real.project, { timeoutMs: 3_000 });
     const elsewhere = started.visitor();
@@ -58,7 +58,7 @@ describeGoTrue('a gateway in trouble', () => {
     await started.close();
   });
 
-  it('that refuses our key tells the operator, and not the visitor', async () => {
+  it('that refuses our key: reported to the operators, and not to the visitor', async () => {
     const misconfigured = await startRealApp(real.project, { anonKey: 'sb_publishable_of_another_project' });
     const answer = await misconfigured.visitor().postJson('/auth/login', { ...user });
     expect(answer.status).toBe(502);

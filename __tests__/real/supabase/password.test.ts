@@ -12,7 +12,7 @@ describeGoTrue('sign-in with a password', () => {
     user = await real.project.addUser();
   });
 
-  it('signs in, opens guarded pages and shows the user', async () => {
+  it('signs in, passes guards and shows the user', async () => {
     const visitor = real.app.visitor();
     expect((await visitor.get('/account?tab=1')).headers.location).toBe('/auth/login?returnTo=%2Faccount%3Ftab%3D1');
     const done = await postForm(visitor, '/auth/login', { ...user, returnTo: '/account?tab=1' });
@@ -39,7 +39,7 @@ describeGoTrue('sign-in with a password', () => {
     expect([unknown.status, unknown.json]).toEqual([wrong.status, wrong.json]);
   });
 
-  it('does not ask GoTrue about a session that is at hand', async () => {
+  it('makes no call to GoTrue for a valid session', async () => {
     const visitor = await real.app.signedIn(user);
     await visitor.getJson('/auth/session');
     const before = real.project.proxy.passed.length;
@@ -78,7 +78,7 @@ describeGoTrue('sign-in with a password', () => {
     expect((await real.project.refresh(token)).status).toBe(400);
   });
 
-  it('says 403 to a banned user', async () => {
+  it('answers 403 to a banned user', async () => {
     const banned = await real.project.addUser();
     await real.project.admin(`/admin/users/${banned.id}`, 'PUT', { ban_duration: '1h' });
     const answer = await real.app.visitor().postJson('/auth/login', { ...banned });

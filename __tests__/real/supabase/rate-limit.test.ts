@@ -8,7 +8,7 @@ const settings = { GOTRUE_JWT_EXP: '4', GOTRUE_RATE_LIMIT_TOKEN_REFRESH: '1' };
 describeOwnGoTrue('a rate limit that all visitors share', () => {
   const real = useRealApp({ gotrue: { keys: [createSigningKey('only')], settings } });
 
-  it('ends no session, and the operator is told that it is one', async () => {
+  it('ends no session, and is reported to the operators', async () => {
     const visitor = await real.app.signedIn(await real.project.addUser());
     await expiry(visitor, 5_500);
     real.project.proxy.forwardedFor('192.0.2.1');
@@ -36,7 +36,7 @@ describeOwnGoTrue('a rate limit that counts by visitor', () => {
     options: { forwardClientAddress: true, clientAddress: ({ headers }) => headers['x-visitor']?.toString() },
   });
 
-  it('lets one visitor sign in although another has used up theirs', async () => {
+  it('lets one visitor sign in although another one has reached it', async () => {
     const user = await real.project.addUser();
     const signIn = async (address: string, password: string): Promise<number> => {
       const answer = await real.app.visitor().ask('/auth/login', {

@@ -57,7 +57,7 @@ describeGoTrue('a forgotten password', () => {
     expect((await login(password)).status).toBe(200);
   });
 
-  it('ends every other session of the account, here and at GoTrue', async () => {
+  it('ends every other session of the account, both here and at GoTrue', async () => {
     const user = await real.project.addUser();
     const [one, other] = [await real.app.signedIn(user), await real.app.signedIn(user)];
     const { visitor } = await recovering(user);
@@ -83,7 +83,7 @@ describeGoTrue('a forgotten password', () => {
     expect(await isSignedIn(visitor)).toBe(true);
   });
 
-  it('is not replaced through GoTrue’s own link elsewhere, which shows the way to another mail', async () => {
+  it('is not replaced through GoTrue’s own link elsewhere, which shows how to request another email', async () => {
     const { email } = await real.project.addUser();
     const { mail } = await forgot(email);
     const elsewhere = real.app.visitor();
@@ -92,7 +92,7 @@ describeGoTrue('a forgotten password', () => {
     expect([...elsewhere.cookies.keys()]).toEqual([]);
   });
 
-  it('takes another try after a password that GoTrue refuses', async () => {
+  it('accepts another try after GoTrue refuses a password', async () => {
     const user = await real.project.addUser();
     const { visitor } = await recovering(user);
     const set = (secret: string): Promise<Answer> => visitor.postJson('/auth/password', { password: secret });
@@ -114,7 +114,7 @@ describeGoTrue('a forgotten password', () => {
     expect(await isSignedIn(visitor)).toBe(true);
   });
 
-  it('is replaced once by a form that is sent twice at a time', async () => {
+  it('is replaced once by a form that is sent twice in parallel', async () => {
     const user = await real.project.addUser();
     const { visitor } = await recovering(user);
     const answers = await Promise.all([1, 2].map(() => visitor.postJson('/auth/password', { password })));
@@ -122,7 +122,7 @@ describeGoTrue('a forgotten password', () => {
     expect(await isSignedIn(visitor)).toBe(true);
   });
 
-  it('opens nothing once the person has signed out instead', async () => {
+  it('lets no session begin once the user has signed out instead', async () => {
     const { visitor } = await recovering(await real.project.addUser());
     await visitor.postJson('/auth/logout');
     expect((await visitor.postJson('/auth/password', { password })).status).toBeGreaterThanOrEqual(400);
@@ -130,7 +130,7 @@ describeGoTrue('a forgotten password', () => {
     expect(real.project.proxy.to('/user').filter(({ method }) => method === 'PUT')).toEqual([]);
   });
 
-  it('leaves a live session as it is until the new password is there', async () => {
+  it('keeps a live session until the new password is set', async () => {
     const [here, forgetful] = [await real.project.addUser(), await real.project.addUser()];
     const visitor = await real.app.signedIn(here);
     const { mail } = await forgot(forgetful.email);
@@ -140,7 +140,7 @@ describeGoTrue('a forgotten password', () => {
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(forgetful.email);
   });
 
-  it('says of a spent link where another mail comes from', async () => {
+  it('shows for a used link how to request another email', async () => {
     const { mail } = await recovering(await real.project.addUser());
     // The process that was asked first answers a second press like the first for ten seconds.
     const other = await startRealApp(real.project);
@@ -152,7 +152,7 @@ describeGoTrue('a forgotten password', () => {
     await other.close();
   });
 
-  it('answers alike for every address, also where GoTrue counts the mails to it', async () => {
+  it('answers alike for every address, even if GoTrue counts the emails to it', async () => {
     const unconfirmed = newUser();
     await real.project.ask('/signup', 'POST', unconfirmed);
     const { email } = await real.project.addUser();
@@ -169,7 +169,7 @@ describeGoTrue('a forgotten password', () => {
     expect(real.project.proxy.to('/recover').map(({ status }) => status)).toEqual([200, 200, 429, 200, 429]);
   });
 
-  it('is asked for again, and only the newest link works', async () => {
+  it('can be requested again, and only the newest link works', async () => {
     const { email } = await real.project.addUser();
     const first = await forgot(email);
     await anotherMailIsAllowed();
@@ -178,7 +178,7 @@ describeGoTrue('a forgotten password', () => {
     expect((await press(real.app.visitor(), second.mail)).status).toBe(303);
   });
 
-  it('confirms an address that was not confirmed yet', async () => {
+  it('confirms an unconfirmed address', async () => {
     const person = newUser();
     await real.project.ask('/signup', 'POST', person);
     await real.project.mails.take(person.email);
@@ -188,7 +188,7 @@ describeGoTrue('a forgotten password', () => {
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(person.email);
   });
 
-  it('is chosen by an invited person', async () => {
+  it('is chosen by an invited user', async () => {
     const { email } = newUser();
     await real.project.admin('/invite', 'POST', { email });
     const visitor = real.app.visitor();
@@ -199,7 +199,7 @@ describeGoTrue('a forgotten password', () => {
     expect((await real.app.visitor().postJson('/auth/login', { email, password })).status).toBe(200);
   });
 
-  it('wants the second factor of an account that has one first', async () => {
+  it('requires the second factor of an account that has one first', async () => {
     const user = await real.project.addUser();
     const signedIn = await real.app.signedIn(user);
     const { data } = await real.app.asVisitor(signedIn, (client) => client.auth.mfa.enroll({ factorType: 'totp' }));
@@ -224,10 +224,10 @@ describeGoTrue('a forgotten password', () => {
   });
 });
 
-describeGoTrue('a password that its owner changes', () => {
+describeGoTrue('a password that a signed-in user changes', () => {
   const real = useRealApp();
 
-  it('wants the current one, and ends the other sessions', async () => {
+  it('requires the current one, and ends the other sessions', async () => {
     const user = await real.project.addUser();
     const [visitor, other] = [await real.app.signedIn(user), await real.app.signedIn(user)];
     const change = (fields: object): Promise<Answer> => visitor.postJson('/auth/password', { password, ...fields });
@@ -242,7 +242,7 @@ describeGoTrue('a password that its owner changes', () => {
     expect((await real.project.refresh(sessionOf(visitor).refresh_token)).status).toBe(200);
   });
 
-  it('leaves one session at GoTrue, the one in the cookie', async () => {
+  it('leaves one session at GoTrue, the one of the cookie', async () => {
     const user = await real.project.addUser();
     const visitor = await real.app.signedIn(user);
     await visitor.postJson('/auth/password', { currentPassword: user.password, password });
@@ -256,11 +256,11 @@ describeGoTrue('a password that its owner changes', () => {
   });
 });
 
-describeOwnGoTrue('a project that asks for the current password itself', () => {
+describeOwnGoTrue('a project that requires the current password itself', () => {
   const settings = { GOTRUE_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' };
   const real = useRealApp({ gotrue: { keys: [createSigningKey('only')], settings } });
 
-  it('gets it', async () => {
+  it('receives it', async () => {
     const user = await real.project.addUser();
     const visitor = await real.app.signedIn(user);
     // GoTrue: 400 current_password_required without it, 400 current_password_invalid where it is wrong
@@ -268,7 +268,7 @@ describeOwnGoTrue('a project that asks for the current password itself', () => {
     expect(done.status).toBe(200);
   });
 
-  it('lets a forgotten one be replaced', async () => {
+  it('lets a forgotten password be replaced without it', async () => {
     const { email } = await real.project.addUser();
     await real.app.visitor().postJson('/auth/forgot', { email });
     const visitor = real.app.visitor();

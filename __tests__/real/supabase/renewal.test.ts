@@ -7,7 +7,7 @@ import { createSigningKey } from '../support/gotrue.ts';
 import type { Visitor } from '../../support/visitor.ts';
 
 const keys = [createSigningKey('only')];
-/** Long enough to be seen alive, short enough to be waited for. */
+/** Long enough to be used, short enough to wait for. */
 const settings = { GOTRUE_JWT_EXP: '4' };
 
 /** The clock allowance is over by then: during an outage a token may be served for five seconds more. */
@@ -46,7 +46,7 @@ describeOwnGoTrue('renewal of a session', () => {
     expect(real.app.eventTypes()).toEqual(['session_refreshed']);
   });
 
-  it('goes on for as long as the visitor comes back', async () => {
+  it('continues for as long as the visitor comes back', async () => {
     const visitor = await expired();
     const tokens = new Set([sessionOf(visitor).refresh_token]);
     for (let turn = 0; turn < 3; turn += 1) {
@@ -57,7 +57,7 @@ describeOwnGoTrue('renewal of a session', () => {
     expect(tokens.size).toBe(4);
   });
 
-  it('waits for the end of an outage, and ends no session meanwhile', async () => {
+  it('waits for the end of an outage, and ends no session', async () => {
     const visitor = await expired(afterAllowance);
     real.project.proxy.break(/./, { status: 503 });
     const during = await visitor.getJson('/auth/session');
@@ -67,7 +67,7 @@ describeOwnGoTrue('renewal of a session', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('survives a lost answer, although its token is spent', async () => {
+  it('survives a lost answer, although its token was used', async () => {
     const visitor = await expired();
     real.project.proxy.break(/refresh_token/, 'lost', 1);
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
@@ -100,7 +100,7 @@ describeOwnGoTrue('renewal of a session', () => {
     expect(real.app.eventTypes()).toContain('session_ended');
   });
 
-  it('keeps a sign-out, also for a copied cookie', async () => {
+  it('does not undo a sign-out, even for a copied cookie', async () => {
     const visitor = await real.app.signedIn(await real.project.addUser());
     const copy = movedTo(real.app, visitor);
     await visitor.postJson('/auth/logout');
@@ -109,7 +109,7 @@ describeOwnGoTrue('renewal of a session', () => {
     expect((await copy.getJson('/auth/session')).status).toBe(401);
   });
 
-  it('loses against a sign-out that comes while it runs', async () => {
+  it('loses to a sign-out during the renewal', async () => {
     const visitor = await expired();
     const copy = movedTo(real.app, visitor);
     real.project.proxy.break(/refresh_token/, { delay: 1_000 }, 1);
@@ -122,7 +122,7 @@ describeOwnGoTrue('renewal of a session', () => {
     if (token !== undefined) expect((await real.project.refresh(token)).status).toBe(400);
   });
 
-  it.each([300, 2_000, 6_000])('comes first where the user signs out %d ms after expiry', async (afterMs) => {
+  it.each([300, 2_000, 6_000])('comes first if the user signs out %d ms after expiry', async (afterMs) => {
     const visitor = await real.app.signedIn(await real.project.addUser());
     const { refresh_token: token } = sessionOf(visitor);
     await expiry(visitor, afterMs);
@@ -133,14 +133,11 @@ describeOwnGoTrue('renewal of a session', () => {
     expect((await real.project.refresh(token)).status).toBe(400);
   });
 
-  it.each([-300, 300, 2_000, 6_000])(
-    'comes first where the client is asked for %d ms after expiry',
-    async (afterMs) => {
-      const visitor = await expired(afterMs);
-      const { data, error } = await real.app.asVisitor(visitor, (client) => client.auth.getUser());
-      expect([typeof data.user?.id, error]).toEqual(['string', null]);
-    },
-  );
+  it.each([-300, 300, 2_000, 6_000])('comes first if the client is used %d ms after expiry', async (afterMs) => {
+    const visitor = await expired(afterMs);
+    const { data, error } = await real.app.asVisitor(visitor, (client) => client.auth.getUser());
+    expect([typeof data.user?.id, error]).toEqual(['string', null]);
+  });
 });
 
 describeOwnGoTrue('renewal by a slow backend', () => {
@@ -149,7 +146,7 @@ describeOwnGoTrue('renewal by a slow backend', () => {
     options: { timeoutMs: 2_000 },
   });
 
-  it('uses an answer that came after the request had given up', async () => {
+  it('uses an answer that came after the request timed out', async () => {
     const visitor = await real.app.signedIn(await real.project.addUser());
     await expiry(visitor, afterAllowance);
     real.project.proxy.passed.splice(0);
@@ -205,14 +202,14 @@ describe.each([
       expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     });
 
-    it('open nothing to a token that was spent two renewals ago', async () => {
+    it('refuse a token that was used two renewals ago', async () => {
       const visitor = await real.app.signedIn(await real.project.addUser());
       const thief = movedTo(other, visitor);
       for (let turn = 0; turn < 3; turn += 1) {
         await expiry(visitor);
         expect((await visitor.getJson('/auth/session')).status).toBe(200);
       }
-      // Long enough for every reuse interval.
+      // Longer than every reuse interval.
       await new Promise((resolve) => setTimeout(resolve, interval * 1000));
       const answer = await thief.getJson('/auth/session');
       expect([answer.status, thief.cookies.has(cookieName)]).toEqual([401, false]);

@@ -16,14 +16,14 @@ describeGoTrue('a second factor', () => {
     return { user, visitor, factor, verify };
   }
 
-  it('opens what wants one, from the verification on', async () => {
+  it('passes a guard that requires one, from the verification on', async () => {
     const { visitor, factor, verify } = await enrolled();
     expect((await visitor.getJson('/secure')).status).toBe(403);
     expect((await verify(totp(factor.secret))).error).toBeNull();
     expect((await visitor.getJson('/secure')).status).toBe(200);
   });
 
-  it('keeps the session as it was after a wrong code', async () => {
+  it('keeps the session unchanged after a wrong code', async () => {
     const { visitor, factor, verify } = await enrolled();
     const wrong = totp(factor.secret, Date.now() - 3_600_000);
     expect((await verify(wrong)).error).toMatchObject({ code: 'mfa_verification_failed' });
@@ -31,14 +31,14 @@ describeGoTrue('a second factor', () => {
     expect((await visitor.getJson('/secure')).status).toBe(403);
   });
 
-  it('is not given by a new sign-in with the password', async () => {
+  it('is not completed by a new sign-in with the password', async () => {
     const { user, factor, verify } = await enrolled();
     await verify(totp(factor.secret));
     const answer = await (await real.app.signedIn(user)).getJson('/secure');
     expect(answer.status).not.toBe(200);
   });
 
-  it('takes the user from the token, whatever the cookie says of it', async () => {
+  it('leaves the token’s user in the session, whatever the cookie claims', async () => {
     const { user, visitor } = await enrolled();
     const session = sessionOf(visitor);
     setSession(visitor, { ...session, user: { id: 'admin', email: 'admin@example.com', factors: [] } });

@@ -9,14 +9,14 @@ describeOwnGoTrue('a project that signs with a shared secret', () => {
     user = await real.project.addUser();
   });
 
-  it('is asked once about a token', async () => {
+  it('verifies a token once', async () => {
     const visitor = await real.app.signedIn(user);
     for (let turn = 0; turn < 5; turn += 1) expect((await visitor.getJson('/api/me')).status).toBe(200);
     expect(real.project.proxy.to('/user').length).toBeLessThanOrEqual(1);
   });
 
   it.each([-300, 0, 300, 1_000, 3_000, 4_800, 6_000])(
-    'loses no session to a request %d ms after expiry, in a process that has not asked yet',
+    'keeps every session in a request %d ms after expiry, in a process that has not verified it yet',
     async (afterMs) => {
       const visitor = await real.app.signedIn(user);
       const fresh = await startRealApp(real.project);
@@ -30,7 +30,7 @@ describeOwnGoTrue('a project that signs with a shared secret', () => {
     },
   );
 
-  it('is believed when it ended the session', async () => {
+  it('is trusted when it ended the session', async () => {
     const visitor = await real.app.signedIn(user);
     await real.project.ask('/logout?scope=local', 'POST', {}, sessionOf(visitor).access_token);
     await expiry(visitor);
@@ -48,7 +48,7 @@ describeOwnGoTrue('a project that signs with a shared secret', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('hears of a sign-out, also after expiry', async () => {
+  it('receives a sign-out, also after expiry', async () => {
     const visitor = await real.app.signedIn(user);
     const { refresh_token: token } = sessionOf(visitor);
     await expiry(visitor, 1_000);
@@ -56,7 +56,7 @@ describeOwnGoTrue('a project that signs with a shared secret', () => {
     expect((await real.project.refresh(token)).status).toBe(400);
   });
 
-  it('is not asked about tokens without a signature more often than a shared allowance lets pass', async () => {
+  it('verifies unsigned tokens no more often than a shared allowance permits', async () => {
     const { access_token: token, ...session } = sessionOf(await real.app.signedIn(user));
     real.project.proxy.passed.splice(0);
     for (let turn = 0; turn < 30; turn += 1) {

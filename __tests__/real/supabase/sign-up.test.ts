@@ -30,7 +30,7 @@ describeGoTrue('sign-up with a confirmation mail', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 
-  it('signs in by the link that the docs recommend, in any browser, and only when its button is pressed', async () => {
+  it('signs in by the link that the docs recommend, in any browser, only after its button is pressed', async () => {
     const { person, links } = await signUp();
     const visitor = real.app.visitor();
     const page = await visitor.get(pathOf(links[0]!));
@@ -47,7 +47,7 @@ describeGoTrue('sign-up with a confirmation mail', () => {
     await other.close();
   });
 
-  it('signs in by GoTrue’s own link in the same browser, and comes back to where the visitor was going', async () => {
+  it('signs in by GoTrue’s own link in the same browser, and redirects to returnTo', async () => {
     const { person, visitor, links } = await signUp();
     const done = await visitor.get(await followTo(real.app, links[1]!));
     expect([done.status, done.headers.location]).toEqual([303, '/account']);
@@ -63,13 +63,13 @@ describeGoTrue('sign-up with a confirmation mail', () => {
     expect((await elsewhere.postJson('/auth/login', { ...person })).status).toBe(200);
   });
 
-  it('tells a person with the right password to confirm first', async () => {
+  it('tells a user with the right password to confirm first', async () => {
     const { person, visitor } = await signUp();
     const answer = await visitor.postJson('/auth/login', { ...person });
     expect([answer.status, answer.json.error.code]).toEqual([403, 'email_not_confirmed']);
   });
 
-  it('sends the mail again, and the new link works', async () => {
+  it('sends the email again, and the new link works', async () => {
     const { person } = await signUp();
     await anotherMailIsAllowed();
     const answer = await real.app.visitor().postJson('/auth/resend', { email: person.email });
@@ -80,7 +80,7 @@ describeGoTrue('sign-up with a confirmation mail', () => {
     expect(done.status).toBe(303);
   });
 
-  it('answers alike for every address, also where GoTrue counts the mails to it', async () => {
+  it('answers alike for every address, even if GoTrue counts the emails to it', async () => {
     const neutral = async (email: string): Promise<unknown> => {
       const visitor = real.app.visitor();
       const { status, json, headers, setCookies }: Answer = await visitor.postJson('/auth/signup', {
@@ -117,7 +117,7 @@ describeGoTrue('sign-up with a confirmation mail', () => {
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
   });
 
-  it('says why a password is too weak', async () => {
+  it('explains why a password is too weak', async () => {
     const answer = await real.app.visitor().postJson('/auth/signup', { ...newUser(), password: 'short' });
     expect([answer.status, answer.json.error.code]).toEqual([422, 'weak_password']);
   });

@@ -88,7 +88,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue about accounts',
       ];
     }));
 
-  it('to the wish for a code', () =>
+  it('to a request for a code', () =>
     expectAlike(async (side) => {
       const otp = (body: object): Promise<unknown> => ask(side, 'POST', 'otp', { body });
       const { email } = await side.addUser();
@@ -109,7 +109,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue about accounts',
       return [answers, await ask(side, 'POST', 'verify', { body: { type: 'email', email: fresh, token: code } })];
     }));
 
-  it.each(['recover', 'otp'])('to the own link of a mail of /%s', (path) =>
+  it.each(['recover', 'otp'])('to the own link of an email of /%s', (path) =>
     expectAlike(async (side) => {
       const { email } = await side.addUser();
       const { challenge, verifier } = pkce();
@@ -126,7 +126,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue about accounts',
     }),
   );
 
-  it('to an invited person', () =>
+  it('to an invited user', () =>
     expectAlike(async (side) => {
       const { email } = newUser();
       await side.invite(email);
@@ -136,7 +136,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue about accounts',
       return [shapeOf(verified), await ask(side, 'PUT', 'user', { token, body: { password: 'a new password' } })];
     }));
 
-  it('to a signed-in user who wants another address', () =>
+  it('to a signed-in user who requests another address', () =>
     expectAlike(async (side) => {
       const [user, taken] = [await side.addUser(), await side.addUser()];
       const { access_token: token } = await signIn(side, user);
@@ -157,7 +157,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue about accounts',
       return answers;
     }));
 
-  it('to the wish for a nonce', () =>
+  it('to a request for a nonce', () =>
     expectAlike(async (side) => {
       const { access_token: token } = await signIn(side, await side.addUser());
       return [await ask(side, 'GET', 'reauthenticate', { token }), await ask(side, 'GET', 'reauthenticate', { token })];
@@ -187,7 +187,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue about accounts',
       return [answers, shapeOf(verified), verified.body.user.id === visitor.body.user.id];
     }));
 
-  it('to the wish for single sign-on where there is none', () =>
+  it('to a request for single sign-on without a provider', () =>
     expectAlike(async (side) => [
       await ask(side, 'POST', 'sso', { body: { domain: 'example.com', skip_http_redirect: true } }),
       await ask(side, 'POST', 'sso', { body: {} }),
@@ -205,7 +205,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue about accounts',
     }),
   );
 
-  it('to a second factor, from its start to its end', () =>
+  it('to a second factor, from enrollment to removal', () =>
     expectAlike(async (side) => {
       const user = await side.addUser();
       const [one, other] = [await signIn(side, user), await signIn(side, user)];

@@ -84,7 +84,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue', () => {
       ];
     }));
 
-  it('to access tokens that are no good', () =>
+  it('to invalid access tokens', () =>
     expectAlike(async (side) => {
       const user = await side.addUser();
       const { access_token: good } = await signIn(side, user);
@@ -96,7 +96,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue', () => {
       return answers;
     }));
 
-  it('to a refresh token, to its parent and to what it never issued', () =>
+  it('to a refresh token, to its parent and to an unknown one', () =>
     expectAlike(async (side) => {
       const { refresh_token: first } = await signIn(side, await side.addUser());
       const refresh = (token?: string): Promise<Raw> =>
@@ -135,7 +135,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue', () => {
       ];
     }));
 
-  it('to the wish for another mail', () =>
+  it('to a request for another email', () =>
     expectAlike(async (side) => {
       const person = newUser();
       await raw(side, 'POST', 'signup', { body: person });
@@ -164,7 +164,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue', () => {
       ];
     }));
 
-  it.each([true, false])('to a mail’s own link, with PKCE %p', (isPkce) =>
+  it.each([true, false])('to the own link of an email, with PKCE %p', (isPkce) =>
     expectAlike(async (side) => {
       const person = newUser();
       const { challenge, verifier } = pkce();
@@ -198,7 +198,7 @@ describeGoTrue('the stand-in for Supabase answers like a GoTrue', () => {
 
   it('with its keys', () => expectAlike((side) => ask(side, 'GET', '.well-known/jwks.json')));
 
-  it('with what a doctor reads of its settings', () =>
+  it('with the settings that the doctor reads', () =>
     expectAlike(async (side) => {
       const { external, disable_signup, mailer_autoconfirm } = (await raw(side, 'GET', 'settings')).body;
       return [typeof external.github, external.email, disable_signup, mailer_autoconfirm];

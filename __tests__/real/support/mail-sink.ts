@@ -13,12 +13,12 @@ export interface Mail {
 
 export type MailSink = Awaited<ReturnType<typeof startMailSink>>;
 
-/** A mail server (RFC 5321) that takes everything and delivers nothing. */
+/** A mail server (RFC 5321) that accepts everything and delivers nothing. */
 export async function startMailSink(port: number) {
   const mails: Mail[] = [];
   const arrivals = new Set<() => void>();
   const server = net.createServer((socket) => {
-    // A sender that goes away is no failure of the test.
+    // A sender that disconnects does not fail the test.
     socket.on('error', () => socket.destroy());
     void converse(socket, (mail) => {
       mails.push(mail);

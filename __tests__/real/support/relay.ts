@@ -6,7 +6,7 @@ import { serve } from '../../support/servers.ts';
 export type RelayFault =
   /** Something in between answers. */
   | { readonly status: number; readonly body?: string; readonly headers?: Readonly<Record<string, string>> }
-  /** The provider does its work at once; its answer comes so many milliseconds later. */
+  /** The provider does its work at once; its answer is delayed by this many milliseconds. */
   | { readonly delay: number }
   /** The provider does its work; its answer never arrives. */
   | 'lost'

@@ -7,7 +7,7 @@ import type { RealB2b } from '../support/workos.ts';
 const maxAge = 2;
 const stale = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, (maxAge + 1) * 1000));
 
-describeEmulator('guards in front of the emulator', (url) => {
+describeEmulator('guards with the emulator', (url) => {
   let app: RealB2b;
   beforeAll(async () => {
     app = await startRealB2b(url, undefined, undefined, ({ host }) => {
@@ -22,7 +22,7 @@ describeEmulator('guards in front of the emulator', (url) => {
   });
   afterAll(() => app.close());
 
-  it('ask for a new sign-in where the last one is too old, and let it come back', async () => {
+  it('ask for a new sign-in if the last one is too old, and redirect back', async () => {
     const { email } = await addUser(app);
     const visitor = await app.signedIn({ email });
     expect((await visitor.getJson('/recent')).status).toBe(200);
@@ -46,7 +46,7 @@ describeEmulator('guards in front of the emulator', (url) => {
     expect((await visitor.getJson('/recent')).status).toBe(401);
   });
 
-  it('take an access token as a bearer until it expires, and refresh nothing for it', async () => {
+  it('accept an access token as a bearer token until it expires, and refresh nothing for it', async () => {
     const user = await addUser(app);
     const visitor = await app.signedIn(user);
     const { accessToken } = (await visitor.getJson('/api/me')).json;

@@ -30,7 +30,7 @@ describeEmulator('a switch of the organization at the emulator', (url) => {
   const switchTo = (visitor: Visitor, organizationId: string): Promise<Answer> =>
     visitor.postJson('/organization', { organizationId, returnTo: '/dashboard' });
 
-  it('goes there and back as one session', async () => {
+  it('switches back and forth in one session', async () => {
     const visitor = await member();
     const { sessionId } = (await visitor.getJson('/auth/session')).json;
     for (const organization of [south, north]) {
@@ -40,7 +40,7 @@ describeEmulator('a switch of the organization at the emulator', (url) => {
     }
   });
 
-  it('reaches 50 requests that still come with the old cookie', async () => {
+  it('reaches 50 requests that still send the old cookie', async () => {
     const visitor = await member();
     const cookie = visitor.cookieHeader();
     const read = (): Promise<Answer> => app.visitor().get('/auth/session', { headers: { cookie } });
@@ -52,7 +52,7 @@ describeEmulator('a switch of the organization at the emulator', (url) => {
     expect(await organizationOf(visitor)).toBe(south);
   });
 
-  it('that onSignIn refuses leaves the session where it was, with tokens that still refresh', async () => {
+  it('that onSignIn refuses keeps the session in its organization, with tokens that still refresh', async () => {
     const visitor = await member();
     for (let turn = 0; turn < 2; turn += 1) {
       expect((await switchTo(visitor, suspended)).status).toBe(403);
@@ -62,7 +62,7 @@ describeEmulator('a switch of the organization at the emulator', (url) => {
     expect(await organizationOf(visitor)).toBe(south);
   });
 
-  it('ends with a refresh token that the provider no longer knows', async () => {
+  it('ends the session if the provider no longer knows its refresh token', async () => {
     const visitor = await member();
     const { sessionId } = (await visitor.getJson('/auth/session')).json;
     await app.sdk.userManagement.revokeSession({ sessionId });
@@ -70,7 +70,7 @@ describeEmulator('a switch of the organization at the emulator', (url) => {
     expect([answer.status, visitor.cookies.has('b2b-session')]).toEqual([401, false]);
   });
 
-  it('is not taken back by a refresh of 50 requests that come at the same time', async () => {
+  it('is not undone by a refresh of 50 simultaneous requests', async () => {
     const visitor = await member();
     await expire(visitor);
     const requests = Array.from({ length: 50 }, () => visitor.getJson('/api/me'));

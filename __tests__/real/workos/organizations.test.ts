@@ -18,14 +18,14 @@ describeEmulator('organizations at the emulator', (url) => {
   const organizationOf = async (visitor: Visitor): Promise<string | undefined> =>
     (await visitor.getJson('/auth/session')).json.organizationId;
 
-  it('are taken without a question where there is one, with role and permissions', async () => {
+  it('are selected without asking if there is only one, with role and permissions', async () => {
     const visitor = await app.signedIn(await addUser(app, [north]));
     expect(await organizationOf(visitor)).toBe(north);
     const { claims } = (await visitor.getJson('/api/me')).json;
     expect(claims).toMatchObject({ org_id: north, role: 'reader', roles: ['reader'], permissions: ['reports:read'] });
   });
 
-  it('are chosen from where there are several', async () => {
+  it('can be selected if there are several', async () => {
     const user = await addUser(app, [north, south]);
     const visitor = app.visitor();
     const chooser = await visitor.get(await app.callback(visitor, user.email, '/login?returnTo=/dashboard'));
@@ -36,14 +36,14 @@ describeEmulator('organizations at the emulator', (url) => {
     expect([north, south]).toContain(await organizationOf(visitor));
   });
 
-  it('that the query names are taken without the choice, though the emulator ignores the parameter', async () => {
+  it('that the query names are selected without asking, although the emulator ignores the parameter', async () => {
     const user = await addUser(app, [north, south]);
     const visitor = app.visitor();
     await visitor.get(await app.callback(visitor, user.email, `/login?organization_id=${south}`));
     expect(await organizationOf(visitor)).toBe(south);
   });
 
-  it('that the person does not belong to are refused, and another can still be chosen', async () => {
+  it('without the user as a member are refused, and another one can still be selected', async () => {
     const user = await addUser(
       app,
       await Promise.all(
@@ -61,7 +61,7 @@ describeEmulator('organizations at the emulator', (url) => {
     expect((await visitor.get(link)).status).toBe(303);
   });
 
-  it('whose choice was made already say so', async () => {
+  it('that were already selected are reported', async () => {
     const user = await addUser(app, [north, south]);
     const visitor = app.visitor();
     const chooser = await visitor.get(await app.callback(visitor, user.email));

@@ -18,7 +18,7 @@ describeEmulator('a way to the emulator that', (url) => {
   afterEach(() => app.relay.heal());
   afterAll(() => app.close());
 
-  it.each(faults)('%s: a sign-in is told to try again, and a reload starts it over', async (_name, fault) => {
+  it.each(faults)('%s: a sign-in shows that it can be retried, and a reload starts it over', async (_name, fault) => {
     const user = await addUser(app);
     const visitor = app.visitor();
     const callback = await app.callback(visitor, user.email, '/login?returnTo=/dashboard');
@@ -48,7 +48,7 @@ describeEmulator('a way to the emulator that', (url) => {
   });
 
   it.each(faults)(
-    '%s: sign-out clears the cookie, and the URL of the provider’s sign-out needs no call',
+    '%s: sign-out clears the cookie, and the provider’s sign-out URL needs no call',
     async (_name, fault) => {
       const visitor = await app.signedIn(await addUser(app));
       app.relay.break(/./, fault);
@@ -58,7 +58,7 @@ describeEmulator('a way to the emulator that', (url) => {
     },
   );
 
-  it('hides the keys at the start: 503, and signed in as soon as they can be fetched', async () => {
+  it('makes the keys unreachable at start-up: 503, and signed in as soon as they can be fetched', async () => {
     const visitor = await app.signedIn(await addUser(app));
     const started = await startRealB2b(url, { cookiePassword: app.cookiePassword, timeoutMs: 2_000 }, app.relay);
     const elsewhere = started.visitor();
@@ -71,7 +71,7 @@ describeEmulator('a way to the emulator that', (url) => {
     await started.close();
   });
 
-  it('brings the answer too late for the request does not lose the session', async () => {
+  it('delivers the answer after the request timed out does not lose the session', async () => {
     const visitor = await app.signedIn(await addUser(app));
     await expire(visitor, skewMs);
     app.relay.break(/authenticate/, { delay: 3_000 });

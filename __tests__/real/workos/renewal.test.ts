@@ -20,7 +20,7 @@ describeEmulator('an expired session at the emulator', (url) => {
     return copy;
   };
 
-  it('is renewed once, however many requests wait, and stragglers with the old cookie get the same', async () => {
+  it('is renewed once, however many requests wait, and later ones with the old cookie get the same', async () => {
     const visitor = await app.signedIn(await addUser(app));
     const before = (await visitor.getJson('/auth/session')).json;
     await expire(visitor);
@@ -45,7 +45,7 @@ describeEmulator('an expired session at the emulator', (url) => {
     expect(second?.body['refresh_token']).toBe(first?.answer['refresh_token']);
   });
 
-  it('brings what changed at WorkOS since', async () => {
+  it('has what changed at WorkOS since', async () => {
     const user = await addUser(app);
     const visitor = await app.signedIn(user);
     await app.sdk.userManagement.updateUser({ userId: user.id, firstName: 'Ada', metadata: { plan: 'team' } });
@@ -54,7 +54,7 @@ describeEmulator('an expired session at the emulator', (url) => {
     expect(renewed).toMatchObject({ firstName: 'Ada', metadata: { plan: 'team' } });
   });
 
-  it('stays an impersonation', async () => {
+  it('remains an impersonation', async () => {
     const visitor = await app.signedIn({ email: 'impersonated@example.com' });
     await expire(visitor);
     const { json } = await visitor.getJson('/api/me');
@@ -80,7 +80,7 @@ describeEmulator('an expired session at the emulator', (url) => {
     expect(app.eventTypes()).toContain('session_ended');
   });
 
-  it('whose token was spent elsewhere ends, as the emulator knows no replay', async () => {
+  it('whose token was used elsewhere ends, as the emulator has no grace period', async () => {
     const visitor = await app.signedIn(await addUser(app));
     const other = await startRealB2b(url, { cookiePassword: app.cookiePassword }, app.relay);
     const elsewhere = other.visitor();

@@ -28,7 +28,7 @@ describeEmulator('a cookie shared with an app on WorkOS’ own SDK', (url) => {
     return { user, credentials: { clientId, email: user.email, password: 'correct horse battery staple' } };
   }
 
-  it.each([['without an organization'], ['with one']])('is opened, renewed and handed on by both, %s', async (name) => {
+  it.each([['without an organization'], ['with one']])('is opened, renewed and passed on by both, %s', async (name) => {
     const organizations = name === 'with one' ? [north] : [];
     const { user, credentials } = await withPassword(organizations);
     const { cookiePassword } = app;
@@ -48,7 +48,7 @@ describeEmulator('a cookie shared with an app on WorkOS’ own SDK', (url) => {
     expect((await holderOf(refreshed.sealedSession ?? '').getJson('/auth/session')).json).toEqual(json);
   });
 
-  it('that holds the whole answer, nulls included, is a session here and stays one', async () => {
+  it('with the whole answer, nulls included, is a session here and remains one', async () => {
     const { user, credentials } = await withPassword();
     const answer = await app.sdk.userManagement.authenticateWithPassword(credentials);
     expect(answer.organizationId).toBeNull();
@@ -60,7 +60,7 @@ describeEmulator('a cookie shared with an app on WorkOS’ own SDK', (url) => {
     expect((await visitor.getJson('/auth/session')).json.user.id).toBe(user.id);
   });
 
-  it('that holds something else of the other app is left alone', async () => {
+  it('with other content of the other app is left alone', async () => {
     const sealed = await sealData({ theme: 'dark' }, { password: app.cookiePassword, ttl: 0 });
     const visitor = holderOf(sealed);
     expect((await visitor.getJson('/auth/session')).status).toBe(401);

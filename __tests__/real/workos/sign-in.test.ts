@@ -31,7 +31,7 @@ describeEmulator('a sign-in through the emulator', (url) => {
     expect(app.eventTypes()).toEqual(['signed_in']);
   });
 
-  it('yields the session that is specified, and the profile to the application alone', async () => {
+  it('yields the documented session, and the profile to the application alone', async () => {
     const user = await addUser(app);
     const visitor = await app.signedIn(user);
     const { json } = await visitor.getJson('/auth/session');
@@ -48,7 +48,7 @@ describeEmulator('a sign-in through the emulator', (url) => {
     expect(calls[0]).not.toHaveProperty('organizationId');
   });
 
-  it('starts at /signup with the sign-up screen, and tells JSON clients where to go', async () => {
+  it('starts at /signup with the sign-up screen, and gives its URL to JSON clients', async () => {
     const user = await addUser(app);
     const visitor = app.visitor();
     const started = await visitor.getJson(`/signup?login_hint=${user.email}&returnTo=/dashboard`);
@@ -59,14 +59,14 @@ describeEmulator('a sign-in through the emulator', (url) => {
     expect((await visitor.getJson('/auth/session')).json.user.id).toBe(user.id);
   });
 
-  it('that the emulator ends with an error is a page with a way on, and keeps the session that there was', async () => {
+  it('that the emulator ends with an error shows a page with a link, and keeps the existing session', async () => {
     const visitor = await app.signedIn(await addUser(app));
-    const refused = await visitor.get(await app.callback(visitor, 'nobody@nowhere.example'));
+    const refused = await visitor.get(await app.callback(visitor, 'unknown@nowhere.example'));
     expect([refused.status, refused.text.includes('href="/login"')]).toEqual([403, true]);
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 
-  it('exchanges a code once, and a callback that comes again goes home', async () => {
+  it('exchanges a code once, and redirects a repeated callback to the start page', async () => {
     const user = await addUser(app);
     const visitor = app.visitor();
     const callback = await app.callback(visitor, user.email, '/login?returnTo=/dashboard');
@@ -79,7 +79,7 @@ describeEmulator('a sign-in through the emulator', (url) => {
     expect(calls).toHaveLength(1);
   });
 
-  it('whose code another process has spent stays open for the reload', async () => {
+  it('whose code another process has just exchanged works after a reload', async () => {
     const user = await addUser(app);
     const other = await startRealB2b(url, { cookiePassword: app.cookiePassword }, app.relay);
     const visitor = app.visitor();
@@ -97,7 +97,7 @@ describeEmulator('a sign-in through the emulator', (url) => {
     const [victim, attacker] = [app.visitor(), app.visitor()];
     const stolen = new URL(await app.callback(victim, user.email));
     expect((await attacker.get(stolen.href)).status).toBe(400);
-    const own = new URL(await app.callback(attacker, 'nobody@nowhere.example'));
+    const own = new URL(await app.callback(attacker, 'unknown@nowhere.example'));
     own.searchParams.delete('error');
     own.searchParams.set('code', stolen.searchParams.get('code') ?? '');
     const refused = await attacker.get(own.href);
@@ -105,7 +105,7 @@ describeEmulator('a sign-in through the emulator', (url) => {
     expect((await victim.get(stolen.href)).status).toBe(303);
   });
 
-  it('as another user replaces the session that there was', async () => {
+  it('as another user replaces the existing session', async () => {
     const [one, other] = [await addUser(app), await addUser(app)];
     const visitor = await app.signedIn(one);
     const before = visitor.cookies.get('b2b-session');
@@ -120,7 +120,7 @@ describeEmulator('a sign-in through the emulator', (url) => {
     expect((await app.sdk.userManagement.listSessions(other.id)).data).toHaveLength(1);
   });
 
-  it('of an impersonated user says by whom', async () => {
+  it('of an impersonated user names the impersonator', async () => {
     const visitor = await app.signedIn({ email: 'impersonated@example.com' });
     const { json } = await visitor.getJson('/api/me');
     expect(json.impersonator).toEqual({ email: 'staff@example.com', reason: 'support' });

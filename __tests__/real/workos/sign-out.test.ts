@@ -11,7 +11,7 @@ describeEmulator('a sign-out with the emulator', (url) => {
   const sessionsOf = async (userId: string): Promise<readonly string[]> =>
     (await app.sdk.userManagement.listSessions(userId)).data.map(({ id }) => id);
 
-  it('ends the session here, and at WorkOS where the browser follows', async () => {
+  it('ends the session here, and at WorkOS if the browser follows the redirect', async () => {
     const user = await addUser(app);
     const visitor = await app.signedIn(user);
     const copy = app.visitor();
@@ -27,7 +27,7 @@ describeEmulator('a sign-out with the emulator', (url) => {
     expect(await sessionsOf(user.id)).toEqual([]);
   });
 
-  it('tells JSON clients where to go, with an expired session as well', async () => {
+  it('gives its URL to JSON clients, even with an expired session', async () => {
     const user = await addUser(app);
     const visitor = await app.signedIn(user);
     await expire(visitor);

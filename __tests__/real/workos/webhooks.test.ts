@@ -7,7 +7,7 @@ import type { RealB2b } from '../support/workos.ts';
 
 const secret = 'whsec_of_the_suite';
 
-describeEmulator('webhooks of the emulator, as the docs tell to receive them', (url) => {
+describeEmulator('webhooks of the emulator, received as in the docs', (url) => {
   let app: RealB2b;
   const arrived = new EventEmitter();
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describeEmulator('webhooks of the emulator, as the docs tell to receive them', (
   });
   afterAll(() => app.close());
 
-  it('end the session that was revoked at WorkOS, and no other one', async () => {
+  it('end the session that was revoked at WorkOS, and no other', async () => {
     const user = await addUser(app);
     const [one, other] = [await app.signedIn(user), await app.signedIn(user)];
     const { sessionId } = (await one.getJson('/auth/session')).json;
@@ -60,7 +60,7 @@ describeEmulator('webhooks of the emulator, as the docs tell to receive them', (
     expect(statuses).toEqual([401, 401, 200]);
   });
 
-  it('let the next request see a changed role', async () => {
+  it('update a changed role on the next request', async () => {
     const organizationId = await addOrganization(app, 'North');
     const user = await addUser(app, [organizationId]);
     const visitor = await app.signedIn(user);
@@ -72,7 +72,7 @@ describeEmulator('webhooks of the emulator, as the docs tell to receive them', (
     expect((await visitor.getJson('/api/me')).json.claims.role).toBe('member');
   });
 
-  it('with another signature change nothing', async () => {
+  it('with an invalid signature change nothing', async () => {
     const visitor = await app.signedIn(await addUser(app));
     const { sessionId } = (await visitor.getJson('/auth/session')).json;
     const forged = await fetch(`${app.origin}/webhooks/workos`, {
