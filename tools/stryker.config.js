@@ -1,11 +1,13 @@
 // Mutation testing of one folder of lib/; tools/mutation.js sets the folder and its suites.
+import { createHash } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
 import { declareValuePlugin, PluginKind } from '@stryker-mutator/api/plugin';
 
 // A property test detects a mutation within its first few hundred inputs or not at all. The runners inherit these.
 process.env.RETURN_TO_RUNS ??= '300';
 process.env.RETURN_TO_FLOW_RUNS ??= '25';
 
-const { MUTATION_FOLDER: folder, MUTATION_SUITES: suites = '' } = process.env;
+const { MUTATION_FOLDER: folder, MUTATION_SUITES: suites = '', MUTATION_PERCENT: percent = '100' } = process.env;
 
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
 export default {
@@ -33,7 +35,7 @@ export default {
   // No single test covers a module's top level: each such mutation would need all suites.
   ignoreStatic: true,
   ignorers: ['prose'],
-  mutate: [`lib/${folder}/**/*.ts`, '!lib/doctor/cli.ts', '!lib/http/stylesheet.ts'],
+  mutate: [...sources(Number(percent)), '!lib/doctor/cli.ts', '!lib/http/stylesheet.ts'],
   ignorePatterns: ['/bench', '/dist', '/coverage', '/reports', '/tools/node_modules'],
   incremental: true,
   incrementalFile: `reports/mutation/${folder}.incremental.json`,
@@ -58,6 +60,17 @@ const prose = {
     return isText && isError ? 'the message of an error' : undefined;
   },
 };
+
+/** The folder's files, or a share of their lines in percent: the same lines in every run. */
+function sources(share) {
+  if (share >= 100) return [`lib/${folder}/**/*.ts`];
+  const isChosen = (place) => createHash('sha256').update(place).digest().readUInt16BE() < (share / 100) * 65_536;
+  return globSync(`lib/${folder}/**/*.ts`).flatMap((path) =>
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .flatMap((_, index) => (isChosen(`${path}:${index}`) ? [`${path}:${index + 1}-${index + 1}`] : [])),
+  );
+}
 
 function nameOf(callee) {
   return callee.type === 'MemberExpression' ? callee.property.name : callee.name;
