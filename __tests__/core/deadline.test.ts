@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { withDeadline } from '../../lib/core/deadline.ts';
+import { answerWithin, withDeadline } from '../../lib/core/deadline.ts';
 import { fakeTimeoutSignals } from '../support/fake-timeouts.ts';
 
 const never = () => new Promise<never>(() => undefined);
@@ -75,5 +75,33 @@ describe('withDeadline', () => {
     await new Promise((resolve) => setImmediate(resolve));
     process.off('unhandledRejection', unhandled);
     expect(unhandled).not.toHaveBeenCalled();
+  });
+});
+
+describe('answerWithin', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate'] });
+  });
+
+  it('settles as the answer does, and leaves no timer behind', async () => {
+    await expect(answerWithin(Promise.resolve('done'), 1000, late)).resolves.toBe('done');
+    await expect(answerWithin(Promise.reject(new Error('work')), 1000, late)).rejects.toThrow('work');
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('rejects one read of the sockets after the deadline', async () => {
+    const outcome = expect(answerWithin(never(), 1000, late)).rejects.toThrow('late');
+    await jest.advanceTimersByTimeAsync(1000);
+    await outcome;
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('takes an answer that arrives between the timer and that read', async () => {
+    const answer = Promise.withResolvers<string>();
+    const outcome = answerWithin(answer.promise, 1000, late);
+    setTimeout(() => answer.resolve('just in time'), 1000);
+    jest.advanceTimersByTime(1000);
+    await expect(outcome).resolves.toBe('just in time');
+    expect(jest.getTimerCount()).toBe(0);
   });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { html, render, safeHref } from '../../lib/core/html.ts';
+import { html, render, safeHref, textOf } from '../../lib/core/html.ts';
 import type { Html } from '../../lib/core/html.ts';
 
 const hostile = `<script>alert('1')</script> & "x" \`y\``;
@@ -107,5 +107,22 @@ describe('safeHref', () => {
         expect(['http:', 'https:']).toContain(new URL(safeHref(url), 'https://app.example').protocol);
       }),
     );
+  });
+});
+
+describe('textOf', () => {
+  it('escapes a text, and keeps it plain for titles and JSON', () => {
+    const text = textOf('1 < 2');
+    expect([String(html`<p>${text}</p>`), text.plain, text.lang]).toEqual(['<p>1 &lt; 2</p>', '1 < 2', undefined]);
+  });
+
+  it('names the language of a text that differs from the page', () => {
+    const text = textOf('Sign in', 'en', html`<b>Sign in</b>`);
+    expect(String(html`${text}`)).toBe('<span lang="en" dir="ltr"><b>Sign in</b></span>');
+    expect([text.plain, text.lang]).toEqual(['Sign in', 'en']);
+  });
+
+  it('adds no element for an empty text', () => {
+    expect(String(html`${textOf('', 'en')}`)).toBe('');
   });
 });

@@ -1,4 +1,4 @@
-import { deepFreeze, defined, parseEncodedJson, parseJson } from '../../lib/core/json.ts';
+import { deepFreeze, defined, isRecord, parseEncodedJson, parseJson, readText } from '../../lib/core/json.ts';
 
 it('freezes a session deeply', () => {
   const session = {
@@ -52,5 +52,42 @@ describe('defined', () => {
       ['no', false],
       ['list', []],
     ]);
+  });
+});
+
+describe('isRecord', () => {
+  it('accepts objects only', () => {
+    expect([{}, { a: 1 }, Object.create(null)].map(isRecord)).toEqual([true, true, true]);
+    for (const value of [null, undefined, [], 'text', 1, true, () => undefined]) expect(isRecord(value)).toBe(false);
+  });
+});
+
+describe('readText', () => {
+  const bytes = (...chunks: string[]): ReadableStream<Uint8Array> => {
+    const encoder = new TextEncoder();
+    return new ReadableStream({
+      start(controller) {
+        for (const chunk of chunks) controller.enqueue(encoder.encode(chunk));
+        controller.close();
+      },
+    });
+  };
+
+  it('joins the chunks of a body, up to the limit', async () => {
+    expect(await readText(new Response(bytes('Ång', 'ström')), 10)).toBe('Ångström');
+    expect(await readText(new Response(null), 10)).toBe('');
+  });
+
+  it('rejects a longer body at the chunk that exceeds the limit', async () => {
+    await expect(readText(new Response(bytes('Ång', 'ström')), 9)).rejects.toThrow('larger than 9 bytes');
+    let sent = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent += 1;
+        controller.enqueue(new Uint8Array(10));
+      },
+    });
+    await expect(readText(new Response(endless), 100)).rejects.toThrow('larger than 100 bytes');
+    expect(sent).toBeLessThan(20);
   });
 });

@@ -20,6 +20,12 @@ it.each(['color', 'no', 'x', '', 'redirectUri', 'path', 'a'.repeat(10_000)])('%.
   expect(nearestName(name, known)).toBeUndefined();
 });
 
+it('prefers the nearest name, and the first of equally near ones', () => {
+  expect(nearestName('loginPath', ['logonPath', 'loginPath'])).toBe('loginPath');
+  expect(nearestName('loginPath', ['loginPath', 'logonPath'])).toBe('loginPath');
+  expect(nearestName('loganPath', ['logonPath', 'loginPath'])).toBe('logonPath');
+});
+
 it('asks about a near match, and otherwise uses the other text', () => {
   expect(didYouMean('loginpath', known, 'read the docs')).toBe('did you mean loginPath?');
   expect(didYouMean('color', known, 'read the docs')).toBe('read the docs');

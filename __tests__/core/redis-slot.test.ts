@@ -30,6 +30,20 @@ describe('the master node of a key', () => {
     expect(createMasterOf({ slots, options: {} })('foo')).toBe('slot 12182');
   });
 
+  it('is read from the slots of both clients', () => {
+    const entries: readonly [unknown, string][] = [
+      [['one:6379', 'replica:6379'], 'one:6379'],
+      [{ master: { address: 'two:6379' } }, 'two:6379'],
+      [{ master: { address: 6379 } }, 'slot 12182'],
+      [{ master: {} }, 'slot 12182'],
+    ];
+    for (const [entry, expected] of entries) {
+      const slots: unknown[] = [];
+      slots[slotOf('foo')] = entry;
+      expect(createMasterOf({ slots })('foo')).toBe(expected);
+    }
+  });
+
   it('is identified by its slot if the client does not know it', () => {
     expect(createMasterOf({ slots: [] })('foo')).toBe('slot 12182');
     expect(createMasterOf({ slots: Array.from({ length: 16_384 }, () => ({})) })('foo')).toBe('slot 12182');
