@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 const folders = {
   core: { suites: ['core'], least: 95 },
   tokens: { suites: ['tokens', 'session', 'http', 'backend', 'b2b'], least: 92 },
-  session: { suites: ['session', 'reliability', 'scale'], least: 95 },
+  session: { suites: ['session', 'reliability', 'http', 'b2b', 'backend'], least: 95 },
   http: { suites: ['http', 'hostile', 'hosts', 'reliability', 'testing', 'b2b', 'backend'], least: 95 },
   b2b: { suites: ['b2b', 'http', 'hostile', 'hosts', 'reliability', 'testing'], least: 92 },
   backend: { suites: ['backend', 'http', 'hostile', 'hosts', 'reliability', 'testing'], least: 92 },
