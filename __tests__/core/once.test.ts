@@ -36,6 +36,22 @@ describe('work that runs once per key', () => {
     await expect(once(['a'], fail)).rejects.toThrow('failure 1');
   });
 
+  it('shares a failure only among concurrent callers if it keeps successes', async () => {
+    const once = createOnce<number>({ ttlMs: 60_000, max: 10, now, keeps: 'successes' });
+    const failures = await Promise.allSettled([once(['a'], fail), once(['a'], fail)]);
+    expect([failures.map(({ status }) => status), runs]).toEqual([['rejected', 'rejected'], 1]);
+    expect(await once(['a'], succeed)).toBe(2);
+    expect(await once(['a'], succeed)).toBe(2);
+  });
+
+  it('shares every outcome only among concurrent callers if it keeps none', async () => {
+    const once = createOnce<number>({ ttlMs: 60_000, max: 10, now, keeps: 'none' });
+    expect(await Promise.all([once(['a'], succeed), once(['a'], succeed)])).toEqual([1, 1]);
+    expect(await once(['a'], succeed)).toBe(2);
+    await expect(once(['a'], fail)).rejects.toThrow('failure 3');
+    expect(await once(['a'], succeed)).toBe(4);
+  });
+
   it('remembers no more keys than its limit', async () => {
     const once = createOnce<number>({ ttlMs: 60_000, max: 1, now });
     await once(['a'], succeed);
