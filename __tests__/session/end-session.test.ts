@@ -223,9 +223,13 @@ describe('renewSession', () => {
       return bearerToken({ sub, sid: 'session', iat, exp: iat + 300 });
     };
     const [before, other] = [issue('ada'), issue('grace')];
+    const iat = Math.floor(clock.now() / 1000);
+    const unseen = bearerToken({ sub: 'ada', sid: 'session', iat, exp: iat + 299 });
     expect([await seesBearer(before), await seesBearer(other)]).toEqual(['ada', 'grace']);
     await resolver.renewSession({ userId: 'ada' });
     expect([await seesBearer(before), await seesBearer(other)]).toEqual([undefined, 'grace']);
+    expect(await seesBearer(unseen)).toBeUndefined();
+    expect((await resolver.resolveBearer(unseen, {}, true))?.user.id).toBe('ada');
     // Whole seconds do not tell whether a token of this second still has the old claims.
     clock.advance(999 - (clock.now() % 1_000));
     expect(await seesBearer(issue('ada'))).toBeUndefined();
