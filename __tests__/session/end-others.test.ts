@@ -56,6 +56,24 @@ const nextTurns = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
+it('a watched session of the user ends at once in this process, and the one that continues does not', async () => {
+  const { one, clock } = createProcesses();
+  const [{ kept, browser }, other] = [await signIn(one), await signIn(one)];
+  clock.advance(1_000);
+  const ends: string[] = [];
+  const stops = await Promise.all(
+    [browser, other.browser].map(async (each, index) => {
+      const { session } = await visit(one, each.header());
+      return one.resolver.watchSession(session!, each.header(), (end) => ends.push(`${index} ${end}`));
+    }),
+  );
+  await nextTurns();
+  await one.resolver.endOthers(kept);
+  await nextTurns();
+  for (const stop of stops) stop();
+  expect(ends).toEqual(['1 ended']);
+});
+
 describe('the session that continues when the others end', () => {
   it('is valid here and in another process', async () => {
     const { one, two, kept, browser } = await startSignedIn();
