@@ -1,4 +1,3 @@
-import { ServerResponse, STATUS_CODES } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Router } from 'express';
@@ -11,6 +10,9 @@ import { errorBody, errorHeaders, headerText } from './error-reply.ts';
 import { adapterOf } from './express-stack.ts';
 import { clientFacts, header } from './message.ts';
 import { readRequirements } from './require-session.ts';
+
+// As an ES module, node:http also loads undici in Node 24, which takes longer than everything else here.
+const { ServerResponse, STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export interface UpgradeOptions {
   /** The accepted credentials. With `bearer`, an `Authorization: Bearer` token alone decides its request. Default `['cookie']`. */
