@@ -147,7 +147,8 @@ it('the example app has no import cycles', () => {
 });
 
 it('lib/ loads no value of node:http as an ES module, which loads undici in Node 24', () => {
-  const loads = /^(?:import|export)\s(?!type\b)(?:[^;'"]*?\bfrom\s*)?['"](?:node:)?http['"]|\bimport\(\s*['"`](?:node:)?http['"`]/m;
+  const loads =
+    /^(?:import|export)\s(?!type\b)(?:[^;'"]*?\bfrom\s*)?['"](?:node:)?http['"]|\bimport\(\s*['"`](?:node:)?http['"`]/m;
   const found = files.filter(({ path }) => loads.test(readFileSync(`lib/${path}`, 'utf8'))).map(({ path }) => path);
   expect(found).toEqual([]);
   const values = ["import http from 'node:http';", "import {\n  Server,\n} from 'http';", "export * from 'node:http';"];
