@@ -345,6 +345,37 @@ describe('in several processes', () => {
     expect(await seesWhom(one, createMemoryBrowser(content))).toBe('ada');
   });
 
+  it('requests at the same time share a look-up, and a later question gets an answer newer than itself', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const shared = createShared();
+    const cutoffsOf = shared.cutoffsOf!.bind(shared);
+    let held: Promise<undefined> | undefined;
+    shared.cutoffsOf = async (subject) => {
+      const arriving = held;
+      const found = await cutoffsOf(subject);
+      await arriving;
+      return found;
+    };
+    const [one, two] = [createMemoryApp({ clock, provider, shared }), createMemoryApp({ clock, provider, shared })];
+    const content = provider.issue('ada');
+    const browser = createMemoryBrowser({ ...content, beganAt: await one.resolver.beginSession(content) });
+    const arrived = Promise.withResolvers<undefined>();
+    held = arrived.promise;
+    const before = shared.lookUps;
+    const visits = [visit(two, browser.header()), visit(two, browser.header()), visit(two, browser.header())];
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(shared.lookUps - before).toBe(2);
+    const asked = two.resolver.revocationOf(content.sessionId);
+    await new Promise((resolve) => setImmediate(resolve));
+    await one.resolver.signOut(browser.header());
+    held = undefined;
+    expect(await two.resolver.revocationOf(content.sessionId)).toBe('signed_out');
+    arrived.resolve(undefined);
+    expect(await asked).toBe(undefined);
+    expect((await Promise.all(visits)).map(({ session }) => session?.user.id)).toEqual(['ada', 'ada', 'ada']);
+  });
+
   it.each([true, false])(
     'a look-up takes one command for the session and one for its user (switches: %s)',
     async (hasVariants) => {

@@ -84,6 +84,15 @@ describe('a renewal', () => {
     expect(new Set(provider.calls).size).toBe(8);
   });
 
+  it('from before renewSession is renewed once more for the next request, because its claims may be outdated', async () => {
+    const { app, clock, provider, visitNow } = setUp();
+    expect((await visitNow()).session?.accessToken).toBe('access for refresh-2');
+    clock.advance(1);
+    await app.resolver.renewSession({ userId: 'ada' });
+    expect((await visitNow()).session?.accessToken).toBe('access for refresh-3');
+    expect(provider.calls).toEqual(['refresh-1', 'refresh-2']);
+  });
+
   it('is ignored if its answer is not in our format', async () => {
     const { app, browser, visitNow } = setUp(() => ({ source: { deserialize: () => undefined } }));
     await expect(visitNow()).rejects.toMatchObject({ code: 'token_rejected' });

@@ -1,0 +1,193 @@
+import { jest } from '@jest/globals';
+import { VariantRefused } from '../../lib/session/source.ts';
+import type { RefreshVariant } from '../../lib/session/source.ts';
+import { createMemoryApp, createMemoryBrowser, toCookie, tokenLifetimeMs, visit } from '../support/memory-sessions.ts';
+import type { MemoryApp, MemoryContent } from '../support/memory-sessions.ts';
+import { fakeTimeoutSignals } from '../support/fake-timeouts.ts';
+
+const cleared = [{ name: 'memory', value: undefined }];
+const keptCookies = { session: null, cookies: [] };
+
+/** A switch that is reached once `reached` says so of the access token. */
+function variantOf(
+  app: MemoryApp,
+  reached: (accessToken: string) => boolean = () => false,
+): RefreshVariant<MemoryContent> {
+  return {
+    name: 'south',
+    refresh: (content) => app.provider.refresh(content),
+    isReached: ({ accessToken }) => reached(accessToken),
+  };
+}
+
+const switchFrom = (app: MemoryApp, header: string | undefined, variant = variantOf(app)) =>
+  app.resolver.switchSession(header, variant, {});
+
+/** A browser that sends several session cookies of the same name. */
+const headerOf = (...contents: MemoryContent[]): string => contents.map((one) => `memory=${toCookie(one)}`).join('; ');
+
+describe('switchSession', () => {
+  it.each([
+    ['no cookie', undefined],
+    ['a cookie that is not ours', 'memory=made-up'],
+  ])('with %s returns no session and changes no cookie', async (_, header) => {
+    const app = createMemoryApp();
+    expect(await switchFrom(app, header)).toEqual(keptCookies);
+    expect(app.provider.calls).toEqual([]);
+  });
+
+  it('refreshes the session with the variant', async () => {
+    const app = createMemoryApp();
+    const header = createMemoryBrowser(app.provider.issue('ada')).header();
+    const { session, cookies } = await switchFrom(app, header);
+    expect(session?.accessToken).toBe('access for refresh-2');
+    expect(cookies).toHaveLength(1);
+    expect(app.provider.calls).toEqual(['refresh-1']);
+  });
+
+  it('returns the session as it is where it already is in the requested state', async () => {
+    const app = createMemoryApp();
+    const header = createMemoryBrowser(app.provider.issue('ada')).header();
+    const { session, cookies } = await switchFrom(
+      app,
+      header,
+      variantOf(app, () => true),
+    );
+    expect([session?.accessToken, cookies, app.provider.calls]).toEqual(['access for refresh-1', [], []]);
+  });
+
+  it('refreshes a session whose claims renewSession made outdated, although they say it is in the requested state', async () => {
+    const app = createMemoryApp();
+    const content = app.provider.issue('ada');
+    app.clock.advance(1);
+    await app.resolver.renewSession({ userId: 'ada' });
+    const { session } = await switchFrom(
+      app,
+      headerOf(content),
+      variantOf(app, () => true),
+    );
+    expect(session?.accessToken).toBe('access for refresh-2');
+    expect(app.provider.calls).toEqual(['refresh-1']);
+  });
+
+  it('prefers a valid session over an earlier cookie whose claims are outdated', async () => {
+    const app = createMemoryApp();
+    const outdated = app.provider.issue('ada');
+    const valid = app.provider.issue('grace');
+    app.clock.advance(1);
+    await app.resolver.renewSession({ userId: 'ada' });
+    const { session } = await switchFrom(app, headerOf(outdated, valid));
+    expect([session?.user.id, app.provider.calls]).toEqual(['grace', ['refresh-2']]);
+  });
+
+  it('prefers a valid session over an earlier cookie whose token has expired', async () => {
+    const app = createMemoryApp();
+    const expired = app.provider.issue('ada');
+    app.clock.advance(tokenLifetimeMs);
+    const valid = app.provider.issue('grace');
+    const { session } = await switchFrom(app, headerOf(expired, valid));
+    expect([session?.user.id, app.provider.calls]).toEqual(['grace', ['refresh-2']]);
+  });
+
+  it('refreshes the first of several expired sessions', async () => {
+    const app = createMemoryApp();
+    const contents = [app.provider.issue('ada'), app.provider.issue('grace')];
+    app.clock.advance(tokenLifetimeMs);
+    const { session } = await switchFrom(app, headerOf(...contents));
+    expect([session?.user.id, app.provider.calls]).toEqual(['ada', ['refresh-1']]);
+  });
+
+  it('uses no refresh token of a session that was ended, and takes the next cookie', async () => {
+    const app = createMemoryApp();
+    const ended = app.provider.issue('ada');
+    const valid = app.provider.issue('grace');
+    app.clock.advance(1);
+    await app.resolver.endSession({ userId: 'ada' });
+    expect((await switchFrom(app, headerOf(ended, valid))).session?.user.id).toBe('grace');
+    expect(await switchFrom(app, headerOf(ended))).toEqual(keptCookies);
+    expect(app.provider.calls).toEqual(['refresh-2']);
+  });
+
+  it('uses no refresh token of a session whose token is invalid', async () => {
+    const app = createMemoryApp({
+      source: { verify: () => Promise.resolve({ kind: 'invalid', reason: 'audience' }) },
+    });
+    expect(await switchFrom(app, headerOf(app.provider.issue('ada')))).toEqual(keptCookies);
+    expect(app.provider.calls).toEqual([]);
+  });
+
+  it('deletes the cookie of a session that the provider has ended', async () => {
+    const app = createMemoryApp();
+    const content = app.provider.issue('ada');
+    app.provider.revoke(content.sessionId);
+    expect(await switchFrom(app, headerOf(content))).toEqual({ session: null, cookies: cleared });
+    expect(app.events).toEqual([{ type: 'session_ended', reason: 'invalid_grant', sessionId: content.sessionId }]);
+  });
+
+  it.each([
+    ['a sign-out', 'signed_out', cleared],
+    ['an ended session', 'ended', cleared],
+    // The browser holds the cookie of the newer sign-in by now.
+    ['a new sign-in', 'replaced', []],
+  ] as const)('%s during the refresh wins over its answer', async (_, how, cookies) => {
+    const answer = Promise.withResolvers<undefined>();
+    const app = createMemoryApp({ pause: (what) => (what === 'answer' ? answer.promise : Promise.resolve()) });
+    const content = app.provider.issue('ada');
+    const { sessionId } = content;
+    app.clock.advance(1);
+    const switching = switchFrom(app, headerOf(content));
+    while (app.provider.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (how === 'signed_out') await app.resolver.revokeSession({ sessionId, tokenLifetimeMs });
+    else if (how === 'ended') await app.resolver.endSession({ sessionId });
+    else await app.resolver.awaitSuccessor({ sessionId, tokenLifetimeMs });
+    answer.resolve(undefined);
+    expect(await switching).toEqual({ session: null, cookies });
+  });
+
+  it('keeps the cookie where the token of a late request was renewed here since', async () => {
+    const app = createMemoryApp();
+    const content = app.provider.issue('ada');
+    const browser = createMemoryBrowser(content);
+    app.clock.advance(tokenLifetimeMs);
+    browser.receive(await visit(app, browser.header()));
+    // The memo no longer holds the answer, so the provider refuses the spent token.
+    app.clock.advance(25_001);
+    expect(await switchFrom(app, headerOf(content))).toEqual(keptCookies);
+    expect(app.provider.calls).toEqual(['refresh-1', 'refresh-1']);
+    expect(app.eventTypes()).toEqual(['session_refreshed']);
+    expect((await switchFrom(app, browser.header())).session?.user.id).toBe('ada');
+  });
+
+  it('throws the refusal of the provider and keeps the session', async () => {
+    const app = createMemoryApp();
+    const header = createMemoryBrowser(app.provider.issue('ada')).header();
+    const refusal = new VariantRefused('south', new Error('not a member'));
+    const variant = { ...variantOf(app), refresh: () => Promise.reject(refusal) };
+    await expect(switchFrom(app, header, variant)).rejects.toBe(refusal);
+    expect((await visit(app, header)).session?.user.id).toBe('ada');
+  });
+
+  describe('with a provider that never answers', () => {
+    beforeEach(() => {
+      jest.useFakeTimers();
+      fakeTimeoutSignals();
+    });
+    afterEach(() => {
+      jest.useRealTimers();
+      jest.restoreAllMocks();
+    });
+
+    it('fails at the deadline of the request and keeps the session', async () => {
+      const app = createMemoryApp({ timeoutMs: 5_000 });
+      const header = createMemoryBrowser(app.provider.issue('ada')).header();
+      const variant = { ...variantOf(app), refresh: () => new Promise<never>(() => undefined) };
+      const failed = expect(switchFrom(app, header, variant)).rejects.toMatchObject({
+        code: 'provider_unavailable',
+        retryAfter: 5,
+      });
+      await jest.advanceTimersByTimeAsync(5_000);
+      await failed;
+      expect((await visit(app, header)).session?.user.id).toBe('ada');
+    });
+  });
+});
