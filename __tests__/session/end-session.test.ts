@@ -363,7 +363,7 @@ describe('in several processes', () => {
     const arrived = Promise.withResolvers<undefined>();
     held = arrived.promise;
     const before = shared.lookUps;
-    const visits = [visit(two, browser.header()), visit(two, browser.header()), visit(two, browser.header())];
+    const reads = [visit(two, browser.header()), visit(two, browser.header()), visit(two, browser.header())];
     await new Promise((resolve) => setImmediate(resolve));
     expect(shared.lookUps - before).toBe(2);
     const asked = two.resolver.revocationOf(content.sessionId);
@@ -373,7 +373,7 @@ describe('in several processes', () => {
     expect(await two.resolver.revocationOf(content.sessionId)).toBe('signed_out');
     arrived.resolve(undefined);
     expect(await asked).toBe(undefined);
-    expect((await Promise.all(visits)).map(({ session }) => session?.user.id)).toEqual(['ada', 'ada', 'ada']);
+    expect((await Promise.all(reads)).map(({ session }) => session?.user.id)).toEqual(['ada', 'ada', 'ada']);
   });
 
   it.each([true, false])(
