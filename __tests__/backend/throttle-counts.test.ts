@@ -1,8 +1,10 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { AuthError } from '../../lib/errors.ts';
-import { createThrottle, foldAccount } from '../../lib/backend/throttle.ts';
-import { createMemoryLimiter } from '../../lib/backend/throttle-limiters.ts';
+import { createAttempts, createThrottle, foldAccount } from '../../lib/backend/throttle.ts';
+import { createMemoryLimiter, createRedisLimiter } from '../../lib/backend/throttle-limiters.ts';
 import { createCounter } from '../../lib/backend/throttle-counter.ts';
 import type { ThrottledAttempt } from '../../lib/backend/throttle-counter.ts';
 import { fakeTimeoutSignals } from '../support/fake-timeouts.ts';
@@ -286,9 +288,12 @@ it('an attempt that a store counts too late is counted in memory alone', async (
   const stalled = Promise.withResolvers<unknown>();
   const shared = { ...store, count: (key: string) => stalled.promise.then(() => store.count(key)) };
   const late: Promise<unknown>[] = [];
-  const giveUp = <Result>(_key: string, work: () => Promise<Result>): Promise<undefined> => {
-    late.push(work());
-    return Promise.resolve(undefined);
+  const giveUp = {
+    run: <Result>(_key: string, work: () => Promise<Result>): Promise<undefined> => {
+      late.push(work());
+      return Promise.resolve(undefined);
+    },
+    settle: (work: () => Promise<void>) => work(),
   };
   const count = createCounter({ memory, shared, isClosedByLast: true }, giveUp, Date.now);
   for (let index = 0; index < 5; index += 1) expect((await count('a', 'counts')).kind).toBe('reserved');
@@ -298,13 +303,40 @@ it('an attempt that a store counts too late is counted in memory alone', async (
   expect((await store.count('a')).excess).toBe(-4);
 });
 
+it('an attempt that a store refuses too late takes nothing back there', async () => {
+  const limit = { keyPrefix: 'test', points: 5, windowSeconds: 60 };
+  const store = { ...createMemoryLimiter(limit, 10), keyOf: (key: string) => key };
+  for (let index = 0; index < 5; index += 1) await store.count('a');
+  const stalled = Promise.withResolvers<unknown>();
+  const shared = { ...store, count: (key: string) => stalled.promise.then(() => store.count(key)) };
+  const late: Promise<unknown>[] = [];
+  const guard = {
+    run: <Result>(_key: string, work: () => Promise<Result>): Promise<undefined> => {
+      late.push(work());
+      return Promise.resolve(undefined);
+    },
+    settle: (work: () => Promise<void>) => work(),
+  };
+  const count = createCounter(
+    { memory: createMemoryLimiter(limit, 10), shared, isClosedByLast: true },
+    guard,
+    Date.now,
+  );
+  await count('a', 'counts');
+  stalled.resolve(undefined);
+  await Promise.all(late);
+  expect((await store.count('a')).excess).toBe(1);
+});
+
 it('a key that the last try closes is closed in memory, too, where the store goes away', async () => {
   const limit = { keyPrefix: 'test', points: 5, windowSeconds: 60 };
   const shared = { ...createMemoryLimiter(limit, 10), keyOf: (key: string) => key };
   const memory = createMemoryLimiter(limit, 10);
   let isAway = false;
-  const guard = async <Result>(_key: string, work: () => Promise<Result>): Promise<Result | undefined> =>
-    isAway ? undefined : work();
+  const guard = {
+    run: async <Result>(_key: string, work: () => Promise<Result>) => (isAway ? undefined : work()),
+    settle: async (work: () => Promise<void>) => (isAway ? undefined : work()),
+  };
   const count = createCounter({ memory, shared, isClosedByLast: true }, guard, Date.now);
   const tryOnce = async (): Promise<ThrottledAttempt> => {
     const attempt = await count('a', 'forgives');
@@ -319,6 +351,26 @@ it('a key that the last try closes is closed in memory, too, where the store goe
 });
 
 describe('a key that is blocked', () => {
+  it('stays so after a success that was under way, for a whole window', async () => {
+    const attempts = [];
+    for (let count = 0; count < 5; count += 1) attempts.push(await throttle.code('factor:1'));
+    const [right, ...wrong] = attempts;
+    for (const attempt of wrong) await attempt.counted();
+    await right?.succeeded();
+    await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
+    jest.advanceTimersByTime(windowMs);
+    await expect(throttle.code('factor:1')).resolves.toBeDefined();
+  });
+
+  it('stays so in this process where the store has lost its data', async () => {
+    const replies: unknown[] = [];
+    throttle = create({ store: { eval: () => Promise.resolve(replies.shift() ?? [1, 900_000]) } });
+    replies.push([5, 60_000]);
+    await (await throttle.code('factor:1')).counted();
+    await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
+    await expect(throttle.code('factor:2')).resolves.toBeDefined();
+  });
+
   it('stays so, whatever was refused before and is taken back after', async () => {
     const limiter = createMemoryLimiter({ keyPrefix: 'test', points: 5, windowSeconds: 60 }, 10);
     await limiter.count('a');
@@ -391,7 +443,7 @@ describe('a store that is away', () => {
       calls += 1;
       return answer();
     };
-    return { store: { eval: call, del: call }, calls: () => calls };
+    return { store: { eval: call }, calls: () => calls };
   }
 
   it('is replaced by memory, is told once, and is left alone for a second', async () => {
@@ -406,6 +458,59 @@ describe('a store that is away', () => {
     expect(events.filter((event) => JSON.stringify(event).includes('coordinator_unavailable'))).toEqual([
       { type: 'coordinator_unavailable', operation: 'throttle' },
     ]);
+  });
+
+  it('still gets the end of an attempt that it has counted, while it is left alone', async () => {
+    let isStalled = false;
+    const { store, calls } = brokenStore(() =>
+      isStalled ? Promise.reject(new Error('ECONNREFUSED')) : Promise.resolve([1, 900_000]),
+    );
+    throttle = create({ store });
+    const ends = ['succeeded', 'canceled'] as const;
+    const running = [];
+    for (const end of ends) running.push({ end, attempt: await throttle.attempt(undefined, home) });
+    const last = await throttle.code('factor:1');
+    isStalled = true;
+    await throttle.attempt(undefined, elsewhere);
+    const before = calls();
+    // It is paused, so this one is counted in memory.
+    await throttle.attempt(undefined, elsewhere);
+    expect(calls()).toBe(before);
+    isStalled = false;
+    for (const { end, attempt } of running) await attempt[end]();
+    await last.succeeded();
+    expect(calls()).toBe(before + 3);
+  });
+
+  it('that fails at the end of an attempt, or throws, is told once', async () => {
+    let isDown = false;
+    const store = {
+      eval: () => {
+        if (isDown) throw new Error('closed');
+        return Promise.resolve([1, 900_000]);
+      },
+    };
+    throttle = create({ store });
+    const running = [await throttle.code('factor:1'), await throttle.code('factor:2')];
+    isDown = true;
+    for (const attempt of running) await attempt.succeeded();
+    expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle' }]);
+  });
+
+  it.each([[undefined], [null], ['1'], [[]], [['x', 900_000]], [[1, undefined]], [[Number.NaN, 900_000]]])(
+    'counts as away where it answers %j',
+    async (reply) => {
+      throttle = create({ store: { eval: () => Promise.resolve(reply) } });
+      await fail(10);
+      expect((await refusal())?.code).toBe('rate_limited');
+      expect(events[0]).toEqual({ type: 'coordinator_unavailable', operation: 'throttle' });
+    },
+  );
+
+  it('may return its numbers as text', async () => {
+    const limit = { keyPrefix: 'test', points: 5, windowSeconds: 60 };
+    const limiter = createRedisLimiter(limit, { eval: () => Promise.resolve(['3', '59000']) });
+    expect(await limiter.count('a')).toStrictEqual({ excess: -2, windowEndsInMs: 59_000 });
   });
 
   it('is told of once more when it is back', async () => {
@@ -487,6 +592,58 @@ describe('a code of six digits', () => {
   it('lets no more than five through at once', async () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => tryCode()));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
+  });
+
+  describe('through a route', () => {
+    const req = new IncomingMessage(new Socket());
+    const attempts = () => createAttempts({ throttle: {}, emit: (event) => events.push(event), now: Date.now });
+    const failed = (error: AuthError) => () => Promise.reject(error);
+
+    it.each([
+      ['a hook that slows down wrong ones', new AuthError('access_denied', { reason: 'unknown' })],
+      ['a hook that rejects them', new AuthError('access_denied', { reason: 'mfa_verification_rejected' })],
+      ['a backend that does not answer in time', new AuthError('provider_unavailable', { reason: 'timeout' })],
+    ])('is limited by %s as by wrong ones', async (_, error) => {
+      const limited = attempts();
+      for (let count = 0; count < 5; count += 1) {
+        await expect(limited.runCode(req, 'factor:1', failed(error))).rejects.toBe(error);
+      }
+      await expect(limited.runCode(req, 'factor:1', failed(error))).rejects.toMatchObject({ code: 'rate_limited' });
+    });
+
+    it('that was not answered in time closes it for no longer than the window of the first', async () => {
+      const limited = attempts();
+      const late = failed(new AuthError('provider_unavailable', { reason: 'timeout' }));
+      await expect(limited.runCode(req, 'factor:1', late)).rejects.toMatchObject({ reason: 'timeout' });
+      jest.advanceTimersByTime(windowMs - 60_000);
+      for (let count = 0; count < 4; count += 1) await limited.runCode(req, 'factor:1', late).catch(() => undefined);
+      await expect(limited.runCode(req, 'factor:1', late)).rejects.toMatchObject({
+        code: 'rate_limited',
+        retryAfter: 60,
+      });
+    });
+
+    it('and a password count nothing where the backend is out of reach, and passwords nothing where it is slow', async () => {
+      const limited = attempts();
+      for (const reason of ['timeout', 'unexpected_failure', undefined]) {
+        const error = new AuthError('provider_unavailable', { reason });
+        for (let count = 0; count < 120; count += 1) {
+          await expect(limited.run(req, 'ada@example.com', failed(error), 'forgives')).rejects.toBe(error);
+          if (reason !== 'timeout') await expect(limited.runCode(req, 'factor:1', failed(error))).rejects.toBe(error);
+        }
+      }
+    });
+
+    it('and a password that a hook refuses counts', async () => {
+      const limited = attempts();
+      const error = new AuthError('access_denied', { reason: 'unknown' });
+      for (let count = 0; count < 10; count += 1) {
+        await expect(limited.run(req, 'ada@example.com', failed(error), 'forgives')).rejects.toBe(error);
+      }
+      await expect(limited.run(req, 'ada@example.com', failed(error), 'forgives')).rejects.toMatchObject({
+        code: 'rate_limited',
+      });
+    });
   });
 
   it('starts anew after a right one, and counts no outage', async () => {

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Duplex } from 'node:stream';
 import { jest } from '@jest/globals';
 import express from 'express';
 import type { Router } from 'express';
@@ -370,4 +372,25 @@ describe('the signal of an upgrade', () => {
       jest.useRealTimers();
     }
   }, 60_000);
+});
+
+describe('refuseUpgrade', () => {
+  beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] }));
+  afterEach(() => jest.useRealTimers());
+
+  it('closes the connection of a client that does not read within three seconds', () => {
+    const unread = new Duplex({ read: () => undefined, write: () => undefined });
+    refuseUpgrade(unread, new AuthError('unauthenticated'));
+    jest.advanceTimersByTime(2_999);
+    expect(unread.destroyed).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect(unread.destroyed).toBe(true);
+  });
+
+  it('leaves no timer behind once the client has read the refusal', async () => {
+    const read = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
+    refuseUpgrade(read, new AuthError('unauthenticated'));
+    await once(read, 'close');
+    expect(jest.getTimerCount()).toBe(0);
+  });
 });

@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { createClient } from 'redis';
 import { AuthError } from '../../lib/errors.ts';
 import type { ThrottleRedisClient } from '../../lib/backend/option-schema.ts';
@@ -14,6 +15,7 @@ interface Connection {
   readonly client: ThrottleRedisClient;
   keys(): Promise<string[]>;
   ttl(key: string): Promise<number>;
+  persist(key: string): Promise<unknown>;
   flush(): Promise<unknown>;
   close(): void;
 }
@@ -27,6 +29,7 @@ const libraries: Record<string, (url: string) => Promise<Connection>> = {
       client,
       keys: () => client.keys('*'),
       ttl: (key) => client.ttl(key),
+      persist: (key) => client.persist(key),
       flush: () => client.flushAll(),
       close: () => client.destroy(),
     };
@@ -38,6 +41,7 @@ const libraries: Record<string, (url: string) => Promise<Connection>> = {
       client,
       keys: () => client.keys('*'),
       ttl: (key) => client.ttl(key),
+      persist: (key) => client.persist(key),
       flush: () => client.flushall(),
       close: () => client.disconnect(),
     });
@@ -130,16 +134,54 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     expect(await isRefused(there)).toBe(true);
   });
 
-  it('keeps a blocked key locked, despite earlier refusals that are given back later', async () => {
+  it('counts no attempt that it refuses', async () => {
+    const limiter = createRedisLimiter({ keyPrefix: 'refused', points: 5, windowSeconds: 60 }, connection.client);
+    await Promise.all(Array.from({ length: 25 }, () => limiter.count('a')));
+    expect((await limiter.count('a')).excess).toBe(1);
+    await limiter.giveBack('a');
+    expect((await limiter.count('a')).excess).toBe(0);
+  });
+
+  it('keeps a blocked key locked for a whole window, whatever succeeds or is taken back meanwhile', async () => {
     const limiter = createRedisLimiter({ keyPrefix: 'blocked', points: 5, windowSeconds: 60 }, connection.client);
-    const counts = Array.from({ length: 25 }, () => limiter.count('a'));
-    const refused = (await Promise.all(counts)).filter(({ excess }) => excess > 0);
-    // The fifth wrong code is told before the processes that refused the others have taken them back.
+    await Promise.all(Array.from({ length: 5 }, () => limiter.count('a')));
     await limiter.block('a');
-    await Promise.all(refused.map(() => limiter.giveBack('a')));
+    await Promise.all(Array.from({ length: 25 }, () => limiter.giveBack('a')));
+    await limiter.reset('a');
     const { excess, windowEndsInMs } = await limiter.count('a');
     expect(excess).toBeGreaterThan(0);
     expect(windowEndsInMs).toBeGreaterThan(50_000);
+    expect(await connection.ttl(limiter.keyOf('a'))).toBeGreaterThan(50);
+  });
+
+  it('keeps a code closed in the process that has closed it, even if Redis loses its data', async () => {
+    for (let count = 0; count < 5; count += 1) await (await here.code('factor:1')).counted();
+    await expect(there.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited' });
+    await connection.flush();
+    await expect(here.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited' });
+  });
+
+  it('gives an end to a count that has none', async () => {
+    const limiter = createRedisLimiter({ keyPrefix: 'endless', points: 5, windowSeconds: 60 }, connection.client);
+    await limiter.count('a');
+    await connection.persist(limiter.keyOf('a'));
+    expect((await limiter.count('a')).windowEndsInMs).toBeGreaterThan(50_000);
+  });
+
+  it('shares its client with other limiters of the application', async () => {
+    const limiter = createRedisLimiter({ keyPrefix: 'mine', points: 1, windowSeconds: 60 }, connection.client);
+    const other = new RateLimiterRedis({
+      storeClient: connection.client,
+      useRedisPackage: library === 'redis',
+      keyPrefix: 'other',
+      points: 1,
+      duration: 60,
+      customIncrTtlLuaScript: 'return {7, 1000}',
+    });
+    await expect(other.consume('a')).rejects.toMatchObject({ consumedPoints: 7 });
+    expect(await limiter.count('a')).toMatchObject({ excess: 0 });
+    createRedisLimiter({ keyPrefix: 'next', points: 1, windowSeconds: 60 }, connection.client);
+    await expect(other.consume('a')).rejects.toMatchObject({ consumedPoints: 7 });
   });
 
   it('grants no extra try for an attempt that is given back after a success elsewhere', async () => {

@@ -46,7 +46,12 @@ export function createProvider(options: ProviderOptions) {
   };
   let opening: Promise<WorkOS> | undefined;
 
-  const workos = (): Promise<WorkOS> => (opening ??= openSdk(options, fetchWithin));
+  const workos = (): Promise<WorkOS> =>
+    (opening ??= openSdk(options, fetchWithin).catch((error: unknown) => {
+      // Where no file could be opened, the next call tries again.
+      opening = undefined;
+      throw error;
+    }));
 
   async function withinBudget<Result>(call: (users: Users) => Promise<Result>): Promise<Result> {
     const { userManagement } = await workos();

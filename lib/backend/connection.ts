@@ -124,5 +124,5 @@ export function reportRefusal(error: AuthError, emit: Emit): AuthError {
 }
 
 export function outOfTime(): AuthError {
-  return new AuthError('provider_unavailable', { retryAfter: 5 });
+  return new AuthError('provider_unavailable', { reason: 'timeout', retryAfter: 5 });
 }

@@ -21,10 +21,9 @@ import { englishText } from './pages/text.ts';
 // which references the other adapter's SDK.
 export type { OnError, OnEvent, SharedCoordinator };
 
-/** The methods that are used of a `redis` or `ioredis` client. */
+/** The method that is used of a `redis` or `ioredis` client. */
 export interface ThrottleRedisClient {
   eval(...args: never[]): Promise<unknown>;
-  del(...args: never[]): Promise<unknown>;
 }
 
 export interface BackendSignIn {
@@ -192,11 +191,7 @@ export const backendSchema = v.strictObject({
 });
 
 function isThrottleClient(value: unknown): boolean {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    ['eval', 'del'].every((name) => typeof Reflect.get(value, name) === 'function')
-  );
+  return typeof value === 'object' && value !== null && typeof Reflect.get(value, 'eval') === 'function';
 }
 
 function isPlainUrl({ username, password, search, hash }: URL): boolean {

@@ -1,7 +1,8 @@
 import { createBreaker } from '../core/breaker.ts';
+import { answerWithin } from '../core/deadline.ts';
 import { createMasterOf } from '../core/redis-slot.ts';
 import type { Emit } from '../session/events.ts';
-import type { Count, Limiter, RedisLimiter } from './throttle-limiters.ts';
+import type { Count, Limiter, MemoryLimiter, RedisLimiter } from './throttle-limiters.ts';
 
 /** A sign-in must not wait longer for Redis than people notice. */
 const redisTimeoutMs = 500;
@@ -23,6 +24,8 @@ export interface ThrottledAttempt {
   canceled(): Promise<void>;
   /** It stays counted. The last wrong code starts a new window that refuses all codes, in memory too in case the store fails. */
   counted(): Promise<void>;
+  /** The backend may have judged it all the same. A code stays counted until its window ends; anything else counts for nothing. */
+  timedOut(): Promise<void>;
 }
 
 export type Counter = (
@@ -33,7 +36,7 @@ export type Counter = (
 >;
 
 interface Limiters {
-  readonly memory: Limiter;
+  readonly memory: MemoryLimiter;
   readonly shared: RedisLimiter | undefined;
   /** Whether the last attempt that is allowed, once it stays counted, begins a new window in which none is. */
   readonly isClosedByLast: boolean;
@@ -58,6 +61,9 @@ export function createCounter(
   };
 
   return async (key, success) => {
+    // Also where the store answers: it may have lost its data since.
+    const blockedForMs = isClosedByLast ? await memory.blockedForMs(key) : 0;
+    if (blockedForMs > 0) return { kind: 'refused', waitMs: blockedForMs };
     const others = underWay.get(key) ?? 0;
     const isForgivable = success === 'forgives';
     if (isForgivable) underWay.set(key, others + 1);
@@ -65,6 +71,11 @@ export function createCounter(
       if (isForgivable) settle(key);
     };
     const { excess, windowEndsInMs, run } = await count(key);
+    if (excess > 0) {
+      settled();
+      // Once those under way have succeeded there is room.
+      return { kind: 'refused', waitMs: excess <= others ? 0 : windowEndsInMs };
+    }
     const windowEndsAt = now() + windowEndsInMs;
     const end = async (work: (limiter: Limiter) => Promise<void>): Promise<void> => {
       settled();
@@ -73,11 +84,6 @@ export function createCounter(
     const canceled = (): Promise<void> =>
       // In the next window it was never counted: taking it back there would grant one more.
       end(async (limiter) => (now() < windowEndsAt - redisDelayMs ? limiter.giveBack(key) : undefined));
-    if (excess > 0) {
-      await canceled();
-      // Once those under way have succeeded there is room.
-      return { kind: 'refused', waitMs: excess <= others ? 0 : windowEndsInMs };
-    }
     return {
       kind: 'reserved',
       succeeded: () => end((limiter) => limiter.reset(key)),
@@ -87,6 +93,7 @@ export function createCounter(
         if (isClosedByLast && excess === 0)
           await Promise.all([memory.block(key), run((limiter) => limiter.block(key))]);
       },
+      timedOut: async () => (isClosedByLast ? settled() : canceled()),
     };
   };
 }
@@ -100,13 +107,13 @@ function createCount(memory: Limiter, shared: RedisLimiter | undefined, guard: S
   /** `undefined` where the store is away; what it counts after all is taken back. */
   async function countShared(limiter: RedisLimiter, key: string): Promise<CountedIn | undefined> {
     let isLate = false;
-    const counted = await guard(limiter.keyOf(key), async () => {
+    const counted = await guard.run(limiter.keyOf(key), async () => {
       const found = await limiter.count(key);
-      if (isLate) await limiter.giveBack(key);
+      if (isLate && found.excess <= 0) await limiter.giveBack(key);
       return found;
     });
     isLate = true;
-    return counted && { ...counted, run: (work) => guard(limiter.keyOf(key), () => work(limiter)) };
+    return counted && { ...counted, run: (work) => guard.settle(() => work(limiter)) };
   }
 
   return async (key: string): Promise<CountedIn> => {
@@ -115,8 +122,13 @@ function createCount(memory: Limiter, shared: RedisLimiter | undefined, guard: S
   };
 }
 
-/** Resolves to `undefined` where the store fails or does not answer in time. */
-type StoreGuard = <R>(storeKey: string, work: () => Promise<R>) => Promise<R | undefined>;
+/** Both resolve to `undefined` where the store fails or does not answer in time. */
+interface StoreGuard {
+  /** Does not call a store that did not answer lately. */
+  run<Result>(storeKey: string, work: () => Promise<Result>): Promise<Result | undefined>;
+  /** Calls it in any case, for the end of an attempt that it has counted: without it the count would be wrong for the whole window. */
+  settle(work: () => Promise<void>): Promise<void>;
+}
 
 /** @param client the store's; each master of a cluster is judged by itself */
 export function createStoreGuard(client: object, emit: Emit, now: () => number): StoreGuard {
@@ -129,19 +141,27 @@ export function createStoreGuard(client: object, emit: Emit, now: () => number):
     now,
   });
   let isAway = false;
-  return async (storeKey, work) => {
-    try {
-      const result = await breaker.run(storeKey, work);
-      if (isAway && breaker.isClosed()) {
-        isAway = false;
-        emit({ type: 'coordinator_recovered' });
+  const failed = (): void => {
+    // Once for each outage: a listener that pages an operator must not be called for every sign-in.
+    if (!isAway) emit({ type: 'coordinator_unavailable', operation: 'throttle' });
+    isAway = true;
+  };
+  return {
+    async run(storeKey, work) {
+      try {
+        const result = await breaker.run(storeKey, work);
+        if (isAway && breaker.isClosed()) {
+          isAway = false;
+          emit({ type: 'coordinator_recovered' });
+        }
+        return result;
+      } catch {
+        failed();
+        return undefined;
       }
-      return result;
-    } catch {
-      // Once for each outage: a listener that pages an operator must not be called for every sign-in.
-      if (!isAway) emit({ type: 'coordinator_unavailable', operation: 'throttle' });
-      isAway = true;
-      return undefined;
-    }
+    },
+    async settle(work) {
+      await answerWithin(work(), redisTimeoutMs, () => new Error('Too late')).catch(failed);
+    },
   };
 }

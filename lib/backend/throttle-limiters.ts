@@ -2,7 +2,7 @@ import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limite
 import type { RateLimiterAbstract } from 'rate-limiter-flexible';
 import type { ThrottleRedisClient } from './option-schema.ts';
 
-/** A count so high that concurrent give-backs cannot bring a blocked key below its limit. */
+/** A count so high that attempts that are taken back cannot bring a blocked key below its limit. */
 const blockedPoints = 1_000_000_000;
 
 /** How many attempts one window allows. */
@@ -13,22 +13,29 @@ interface Limit {
   readonly windowSeconds: number;
 }
 
-/** The state after one more attempt was counted. */
+/** The state with one more attempt. */
 export interface Count {
-  /** Attempts over the limit; zero or less while the limit holds. */
+  /** Attempts over the limit; zero or less where the attempt was counted. */
   readonly excess: number;
   /** Milliseconds until the window ends and the count starts at zero. */
   readonly windowEndsInMs: number;
 }
 
-/** Counts by key in fixed windows: attempts over the limit do not extend the window. */
+/** Counts by key in fixed windows. */
 export interface Limiter {
+  /** Counts an attempt within the limit. One over it is not counted and does not extend the window. */
   count(key: string): Promise<Count>;
   /** Takes one attempt back. */
   giveBack(key: string): Promise<void>;
+  /** Starts the count anew, unless the key is blocked. */
   reset(key: string): Promise<void>;
-  /** Refuses all attempts for one whole window from now, even if attempts are taken back meanwhile. */
+  /** Refuses all attempts for one whole window from now, even if attempts succeed or are taken back meanwhile. */
   block(key: string): Promise<void>;
+}
+
+export interface MemoryLimiter extends Limiter {
+  /** Milliseconds until a blocked key opens; 0 where it is not blocked. */
+  blockedForMs(key: string): Promise<number>;
 }
 
 export interface RedisLimiter extends Limiter {
@@ -41,9 +48,8 @@ export interface RedisLimiter extends Limiter {
  *
  * @param maxKeys about 500 bytes each
  */
-export function createMemoryLimiter(limit: Limit, maxKeys: number): Limiter {
+export function createMemoryLimiter(limit: Limit, maxKeys: number): MemoryLimiter {
   const memory = new RateLimiterMemory(optionsOf(limit));
-  const limiter = limiterOf(memory, limit.windowSeconds);
   const keys = new Set<string>();
   const touch = (key: string): void => {
     keys.delete(key);
@@ -55,72 +61,109 @@ export function createMemoryLimiter(limit: Limit, maxKeys: number): Limiter {
       return;
     }
   };
-  const reset = async (key: string): Promise<void> => {
+  const blockedForMs = async (key: string): Promise<number> => {
+    const found = await memory.get(key);
+    return found !== null && found.consumedPoints > memory.points ? found.msBeforeNext : 0;
+  };
+  const remove = async (key: string): Promise<void> => {
     keys.delete(key);
-    await limiter.reset(key);
+    await memory.delete(key);
+  };
+  const giveBack = async (key: string): Promise<void> => {
+    if (!keys.has(key)) return;
+    // A key without a count is removed; otherwise made-up accounts would evict keys that are counted.
+    if ((await memory.reward(key)).consumedPoints <= 0) await remove(key);
   };
   return {
-    count: (key) => {
+    count: async (key) => {
       touch(key);
-      return limiter.count(key);
+      const counted = await countIn(memory, key);
+      if (counted.excess > 0) await giveBack(key);
+      return counted;
     },
-    giveBack: async (key) => {
-      if (!keys.has(key)) return;
-      // A key without a count is removed; otherwise made-up accounts would evict keys that are counted.
-      if ((await memory.reward(key)).consumedPoints <= 0) await reset(key);
+    giveBack,
+    reset: async (key) => {
+      if ((await blockedForMs(key)) === 0) await remove(key);
     },
-    reset,
     block: async (key) => {
       touch(key);
-      await limiter.block(key);
+      await memory.set(key, blockedPoints, limit.windowSeconds);
     },
+    blockedForMs,
   };
 }
+
+/**
+ * KEYS: a count. ARGV: 1, the seconds of a window, the limit. An attempt over the limit is not counted: taking it back
+ * later, after a success in another process, would allow one more. A count never stays without an end.
+ */
+const countScript = `
+local counted = tonumber(redis.call('GET', KEYS[1]) or '0') + ARGV[1]
+if counted <= tonumber(ARGV[3]) then
+  redis.call('SET', KEYS[1], '0', 'EX', ARGV[2], 'NX')
+  redis.call('INCRBY', KEYS[1], ARGV[1])
+end
+if redis.call('PTTL', KEYS[1]) == -1 then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
+return {counted, redis.call('PTTL', KEYS[1])}`;
 
 /** KEYS: a count. It may have expired, or started anew after a success in another process. */
 const giveBackScript = `if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then redis.call('DECR', KEYS[1]) end`;
 
+/** KEYS: a count. ARGV: the limit; the count of a blocked key is higher. */
+const resetScript = `if tonumber(redis.call('GET', KEYS[1]) or '0') <= tonumber(ARGV[1]) then redis.call('DEL', KEYS[1]) end`;
+
+/** KEYS: a count. ARGV: its new value, the seconds of a window. */
+const blockScript = `redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])`;
+
 export function createRedisLimiter(limit: Limit, client: ThrottleRedisClient): RedisLimiter {
-  // Only `ioredis` has `defineCommand`; the library must know which of the two clients it gets.
-  const useRedisPackage = !('defineCommand' in client && typeof client.defineCommand === 'function');
-  const shared = new RateLimiterRedis({ ...optionsOf(limit), storeClient: client, useRedisPackage });
-  const evaluating = client as { eval(...args: unknown[]): Promise<unknown> };
+  const evaluate = createEvaluate(client);
+  const shared = new RateLimiterRedis({
+    ...optionsOf(limit),
+    // With the client itself the library would define a command on it, which another limiter of the application replaces.
+    storeClient: { eval: (script: string, call: ScriptCall) => evaluate(script, call.keys, call.arguments) },
+    useRedisPackage: true,
+    customIncrTtlLuaScript: countScript,
+  });
   const keyOf = (key: string): string => shared.getKey(key);
-  return {
-    ...limiterOf(shared, limit.windowSeconds),
-    keyOf,
-    giveBack: async (key) => {
-      const keys = [keyOf(key)];
-      await (useRedisPackage
-        ? evaluating.eval(giveBackScript, { keys, arguments: [] })
-        : evaluating.eval(giveBackScript, keys.length, ...keys));
-    },
+  const run = async (script: string, key: string, ...values: readonly number[]): Promise<void> => {
+    await evaluate(script, [keyOf(key)], values.map(String));
   };
+  return {
+    keyOf,
+    count: (key) => countIn(shared, key),
+    giveBack: (key) => run(giveBackScript, key),
+    reset: (key) => run(resetScript, key, limit.points),
+    block: (key) => run(blockScript, key, blockedPoints, limit.windowSeconds),
+  };
+}
+
+interface ScriptCall {
+  readonly keys: readonly string[];
+  readonly arguments: readonly string[];
+}
+
+/** Runs a script through either package; only `ioredis` has `defineCommand`. */
+function createEvaluate(client: ThrottleRedisClient) {
+  const evaluating: { eval(...args: unknown[]): Promise<unknown> } = client;
+  const isIoredis = 'defineCommand' in client && typeof client.defineCommand === 'function';
+  return (script: string, keys: readonly string[], values: readonly string[]): Promise<unknown> =>
+    isIoredis
+      ? evaluating.eval(script, keys.length, ...keys, ...values)
+      : evaluating.eval(script, { keys, arguments: values });
 }
 
 function optionsOf({ keyPrefix, points, windowSeconds }: Limit) {
   return { keyPrefix, points, duration: windowSeconds };
 }
 
-function limiterOf(limiter: RateLimiterAbstract, windowSeconds: number): Omit<Limiter, 'giveBack'> {
-  const countOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
-    excess: consumedPoints - limiter.points,
-    windowEndsInMs: msBeforeNext,
+async function countIn(limiter: RateLimiterAbstract, key: string): Promise<Count> {
+  const counted = await limiter.consume(key).catch((reason: unknown) => {
+    if (reason instanceof RateLimiterRes) return reason;
+    throw reason;
   });
-  return {
-    count: async (key) => {
-      try {
-        return countOf(await limiter.consume(key));
-      } catch (reason) {
-        if (reason instanceof RateLimiterRes) return countOf(reason);
-        throw reason;
-      }
-    },
-    reset: async (key) => {
-      await limiter.delete(key);
-    },
-    block: async (key) => {
-      await limiter.set(key, blockedPoints, windowSeconds);
-    },
-  };
+  // Some clients return numbers as text, and behind some proxies an answer is no number at all.
+  const { consumedPoints, msBeforeNext }: Readonly<Record<keyof RateLimiterRes, unknown>> = counted;
+  const [excess, windowEndsInMs] = [Number(consumedPoints) - limiter.points, Number(msBeforeNext)];
+  if (!Number.isFinite(excess) || !Number.isFinite(windowEndsInMs)) throw new Error('No count');
+  return { excess, windowEndsInMs };
 }

@@ -46,7 +46,7 @@ export interface Attempts {
 }
 
 /** Failures that guessing passwords, addresses, codes or links causes; other failures are not counted. */
-const countedFailures: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
+const countedFailures: ReadonlySet<AuthErrorCode | undefined> = new Set<AuthErrorCode>([
   'invalid_credentials',
   'code_rejected',
   'link_expired',
@@ -55,6 +55,14 @@ const countedFailures: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
   'code_wrong',
   'sso_unavailable',
 ]);
+
+/**
+ * What the project's own hook answers in place of GoTrue's verdict, after the password or code was judged: a hook that
+ * slows down wrong ones would hide them from the count.
+ *
+ * @see https://supabase.com/docs/guides/auth/auth-hooks/mfa-verification-hook
+ */
+const hookReasons: ReadonlySet<string | undefined> = new Set(['unknown', 'mfa_verification_rejected']);
 
 export function createAttempts(settings: {
   readonly throttle: false | ThrottleOptions;
@@ -88,7 +96,9 @@ async function settle<Result>(attempt: ThrottledAttempt, success: OnSuccess, wor
     else await attempt.counted();
     return result;
   } catch (error) {
-    if (error instanceof AuthError && countedFailures.has(error.code)) await attempt.counted();
+    const { code, reason } = error instanceof AuthError ? error : {};
+    if (countedFailures.has(code) || hookReasons.has(reason)) await attempt.counted();
+    else if (reason === 'timeout') await attempt.timedOut();
     else await attempt.canceled();
     throw error;
   }
@@ -133,9 +143,15 @@ export interface Throttle {
 export function createThrottle(parts: ThrottleParts): Throttle {
   const { emit } = parts;
   let opening: Promise<Record<Scope, Counter>> | undefined;
+  const open = (): Promise<Record<Scope, Counter>> =>
+    (opening ??= openCounters(parts).catch((error: unknown) => {
+      // Where no file could be opened, the next attempt tries again.
+      opening = undefined;
+      throw error;
+    }));
 
   async function count(scope: Scope, key: string, success: OnSuccess): Promise<ThrottledAttempt> {
-    const counters = await (opening ??= openCounters(parts));
+    const counters = await open();
     const counted = await counters[scope](key, success);
     if (counted.kind === 'reserved') return counted;
     emit({ type: 'throttled', scope: scope === 'mail' ? 'account' : scope });
@@ -169,6 +185,9 @@ export function createThrottle(parts: ThrottleParts): Throttle {
         },
         counted: async () => {
           await Promise.all([ofAccount?.counted(), ofNetwork?.counted()]);
+        },
+        timedOut: async () => {
+          await Promise.all([ofAccount?.timedOut(), ofNetwork?.timedOut()]);
         },
       };
     },

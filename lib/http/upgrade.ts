@@ -123,6 +123,9 @@ async function endOf(
   return controller.signal;
 }
 
+/** How long a client has to read a refusal. */
+const refusalMs = 3_000;
+
 /**
  * Answers a handshake with the error as plain HTTP, and closes the connection.
  *
@@ -132,6 +135,9 @@ async function endOf(
 export function refuseUpgrade(socket: Duplex, error: unknown): void {
   // The client may have disconnected already.
   socket.on('error', () => socket.destroy());
+  // It may also never read what an earlier request on this connection asked for, and the server no longer limits its time.
+  const deadline = setTimeout(() => socket.destroy(), refusalMs).unref();
+  socket.once('close', () => clearTimeout(deadline));
   const isOurs = error instanceof AuthError;
   const status = isOurs ? error.status : 500;
   const body = JSON.stringify(
