@@ -602,6 +602,7 @@ describe('a code of six digits', () => {
     it.each([
       ['a hook that slows down wrong ones', new AuthError('access_denied', { reason: 'unknown' })],
       ['a hook that rejects them', new AuthError('access_denied', { reason: 'mfa_verification_rejected' })],
+      ['a backend with a code of its own for them', new AuthError('access_denied', { reason: 'a_future_code' })],
       ['a backend that does not answer in time', new AuthError('provider_unavailable', { reason: 'timeout' })],
     ])('is limited by %s as by wrong ones', async (_, error) => {
       const limited = attempts();
@@ -630,6 +631,17 @@ describe('a code of six digits', () => {
         for (let count = 0; count < 120; count += 1) {
           await expect(limited.run(req, 'ada@example.com', failed(error), 'forgives')).rejects.toBe(error);
           if (reason !== 'timeout') await expect(limited.runCode(req, 'factor:1', failed(error))).rejects.toBe(error);
+        }
+      }
+    });
+
+    it('and a password that the application refuses after a right answer counts nothing', async () => {
+      const limited = attempts();
+      for (const error of [new AuthError('access_denied'), new AuthError('forbidden'), new Error('no database')]) {
+        for (let count = 0; count < 12; count += 1) {
+          const refused = () => Promise.reject(error);
+          await expect(limited.run(req, 'ada@example.com', refused, 'forgives')).rejects.toBe(error);
+          await expect(limited.runCode(req, 'factor:1', refused)).rejects.toBe(error);
         }
       }
     });

@@ -46,7 +46,7 @@ export interface Attempts {
 }
 
 /** Failures that guessing passwords, addresses, codes or links causes; other failures are not counted. */
-const countedFailures: ReadonlySet<AuthErrorCode | undefined> = new Set<AuthErrorCode>([
+const countedFailures: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
   'invalid_credentials',
   'code_rejected',
   'link_expired',
@@ -57,12 +57,14 @@ const countedFailures: ReadonlySet<AuthErrorCode | undefined> = new Set<AuthErro
 ]);
 
 /**
- * What the project's own hook answers in place of GoTrue's verdict, after the password or code was judged: a hook that
- * slows down wrong ones would hide them from the count.
+ * Also what GoTrue refuses with any other code: a project's hook is asked after the password or code was judged, and a
+ * hook that slows down wrong ones would hide them from the count. Refusals of `onSignIn` have no reason.
  *
  * @see https://supabase.com/docs/guides/auth/auth-hooks/mfa-verification-hook
  */
-const hookReasons: ReadonlySet<string | undefined> = new Set(['unknown', 'mfa_verification_rejected']);
+function isCounted({ code, reason }: AuthError): boolean {
+  return countedFailures.has(code) || (code === 'access_denied' && reason !== undefined);
+}
 
 export function createAttempts(settings: {
   readonly throttle: false | ThrottleOptions;
@@ -96,9 +98,8 @@ async function settle<Result>(attempt: ThrottledAttempt, success: OnSuccess, wor
     else await attempt.counted();
     return result;
   } catch (error) {
-    const { code, reason } = error instanceof AuthError ? error : {};
-    if (countedFailures.has(code) || hookReasons.has(reason)) await attempt.counted();
-    else if (reason === 'timeout') await attempt.timedOut();
+    if (error instanceof AuthError && isCounted(error)) await attempt.counted();
+    else if (error instanceof AuthError && error.reason === 'timeout') await attempt.timedOut();
     else await attempt.canceled();
     throw error;
   }
