@@ -281,51 +281,50 @@ it('an attempt that is canceled as its window ends stays counted: in the next on
   expect(await refusal()).toBeDefined();
 });
 
-it('an attempt that a store counts too late is counted in memory alone', async () => {
-  const limit = { keyPrefix: 'test', points: 5, windowSeconds: 60 };
-  const store = { ...createMemoryLimiter(limit, 10), keyOf: (key: string) => key };
-  const memory = createMemoryLimiter(limit, 10);
-  const stalled = Promise.withResolvers<unknown>();
-  const shared = { ...store, count: (key: string) => stalled.promise.then(() => store.count(key)) };
-  const late: Promise<unknown>[] = [];
-  const giveUp = {
-    run: <Result>(_key: string, work: () => Promise<Result>): Promise<undefined> => {
-      late.push(work());
-      return Promise.resolve(undefined);
-    },
-    settle: (work: () => Promise<void>) => work(),
-  };
-  const count = createCounter({ memory, shared, isClosedByLast: true }, giveUp, Date.now);
-  for (let index = 0; index < 5; index += 1) expect((await count('a', 'counts')).kind).toBe('reserved');
-  expect((await count('a', 'counts')).kind).toBe('refused');
-  stalled.resolve(undefined);
-  await Promise.all(late);
-  expect((await store.count('a')).excess).toBe(-4);
-});
+describe('a store that answers after it was given up', () => {
+  function createLate() {
+    const limit = { keyPrefix: 'test', points: 5, windowSeconds: 60 };
+    const store = createMemoryLimiter(limit, 10);
+    const stalled = Promise.withResolvers<unknown>();
+    const shared = {
+      ...store,
+      keyOf: (key: string) => key,
+      count: (key: string) => stalled.promise.then(() => store.count(key)),
+    };
+    const late: Promise<unknown>[] = [];
+    const guard = {
+      run: <Result>(_key: string, work: () => Promise<Result>): Promise<undefined> => {
+        late.push(work());
+        return Promise.resolve(undefined);
+      },
+      settle: (work: () => Promise<void>) => work(),
+    };
+    const limiters = { memory: createMemoryLimiter(limit, 10), shared, isClosedByLast: true };
+    return {
+      store,
+      count: createCounter(limiters, guard, Date.now),
+      async answer() {
+        stalled.resolve(undefined);
+        await Promise.all(late);
+      },
+    };
+  }
 
-it('an attempt that a store refuses too late takes nothing back there', async () => {
-  const limit = { keyPrefix: 'test', points: 5, windowSeconds: 60 };
-  const store = { ...createMemoryLimiter(limit, 10), keyOf: (key: string) => key };
-  for (let index = 0; index < 5; index += 1) await store.count('a');
-  const stalled = Promise.withResolvers<unknown>();
-  const shared = { ...store, count: (key: string) => stalled.promise.then(() => store.count(key)) };
-  const late: Promise<unknown>[] = [];
-  const guard = {
-    run: <Result>(_key: string, work: () => Promise<Result>): Promise<undefined> => {
-      late.push(work());
-      return Promise.resolve(undefined);
-    },
-    settle: (work: () => Promise<void>) => work(),
-  };
-  const count = createCounter(
-    { memory: createMemoryLimiter(limit, 10), shared, isClosedByLast: true },
-    guard,
-    Date.now,
-  );
-  await count('a', 'counts');
-  stalled.resolve(undefined);
-  await Promise.all(late);
-  expect((await store.count('a')).excess).toBe(1);
+  it('keeps no count of the attempts: memory has it', async () => {
+    const { store, count, answer } = createLate();
+    for (let index = 0; index < 5; index += 1) expect((await count('a', 'counts')).kind).toBe('reserved');
+    expect((await count('a', 'counts')).kind).toBe('refused');
+    await answer();
+    expect((await store.count('a')).excess).toBe(-4);
+  });
+
+  it('keeps the counts of others where it refuses the attempt', async () => {
+    const { store, count, answer } = createLate();
+    for (let index = 0; index < 5; index += 1) await store.count('a');
+    await count('a', 'counts');
+    await answer();
+    expect((await store.count('a')).excess).toBe(1);
+  });
 });
 
 it('a key that the last try closes is closed in memory, too, where the store goes away', async () => {

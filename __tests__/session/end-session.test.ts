@@ -349,19 +349,11 @@ describe('in several processes', () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);
     const shared = createShared();
-    const cutoffsOf = shared.cutoffsOf!.bind(shared);
-    let held: Promise<undefined> | undefined;
-    shared.cutoffsOf = async (subject) => {
-      const arriving = held;
-      const found = await cutoffsOf(subject);
-      await arriving;
-      return found;
-    };
     const [one, two] = [createMemoryApp({ clock, provider, shared }), createMemoryApp({ clock, provider, shared })];
     const content = provider.issue('ada');
     const browser = createMemoryBrowser({ ...content, beganAt: await one.resolver.beginSession(content) });
     const arrived = Promise.withResolvers<undefined>();
-    held = arrived.promise;
+    shared.heldBy = arrived.promise;
     const before = shared.lookUps;
     const reads = [visit(two, browser.header()), visit(two, browser.header()), visit(two, browser.header())];
     await new Promise((resolve) => setImmediate(resolve));
@@ -369,7 +361,7 @@ describe('in several processes', () => {
     const asked = two.resolver.revocationOf(content.sessionId);
     await new Promise((resolve) => setImmediate(resolve));
     await one.resolver.signOut(browser.header());
-    held = undefined;
+    shared.heldBy = undefined;
     expect(await two.resolver.revocationOf(content.sessionId)).toBe('signed_out');
     arrived.resolve(undefined);
     expect(await asked).toBe(undefined);
@@ -454,23 +446,15 @@ describe('in several processes', () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock, (what) => (what === 'answer' ? answer.promise : Promise.resolve()));
     const shared = createShared();
-    const cutoffsOf = shared.cutoffsOf!.bind(shared);
-    let held: Promise<undefined> | undefined;
-    shared.cutoffsOf = async (subject) => {
-      const arriving = held;
-      const found = await cutoffsOf(subject);
-      await arriving;
-      return found;
-    };
     const [one, two] = [createMemoryApp({ clock, provider, shared }), createMemoryApp({ clock, provider, shared })];
     const browser = await signIn(one, 'ada');
     clock.advance(tokenLifetimeMs);
     const refreshing = visit(two, browser.header());
     while (provider.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    held = look.promise;
+    shared.heldBy = look.promise;
     const looking = visit(two, browser.header());
     await new Promise((resolve) => setImmediate(resolve));
-    held = undefined;
+    shared.heldBy = undefined;
     await one.resolver.signOut(browser.header());
     answer.resolve(undefined);
     expect((await refreshing).session).toBeNull();

@@ -4,6 +4,8 @@ export interface SharedMemory extends SharedCoordinator {
   isDown: boolean;
   /** The number of look-ups of marks and times. */
   lookUps: number;
+  /** Look-ups that begin meanwhile read now and answer when it resolves. */
+  heldBy: Promise<unknown> | undefined;
 }
 
 /** What several processes share, without Redis. */
@@ -12,13 +14,17 @@ export function createShared(now: () => number = () => 0): SharedMemory {
   const cutoffs = new Map<string, SessionCutoffs & { readonly heldUntil: number }>();
   const reach = <Result>(work: () => Result): Promise<Result> =>
     shared.isDown ? Promise.reject(new Error('down')) : Promise.resolve(work());
-  const lookUp = <Result>(work: () => Result): Promise<Result> => {
+  const lookUp = async <Result>(work: () => Result): Promise<Result> => {
     shared.lookUps += 1;
-    return reach(work);
+    const { heldBy } = shared;
+    const found = await reach(work);
+    await heldBy;
+    return found;
   };
   const shared: SharedMemory = {
     isDown: false,
     lookUps: 0,
+    heldBy: undefined,
     coordinate: (_key, refresh) => refresh(),
     endSession: (name) => reach(() => void marks.add(name)),
     isEnded: (name) => lookUp(() => marks.has(name)),
