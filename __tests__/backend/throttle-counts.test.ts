@@ -303,7 +303,7 @@ describe('a store that answers after it was given up', () => {
     return {
       store,
       count: createCounter(limiters, guard, Date.now),
-      async answer() {
+      answer: async () => {
         stalled.resolve(undefined);
         await Promise.all(late);
       },

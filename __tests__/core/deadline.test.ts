@@ -1,19 +1,11 @@
 import { jest } from '@jest/globals';
 import { answerWithin, withDeadline } from '../../lib/core/deadline.ts';
-import { fakeTimeoutSignals } from '../support/fake-timeouts.ts';
+import { useFakeTimeouts } from '../support/fake-timeouts.ts';
 
 const never = () => new Promise<never>(() => undefined);
 const late = () => new Error('late');
 
-beforeEach(() => {
-  jest.useFakeTimers();
-  fakeTimeoutSignals();
-});
-
-afterEach(() => {
-  jest.useRealTimers();
-  jest.restoreAllMocks();
-});
+useFakeTimeouts();
 
 describe('withDeadline', () => {
   it('settles as the work does', async () => {

@@ -3,7 +3,7 @@ import { VariantRefused } from '../../lib/session/source.ts';
 import type { RefreshVariant } from '../../lib/session/source.ts';
 import { createMemoryApp, createMemoryBrowser, toCookie, tokenLifetimeMs, visit } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryContent } from '../support/memory-sessions.ts';
-import { fakeTimeoutSignals } from '../support/fake-timeouts.ts';
+import { useFakeTimeouts } from '../support/fake-timeouts.ts';
 
 const cleared = [{ name: 'memory', value: undefined }];
 const keptCookies = { session: null, cookies: [] };
@@ -168,14 +168,7 @@ describe('switchSession', () => {
   });
 
   describe('with a provider that never answers', () => {
-    beforeEach(() => {
-      jest.useFakeTimers();
-      fakeTimeoutSignals();
-    });
-    afterEach(() => {
-      jest.useRealTimers();
-      jest.restoreAllMocks();
-    });
+    useFakeTimeouts();
 
     it('fails at the deadline of the request and keeps the session', async () => {
       const app = createMemoryApp({ timeoutMs: 5_000 });

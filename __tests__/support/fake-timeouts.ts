@@ -8,3 +8,15 @@ export function fakeTimeoutSignals(): void {
     return controller.signal;
   });
 }
+
+/** Fakes all timers for the tests of this `describe`. */
+export function useFakeTimeouts(): void {
+  beforeEach(() => {
+    jest.useFakeTimers();
+    fakeTimeoutSignals();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+    jest.restoreAllMocks();
+  });
+}
