@@ -233,6 +233,26 @@ describe('attempts at once', () => {
     expect((await refusal())?.retryAfter).toBe(15 * 60);
   });
 
+  it('say to come back in a second as long as one of them is under way', async () => {
+    const attempts = [];
+    for (let count = 0; count < 10; count += 1) attempts.push(await throttle.attempt('ada@example.com', home));
+    for (const attempt of attempts.slice(1)) {
+      await attempt.counted();
+      expect((await refusal())?.retryAfter).toBe(1);
+    }
+    await attempts[0]?.counted();
+    expect((await refusal())?.retryAfter).toBe(15 * 60);
+  });
+
+  it('that stay counted in any case say to wait for the whole window: the time to wait would tell who has an account', async () => {
+    const answers = await Promise.allSettled(
+      Array.from({ length: 12 }, () => throttle.attempt('ada@example.com', home, 'counts')),
+    );
+    expect(answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason.retryAfter] : []))).toEqual([
+      900, 900,
+    ]);
+  });
+
   it('that were refused count for nothing, so there is room once the others were right or met an outage', async () => {
     for (const end of ['succeeded', 'canceled'] as const) {
       const answers = await Promise.allSettled(
@@ -362,10 +382,20 @@ describe('a key that is blocked', () => {
   });
 
   it('stays so in this process where the store has lost its data', async () => {
-    const replies: unknown[] = [];
-    throttle = create({ store: { eval: () => Promise.resolve(replies.shift() ?? [1, 900_000]) } });
-    replies.push([5, 60_000]);
+    const replies: unknown[] = [[5, 60_000]];
+    const asked: unknown[] = [];
+    const store = {
+      eval: (...call: unknown[]) => {
+        asked.push(call);
+        return Promise.resolve(replies.shift() ?? [1, 900_000]);
+      },
+    };
+    throttle = create({ store });
     await (await throttle.code('factor:1')).counted();
+    expect(asked[1]).toEqual([
+      expect.stringContaining("redis.call('SET'"),
+      { keys: [expect.stringMatching(/^test:code:/)], arguments: ['1000000000', '900'] },
+    ]);
     await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
     await expect(throttle.code('factor:2')).resolves.toBeDefined();
   });
