@@ -204,6 +204,16 @@ describe('a network', () => {
 });
 
 describe('attempts at once', () => {
+  it('on an account that is closed are told to wait until its window ends', async () => {
+    await fail(10);
+    const answers = await Promise.allSettled(
+      Array.from({ length: 4 }, () => throttle.attempt('ada@example.com', home)),
+    );
+    expect(answers.map((answer) => answer.status === 'rejected' && answer.reason.retryAfter)).toEqual([
+      900, 900, 900, 900,
+    ]);
+  });
+
   it('are counted before any of them has failed', async () => {
     const answers = await Promise.allSettled(
       Array.from({ length: 100 }, () => throttle.attempt('ada@example.com', home)),
@@ -290,14 +300,32 @@ describe('attempts at once', () => {
   });
 });
 
-it('an attempt that is canceled as its window ends stays counted: in the next one it would grant one more', async () => {
-  const last = await throttle.attempt('ada@example.com', home);
-  await fail(9);
-  jest.advanceTimersByTime(windowMs - 1_001);
+it('an attempt that is canceled as its window ends counts for nothing, and not in the next window either', async () => {
+  const [last, later] = [
+    await throttle.attempt('ada@example.com', home),
+    await throttle.attempt('ada@example.com', home),
+  ];
+  await fail(8);
+  jest.advanceTimersByTime(windowMs - 1);
   await last.canceled();
-  const later = await throttle.attempt('ada@example.com', home);
+  await fail(1);
+  expect(await refusal()).toBeDefined();
   jest.advanceTimersByTime(1);
+  await fail(9);
   await later.canceled();
+  await fail(1);
+  expect(await refusal()).toBeDefined();
+});
+
+it('an attempt that ends after a success beside it takes nothing from the new count', async () => {
+  const running = [await throttle.attempt('ada@example.com', home), await throttle.attempt('ada@example.com', home)];
+  jest.advanceTimersByTime(1_000);
+  await (await throttle.attempt('ada@example.com', home)).succeeded();
+  jest.advanceTimersByTime(1_000);
+  await fail(9);
+  await running[0]?.canceled();
+  await running[1]?.succeeded();
+  await fail(1);
   expect(await refusal()).toBeDefined();
 });
 
@@ -404,7 +432,7 @@ describe('a key that is blocked', () => {
     const limiter = createMemoryLimiter({ keyPrefix: 'test', points: 5, windowSeconds: 60 }, 10);
     await limiter.count('a');
     await limiter.block('a');
-    for (let count = 0; count < 100; count += 1) await limiter.giveBack('a');
+    for (let count = 0; count < 100; count += 1) await limiter.giveBack('a', 60_000);
     expect((await limiter.count('a')).excess).toBeGreaterThan(0);
     jest.advanceTimersByTime(60_000);
     expect((await limiter.count('a')).excess).toBe(-4);
@@ -430,7 +458,7 @@ describe('the memory it takes', () => {
     const limiter = createMemoryLimiter(limit, 3);
     await limiter.count('a');
     await limiter.count('b');
-    await limiter.reset('a');
+    await limiter.reset('a', 60_000);
     expect(jest.getTimerCount()).toBe(1);
     jest.advanceTimersByTime(60_000);
     expect(jest.getTimerCount()).toBe(0);
@@ -438,7 +466,7 @@ describe('the memory it takes', () => {
 
   it('is not taken by taking back what was never counted', async () => {
     const limiter = createMemoryLimiter(limit, 3);
-    await limiter.giveBack('a');
+    await limiter.giveBack('a', 60_000);
     expect(jest.getTimerCount()).toBe(0);
   });
 
@@ -509,6 +537,27 @@ describe('a store that is away', () => {
     for (const { end, attempt } of running) await attempt[end]();
     await last.succeeded();
     expect(calls()).toBe(before + 3);
+  });
+
+  it('that only refuses, because it cannot write, has not recovered', async () => {
+    const replies: unknown[] = [];
+    const store = {
+      eval: () => {
+        const reply = replies.shift();
+        return reply === undefined ? Promise.reject(new Error('OOM')) : Promise.resolve(reply);
+      },
+    };
+    throttle = create({ store });
+    await throttle.code('factor:1');
+    for (let round = 0; round < 3; round += 1) {
+      jest.advanceTimersByTime(1_000);
+      replies.push([6, 900_000]);
+      await expect(throttle.code('factor:2')).rejects.toMatchObject({ code: 'rate_limited' });
+      await throttle.code('factor:1').catch(() => undefined);
+    }
+    expect(events.filter((event) => JSON.stringify(event).includes('coordinator'))).toEqual([
+      { type: 'coordinator_unavailable', operation: 'throttle' },
+    ]);
   });
 
   it('that fails at the end of an attempt, or throws, is told once', async () => {
@@ -633,6 +682,12 @@ describe('a code of six digits', () => {
       ['a hook that rejects them', new AuthError('access_denied', { reason: 'mfa_verification_rejected' })],
       ['a backend with a code of its own for them', new AuthError('access_denied', { reason: 'a_future_code' })],
       ['a backend that does not answer in time', new AuthError('provider_unavailable', { reason: 'timeout' })],
+      ['a hook that does not answer in time', new AuthError('provider_unavailable', { reason: 'hook_timeout' })],
+      [
+        'a hook that does not answer twice',
+        new AuthError('provider_unavailable', { reason: 'hook_timeout_after_retry' }),
+      ],
+      ['a backend whose own time is up', new AuthError('provider_unavailable', { reason: 'request_timeout' })],
     ])('is limited by %s as by wrong ones', async (_, error) => {
       const limited = attempts();
       for (let count = 0; count < 5; count += 1) {
@@ -666,12 +721,39 @@ describe('a code of six digits', () => {
 
     it('and a password that the application refuses after a right answer counts nothing', async () => {
       const limited = attempts();
-      for (const error of [new AuthError('access_denied'), new AuthError('forbidden'), new Error('no database')]) {
+      const late = new AuthError('forbidden', { reason: 'timeout' });
+      for (const error of [new AuthError('access_denied'), late, new Error('no database')]) {
         for (let count = 0; count < 12; count += 1) {
           const refused = () => Promise.reject(error);
           await expect(limited.run(req, 'ada@example.com', refused, 'forgives')).rejects.toBe(error);
           await expect(limited.runCode(req, 'factor:1', refused)).rejects.toBe(error);
         }
+      }
+    });
+
+    it('and a password count nothing where a hook fails as the backend would', async () => {
+      const limited = attempts();
+      const error = new AuthError('provider_unavailable', { reason: 'unknown' });
+      for (let count = 0; count < 12; count += 1) {
+        const refused = () => Promise.reject(error);
+        await expect(limited.run(req, 'ada@example.com', refused, 'forgives')).rejects.toBe(error);
+        await expect(limited.runCode(req, 'factor:1', refused)).rejects.toBe(error);
+      }
+    });
+
+    it('is limited, while a link, an OAuth sign-in, a sign-up and an email that a hook refuses count nothing', async () => {
+      const limited = createAttempts({
+        throttle: {},
+        clientAddress: () => home,
+        emit: (event) => events.push(event),
+        now: Date.now,
+      });
+      const error = new AuthError('access_denied', { reason: 'unknown' });
+      const refused = () => Promise.reject(error);
+      for (let count = 0; count < 101; count += 1) {
+        await expect(limited.run(req, undefined, refused, 'forgives')).rejects.toBe(error);
+        await expect(limited.run(req, 'ada@example.com', refused, 'counts')).rejects.toBe(error);
+        await expect(limited.runMail('ada@example.com', refused)).rejects.toBe(error);
       }
     });
 

@@ -41,6 +41,22 @@ describe('an outage between the two factors', () => {
     expect((await visitor.get('/account')).text).toBe('account');
   });
 
+  it.each([
+    ['challenge', 200],
+    // GoTrue may have judged the code.
+    ['verify-factor', 429],
+  ] as const)('in which /%s hangs after four wrong codes: the next code gets %i', async (endpoint, status) => {
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = await firstFactor();
+    const enter = (code: string) => visitor.postJson('/auth/verify', { code });
+    const wrong = String((Number(app.supabase.codeOf(factor)) + 1) % 1_000_000).padStart(6, '0');
+    for (let count = 0; count < 4; count += 1) expect((await enter(wrong)).status).toBe(422);
+    app.supabase.fail(endpoint, 'hang');
+    expect((await enter(app.supabase.codeOf(factor))).status).toBe(503);
+    app.supabase.heal();
+    expect((await enter(app.supabase.codeOf(factor))).status).toBe(status);
+  });
+
   it('keeps the form, and shows how long to wait', async () => {
     const factor = app.supabase.addFactor(ada.email);
     const visitor = await firstFactor();

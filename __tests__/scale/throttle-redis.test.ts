@@ -16,6 +16,8 @@ interface Connection {
   keys(): Promise<string[]>;
   ttl(key: string): Promise<number>;
   persist(key: string): Promise<unknown>;
+  /** Keeps the key's end. */
+  set(key: string, value: string): Promise<unknown>;
   flush(): Promise<unknown>;
   close(): void;
 }
@@ -30,6 +32,7 @@ const libraries: Record<string, (url: string) => Promise<Connection>> = {
       keys: () => client.keys('*'),
       ttl: (key) => client.ttl(key),
       persist: (key) => client.persist(key),
+      set: (key, value) => client.set(key, value, { KEEPTTL: true }),
       flush: () => client.flushAll(),
       close: () => client.destroy(),
     };
@@ -42,6 +45,7 @@ const libraries: Record<string, (url: string) => Promise<Connection>> = {
       keys: () => client.keys('*'),
       ttl: (key) => client.ttl(key),
       persist: (key) => client.persist(key),
+      set: (key, value) => client.set(key, value, 'KEEPTTL'),
       flush: () => client.flushall(),
       close: () => client.disconnect(),
     });
@@ -138,7 +142,7 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     const limiter = createRedisLimiter({ keyPrefix: 'refused', points: 5, windowSeconds: 60 }, connection.client);
     await Promise.all(Array.from({ length: 25 }, () => limiter.count('a')));
     expect((await limiter.count('a')).excess).toBe(1);
-    await limiter.giveBack('a');
+    await limiter.giveBack('a', 60_000);
     expect((await limiter.count('a')).excess).toBe(0);
   });
 
@@ -146,12 +150,30 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     const limiter = createRedisLimiter({ keyPrefix: 'blocked', points: 5, windowSeconds: 60 }, connection.client);
     await Promise.all(Array.from({ length: 5 }, () => limiter.count('a')));
     await limiter.block('a');
-    await Promise.all(Array.from({ length: 25 }, () => limiter.giveBack('a')));
-    await limiter.reset('a');
+    await Promise.all(Array.from({ length: 25 }, () => limiter.giveBack('a', 60_000)));
+    await limiter.reset('a', 60_000);
     const { excess, windowEndsInMs } = await limiter.count('a');
     expect(excess).toBeGreaterThan(0);
     expect(windowEndsInMs).toBeGreaterThan(50_000);
     expect(await connection.ttl(limiter.keyOf('a'))).toBeGreaterThan(50);
+  });
+
+  it('takes nothing back, and resets nothing, in a later window', async () => {
+    const limiter = createRedisLimiter({ keyPrefix: 'later', points: 5, windowSeconds: 60 }, connection.client);
+    await limiter.count('a');
+    await limiter.giveBack('a', 50_000);
+    await limiter.reset('a', 50_000);
+    expect((await limiter.count('a')).excess).toBe(-3);
+    await limiter.giveBack('a', 60_000);
+    expect((await limiter.count('a')).excess).toBe(-3);
+  });
+
+  it('starts the count anew after a success, even if an older process has counted what it refused', async () => {
+    const limiter = createRedisLimiter({ keyPrefix: 'older', points: 5, windowSeconds: 60 }, connection.client);
+    await limiter.count('a');
+    await connection.set(limiter.keyOf('a'), '15');
+    await limiter.reset('a', 60_000);
+    expect((await limiter.count('a')).excess).toBe(-4);
   });
 
   it('keeps a code closed in the process that has closed it, even if Redis loses its data', async () => {
@@ -187,8 +209,8 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
   it('grants no extra try for an attempt that is given back after a success elsewhere', async () => {
     const limiter = createRedisLimiter({ keyPrefix: 'reset', points: 5, windowSeconds: 60 }, connection.client);
     await limiter.count('a');
-    await limiter.reset('a');
-    await Promise.all(Array.from({ length: 10 }, () => limiter.giveBack('a')));
+    await limiter.reset('a', 60_000);
+    await Promise.all(Array.from({ length: 10 }, () => limiter.giveBack('a', 60_000)));
     expect(await connection.keys()).not.toContain(limiter.keyOf('a'));
     expect((await limiter.count('a')).excess).toBe(-4);
   });

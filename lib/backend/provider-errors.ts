@@ -220,3 +220,26 @@ function weakPasswordMessage(error: unknown): { readonly message?: string } {
     .map((reason) => weaknesses[reason]);
   return defined({ message });
 }
+
+/** GoTrue's codes where it, or a project's hook that it asked, did not answer in time; `timeout` is our own. */
+const timeouts: ReadonlySet<string | undefined> = new Set([
+  'timeout',
+  'request_timeout',
+  'hook_timeout',
+  'hook_timeout_after_retry',
+]);
+
+/** Whether GoTrue may have judged a password or a six-digit code, although nothing says how. */
+export function isTimeout({ code, reason }: AuthError): boolean {
+  return code === 'provider_unavailable' && timeouts.has(reason);
+}
+
+/**
+ * Whether GoTrue refused a password or a six-digit code without calling it wrong. A project's hook is asked after it was
+ * judged, and a hook that slows down wrong ones would hide them. The application's own refusals have no reason.
+ *
+ * @see https://supabase.com/docs/guides/auth/auth-hooks/mfa-verification-hook
+ */
+export function isRefusedGuess({ code, reason }: AuthError): boolean {
+  return code === 'access_denied' && reason !== undefined;
+}

@@ -8,8 +8,6 @@ import type { Count, Limiter, MemoryLimiter, RedisLimiter } from './throttle-lim
 const redisTimeoutMs = 500;
 /** New connections take their time on a busy machine, and what is counted in memory meanwhile is counted for one process only. */
 const redisFirstTimeoutMs = 2_500;
-/** How long a command may be under way: what is taken back so shortly before a window ends might arrive in the next one. */
-const redisDelayMs = 1_000;
 /** How long a Redis that did not answer is left alone, so that not every sign-in waits for it. */
 const redisPauseMs = 1_000;
 
@@ -64,29 +62,24 @@ export function createCounter(
     // Also where the store answers: it may have lost its data since.
     const blockedForMs = isClosedByLast ? await memory.blockedForMs(key) : 0;
     if (blockedForMs > 0) return { kind: 'refused', waitMs: blockedForMs };
+    const { excess, windowEndsInMs, run } = await count(key);
     const others = underWay.get(key) ?? 0;
+    // Once those under way have succeeded there is room.
+    if (excess > 0) return { kind: 'refused', waitMs: excess <= others ? 0 : windowEndsInMs };
     const isForgivable = success === 'forgives';
     if (isForgivable) underWay.set(key, others + 1);
     const settled = (): void => {
       if (isForgivable) settle(key);
     };
-    const { excess, windowEndsInMs, run } = await count(key);
-    if (excess > 0) {
-      settled();
-      // Once those under way have succeeded there is room.
-      return { kind: 'refused', waitMs: excess <= others ? 0 : windowEndsInMs };
-    }
     const windowEndsAt = now() + windowEndsInMs;
-    const end = async (work: (limiter: Limiter) => Promise<void>): Promise<void> => {
+    const end = async (work: (limiter: Limiter, restMs: number) => Promise<void>): Promise<void> => {
       settled();
-      await run(work);
+      await run((limiter) => work(limiter, windowEndsAt - now()));
     };
-    const canceled = (): Promise<void> =>
-      // In the next window it was never counted: taking it back there would grant one more.
-      end(async (limiter) => (now() < windowEndsAt - redisDelayMs ? limiter.giveBack(key) : undefined));
+    const canceled = (): Promise<void> => end((limiter, restMs) => limiter.giveBack(key, restMs));
     return {
       kind: 'reserved',
-      succeeded: () => end((limiter) => limiter.reset(key)),
+      succeeded: () => end((limiter, restMs) => limiter.reset(key, restMs)),
       canceled,
       counted: async () => {
         settled();
@@ -109,7 +102,7 @@ function createCount(memory: Limiter, shared: RedisLimiter | undefined, guard: S
     let isLate = false;
     const counted = await guard.run(limiter.keyOf(key), async () => {
       const found = await limiter.count(key);
-      if (isLate && found.excess <= 0) await limiter.giveBack(key);
+      if (isLate && found.excess <= 0) await limiter.giveBack(key, found.windowEndsInMs);
       return found;
     });
     isLate = true;
@@ -125,7 +118,7 @@ function createCount(memory: Limiter, shared: RedisLimiter | undefined, guard: S
 /** Both resolve to `undefined` where the store fails or does not answer in time. */
 interface StoreGuard {
   /** Does not call a store that did not answer lately. */
-  run<Result>(storeKey: string, work: () => Promise<Result>): Promise<Result | undefined>;
+  run(storeKey: string, count: () => Promise<Count>): Promise<Count | undefined>;
   /** Calls it in any case, for the end of an attempt that it has counted: without it the count would be wrong for the whole window. */
   settle(work: () => Promise<void>): Promise<void>;
 }
@@ -147,14 +140,15 @@ export function createStoreGuard(client: object, emit: Emit, now: () => number):
     isAway = true;
   };
   return {
-    async run(storeKey, work) {
+    async run(storeKey, count) {
       try {
-        const result = await breaker.run(storeKey, work);
-        if (isAway && breaker.isClosed()) {
+        const counted = await breaker.run(storeKey, count);
+        // A store that cannot write still refuses: that ends no outage.
+        if (isAway && counted.excess <= 0 && breaker.isClosed()) {
           isAway = false;
           emit({ type: 'coordinator_recovered' });
         }
-        return result;
+        return counted;
       } catch {
         failed();
         return undefined;

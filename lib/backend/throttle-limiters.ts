@@ -4,6 +4,10 @@ import type { ThrottleRedisClient } from './option-schema.ts';
 
 /** A count so high that attempts that are taken back cannot bring a blocked key below its limit. */
 const blockedPoints = 1_000_000_000;
+/** A count above is blocked: far more than attempts could add. */
+const leastBlocked = blockedPoints / 2;
+/** Two readings of a window's end may differ by this, in milliseconds. */
+const slackMs = 10;
 
 /** How many attempts one window allows. */
 interface Limit {
@@ -21,14 +25,14 @@ export interface Count {
   readonly windowEndsInMs: number;
 }
 
-/** Counts by key in fixed windows. */
+/** Counts by key in fixed windows. `restMs` identifies the window of an attempt: a later one ends later. */
 export interface Limiter {
   /** Counts an attempt within the limit. One over it is not counted and does not extend the window. */
   count(key: string): Promise<Count>;
-  /** Takes one attempt back. */
-  giveBack(key: string): Promise<void>;
-  /** Starts the count anew, unless the key is blocked. */
-  reset(key: string): Promise<void>;
+  /** Takes one attempt back. In a later window it was never counted, and taking it back there would allow one more. */
+  giveBack(key: string, restMs: number): Promise<void>;
+  /** Starts the count anew, unless the key is blocked or a later window has begun. */
+  reset(key: string, restMs: number): Promise<void>;
   /** Refuses all attempts for one whole window from now, even if attempts succeed or are taken back meanwhile. */
   block(key: string): Promise<void>;
 }
@@ -63,27 +67,34 @@ export function createMemoryLimiter(limit: Limit, maxKeys: number): MemoryLimite
   };
   const blockedForMs = async (key: string): Promise<number> => {
     const found = await memory.get(key);
-    return found !== null && found.consumedPoints > memory.points ? found.msBeforeNext : 0;
+    return found !== null && found.consumedPoints > leastBlocked ? found.msBeforeNext : 0;
   };
   const remove = async (key: string): Promise<void> => {
     keys.delete(key);
     await memory.delete(key);
   };
-  const giveBack = async (key: string): Promise<void> => {
-    if (!keys.has(key)) return;
+  const takeBack = async (key: string): Promise<void> => {
     // A key without a count is removed; otherwise made-up accounts would evict keys that are counted.
     if ((await memory.reward(key)).consumedPoints <= 0) await remove(key);
+  };
+  const hasWindow = async (key: string, restMs: number): Promise<boolean> => {
+    const found = await memory.get(key);
+    return found !== null && found.msBeforeNext <= restMs + slackMs;
   };
   return {
     count: async (key) => {
       touch(key);
-      const counted = await countIn(memory, key);
-      if (counted.excess > 0) await giveBack(key);
-      return counted;
+      const { excess, windowEndsInMs } = await countIn(memory, key);
+      if (excess <= 0) return { excess, windowEndsInMs };
+      await takeBack(key);
+      // Others that are refused at the same time are not counted either.
+      return { excess: 1, windowEndsInMs };
     },
-    giveBack,
-    reset: async (key) => {
-      if ((await blockedForMs(key)) === 0) await remove(key);
+    giveBack: async (key, restMs) => {
+      if (await hasWindow(key, restMs)) await takeBack(key);
+    },
+    reset: async (key, restMs) => {
+      if ((await hasWindow(key, restMs)) && (await blockedForMs(key)) === 0) await remove(key);
     },
     block: async (key) => {
       touch(key);
@@ -106,11 +117,17 @@ end
 if redis.call('PTTL', KEYS[1]) == -1 then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
 return {counted, redis.call('PTTL', KEYS[1])}`;
 
-/** KEYS: a count. It may have expired, or started anew after a success in another process. */
-const giveBackScript = `if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then redis.call('DECR', KEYS[1]) end`;
+/** KEYS: a count. ARGV: the highest remaining time of its window. It may have expired, or started anew after a success elsewhere. */
+const giveBackScript = `
+if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 and redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[1]) then
+  redis.call('DECR', KEYS[1])
+end`;
 
-/** KEYS: a count. ARGV: the limit; the count of a blocked key is higher. */
-const resetScript = `if tonumber(redis.call('GET', KEYS[1]) or '0') <= tonumber(ARGV[1]) then redis.call('DEL', KEYS[1]) end`;
+/** KEYS: a count. ARGV: as above, and the lowest count that is blocked. */
+const resetScript = `
+if tonumber(redis.call('GET', KEYS[1]) or '0') < tonumber(ARGV[2]) and redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[1]) then
+  redis.call('DEL', KEYS[1])
+end`;
 
 /** KEYS: a count. ARGV: its new value, the seconds of a window. */
 const blockScript = `redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])`;
@@ -131,8 +148,8 @@ export function createRedisLimiter(limit: Limit, client: ThrottleRedisClient): R
   return {
     keyOf,
     count: (key) => countIn(shared, key),
-    giveBack: (key) => run(giveBackScript, key),
-    reset: (key) => run(resetScript, key, limit.points),
+    giveBack: (key, restMs) => run(giveBackScript, key, restMs + slackMs),
+    reset: (key, restMs) => run(resetScript, key, restMs + slackMs, leastBlocked),
     block: (key) => run(blockScript, key, blockedPoints, limit.windowSeconds),
   };
 }

@@ -9,6 +9,7 @@ import { createClientAddress } from './client-address.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { ThrottleRedisClient } from './option-schema.ts';
 import type { ThrottleOptions } from './options.ts';
+import { isRefusedGuess, isTimeout } from './provider-errors.ts';
 import type { Counter, OnSuccess, ThrottledAttempt } from './throttle-counter.ts';
 
 /**
@@ -56,16 +57,6 @@ const countedFailures: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
   'sso_unavailable',
 ]);
 
-/**
- * Also what GoTrue refuses with any other code: a project's hook is asked after the password or code was judged, and a
- * hook that slows down wrong ones would hide them from the count. Refusals of `onSignIn` have no reason.
- *
- * @see https://supabase.com/docs/guides/auth/auth-hooks/mfa-verification-hook
- */
-function isCounted({ code, reason }: AuthError): boolean {
-  return countedFailures.has(code) || (code === 'access_denied' && reason !== undefined);
-}
-
 export function createAttempts(settings: {
   readonly throttle: false | ThrottleOptions;
   readonly clientAddress?: ClientAddress | undefined;
@@ -82,24 +73,37 @@ export function createAttempts(settings: {
   const addressOf = createClientAddress(settings.clientAddress, emit);
   return {
     run: async (req, email, work, success) =>
-      settle(await throttle.attempt(email, addressOf(req), success), success, work),
+      settle(await throttle.attempt(email, addressOf(req), success), success, work, email !== undefined),
     async runCode(req, subject, work) {
       const ofNetwork = await throttle.attempt(undefined, addressOf(req));
-      return settle(ofNetwork, 'forgives', async () => settle(await throttle.code(subject), 'forgives', work));
+      return settle(
+        ofNetwork,
+        'forgives',
+        async () => settle(await throttle.code(subject), 'forgives', work, true),
+        true,
+      );
     },
-    runMail: async (email, work) => settle(await throttle.mail(email), 'counts', work),
+    runMail: async (email, work) => settle(await throttle.mail(email), 'counts', work, false),
   };
 }
 
-async function settle<Result>(attempt: ThrottledAttempt, success: OnSuccess, work: () => Promise<Result>) {
+/** @param isGuess whether `work` asks for a password or a code */
+async function settle<Result>(
+  attempt: ThrottledAttempt,
+  success: OnSuccess,
+  work: () => Promise<Result>,
+  isGuess: boolean,
+): Promise<Result> {
   try {
     const result = await work();
     if (success === 'forgives') await attempt.succeeded();
     else await attempt.counted();
     return result;
   } catch (error) {
-    if (error instanceof AuthError && isCounted(error)) await attempt.counted();
-    else if (error instanceof AuthError && error.reason === 'timeout') await attempt.timedOut();
+    if (!(error instanceof AuthError)) await attempt.canceled();
+    else if (countedFailures.has(error.code)) await attempt.counted();
+    else if (isGuess && success === 'forgives' && isRefusedGuess(error)) await attempt.counted();
+    else if (isTimeout(error)) await attempt.timedOut();
     else await attempt.canceled();
     throw error;
   }

@@ -123,7 +123,7 @@ async function endOf(
   return controller.signal;
 }
 
-/** How long a client has to read a refusal. */
+/** How long a client has to read a refusal, and what it asked for before. */
 const refusalMs = 3_000;
 
 /**

@@ -94,11 +94,17 @@ export function verifyFactor(
   session: StoredContent,
   { factorId, code, challengeId }: FactorAnswer,
 ): Promise<SdkSession> {
+  let isSent = false;
   const verify = async ({ auth, unwrap }: SupabaseCall): Promise<SdkSession> => {
     const challenge = challengeId ?? present(unwrap(await auth.mfa.challenge({ factorId }))).id;
+    isSent = true;
     return present(unwrap(await auth.mfa.verify({ factorId, challengeId: challenge, code })));
   };
-  return supabase.call(visitor, verify, { session });
+  return supabase.call(visitor, verify, { session }).catch((error: unknown) => {
+    // Without the reason, the throttle does not take it for a code that was judged.
+    if (isSent || !(error instanceof AuthError) || error.reason !== 'timeout') throw error;
+    throw new AuthError(error.code, { cause: error, ...defined({ retryAfter: error.retryAfter }) });
+  });
 }
 
 /** Adds an authenticator app. Unfinished enrollments are removed if needed, because they count toward the backend's limit. */
