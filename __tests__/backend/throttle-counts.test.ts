@@ -254,6 +254,17 @@ describe('attempts at once', () => {
     expect((await refusal())?.retryAfter).toBe(15 * 60);
   });
 
+  it('say to come back in a second while a success is on its way to the store', async () => {
+    const reset = Promise.withResolvers<unknown>();
+    const replies = [Promise.resolve([5, 900_000]), reset.promise, Promise.resolve([6, 900_000])];
+    throttle = create({ store: { eval: () => replies.shift() ?? Promise.reject(new Error('asked too often')) } });
+    const right = await throttle.code('factor:1');
+    const succeeded = right.succeeded();
+    await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 1 });
+    reset.resolve(null);
+    await succeeded;
+  });
+
   it('that stay counted in any case say to wait for the whole window: the time to wait would tell who has an account', async () => {
     const answers = await Promise.allSettled(
       Array.from({ length: 12 }, () => throttle.attempt('ada@example.com', home, 'counts')),

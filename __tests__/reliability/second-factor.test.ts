@@ -57,6 +57,44 @@ describe('an outage between the two factors', () => {
     expect((await enter(app.supabase.codeOf(factor))).status).toBe(status);
   });
 
+  it.each(['request_timeout', 'hook_timeout'])('in which /challenge answers %s closes no factor', async (code) => {
+    let isSlow = false;
+    await app.close();
+    const answer = { status: 504, headers: { 'content-type': 'application/json' } };
+    const slow = (): Response => new Response(JSON.stringify({ code, message: 'slow' }), answer);
+    const ask = (input: string | URL, init?: RequestInit) =>
+      isSlow && String(input).endsWith('/challenge') ? Promise.resolve(slow()) : fetch(input, init);
+    app = await startBackendApp({ options: { fetch: ask as typeof fetch } });
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = await firstFactor();
+    isSlow = true;
+    for (let count = 0; count < 6; count += 1) {
+      expect((await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) })).status).toBe(503);
+    }
+    isSlow = false;
+    expect((await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) })).status).toBe(200);
+  });
+
+  it('sends no code after the deadline, even if the application’s fetch ignores it', async () => {
+    const held = Promise.withResolvers<undefined>();
+    const sent: string[] = [];
+    await app.close();
+    const ask = async (input: string | URL, init?: RequestInit) => {
+      sent.push(String(input));
+      if (String(input).endsWith('/challenge')) await held.promise;
+      return fetch(input, { ...init, signal: null });
+    };
+    app = await startBackendApp({ options: { timeoutMs: 1_500, fetch: ask as typeof fetch } });
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = await firstFactor();
+    expect((await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) })).status).toBe(503);
+    held.resolve(undefined);
+    // A second code asks for its own challenge, which is answered after the first one.
+    expect((await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) })).status).toBe(200);
+    expect(sent.filter((url) => url.endsWith('/challenge'))).toHaveLength(2);
+    expect(sent.filter((url) => /\/factors\/[^/]+\/verify$/.test(url))).toHaveLength(1);
+  });
+
   it('keeps the form, and shows how long to wait', async () => {
     const factor = app.supabase.addFactor(ada.email);
     const visitor = await firstFactor();

@@ -168,6 +168,13 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     expect((await limiter.count('a')).excess).toBe(-3);
   });
 
+  it('takes an attempt back although the clock of the process was set forward meanwhile', async () => {
+    const limiter = createRedisLimiter({ keyPrefix: 'clock', points: 5, windowSeconds: 60 }, connection.client);
+    const { windowEndsInMs } = await limiter.count('a');
+    await limiter.giveBack('a', windowEndsInMs - 900);
+    expect((await limiter.count('a')).excess).toBe(-4);
+  });
+
   it('starts the count anew after a success, even if an older process has counted what it refused', async () => {
     const limiter = createRedisLimiter({ keyPrefix: 'older', points: 5, windowSeconds: 60 }, connection.client);
     await limiter.count('a');

@@ -73,8 +73,8 @@ export function createCounter(
     };
     const windowEndsAt = now() + windowEndsInMs;
     const end = async (work: (limiter: Limiter, restMs: number) => Promise<void>): Promise<void> => {
-      settled();
       await run((limiter) => work(limiter, windowEndsAt - now()));
+      settled();
     };
     const canceled = (): Promise<void> => end((limiter, restMs) => limiter.giveBack(key, restMs));
     return {

@@ -6,8 +6,10 @@ import type { ThrottleRedisClient } from './option-schema.ts';
 const blockedPoints = 1_000_000_000;
 /** A count above is blocked: far more than attempts could add. */
 const leastBlocked = blockedPoints / 2;
-/** Two readings of a window's end may differ by this, in milliseconds. */
+/** How far two readings of a window's end may differ, in milliseconds. */
 const slackMs = 10;
+/** The same where Redis keeps the window: the clock of either server may be corrected meanwhile. */
+const redisSlackMs = 1_000;
 
 /** How many attempts one window allows. */
 interface Limit {
@@ -148,8 +150,8 @@ export function createRedisLimiter(limit: Limit, client: ThrottleRedisClient): R
   return {
     keyOf,
     count: (key) => countIn(shared, key),
-    giveBack: (key, restMs) => run(giveBackScript, key, restMs + slackMs),
-    reset: (key, restMs) => run(resetScript, key, restMs + slackMs, leastBlocked),
+    giveBack: (key, restMs) => run(giveBackScript, key, restMs + redisSlackMs),
+    reset: (key, restMs) => run(resetScript, key, restMs + redisSlackMs, leastBlocked),
     block: (key) => run(blockScript, key, blockedPoints, limit.windowSeconds),
   };
 }

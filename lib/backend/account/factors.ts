@@ -9,7 +9,9 @@ import type { Session as SdkSession, User as SdkUser } from '@supabase/supabase-
 import { defined, isRecord } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { Session } from '../../types.ts';
+import { outOfTime } from '../connection.ts';
 import type { BackendContext } from '../context.ts';
+import { isTimeout } from '../provider-errors.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { SupabaseCall, Visitor } from '../supabase-call.ts';
 
@@ -94,15 +96,18 @@ export function verifyFactor(
   session: StoredContent,
   { factorId, code, challengeId }: FactorAnswer,
 ): Promise<SdkSession> {
-  let isSent = false;
+  let state: 'asks for a challenge' | 'sends the code' | 'is over' = 'asks for a challenge';
   const verify = async ({ auth, unwrap }: SupabaseCall): Promise<SdkSession> => {
     const challenge = challengeId ?? present(unwrap(await auth.mfa.challenge({ factorId }))).id;
-    isSent = true;
+    // An application's `fetch` may ignore the deadline. The throttle does not count a code that is sent after it.
+    if (state === 'is over') throw outOfTime();
+    state = 'sends the code';
     return present(unwrap(await auth.mfa.verify({ factorId, challengeId: challenge, code })));
   };
   return supabase.call(visitor, verify, { session }).catch((error: unknown) => {
+    if (state === 'sends the code' || !(error instanceof AuthError) || !isTimeout(error)) throw error;
+    state = 'is over';
     // Without the reason, the throttle does not take it for a code that was judged.
-    if (isSent || !(error instanceof AuthError) || error.reason !== 'timeout') throw error;
     throw new AuthError(error.code, { cause: error, ...defined({ retryAfter: error.retryAfter }) });
   });
 }
