@@ -1,7 +1,7 @@
 import type { Config } from 'jest';
 
-/** The folder of another Express than the installed one; see tools/peers.js. */
-const { TEST_EXPRESS: peer, TEST_HOST: host } = process.env;
+/** The folders of another Express, and of other SDKs (`node_modules`), than the installed ones; see tools/peers.js. */
+const { TEST_EXPRESS: peer, TEST_HOST: host, TEST_SDKS: sdks } = process.env;
 /** An application on Express 4 has that one alone, so the adapters use it, too. */
 const peerNames = host === 'Express 4' ? '^express4?$' : '^express$';
 
@@ -24,6 +24,7 @@ const config = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     ...(peer === undefined ? {} : { [peerNames]: peer }),
+    ...(sdks === undefined ? {} : { '^(@supabase/(?:ssr|supabase-js)|@workos-inc/node)$': `${sdks}/$1` }),
     '^express-auth-adapters$': '<rootDir>/lib/index.ts',
     '^express-auth-adapters/(.*)$': '<rootDir>/lib/$1/index.ts',
   },

@@ -18,6 +18,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
       'node:crypto',
       'node:diagnostics_channel',
       'node:http',
+      'node:net',
       'node:stream',
       'node:util/types',
       'on-headers',
@@ -32,7 +33,6 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
       'express',
       'node:crypto',
       'node:http',
-      'node:net',
       'node:timers/promises',
       'rate-limiter-flexible',
       'uqr',
@@ -46,7 +46,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
 ];
 
 /** The size limits of lib/. A limit may fall, and rises only in a commit that explains why. */
-const limits = { files: 142, lines: 19_691, longestFile: 250, longFunctions: 3, complexity: 15 };
+const limits = { files: 150, lines: 22_000, longestFile: 320, longFunctions: 3, complexity: 15 };
 
 const files = globSync('lib/**/*.ts').map((path) => read(path.replaceAll('\\', '/').slice('lib/'.length)));
 

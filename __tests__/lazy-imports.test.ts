@@ -37,6 +37,8 @@ it('a sign-in that could not load the SDK of WorkOS leaves the next one unharmed
     apiHostname: 'api.example.com',
     port: undefined,
     https: true,
+    authorizationParams: {},
+    now: Date.now,
     timeoutMs: 1_000,
     fetch,
   });

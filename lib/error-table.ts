@@ -22,6 +22,11 @@ export const errorTable = {
     message: 'This address can’t be used here. Open the app under its own address.',
     when: 'The request names no usable host, so no absolute URL can be built.',
   },
+  sign_in_failed: {
+    status: 400,
+    message: 'Sign-in didn’t work. Try again, or choose another way to sign in.',
+    when: 'The callback’s query names an error other than a cancellation.',
+  },
   invalid_state: {
     status: 400,
     message: 'Your sign-in expired. Please try again.',
@@ -77,6 +82,11 @@ export const errorTable = {
     message: 'Your account doesn’t have permission to view this page. Ask an admin for access or switch accounts.',
     when: 'A guard’s organization or check is not satisfied.',
   },
+  not_accepted: {
+    status: 403,
+    message: 'This account can’t be used here. Use another account, or ask an admin for access.',
+    when: 'The option `accept` refuses a sign-in or a session.',
+  },
   second_factor_required: {
     status: 403,
     message: 'This page needs your second factor. Confirm it to continue.',
@@ -105,7 +115,12 @@ export const errorTable = {
   signup_disabled: {
     status: 403,
     message: 'New accounts can’t be created here. Sign in, or contact support.',
-    when: 'Sign-up, or sign-in by email, is switched off in the project.',
+    when: 'Sign-up is switched off in the project.',
+  },
+  email_disabled: {
+    status: 403,
+    message: 'Signing in by email is switched off. Choose another way.',
+    when: 'The project does not sign in by email.',
   },
   signup_refused: {
     status: 403,
@@ -121,6 +136,31 @@ export const errorTable = {
     status: 403,
     message: 'This app is for members of one organization. Sign in with an account that belongs to it.',
     when: 'A sign-in ended outside of the organization that the option `organizationId` names.',
+  },
+  not_a_member: {
+    status: 403,
+    message: 'Your account isn’t a member of this organization. Choose another organization or account.',
+    when: 'WorkOS refuses a sign-in, because the organization does not exist or the user is not its member.',
+  },
+  invitation_invalid: {
+    status: 403,
+    message: 'This invitation has been used, has expired or was withdrawn. Ask for a new one.',
+    when: 'WorkOS refuses the invitation that a sign-in was started with.',
+  },
+  invitation_for_another_address: {
+    status: 403,
+    message: 'This invitation is for another email address. Sign in with the address that was invited.',
+    when: 'A sign-in was started with an invitation that belongs to another address.',
+  },
+  sign_in_method_refused: {
+    status: 403,
+    message: 'This way to sign in isn’t allowed for your account. Sign in again and choose another one.',
+    when: 'The organization, or the WorkOS environment, does not allow the method that the person signed in with.',
+  },
+  sign_in_refused: {
+    status: 403,
+    message: 'Your sign-in was refused. Sign in again, or contact support.',
+    when: 'WorkOS refuses a sign-in with a code that this version does not know; `reason` of the event names it.',
   },
   sign_in_incomplete: {
     status: 403,
@@ -175,7 +215,7 @@ export const errorTable = {
   factor_unavailable: {
     status: 422,
     message: 'Two-step sign-in can’t be set up for this account. Please contact support.',
-    when: 'The project has second factors switched off, or the account has as many as it may have.',
+    when: 'The project has second factors switched off, the account has as many as it may have or has no email address, or its second factors cannot be asked for here.',
   },
   sso_unavailable: {
     status: 422,
@@ -204,7 +244,7 @@ export const errorTable = {
   },
   provider_unavailable: {
     status: 503,
-    message: 'We can’t reach the sign-in service right now. You won’t be signed out. Please try again in a moment.',
+    message: 'We can’t reach the sign-in service right now. Please try again in a moment.',
     when: 'The provider does not answer in time, or answers with an outage; the session is kept.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -119,6 +119,8 @@ export interface B2bSessionBody {
   readonly sessionId?: string;
   readonly organizationId?: string;
   readonly user: B2bPublicUser;
+  /** Who acts as the user; absent in an ordinary session. */
+  readonly impersonator?: Impersonator;
 }
 
 /** `GET /auth/session` of the backend adapter. */
@@ -182,7 +184,7 @@ export type AuthEvent = EventBase &
     | { readonly type: 'mail_failed'; readonly code: string; readonly reason?: string }
     /** Cookies that came too late: the response's headers were already sent. */
     | { readonly type: 'cookie_lost'; readonly names: readonly string[] }
-    /** A session cookie that cannot be opened or trusted was cleared; with the reason `not_a_session` it was left for another app. */
+    /** A session cookie that cannot be opened or trusted was cleared; with the reason `not_a_session` it was left for another app, with `not_accepted` the option `accept` refused it. */
     | { readonly type: 'session_rejected'; readonly reason: string }
     /** The session takes more than 8 KB of cookies. */
     | { readonly type: 'session_large'; readonly bytes: number }

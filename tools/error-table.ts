@@ -61,7 +61,7 @@ const events: EventRows = {
     fields: { names: "the cookies' names" },
   },
   session_rejected: {
-    when: 'A session cookie that cannot be opened or trusted was cleared; one with the reason `not_a_session` was left for another app.',
+    when: 'A session cookie that cannot be opened or trusted was cleared; one with the reason `not_a_session` was left for another app. With the reason `not_accepted` the option `accept` refused a session, and its cookie stays.',
     fields: { reason: 'why, such as `unreadable` or `subject`' },
   },
   session_large: {

@@ -29,7 +29,7 @@ const always = [
   'b2b/open-seal',
 ];
 // These mount below their own prefixes, or test the origin's root without a visitor.
-const belowPrefix = ['http/mounting', 'http/express-stack'];
+const belowPrefix = ['http/mounting', 'http/express-stack', 'http/two-adapters-of-one-name'];
 
 const rootDir = join(import.meta.dirname, '..');
 const { maxWorkers, reporters, testTimeout, ...project } = base;

@@ -1,8 +1,9 @@
-// Runs the host and hostile-request suites on the oldest and newest Express of the peer range, with
-// their routers, to find incompatible releases before users do. The versions are installed at run
-// time without a lock file, in a temporary folder. Usage: npm run test:peers [-- <part of a name>]
+// Runs the host and hostile-request suites on the oldest and newest Express of the peer range, with their
+// routers, and the suites of both adapters on the oldest SDKs of their ranges, to find incompatible releases before users
+// do. The versions are installed at run time without a lock file, in a temporary folder.
+// Usage: npm run test:peers [-- <part of a name>]
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -12,7 +13,19 @@ const peers = [
   // Without the override npm would install the newest router.
   { name: 'express5-oldest', range: '5.0.0', host: 'Express 5', overrides: { router: '2.0.0' } },
   { name: 'express5-newest', range: '5', host: 'Express 5' },
-].filter(({ name }) => name.includes(process.argv[2] ?? ''));
+].filter(isWanted);
+
+/** The SDKs in the oldest versions of package.json's ranges. */
+const { peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+const sdks = Object.fromEntries(
+  Object.entries(peerDependencies)
+    .filter(([name]) => name !== 'express')
+    .map(([name, range]) => [name, String(/\d+\.\d+\.\d+/.exec(range))]),
+);
+
+function isWanted({ name }) {
+  return name.includes(process.argv[2] ?? '');
+}
 
 /** Fewer generated inputs than in `npm test`. */
 const runs = { RETURN_TO_FLOW_RUNS: '25', RAW_REQUEST_RUNS: '30' };
@@ -23,13 +36,19 @@ const installed = ['node_modules/express', 'node_modules/express4'].map(versionI
 const folder = mkdtempSync(join(tmpdir(), 'express-peers-'));
 let failed = 0;
 try {
+  testExpress();
+  if (isWanted({ name: 'sdks-oldest' })) testSdks();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+process.exitCode = failed === 0 ? 0 : 1;
+
+function testExpress() {
   const dependencies = Object.fromEntries(peers.map(({ name, range }) => [name, `npm:express@${range}`]));
   const overrides = Object.fromEntries(peers.flatMap(({ name, overrides }) => (overrides ? [[name, overrides]] : [])));
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies, overrides }));
-  const install = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--silent'];
-  execFileSync('npm', install, { cwd: folder, stdio: 'inherit' });
+  const modules = install('express', { dependencies, overrides });
   for (const { name, host } of peers) {
-    const express = join(folder, 'node_modules', name);
+    const express = join(modules, name);
     const version = versionIn(express);
     console.log(`\n--- Express ${version}`);
     if (installed.includes(version)) {
@@ -37,19 +56,42 @@ try {
       continue;
     }
     const suites = ['hosts', 'hostile', ...(host === 'Express 5' ? ['http/express-stack'] : [])];
-    const { status } = spawnSync(
-      process.execPath,
-      [
-        '--experimental-vm-modules',
-        '--disable-warning=ExperimentalWarning',
-        'node_modules/jest/bin/jest.js',
-        ...suites.map((suite) => `__tests__/${suite}`),
-      ],
-      { stdio: 'inherit', env: { ...process.env, ...runs, TEST_EXPRESS: express, TEST_HOST: host } },
-    );
-    if (status !== 0) failed += 1;
+    test(suites, { TEST_EXPRESS: express, TEST_HOST: host });
   }
-} finally {
-  rmSync(folder, { recursive: true, force: true });
 }
-process.exitCode = failed === 0 ? 0 : 1;
+
+function testSdks() {
+  const modules = install('sdks', { dependencies: sdks });
+  console.log(
+    `\n--- ${Object.keys(sdks)
+      .map((name) => `${name} ${versionIn(join(modules, name))}`)
+      .join(', ')}`,
+  );
+  test(['b2b', 'backend'], { TEST_SDKS: modules });
+}
+
+/** @returns the folder of the installed modules */
+function install(name, manifest) {
+  const cwd = join(folder, name);
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, 'package.json'), JSON.stringify({ private: true, ...manifest }));
+  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', '--silent'], {
+    cwd,
+    stdio: 'inherit',
+  });
+  return join(cwd, 'node_modules');
+}
+
+function test(suites, variables) {
+  const { status } = spawnSync(
+    process.execPath,
+    [
+      '--experimental-vm-modules',
+      '--disable-warning=ExperimentalWarning',
+      'node_modules/jest/bin/jest.js',
+      ...suites.map((suite) => `__tests__/${suite}`),
+    ],
+    { stdio: 'inherit', env: { ...process.env, ...runs, ...variables } },
+  );
+  if (status !== 0) failed += 1;
+}

@@ -192,7 +192,7 @@ describe('a refusal at the provider', () => {
       const answer = kind === 'page' ? await visitor.get(callback.href) : await visitor.getJson(callback.href);
       expect(answer.status).toBe(403);
       if (kind === 'json') expect(answer.json.error.code).toBe('access_denied');
-      else expect(answer.text).toMatch(/was canceled[\s\S]*href="\/login"/);
+      else expect(answer.text).toMatch(/was canceled[\s\S]*href="\/login\?prompt=login"/);
       expect(visitor.cookies.size).toBe(0);
     }
     expect(exchanges()).toBe(0);
@@ -202,17 +202,17 @@ describe('a refusal at the provider', () => {
     const visitor = app.visitor();
     const start = await visitor.get('/login?returnTo=/dashboard?tab=1');
     const answer = await visitor.get((await app.workos.cancel(start.location)).href);
-    expect(answer.text).toContain('href="/login?returnTo=%2Fdashboard%3Ftab%3D1"');
+    expect(answer.text).toContain('href="/login?returnTo=%2Fdashboard%3Ftab%3D1&amp;prompt=login"');
   });
 
   it.each([
     ['access_denied', 403, 'access_denied'],
-    ['user_denied_everything', 403, 'access_denied'],
-    ['', 403, 'access_denied'],
-    ['server_error', 503, 'provider_unavailable'],
-    ['temporarily_unavailable', 503, 'provider_unavailable'],
-    ['invalid_scope', 502, 'provider_refused'],
-    ['<script>alert(1)</script>', 403, 'access_denied'],
+    ['user_denied_everything', 400, 'sign_in_failed'],
+    ['', 400, 'sign_in_failed'],
+    ['server_error', 400, 'sign_in_failed'],
+    ['temporarily_unavailable', 400, 'sign_in_failed'],
+    ['invalid_scope', 400, 'sign_in_failed'],
+    ['<script>alert(1)</script>', 400, 'sign_in_failed'],
   ])('error=%s is %d %s, and the provider’s description is never shown', async (error, status, code) => {
     const visitor = app.visitor();
     const start = await visitor.get('/login');
@@ -233,7 +233,6 @@ describe('a refusal at the provider', () => {
     'email_verification_required',
     'mfa_enrollment',
     'mfa_challenge',
-    'sso_required',
     'organization_authentication_methods_required',
   ] as const)('at the token endpoint, %s, is a 403 that asks the user to sign in again', async (error) => {
     app.workos.switches.authenticateError = error;

@@ -466,3 +466,45 @@ it('two instances live side by side, each with its own cookie and provider', asy
   expect(wrong.status).toBe(401);
   await other.close();
 });
+
+describe('swapped keys', () => {
+  beforeEach(async () => {
+    await start({});
+  });
+
+  it('are refused at start-up without being printed, also from the environment', () => {
+    const wrong = { clientId: 'sk_live_secret', apiKey: 'client_01SECRET', cookiePassword: good.cookiePassword };
+    const expected = [
+      'clientId (env B2B_CLIENT_ID) holds an API key (sk_…); it must be the client id (client_…)',
+      'apiKey (env B2B_API_KEY) holds a client id (client_…); it must be an API key (sk_…)',
+    ];
+    expect(problemsOf(wrong)).toEqual(expected);
+    expect(problemsOf({ ...good, clientId: ' sk_test_x' })).toEqual(expected.slice(0, 1));
+    Object.assign(process.env, { B2B_CLIENT_ID: wrong.clientId, B2B_API_KEY: wrong.apiKey });
+    expect(problemsOf({ cookiePassword: good.cookiePassword })).toEqual(expected);
+  });
+});
+
+describe('authorizationParams', () => {
+  it.each([
+    'state',
+    'redirect_uri',
+    'client_id',
+    'code_challenge',
+    'response_type',
+    'organization_id',
+    'prompt',
+    'state[]',
+  ])('must not set %s, which the sign-in sets itself', (name) => {
+    expect(problemsOf({ ...good, authorizationParams: { [name]: 'x' } })).toEqual([
+      `authorizationParams must not set ${name}: the sign-in sets this itself`,
+    ]);
+  });
+
+  it.each([['x'], 'connection_id=1', { connection_id: 1 }, { 'Connection Id': 'x' }, { 'a&b': 'x' }])(
+    'must be an object of parameters, not %j',
+    (value) => {
+      expect(problemsOf({ ...good, authorizationParams: value })).toHaveLength(1);
+    },
+  );
+});

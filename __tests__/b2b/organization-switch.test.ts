@@ -1,12 +1,15 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { jest } from '@jest/globals';
 import { sealData } from 'iron-session';
-import { AuthError, getSession } from '../../lib/b2b/index.ts';
+import { authenticateUpgrade, getSession } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions, B2bSignIn } from '../../lib/b2b/index.ts';
 import type { StandInUser } from '../../example-app/providers/workos/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, B2bAppSetup, SharedProvider } from '../support/b2b-app.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';
 import { sendJson } from '../support/hosts.ts';
-import { itAtRoot } from '../support/only.ts';
+import { createShared } from '../support/shared-memory.ts';
 import { until } from '../support/until.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
@@ -20,7 +23,7 @@ beforeEach(() => {
 });
 const opened = closeAfterEach();
 
-const { twoOrganizations, personal } = demoUsers;
+const { twoOrganizations } = demoUsers;
 const [north, south] = twoOrganizations.organizations;
 const west = { id: 'org_01JC4XWEST0D0C8P2YV7M4TGS3', name: 'West' };
 
@@ -239,15 +242,12 @@ describe('requests during a switch', () => {
     expect(app.workos.tokenCalls).toBe(1);
   });
 
-  it('share one token call and one hook call across 20 identical switches', async () => {
-    const asked: B2bSignIn[] = [];
-    const app = await start({ onSignIn: (signIn) => void asked.push(signIn) });
+  it('share one token call across 20 identical switches', async () => {
+    const app = await start();
     const visitor = await member(app);
-    asked.length = 0;
     const answers = await Promise.all(Array.from({ length: 20 }, () => jsonPost(visitor, south.id)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    expect([app.workos.tokenCalls, asked.length]).toEqual([1, 1]);
-    expect(asked[0]).toMatchObject({ organizationId: south.id, isOrganizationSwitch: true });
+    expect(app.workos.tokenCalls).toBe(1);
   });
 
   it('do not write the cookie of a refresh that preceded the switch', async () => {
@@ -456,105 +456,84 @@ describe('a rejected switch', () => {
   });
 });
 
-describe('onSignIn', () => {
-  const suspended = new AuthError('forbidden', { message: 'This tenant is suspended.' });
-  const refusing =
-    (error: Error): B2bAuthOptions['onSignIn'] =>
-    ({ organizationId }) => {
-      if (organizationId === south.id) throw error;
-    };
-
-  it('may reject: the user stays in the old organization, with the newest tokens', async () => {
-    const app = await start({ onSignIn: refusing(suspended) });
+describe('a switch is no sign-in', () => {
+  it('and onSignIn is not called', async () => {
+    const asked: B2bSignIn[] = [];
+    const app = await start({ onSignIn: (signIn) => void asked.push(signIn) });
     const visitor = await member(app);
-    const before = visitor.cookieHeader();
-    const answer = await jsonPost(visitor, south.id);
-    expect([answer.status, answer.json.error.message]).toEqual([403, 'This tenant is suspended.']);
-    expect(visitor.cookieHeader()).not.toBe(before);
-    for (const cookie of [visitor.cookieHeader(), before]) {
-      expect((await sessionFor(app, cookie)).json.organizationId).toBe(north.id);
-    }
-    app.clock.advance(400_000);
-    expect(await organizationOf(visitor)).toBe(north.id);
+    asked.length = 0;
+    expect((await jsonPost(visitor, south.id)).json).toEqual({ redirectTo: '/dashboard' });
+    expect(asked).toEqual([]);
   });
 
-  it('is called once for 20 identical switches that it rejects', async () => {
-    let questions = 0;
-    const { before, arrived } = countingRequests();
-    const app = await start(
-      {
-        onSignIn: async ({ organizationId }) => {
-          if (organizationId !== south.id) return;
-          questions += 1;
-          await arrived(20);
-          throw suspended;
-        },
-      },
-      { before },
-    );
-    const visitor = await member(app);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => jsonPost(visitor, south.id)));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403]));
-    expect([questions, await organizationOf(visitor)]).toEqual([1, north.id]);
-  });
-
-  it('that fails is a 500, and the user stays in the old organization', async () => {
-    const app = await start({ onSignIn: refusing(new Error('The database is down')) });
-    const visitor = await member(app);
-    expect((await jsonPost(visitor, south.id)).status).toBe(500);
-    expect(await organizationOf(visitor)).toBe(north.id);
-  });
-
-  it('may reject while the provider cannot switch back: the newest tokens are kept', async () => {
-    let isDown = false;
+  it('and where accept refuses the organization, guards answer 403 until another switch', async () => {
     const app = await start({
-      ...intercepting(() => (isDown ? Response.json({ message: 'down' }, { status: 503 }) : undefined)),
-      onSignIn: ({ organizationId }) => {
-        if (organizationId !== south.id) return;
-        isDown = true;
-        throw suspended;
-      },
+      accept: (session) => session.organizationId !== south.id,
     });
     const visitor = await member(app);
-    expect((await jsonPost(visitor, south.id)).status).toBe(403);
-    expect(await organizationOf(visitor)).toBe(north.id);
-    isDown = false;
-    app.clock.advance(400_000);
-    expect(await organizationOf(visitor)).toBe(north.id);
-  });
-
-  it('that rejects a user without an organization ends the session, as WorkOS cannot switch back', async () => {
-    const user = { ...personal, id: 'user_01PERSONAL', organizations: [south] };
-    const app = await start({ onSignIn: refusing(suspended) });
-    const visitor = await holding(app, user);
-    expect((await jsonPost(visitor, south.id)).status).toBe(401);
+    expect((await jsonPost(visitor, south.id)).status).toBe(200);
+    const refused = await visitor.getJson('/api/me');
+    expect([refused.status, refused.json.error.code]).toEqual([403, 'not_accepted']);
+    const page = await visitor.get('/dashboard', { headers: { accept: 'text/html' } });
+    expect([page.status, page.text]).toEqual([403, expect.stringContaining('prompt=login')]);
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
+    expect((await jsonPost(visitor, north.id)).status).toBe(200);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    expect(await organizationOf(visitor)).toBe(north.id);
   });
 
-  it('that rejects a user without an organization stands during an outage', async () => {
+  it('and an accept that throws at a switch keeps the session', async () => {
     let isDown = false;
     const app = await start({
-      ...intercepting(() => (isDown ? Response.json({ message: 'down' }, { status: 503 }) : undefined)),
-      onSignIn: () => {
-        isDown = true;
-        throw suspended;
+      accept: () => {
+        if (isDown) throw new Error('The database is down');
+        return true;
       },
     });
-    const visitor = await holding(app, { ...personal, id: 'user_01OUTAGE', organizations: [south] });
-    await jsonPost(visitor, south.id);
+    const visitor = await member(app);
+    isDown = true;
+    expect((await jsonPost(visitor, south.id)).status).toBe(200);
+    expect((await visitor.getJson('/api/me')).status).toBe(500);
     isDown = false;
-    app.clock.advance(400_000);
-    expect(await organizationOf(visitor)).toBeUndefined();
+    expect(await organizationOf(visitor)).toBe(south.id);
+  });
+});
+
+describe('an open WebSocket', () => {
+  /** The handshake of this browser. */
+  function handshake(app: B2bApp, visitor: Visitor): IncomingMessage {
+    const req = new IncomingMessage(new Socket());
+    const { host } = new URL(app.origin);
+    Object.assign(req.headers, { host, origin: app.origin, cookie: visitor.cookieHeader() });
+    return req;
+  }
+
+  it('of the former organization is told to end, here and in another process; one of the new organization stays', async () => {
+    const coordinator = createShared();
+    const app = await start({ coordinator });
+    const other = await start({ coordinator, cookiePassword: app.cookiePassword });
+    const visitor = await member(app);
+    const here = await authenticateUpgrade(app.auth, handshake(app, visitor));
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date', 'performance'] });
+    try {
+      const elsewhere = await authenticateUpgrade(other.auth, handshake(other, visitor));
+      await jsonPost(visitor, south.id);
+      expect(here.ended.reason).toMatchObject({ code: 'unauthenticated', reason: 'switched' });
+      const after = await authenticateUpgrade(app.auth, handshake(app, visitor));
+      await jest.advanceTimersByTimeAsync(3_100);
+      await until(() => elsewhere.ended.aborted);
+      expect(elsewhere.ended.reason).toMatchObject({ reason: 'switched' });
+      expect(after.ended.aborted).toBe(false);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
-  itAtRoot('may redirect elsewhere on this site', async () => {
-    const app = await start({
-      onSignIn: ({ isOrganizationSwitch }) => ({
-        redirectTo: isOrganizationSwitch === true ? '/dashboard/welcome' : '/',
-      }),
-    });
-    expect((await jsonPost(await member(app), south.id)).json).toEqual({ redirectTo: '/dashboard/welcome' });
-    const elsewhere = await start({ onSignIn: () => ({ redirectTo: 'https://evil.example/' }) });
-    expect((await jsonPost(await member(elsewhere), south.id)).json).toEqual({ redirectTo: '/dashboard' });
+  it('stays where the switch is refused', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    const { ended } = await authenticateUpgrade(app.auth, handshake(app, visitor));
+    await jsonPost(visitor, west.id);
+    expect(ended.aborted).toBe(false);
   });
 });

@@ -1,4 +1,5 @@
 import { callbackError, classifyFailure, failedRefresh, signInError } from '../../lib/b2b/provider-errors.ts';
+import { refusals, refusalStatuses, ssoMessage } from '../../lib/b2b/refusals.ts';
 import type { ProviderFailure } from '../../lib/b2b/provider-errors.ts';
 
 const passing = (reason: string, retryAfter?: number): ProviderFailure => ({ kind: 'unavailable', reason, retryAfter });
@@ -7,7 +8,7 @@ const refused = (code: string, status = 400): ProviderFailure => ({ kind: 'refus
 describe('a failed call to WorkOS', () => {
   it.each([
     [{ status: 401 }],
-    [{ status: 401, error: 'invalid_grant' }],
+    [{ status: 401, rawData: { message: 'Unauthorized' } }],
     [{ status: 400, error: 'invalid_client' }],
     [{ status: 400, error: 'unauthorized_client' }],
     [{ status: 400, error: 'unsupported_grant_type' }],
@@ -34,7 +35,9 @@ describe('a failed call to WorkOS', () => {
     [{ status: 403, code: 'sso_required', error: 'other' }, 'sso_required', {}],
     [{ status: 422, rawData: { code: 'a', error: 'b' } }, 'a', { code: 'a', error: 'b' }],
     [{ status: 422, code: '', rawData: { error: 'b' } }, 'b', { error: 'b' }],
-    [{ status: 499, error: 'b', rawData: 'text' }, 'b', {}],
+    [{ status: 401, error: 'invalid_grant' }, 'invalid_grant', {}],
+    [{ status: 400, rawData: { message: 'Sorry' } }, 'no_code', { message: 'Sorry' }],
+    [{ status: 400, rawData: { message: ssoMessage } }, 'sso_required', { message: ssoMessage }],
   ])('%j is a rejection with the provider’s own code', (error, code, details) => {
     expect(classifyFailure(error)).toEqual({ kind: 'refused', status: error.status, code, details });
   });
@@ -43,7 +46,12 @@ describe('a failed call to WorkOS', () => {
     [{ status: 400 }, 'no_code'],
     [{ status: 404, code: '', error: 7, rawData: null }, 'no_code'],
     [{ status: 302, rawData: { error: { code: 'nested' } } }, 'no_code'],
+    [{ status: 404, code: 'not_found' }, 'unexpected_status'],
+    [{ status: 409, error: 'b' }, 'unexpected_status'],
+    [{ status: 403, code: 'rate_limit_exceeded' }, 'rate_limited'],
+    [{ status: 400, error: 'slow_down' }, 'rate_limited'],
     [{ cause: { rawStatus: 200 } }, 'not_json'],
+    [{ cause: { rawStatus: 403 } }, 'not_json'],
   ])('%j is temporary, without a cause', (error, reason) => expect(classifyFailure(error)).toEqual(passing(reason)));
 
   it.each([
@@ -56,31 +64,16 @@ describe('a failed call to WorkOS', () => {
 });
 
 describe('a refresh', () => {
-  it.each([
-    'invalid_grant',
-    'sso_required',
-    'mfa_enrollment',
-    'session_revoked',
-    'organization_selection_required',
-    'email_verification_required',
-    'invalid_organization_id',
-    'access_denied',
-    'not_found',
-  ])('ends the session on %s', (code) => {
-    expect(failedRefresh({ status: 403, code })).toEqual({ kind: 'ended', reason: code });
+  it.each([...refusals.keys(), 'a_code_of_next_year', 'constructor'])('ends the session on %s', (code) => {
+    // A 401 with a code that we do not know may be about the API key.
+    for (const status of refusalStatuses.filter((each) => each !== 401 || refusals.has(code))) {
+      expect(failedRefresh({ status, code })).toEqual({ kind: 'ended', reason: code });
+    }
   });
 
-  it.each(['rate_limit_exceeded', 'constructor'])('does not end it on %s alone', (code) => {
-    expect(failedRefresh({ status: 403, code })).toMatchObject({
-      kind: 'refused',
-      status: 403,
-      error: { code: 'provider_unavailable', reason: code, retryAfter: 5 },
-    });
-  });
-
-  it('reports no code that is free text', () => {
-    const outcome = failedRefresh({ status: 403, code: 'You may not, ada@example.com' });
-    expect(outcome).toMatchObject({ kind: 'refused', error: { reason: undefined } });
+  it('reports no code that is longer than any name', () => {
+    const outcome = failedRefresh({ status: 403, code: 'a'.repeat(1_000) });
+    expect(outcome).toEqual({ kind: 'ended', reason: 'refused' });
   });
 
   it.each([
@@ -90,6 +83,11 @@ describe('a refresh', () => {
     [{ status: 429, retryAfter: 1e300 }, 'rate_limited', 86_400],
     [{ status: 500 }, 'server_error', 5],
     [{ status: 403 }, 'no_code', 5],
+    [{ status: 401, code: 'a_code_of_next_year' }, 'provider_refused', 5],
+    [{ status: 403, code: 'You may not, ada@example.com' }, 'no_code', 5],
+    [{ status: 400, error: 'Bad Request' }, 'no_code', 5],
+    [{ status: 403, code: 'forbidden' }, 'no_code', 5],
+    [{ status: 403, rawData: { message: 'Forbidden' } }, 'no_code', 5],
   ])('that fails with %j can be retried later', (error, reason, retryAfter) => {
     expect(() => failedRefresh(error)).toThrow(
       expect.objectContaining({ code: 'provider_unavailable', reason, retryAfter }),
@@ -107,6 +105,7 @@ describe('a failed sign-in', () => {
     [refused('invalid_grant'), 'code_rejected', undefined],
     [refused('access_denied'), 'access_denied', undefined],
     [refused('mfa_challenge'), 'sign_in_incomplete', undefined],
+    [refused('a_code_of_next_year'), 'sign_in_refused', undefined],
     [{ kind: 'misconfigured' }, 'provider_refused', undefined],
     [{ kind: 'unanswered' }, 'provider_unavailable', 5],
     [passing('server_error'), 'provider_unavailable', 5],
@@ -120,13 +119,13 @@ describe('a failed sign-in', () => {
   });
 
   it.each([
-    ['temporarily_unavailable', 'provider_unavailable'],
-    ['server_error', 'provider_unavailable'],
-    ['unauthorized_client', 'provider_refused'],
-    ['invalid_request', 'provider_refused'],
-    ['invalid_scope', 'provider_refused'],
+    ['temporarily_unavailable', 'sign_in_failed'],
+    ['server_error', 'sign_in_failed'],
+    ['unauthorized_client', 'sign_in_failed'],
+    ['invalid_request', 'sign_in_failed'],
+    ['invalid_scope', 'sign_in_failed'],
     ['access_denied', 'access_denied'],
-    ['anything', 'access_denied'],
+    ['anything', 'sign_in_failed'],
   ])('that a callback reports as %s is %s', (error, code) => expect(callbackError(error).code).toBe(code));
 });
 

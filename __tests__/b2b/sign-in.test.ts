@@ -328,3 +328,23 @@ it('sets no cookie on a bearer request whose cookie was renewed before, but on t
     await api.close();
   }
 });
+
+describe('the option authorizationParams', () => {
+  it('adds parameters to each authorize URL; a connection takes the place of the provider', async () => {
+    const authorizationParams = {
+      connection_id: 'conn_01X',
+      provider_scopes: ['a', 'b'],
+      'provider_query_params[hd]': 'example.com',
+    };
+    const own = await startB2bApp({ provider, options: { authorizationParams } });
+    const { searchParams: query } = new URL((await own.visitor().get('/login')).headers.location ?? '');
+    expect(query.get('connection_id')).toBe('conn_01X');
+    expect(query.getAll('provider_scopes')).toEqual(['a', 'b']);
+    expect(query.get('provider_query_params[hd]')).toBe('example.com');
+    expect([query.get('provider'), query.get('screen_hint')]).toEqual([null, null]);
+    expect(query.get('state')).toMatch(/./);
+    const named = new URL((await own.visitor().get('/login?provider=GoogleOAuth')).headers.location ?? '');
+    expect(named.searchParams.get('provider')).toBe('GoogleOAuth');
+    await own.close();
+  });
+});

@@ -111,6 +111,7 @@ const passwordForm = (current: readonly string[], input: string, ...message: rea
   ...message,
   'hint: Use a password you don’t use anywhere else.',
   '  [Save password]',
+  ...anotherAccount,
 ];
 const currentPassword = (input: string, ...message: readonly string[]): string[] => [
   'label: Current password',
@@ -182,7 +183,14 @@ const ssoForm = (input: string, ...message: readonly string[]): string[] => [
 
 const expected: Readonly<Record<string, readonly string[]>> = {
   confirm: page('Confirm your email', confirmLead, ...confirmEmail),
-  'confirm, unavailable': refused('503', 'Confirm your email', confirmLead, unreachable, ...confirmEmail),
+  'confirm, unavailable': refused(
+    '503',
+    'Confirm your email',
+    confirmLead,
+    unreachable,
+    ...confirmEmail,
+    'Back to sign-in → /auth/login',
+  ),
   'confirm, for a new password': page(
     'Choose a new password',
     'lead: One click, and you can choose it.',
@@ -287,20 +295,47 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   factors: page(
     'Two-step sign-in',
     'lead: When you sign in, we also ask for a code from one of these.',
+    'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
+    'Remove → /auth/enroll?remove=b&returnTo=%2Faccount%3Ftab%3D1',
+    ...addFactor,
+  ),
+  'factor, unavailable': refused(
+    '422',
+    'Your second factor can’t be used here',
+    'alert: Your account is protected by Security key . This app can’t ask for it, so you can’t continue with this account.',
+    ...anotherAccount,
+  ),
+  'factor, rejected': refused(
+    '403, no form may be sent',
+    'Your sign-in has ended',
+    'alert: Your code wasn’t accepted. Sign in again, or contact support.',
+    `Sign in → /auth/login?${queried}`,
+  ),
+  'factor, remove': page(
+    'Remove “Work”?',
+    'lead: You can’t confirm your sign-in with it anymore. We’ll ask for another one of your second factors.',
     'form to /auth/enroll',
     '  remove=a',
+    '  sure=yes',
     returnTo,
-    '  [Work Nov 22, 2026 Remove]',
+    '  [Remove]',
+    `Cancel → /auth/enroll?${queried}`,
+  ),
+  'factor, remove the last': page(
+    'Remove “Authenticator app”?',
+    'lead: It is your only one. Two-step sign-in will be off: we won’t ask for a code when you sign in.',
     'form to /auth/enroll',
-    '  remove=b',
+    '  remove=a',
+    '  sure=yes',
     returnTo,
-    '  [Phone ending in 123 Nov 22, 2026 Remove]',
-    ...addFactor,
+    '  [Remove]',
+    `Cancel → /auth/enroll?${queried}`,
   ),
   'factors, none': page(
     'Two-step sign-in',
     'lead: Add an authenticator app. We’ll then ask for its code when you sign in.',
     ...addFactor,
+    ...anotherAccount,
   ),
   enroll: page('Set up your app', ...enrollForm(code.empty)),
   'enroll, wrong code': refused('422', 'Set up your app', ...enrollForm(code.wrong)),
@@ -342,7 +377,7 @@ it.each(Object.keys(expected))('the page "%s" reads, asks and leads as it should
 });
 
 it('the outlines are of all account pages', () => {
-  const account = /^(confirm|forgot|password|link expired|verify|factors|enroll|code|sso)/;
+  const account = /^(confirm|forgot|password|link expired|verify|factor|enroll|code|sso)/;
   const names = Object.keys(everyPageState()).filter((name) => account.test(name));
   expect(Object.keys(expected).sort()).toEqual(names.sort());
 });

@@ -119,7 +119,7 @@ describe('adding an authenticator app', () => {
     const visitor = await app.signedIn();
     const [first, second] = [
       (await visitor.postJson('/auth/enroll', {})).json,
-      (await visitor.postJson('/auth/enroll', {})).json,
+      (await visitor.postJson('/auth/enroll', { returnTo: '/account' })).json,
     ];
     const statuses: number[] = [];
     for (let tries = 0; tries < 6; tries += 1) {
@@ -270,20 +270,24 @@ describe('a user who has a second factor', () => {
     const visitor = await app.signedIn();
     const factor = app.supabase.addFactor(ada.email);
     await stepUp(visitor, factor);
-    const answer = await postForm(visitor, '/auth/enroll', { remove: factor.id, returnTo: '/account' });
+    const fields = { remove: factor.id, sure: 'yes', returnTo: '/account' };
+    const answer = await postForm(visitor, '/auth/enroll', fields);
     expect([answer.status, answer.headers.location]).toEqual([303, '/auth/enroll?returnTo=%2Faccount']);
     expect(verified()).toBe(0);
     expect((await visitor.get('/auth/enroll')).text).not.toContain('Remove');
   });
 
-  it('sees each with its name or kind, the day on which it was added, and a button', async () => {
+  it('sees each with its name or kind, the day on which it was added, and a link to remove it', async () => {
     await start({ standIn: { phoneFactors: true } });
     const visitor = await app.signedIn();
     const factor = app.supabase.addFactor(ada.email);
     app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
     await stepUp(visitor, factor);
     const { text } = await visitor.get('/auth/enroll');
-    const rows = [...text.matchAll(/<bdi>(.*?)<\/bdi>(.*?)<\/span> Remove/g)].map(([, name, date]) => [name, date]);
+    const rows = [...text.matchAll(/<bdi>(.*?)<\/bdi>(.*?)<\/span> <a [^>]*>Remove/g)].map(([, name, date]) => [
+      name,
+      date,
+    ]);
     const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' }).format(app.clock.now());
     const date = ` <small>${day}</small>`;
     expect(rows).toEqual([

@@ -51,13 +51,13 @@ describe('the page of the code', () => {
     expect([unknown.status, unknown.text.includes('one-time-code')]).toEqual([422, true]);
   });
 
-  it('offers another account to a sign-in in progress, and not to a session', async () => {
+  it('offers another account, to a sign-in in progress and to a session', async () => {
     await start();
     const session = await app.signedIn();
     app.supabase.addFactor(ada.email);
     const waiting = await firstFactor();
     const offers = async (visitor: Visitor) => (await visitor.get('/auth/verify')).text.includes('Use another account');
-    expect([await offers(waiting), await offers(session)]).toEqual([true, false]);
+    expect([await offers(waiting), await offers(session)]).toEqual([true, true]);
   });
 
   it('ignores a factor that was never verified', async () => {
@@ -164,11 +164,13 @@ describe('the backend’s list of factors', () => {
     const rows = [...text.matchAll(/<bdi>(.*?)<\/bdi>(.*?)<\/span>/g)].map(([, name, date]) => `${name}${date}`);
     const date = ' <small>Jan 2, 2026</small>';
     const names = ['Authenticator app', 'My app-0123456789ab', 'app-0123456789abc', 'app-zzzzzzzzzzzz'];
-    expect(rows).toEqual([...names.map((name) => name + date), 'Phone ending in ']);
+    const others = [`Second factor (unknown)`, `Security key${date}`];
+    const apps = names.map((name) => name + date);
+    expect(rows).toEqual([`Authenticator app${date}`, ...apps, 'Phone ending in ', ...others]);
   });
 
-  it('may be missing', async () => {
-    await start({ options: { fetch: changed((user) => ({ ...user, factors: 'none' })) } });
+  it.each([[undefined], [null]])('may be %s, and is empty then', async (factors) => {
+    await start({ options: { fetch: changed((user) => ({ ...user, factors })) } });
     expect((await (await app.signedIn()).getJson('/auth/enroll')).json).toEqual({ factors: [] });
   });
 });

@@ -76,6 +76,21 @@ it('must sign in if the session ended while the account was completed', async ()
   expect((await app.visitor().postJson('/auth/login', account)).status).toBe(200);
 });
 
+it('keeps the user if the backend refuses a token whose signature is right', async () => {
+  const visitor = await startWithGuest(true, {
+    fetch: (input, init) =>
+      new URL(new Request(input).url).pathname.endsWith('/user')
+        ? Promise.resolve(Response.json({ code: 'bad_jwt', message: 'invalid kid' }, { status: 403 }))
+        : fetch(input, init),
+  });
+  const guest = await userOf(visitor);
+  const answer = await visitor.postJson('/auth/signup', account);
+  expect([answer.status, answer.headers['retry-after'], app.supabase.calls('signup')]).toEqual([503, '5', 0]);
+  expect(await userOf(visitor)).toEqual(guest);
+  const warnings = app.events.filter(({ type }) => type === 'configuration_warning');
+  expect(JSON.stringify(warnings)).toContain('rotation of the signing keys');
+});
+
 it('shares the refresh of the complete session with other requests, and repeats one in progress', async () => {
   const answers = new Map<string, SettledRefresh>();
   const keys: string[] = [];

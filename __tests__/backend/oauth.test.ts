@@ -215,7 +215,7 @@ describe('the callback', () => {
     const answer = await visitor.get(`${denied.split('#')[0] ?? ''}&error_description=<b>evil</b>`);
     expect(answer.status).toBe(403);
     expect(answer.text).not.toMatch(/denied your application|evil/);
-    expect(answer.text).toContain('href="/auth/login"');
+    expect(answer.text).toContain('href="/auth/login?prompt=login"');
   });
 
   it('keeps returnTo for a sign-in that was canceled or whose code has expired', async () => {
@@ -225,7 +225,7 @@ describe('the callback', () => {
       await authorize(visitor, '/auth/login?provider=github&returnTo=/account', false),
     );
     expect([canceled.status, [...visitor.cookies.keys()]]).toEqual([403, []]);
-    expect(canceled.text).toContain('href="/auth/login?returnTo=%2Faccount"');
+    expect(canceled.text).toContain('href="/auth/login?returnTo=%2Faccount&amp;prompt=login"');
     const callback = await authorize(visitor, '/auth/login?provider=github&returnTo=/account');
     app.clock.advance(6 * 60_000);
     const expired = await visitor.get(callback);
@@ -238,7 +238,7 @@ describe('the callback', () => {
     const visitor = app.visitor();
     const other = await authorize(visitor, '/auth/login?provider=github&returnTo=/other');
     const denied = await authorize(visitor, '/auth/login?provider=github&returnTo=/account', false);
-    expect((await visitor.get(denied)).text).toContain('href="/auth/login"');
+    expect((await visitor.get(denied)).text).toContain('href="/auth/login?prompt=login"');
     expect((await visitor.get(other)).headers.location).toBe('/other');
   });
 
@@ -255,13 +255,13 @@ describe('the callback', () => {
     ['error_code=otp_expired', 400, 'link_expired'],
     ['error_code=over_email_send_rate_limit', 429, 'rate_limited'],
     ['error=invalid_request&error_code=bad_oauth_state', 400, 'invalid_state'],
-    ['error=server_error', 503, 'provider_unavailable'],
+    ['error=server_error', 400, 'sign_in_failed'],
     // GoTrue: "Error getting user email from external provider".
-    ['error=server_error&error_code=unexpected_failure', 502, 'provider_refused'],
+    ['error=server_error&error_code=unexpected_failure', 400, 'sign_in_failed'],
     ['error=server_error&error_code=identity_already_exists', 409, 'identity_in_use'],
-    ['error=server_error&error_code=email_address_not_provided', 403, 'access_denied'],
-    ['error=temporarily_unavailable', 503, 'provider_unavailable'],
-    ['error=whatever&error_code=__proto__', 403, 'access_denied'],
+    ['error=server_error&error_code=email_address_not_provided', 400, 'sign_in_failed'],
+    ['error=temporarily_unavailable', 400, 'sign_in_failed'],
+    ['error=whatever&error_code=__proto__', 400, 'sign_in_failed'],
     ['type=recovery&code=abc', 400, 'code_rejected'],
     ['code=', 400, 'invalid_request'],
     ['', 400, 'invalid_request'],
@@ -277,8 +277,8 @@ describe('the callback', () => {
     await app.visitor().get('/auth/callback?error=server_error&error_code=unexpected_failure&error_description=Ada');
     await app.visitor().get('/auth/callback?error=server_error&error_code=<b>a+secret</b>');
     expect(app.events).toEqual([
-      { adapter: 'backend', type: 'sign_in_failed', code: 'provider_refused', reason: 'unexpected_failure' },
-      { adapter: 'backend', type: 'sign_in_failed', code: 'provider_refused' },
+      { adapter: 'backend', type: 'sign_in_failed', code: 'sign_in_failed', reason: 'unexpected_failure' },
+      { adapter: 'backend', type: 'sign_in_failed', code: 'sign_in_failed' },
     ]);
   });
 

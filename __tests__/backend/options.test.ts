@@ -114,6 +114,11 @@ describe('options', () => {
     [{ pages: { text: { color: 'red' } as never } }, 'pages.text.color'],
     [{ callbackUrl: '/auth/callback' }, 'callbackUrl'],
     [{ url: 'https://user:secret@host.example' }, 'url'],
+    [
+      { url: 'https://supabase.com/dashboard/project/abcdefghijklmnopqrst/settings/api' },
+      'is the dashboard’s address, not the project’s; paste https://abcdefghijklmnopqrst.supabase.co',
+    ],
+    [{ url: 'https://supabase.com/dashboard/projects' }, 'https://<project ref>.supabase.co'],
     [{ signOutScope: 'others' as 'local' }, 'signOutScope'],
     [{ protectedRoutes: '/a(.*)/b' }, 'protectedRoutes'],
     [{ throttle: true as unknown as false }, 'throttle'],

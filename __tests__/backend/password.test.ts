@@ -438,7 +438,8 @@ describe('an account with a second factor', () => {
     const factor = app.supabase.addFactor(ada.email);
     const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
     const sent = await postForm(first, '/auth/password', fields);
-    expect([sent.status, sent.headers.location]).toEqual([303, '/auth/verify?then=sign-in&returnTo=%2Faccount']);
+    const back = '/auth/verify?then=password&returnTo=%2Faccount';
+    expect([sent.status, sent.headers.location]).toEqual([303, back]);
     expect((await second.get('/step-up')).text).toBe('null');
     const saved = await postForm(second, '/auth/password', fields);
     expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
@@ -533,17 +534,17 @@ describe('a signed-in user', () => {
     for (let tries = 0; tries < 9; tries += 1) expect(await change('wrong', fresh)).toBe(422);
   });
 
-  it('gives the second factor after the current password, and then chooses the new one', async () => {
+  it('gives the second factor first, and then both passwords', async () => {
     await start();
     const visitor = await app.signedIn();
     const factor = app.supabase.addFactor(ada.email);
     const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
     const asked = await postForm(visitor, '/auth/password', fields);
-    expect(asked.headers.location).toBe('/auth/verify?then=sign-in&returnTo=%2Faccount');
+    expect(asked.headers.location).toBe('/auth/verify?then=password&returnTo=%2Faccount');
     const given = { code: app.supabase.codeOf(factor), returnTo: '/account' };
-    const verified = await postForm(visitor, '/auth/verify', given);
+    const verified = await postForm(visitor, '/auth/verify?then=password', given);
     expect(verified.headers.location).toBe('/auth/password?returnTo=%2Faccount');
-    const saved = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
+    const saved = await postForm(visitor, '/auth/password', fields);
     expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
     expect((await signIn(ada.password)).status).toBe(401);
   });
@@ -559,7 +560,9 @@ describe('a signed-in user', () => {
     });
     const visitor = await app.signedIn();
     const fields = { currentPassword: ada.password, password: fresh };
-    expect((await visitor.postJson('/auth/password', fields)).json).toEqual({ redirectTo: '/auth/verify' });
+    expect((await visitor.postJson('/auth/password', fields)).json).toEqual({
+      redirectTo: '/auth/verify?then=password',
+    });
   });
 
   it('with the current password changes their own password, even if another user’s link is open', async () => {
@@ -573,6 +576,27 @@ describe('a signed-in user', () => {
     expect((await visitor.postJson('/auth/password', fields)).status).toBe(200);
     expect((await visitor.getJson('/api/me')).json.user.email).toBe(eve.email);
     expect((await signIn(ada.password)).status).toBe(200);
+  });
+
+  it('sends a form that was shown for another account again, which changes nothing', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const fields = { username: 'bob@example.com', currentPassword: ada.password, password: fresh };
+    const page = await postForm(visitor, '/auth/password', fields);
+    expect([page.status, page.text.includes('This form was for another account.')]).toEqual([400, true]);
+    expect(page.text).toContain('value="ada@example.com"');
+    expect(app.supabase.calls('update-user')).toBe(0);
+    expect((await postForm(visitor, '/auth/password', { ...fields, username: 'ADA@example.com' })).status).toBe(303);
+  });
+
+  it('can use the current password after the address was changed elsewhere', async () => {
+    await start();
+    const visitor = await app.signedIn({ claims: { email: 'former@example.com' } });
+    const change = (currentPassword: string) =>
+      visitor.postJson('/auth/password', { currentPassword, password: fresh });
+    expect((await change('wrong')).json.error.code).toBe('current_password_wrong');
+    expect((await change(ada.password)).status).toBe(200);
+    expect((await signIn(fresh)).status).toBe(200);
   });
 
   it('with a JSON client gets the URL of the form', async () => {

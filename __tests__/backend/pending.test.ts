@@ -10,7 +10,10 @@ afterEach(() => app.close());
 
 /** Stores a sign-in in progress in a visitor's cookies. */
 async function setPending(visitor: Visitor, kind: string, claims: Record<string, string> = {}): Promise<SessionJson> {
-  const session = await app.supabase.issueSession(ada.email, { claims });
+  const session = await app.supabase.issueSession(ada.email, {
+    claims,
+    ...(kind === 'recovery' ? { method: 'otp' } : {}),
+  });
   const { access_token, refresh_token } = session;
   const value = Buffer.from(JSON.stringify({ kind, access_token, refresh_token, returnTo: '/' })).toString('base64url');
   visitor.cookies.set(`${flowPrefix}${app.cookieName}-pending`, value);
@@ -202,7 +205,7 @@ describe('the cookie of a sign-in in progress', () => {
   it('redirects to the start page if it has no returnTo', async () => {
     await start();
     const visitor = app.visitor();
-    const { access_token, refresh_token } = await app.supabase.issueSession(ada.email);
+    const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { method: 'otp' });
     const value = { kind: 'recovery', access_token, refresh_token, returnTo: 7 };
     visitor.cookies.set(pendingName(), Buffer.from(JSON.stringify(value)).toString('base64url'));
     const answer = await visitor.postJson('/auth/password', { password: 'a whole new password' });
@@ -240,6 +243,87 @@ describe('the cookie of a sign-in in progress', () => {
     const codes = [await visitor.getJson(callback), await visitor.getJson(callback)].map(({ json }) => json.error.code);
     expect(codes).toEqual(['session_too_large', 'session_too_large']);
     expect([...visitor.cookies.keys()].some((name) => name.endsWith('-pending'))).toBe(false);
+  });
+});
+
+describe('the ten minutes of a sign-in in progress', () => {
+  const setPassword = async (visitor: Visitor): Promise<[number, string | undefined]> => {
+    const { status, json } = await visitor.postJson('/auth/password', { password: 'a whole new password' });
+    return [status, json.error?.code];
+  };
+
+  it('count from the sign-in and not from the last refresh of its token', async () => {
+    await start();
+    const visitor = app.visitor();
+    const timestamp = Math.floor(app.clock.now() / 1000) - 3 * 86_400;
+    const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, {
+      claims: { amr: [{ method: 'otp', timestamp }] },
+    });
+    for (const kind of ['recovery', 'factor', 'change']) {
+      const value = JSON.stringify({ kind, access_token, refresh_token, returnTo: '/', isUnanswered: true });
+      visitor.cookies.set(pendingName(), Buffer.from(value).toString('base64url'));
+      expect(await setPassword(visitor)).toEqual([400, 'link_expired']);
+      expect((await visitor.getJson('/auth/verify')).status).toBe(401);
+    }
+    expect(app.supabase.calls('update-user')).toBe(0);
+  });
+
+  it.each(['password', 'oauth', 'email/signup', 'totp', 'sso/saml', 'future', ''])(
+    'are no right to a new password where the sign-in was by "%s" and not by an email’s link',
+    async (method) => {
+      await start();
+      const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { method });
+      for (const kind of ['recovery', 'change']) {
+        const visitor = app.visitor();
+        const value = JSON.stringify({ kind, access_token, refresh_token, returnTo: '/', isUnanswered: true });
+        visitor.cookies.set(pendingName(), Buffer.from(value).toString('base64url'));
+        expect((await setPassword(visitor))[0]).not.toBe(200);
+      }
+      expect(app.supabase.calls('update-user')).toBe(0);
+    },
+  );
+
+  it.each(['otp', 'recovery', 'magiclink', 'invite'])(
+    'open the form after a link that GoTrue calls %s',
+    async (method) => {
+      await start();
+      const visitor = app.visitor();
+      const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { method });
+      const value = JSON.stringify({ kind: 'recovery', access_token, refresh_token, returnTo: '/' });
+      visitor.cookies.set(pendingName(), Buffer.from(value).toString('base64url'));
+      expect(await setPassword(visitor)).toEqual([200, undefined]);
+    },
+  );
+
+  it('outlive a short token, which is renewed, and end all the same', async () => {
+    await start({ standIn: { accessTokenTtl: 8 } });
+    const open = async (): Promise<Visitor> => {
+      const visitor = app.visitor();
+      await app.visitor().postJson('/auth/forgot', { email: ada.email });
+      const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type: 'recovery' };
+      await postForm(visitor, '/auth/confirm', fields);
+      return visitor;
+    };
+    const hasForm = async (visitor: Visitor) => (await visitor.get('/auth/password')).text.includes('name="password"');
+    const visitor = await open();
+    app.clock.advance(9_000);
+    expect(await hasForm(visitor)).toBe(true);
+    app.clock.advance(9_000);
+    expect(await setPassword(visitor)).toEqual([200, undefined]);
+    const late = await open();
+    for (let minutes = 0; minutes < 10; minutes += 1) {
+      expect(await hasForm(late)).toBe(true);
+      app.clock.advance(60_000);
+    }
+    app.clock.advance(6_000);
+    expect(await hasForm(late)).toBe(false);
+    const copy = new Map((await open()).cookies);
+    const signedOut = app.visitor();
+    for (const [name, cookie] of copy) signedOut.cookies.set(name, cookie);
+    await signedOut.post('/auth/logout');
+    for (const [name, cookie] of copy) signedOut.cookies.set(name, cookie);
+    app.clock.advance(9_000);
+    expect(await hasForm(signedOut)).toBe(false);
   });
 });
 

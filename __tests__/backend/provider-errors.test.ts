@@ -19,7 +19,7 @@ describe('a failed call', () => {
     [400, 'invalid_credentials', 'invalid_credentials'],
     [400, 'email_not_confirmed', 'email_not_confirmed'],
     [400, 'user_banned', 'user_banned'],
-    [422, 'email_provider_disabled', 'signup_disabled'],
+    [422, 'email_provider_disabled', 'email_disabled'],
     [422, 'signup_disabled', 'signup_disabled'],
     [422, 'user_already_exists', 'email_in_use'],
     [422, 'email_exists', 'email_in_use'],
@@ -154,12 +154,17 @@ describe('the answer to a refresh', () => {
     expect(endingOf(answered(500, code))).toBeUndefined();
   });
 
+  it.each(['a_code_of_tomorrow', 'constructor'])('%s, which is not known today, ends it by its status', (code) => {
+    for (const status of [400, 403, 422]) expect(endingOf(answered(status, code))).toBe(code);
+    for (const status of [401, 404, 408, 409, 418, 429]) expect(endingOf(answered(status, code))).toBeUndefined();
+  });
+
   it.each<[ProviderResponse]>([
     [none],
     [{ kind: 'unanswered', cause: undefined }],
     [answered(400)],
     [answered(400, 'over_request_rate_limit')],
-    [answered(400, 'constructor')],
+    [answered(404, 'constructor')],
     [answered(200)],
   ])('%j does not end the session', (answer) => expect(endingOf(answer)).toBeUndefined());
 });
@@ -169,17 +174,17 @@ describe('a failure that a callback reports', () => {
     ['access_denied', 'otp_expired', 'link_expired', undefined],
     ['server_error', 'bad_oauth_callback', 'invalid_state', undefined],
     ['access_denied', 'over_request_rate_limit', 'rate_limited', 60],
-    ['server_error', null, 'provider_unavailable', 5],
-    ['server_error', '', 'provider_unavailable', 5],
+    ['server_error', null, 'sign_in_failed', undefined],
+    ['server_error', '', 'sign_in_failed', undefined],
     ['server_error', 'identity_already_exists', 'identity_in_use', undefined],
-    ['server_error', 'unexpected_failure', 'provider_refused', undefined],
-    ['server_error', 'hook_payload_over_size_limit', 'provider_refused', undefined],
-    ['server_error', 'a_code_of_tomorrow', 'provider_refused', undefined],
-    ['server_error', 'hook_timeout', 'provider_unavailable', 5],
-    ['temporarily_unavailable', 'a_code_of_tomorrow', 'provider_unavailable', 5],
+    ['server_error', 'unexpected_failure', 'sign_in_failed', undefined],
+    ['server_error', 'hook_payload_over_size_limit', 'sign_in_failed', undefined],
+    ['server_error', 'a_code_of_tomorrow', 'sign_in_failed', undefined],
+    ['server_error', 'hook_timeout', 'sign_in_failed', undefined],
+    ['temporarily_unavailable', 'a_code_of_tomorrow', 'sign_in_failed', undefined],
     ['access_denied', null, 'access_denied', undefined],
-    ['anything', 'anything', 'access_denied', undefined],
-    [null, null, 'access_denied', undefined],
+    ['anything', 'anything', 'sign_in_failed', undefined],
+    [null, null, 'sign_in_failed', undefined],
   ] as const)('%s %s is %s', (error, errorCode, code, retryAfter) => {
     expect(callbackError(error, errorCode)).toMatchObject({ code, retryAfter });
   });

@@ -79,6 +79,28 @@ function edited(url: string, name: string, value: string | null): string {
 }
 
 describe('signing in', () => {
+  it('signs a browser in again without a question, into the same session, until that ends or prompt=login asks', async () => {
+    const { url, codeVerifier } = await startSignIn();
+    const body = new URLSearchParams({ user_id: demoUsers.personal.id });
+    const chosen = await fetch(url, { method: 'POST', body, redirect: 'manual' });
+    const cookie = chosen.headers.get('set-cookie')!.split(';')[0]!;
+    const code = new URL(chosen.headers.get('location')!).searchParams.get('code')!;
+    const first = await workos.userManagement.authenticateWithCode({ code, codeVerifier });
+    const { sid } = decodeJwt(first.accessToken);
+    const open = (to: string) => fetch(to, { headers: { cookie }, redirect: 'manual' });
+
+    const next = await startSignIn();
+    const again = new URL((await open(next.url)).headers.get('location')!).searchParams.get('code')!;
+    const { accessToken } = await workos.userManagement.authenticateWithCode({
+      code: again,
+      codeVerifier: next.codeVerifier,
+    });
+    expect(decodeJwt(accessToken)['sid']).toBe(sid);
+    expect((await open(edited(next.url, 'prompt', 'login'))).status).toBe(200);
+    standIn.revokeSession(String(sid));
+    expect((await open(next.url)).status).toBe(200);
+  });
+
   it('takes a user from the hosted page to tokens that verify against the JWKS', async () => {
     const { url, codeVerifier } = await startSignIn();
     const callback = await standIn.authorize(url, { user: demoUsers.oneOrganization });

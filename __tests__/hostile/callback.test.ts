@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { demoUsers } from '../support/b2b-app.ts';
 import { startBothApp } from '../support/both-app.ts';
 import type { BothApp } from '../support/both-app.ts';
@@ -247,3 +248,20 @@ describe('the verifier of the backend adapter', () => {
 function changed(text: string): string {
   return (text.startsWith('A') ? 'B' : 'A') + text.slice(1);
 }
+
+it.each(['provider_refused', 'token_rejected', 'keys_rotated'])(
+  'a callback’s query never warns operators in the provider’s name: %s',
+  async (code) => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    try {
+      for (const path of ['/auth/callback', '/callback']) {
+        for (const query of [`error=${code}`, `error=x&error_code=${code}`, `error=x&error_description=${code}`]) {
+          expect((await app.visitor().get(`${path}?${query}`)).status).toBeLessThan(500);
+        }
+      }
+      expect(warn).not.toHaveBeenCalled();
+    } finally {
+      warn.mockRestore();
+    }
+  },
+);

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { b2bAuth, currentSession, requireSession } from '../../lib/b2b/index.ts';
 import { createB2bTestKit } from '../../lib/testing/index.ts';
+import { backendAuth } from '../../lib/backend/index.ts';
+import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
 
 const kit = createB2bTestKit();
 const auth = b2bAuth({ ...kit.options }) as unknown as Handler;
@@ -58,4 +60,32 @@ describe('HTTP/2, in the compatibility mode of Node', () => {
     const start = await ask('/login', { ':authority': host, host: 'elsewhere.example' });
     expect(new URL(start.headers.location!).searchParams.get('redirect_uri')).toBe(`http://${host}/callback`);
   });
+});
+
+it('guards by a bearer token, whose header HTTP/2 keeps elsewhere', async () => {
+  const supabase = await startSupabaseStandIn({ autoconfirm: true });
+  supabase.addUser({ email: 'ada@example.com', password: 'correct horse battery' });
+  const { access_token: token } = await supabase.issueSession('ada@example.com');
+  const backend = backendAuth({ url: supabase.url, anonKey: supabase.publishableKey }) as unknown as Handler;
+  const bearer = requireSession({ credentials: ['cookie', 'bearer'] }) as unknown as Handler;
+  const server = http2.createServer((req, res) => {
+    try {
+      backend(req, res, () => bearer(req, res, () => res.end(String(currentSession(req as never).user.email))));
+    } catch (error) {
+      res.end(String(error));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const client = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const ask = async (authorization: string): Promise<unknown[]> => {
+    const stream = client.request({ ':path': '/page', accept: 'application/json', authorization });
+    const answered = new Promise<IncomingHttpHeaders>((resolve) => stream.once('response', resolve));
+    return [(await answered)[':status'], await text(stream)];
+  };
+  expect(await ask(`Bearer ${token}`)).toEqual([200, 'ada@example.com']);
+  expect(await ask('Bearer made-up')).toEqual([401, expect.stringContaining('invalid_token')]);
+  expect(await ask('Basic YTpi')).toEqual([401, expect.stringContaining('unauthenticated')]);
+  client.destroy();
+  server.close();
+  await supabase.close();
 });

@@ -95,7 +95,9 @@ describe('the error page of an outage', () => {
     const start = await visitor.get('/login');
     const state = new URL(start.location).searchParams.get('state') ?? '';
     const reported = await visitor.get(`/callback?error=temporarily_unavailable&state=${state}`);
-    expect(reported.text).toContain('<a class="button" href="/login">Try again</a>');
+    // What a query says of the provider is not known to be true: a failed sign-in, not an outage.
+    expect(reported.status).toBe(400);
+    expect(reported.text).toContain('<a class="button" href="/login">Sign in</a>');
     await app.close();
   });
 });

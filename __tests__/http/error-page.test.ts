@@ -15,6 +15,7 @@ function pageFor(
     error: new AuthError(code, options),
     signInUrl: '/login?returnTo=%2Fa',
     canReload: false,
+    hasSession: true,
     home: '/',
     now: Date.UTC(2026, 0, 31, 9, 5, 59),
     stylesheet: '/auth/pages.css',
@@ -61,6 +62,10 @@ it('repeats nothing: the heading and the message use different words', () => {
     const [, message = ''] = /role="alert">([^<]+)</.exec(markup) ?? [];
     expect(message).not.toContain(heading);
   }
+});
+
+it('does not tell a visitor without a session that they stay signed in', () => {
+  expect(pageFor('provider_unavailable', {}, { hasSession: false }).markup).not.toContain('signed out');
 });
 
 it('says how long an outage may last, and that it ends no session', () => {

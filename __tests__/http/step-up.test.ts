@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { createSeal } from '../../lib/b2b/seal.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
@@ -146,15 +147,21 @@ describe('a recent sign-in at WorkOS', () => {
     expect((await (await app.signedIn()).get('/fresh')).status).toBe(307);
   });
 
-  it('may be five seconds ahead of our clock', async () => {
+  it('may be five minutes ahead of our clock, and operators hear of the clocks once', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
     const seconds = Math.floor(app.clock.now() / 1000);
     for (const [ahead, status] of [
       [5, 200],
-      [6, 307],
+      [6, 200],
+      [300, 200],
+      [301, 307],
     ] as const) {
       provider.workos.switches.extraClaims = { auth_time: seconds + ahead };
       expect([ahead, (await (await app.signedIn()).get('/fresh')).status]).toEqual([ahead, status]);
+      expect([ahead, warn.mock.calls.length]).toEqual([ahead, ahead > 5 ? 1 : 0]);
     }
+    expect(warn.mock.calls[0]?.[0]).toMatch(/^b2bAuth: .* the clock of this server is behind that of WorkOS/);
+    warn.mockRestore();
   });
 
   it('is unknown for a session that another SDK sealed without the claim', async () => {
@@ -250,7 +257,10 @@ describe('a recent sign-in at Supabase', () => {
     const visitor = await app.signedIn({ claims: { amr: [] } });
     expect((await visitor.get('/fresh')).status).toBe(307);
     const timestamp = Math.floor(app.clock.now() / 1000) - seconds;
-    setSession(visitor, await app.supabase.issueSession(ada.email, { claims: { amr: [{ timestamp }] } }));
+    setSession(
+      visitor,
+      await app.supabase.issueSession(ada.email, { claims: { amr: [{ method: 'otp', timestamp }] } }),
+    );
     app.clock.advance(301_000);
     expect((await visitor.get('/fresh')).status).toBe(status);
   });
@@ -269,12 +279,24 @@ describe('a recent sign-in at Supabase', () => {
     expect((await visitor.get('/fresh')).status).toBe(307);
   });
 
+  it.each(['totp', 'mfa/phone', 'mfa/webauthn', 'recovery_code', 'token_refresh', 'of_tomorrow', undefined])(
+    'is no time of the method %s, which is no sign-in',
+    async (method) => {
+      const now = Math.floor(app.clock.now() / 1000);
+      const amr = [
+        { method, timestamp: now },
+        { method: 'password', timestamp: now - 9_000 },
+      ];
+      expect((await (await app.signedIn({ claims: { amr } })).get('/fresh')).status).toBe(307);
+    },
+  );
+
   it('uses the newest of several times, in any order', async () => {
     const now = Math.floor(app.clock.now() / 1000);
     const amr = [
       { method: 'password', timestamp: now - 9_000 },
-      { method: 'totp', timestamp: now - 10 },
-      { method: 'otp', timestamp: now - 5_000 },
+      { method: 'otp', timestamp: now - 10 },
+      { method: 'oauth', timestamp: now - 5_000 },
     ];
     expect((await (await app.signedIn({ claims: { amr } })).get('/fresh')).status).toBe(200);
   });
@@ -306,6 +328,7 @@ describe('a second factor', () => {
       cachedSession: sessionOf,
       endSession: () => Promise.resolve(),
       renewSession: () => Promise.resolve(),
+      signOut: () => Promise.reject(new Error('unused')),
       watchSession: () => Promise.resolve(() => undefined),
       resolve: () => Promise.resolve({ session: null, cookies: [] }),
       resolveBearer: (token) => {

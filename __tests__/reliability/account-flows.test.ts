@@ -102,8 +102,12 @@ describe.each(faults)('an outage (%s) keeps the form, and the next try continues
       await outage(endpoint, () => expectOutage(visitor, '/auth/enroll', fields, '<svg class="qr"'));
     }
     expect((await postForm(visitor, '/auth/enroll', fields)).headers.location).toBe('/account');
-    await outage('unenroll', () => expectOutage(visitor, '/auth/enroll', { remove: factorId }, 'name="remove"'));
-    expect((await postForm(visitor, '/auth/enroll', { remove: factorId })).headers.location).toBe('/auth/enroll');
+    await outage('unenroll', () =>
+      expectOutage(visitor, '/auth/enroll', { remove: factorId, sure: 'yes' }, '?remove='),
+    );
+    expect((await postForm(visitor, '/auth/enroll', { remove: factorId, sure: 'yes' })).headers.location).toBe(
+      '/auth/enroll',
+    );
     expect(await isSignedIn(visitor)).toBe(true);
   });
 });

@@ -201,7 +201,7 @@ describe('a new password', () => {
     await wait(50);
     gate.open();
     expect((await Promise.all(pressed)).map(({ status }) => status)).toEqual([303, 303]);
-    const given = await postForm(tab, '/auth/verify?then=sign-in', { code: code(factor) });
+    const given = await postForm(tab, '/auth/verify?then=password', { code: code(factor) });
     expect([given.status, given.headers.location]).toEqual([303, '/auth/password']);
   });
 

@@ -1,4 +1,3 @@
-import { AuthError } from '../../lib/errors.ts';
 import { createClock } from '../support/clock.ts';
 import {
   createMemoryApp,
@@ -144,46 +143,6 @@ describe('a renewal', () => {
     await expect(visit(app, `memory=${toCookie(content)}`)).rejects.toMatchObject({ code: 'token_rejected' });
     expect(provider.calls).toHaveLength(callsSoFar);
     expect((await visit(app, `memory=${toCookie(holders[1]!)}`)).session?.user.id).toBe('ada');
-  });
-});
-
-describe('a refusal with an unknown code', () => {
-  const refusing = (status: number, codeNow: () => string) =>
-    setUp(() => ({
-      source: {
-        refresh: () =>
-          Promise.resolve({
-            kind: 'refused',
-            status,
-            error: new AuthError('provider_unavailable', { reason: codeNow(), retryAfter: 5 }),
-          }),
-      },
-    }));
-
-  it.each([400, 403, 404])('is an outage at first, and ends the session after ten minutes: %d', async (status) => {
-    const { app, clock, visitNow } = refusing(status, () => 'radar_blocked');
-    for (let minutes = 0; minutes < 10; minutes += 1) {
-      await expect(visitNow()).rejects.toMatchObject({ code: 'provider_unavailable', reason: 'radar_blocked' });
-      clock.advance(60_000);
-    }
-    expect((await visitNow()).session).toBeNull();
-    expect(app.events).toContainEqual(expect.objectContaining({ type: 'session_ended', reason: 'radar_blocked' }));
-  });
-
-  it('remains an outage if the codes differ', async () => {
-    let asked = 0;
-    const { clock, visitNow } = refusing(403, () => `code_${(asked += 1)}`);
-    for (let time = 0; time < 3; time += 1) {
-      await expect(visitNow()).rejects.toMatchObject({ code: 'provider_unavailable' });
-      clock.advance(600_000);
-    }
-  });
-
-  it.each([402, 409, 422])('remains an outage with the status %d', async (status) => {
-    const { clock, visitNow } = refusing(status, () => 'some_code');
-    await expect(visitNow()).rejects.toThrow(AuthError);
-    clock.advance(600_000);
-    await expect(visitNow()).rejects.toThrow(AuthError);
   });
 });
 

@@ -14,7 +14,15 @@ import {
   signUpPage,
   ssoPage,
 } from '../../lib/backend/pages/credentials.ts';
-import { enrollPage, factorsPage, qrCode, verifyPage } from '../../lib/backend/pages/factors.ts';
+import {
+  enrollPage,
+  factorsPage,
+  qrCode,
+  rejectedPage,
+  removePage,
+  unavailablePage,
+  verifyPage,
+} from '../../lib/backend/pages/factors.ts';
 import {
   confirmPage,
   linkExpiredPage,
@@ -25,7 +33,7 @@ import {
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
-import type { Factor } from '../../lib/backend/account/factors.ts';
+import type { Factor } from '../../lib/backend/factor-list.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
 import type { ErrorPageParts } from '../../lib/http/error-page.ts';
 import { createBrand } from '../../lib/http/page-options.ts';
@@ -151,7 +159,7 @@ function accountPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
 function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
   const site = siteOf({ pages });
   const state = { returnTo };
-  const factorState = { returnTo, factors: [app, phone], isSent: false, isPending: true };
+  const factorState = { returnTo, factors: [app, phone], isSent: false };
   const limited = failure('rate_limited', { retryAfter: 700 });
   return {
     verify: verifyPage(site, request, { ...factorState, factor: app }),
@@ -161,6 +169,15 @@ function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): R
     'verify, code sent': verifyPage(site, request, { ...factorState, factor: phone, isSent: true }),
     'verify, no factor': verifyPage(site, request, { ...factorState, factors: [], factor: undefined }),
     factors: factorsPage(site, request, { ...state, factors: [{ ...app, name: 'Work' }, phone] }),
+    'factor, unavailable': unavailablePage(site, request, {
+      ...state,
+      factors: [{ ...app, type: 'webauthn' }],
+      isPending: true,
+      error: failure('factor_unavailable'),
+    }),
+    'factor, rejected': rejectedPage(site, request, { ...state, error: failure('access_denied') }),
+    'factor, remove': removePage(site, request, { ...state, factor: { ...app, name: 'Work' }, isLast: false }),
+    'factor, remove the last': removePage(site, request, { ...state, factor: app, isLast: true }),
     'factors, none': factorsPage(site, request, { ...state, factors: [] }),
     enroll: enrollPage(site, request, { ...state, enrollment, picture }),
     'enroll, wrong code': enrollPage(site, request, { ...state, enrollment, picture, error: failure('code_wrong') }),
@@ -204,6 +221,7 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
       stylesheet: '/auth/pages.css',
       now: Date.UTC(2026, 0, 31, 9, 5),
       canReload: false,
+      hasSession: true,
       brand,
       ...more,
     });

@@ -247,3 +247,17 @@ it('simulates a switch of the organization, and refuses one that is not on the l
   const { body: claims } = await agent.get('/claims');
   expect(claims).toMatchObject({ org_id: 'org_2' });
 });
+
+it('lets accept decide about its sessions and its sign-ins, without a warning', async () => {
+  const warnings = jest.spyOn(process, 'emitWarning');
+  const kit = createB2bTestKit();
+  const app = createApp({ ...kit.options, accept: ({ organizationId }) => organizationId === 'org_1' });
+  const member = await kit.signIn(request.agent(app), { organizationId: 'org_1' });
+  await member.get('/dashboard').expect(200);
+  const stranger = await kit.signIn(request.agent(app), { organizationId: 'org_2' });
+  await stranger.get('/dashboard').expect(403);
+  const start = await stranger.get('/login').expect(302);
+  await stranger.get(kit.authorize(String(start.headers['location']), { organizationId: 'org_2' })).expect(403);
+  expect(warnings).not.toHaveBeenCalledWith(expect.stringContaining('has no answer'), expect.anything());
+  warnings.mockRestore();
+});

@@ -171,3 +171,10 @@ it('throws on creation and use with NODE_ENV=production', async () => {
     await expect(kit.options.fetch?.('https://project.supabase.test/auth/v1/user')).rejects.toThrow(/NODE_ENV=/);
   });
 });
+
+it('lets accept decide about its sessions', async () => {
+  const kit = createBackendTestKit();
+  const app = createApp({ ...kit.options, accept: ({ user }) => user.email === ada.user.email });
+  await (await kit.signIn(request.agent(app), ada)).get('/account').expect(200);
+  await (await kit.signIn(request.agent(app), { user: { email: 'eve@other.example' } })).get('/account').expect(403);
+});

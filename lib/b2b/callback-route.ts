@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import { defined } from '../core/json.ts';
 import { createOnce } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
+import type { AuthErrorCode } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
@@ -19,19 +20,22 @@ import type { OrganizationSelection } from './organizations.ts';
 import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
 import { newSession } from './seal.ts';
 import type { SealedSession } from './seal.ts';
-import { startFlow, startOver } from './sign-in-route.ts';
+import { requiredSso, startFlow, startOver } from './sign-in-route.ts';
+import type { RequiredSso } from './sign-in-route.ts';
 import { revokeQuietly } from './sign-out-route.ts';
 
-/** A verified sign-in that `onSignIn` accepted and that fits a cookie. */
+/** A verified sign-in that `accept` and `onSignIn` let pass and that fits a cookie. */
 interface SignedIn {
   readonly kind: 'signed_in';
   readonly content: SealedSession;
   readonly redirectTo: string;
 }
 
+type Outcome = SignedIn | OrganizationSelection | RequiredSso;
+
 interface CallbackContext extends B2bContext {
   /** Runs exchange, verification and hook once per code, even if the callback is requested repeatedly. */
-  readonly signInOnce: ReturnType<typeof createOnce<SignedIn | OrganizationSelection>>;
+  readonly signInOnce: ReturnType<typeof createOnce<Outcome>>;
 }
 
 /** WorkOS accepts a code for ten minutes. Each code is exchanged at most once; repeated callbacks share the result. */
@@ -40,7 +44,7 @@ const codeLifeMs = 600_000;
 /** `/callback`: exchanges the code, verifies the tokens, stores the session. */
 export function callbackRoute(context: B2bContext): AuthRoute {
   const { callbackPath, now } = context.settings;
-  const signInOnce = createOnce<SignedIn | OrganizationSelection>({ ttlMs: codeLifeMs, max: 10_000, now });
+  const signInOnce = createOnce<Outcome>({ ttlMs: codeLifeMs, max: 10_000, now });
   return {
     path: callbackPath,
     option: 'callbackPath',
@@ -101,12 +105,19 @@ async function answerWithFlow(context: CallbackContext, request: AuthRequest, fl
   }
   const code = query.get('code') ?? '';
   if (chosen === undefined && code === '') throw new AuthError('invalid_request');
-  const outcome = await context.signInOnce([flow.state, code, chosen ?? ''], () =>
-    completeSignIn(context, request, flow, { code, chosen }),
-  );
-  return outcome.kind === 'selection'
-    ? offerOrganizations(context, request, flow, outcome)
-    : storeSession(context, request, flow, outcome);
+  const call = { isRepeated: true };
+  const outcome = await context.signInOnce([flow.state, code, chosen ?? ''], () => {
+    call.isRepeated = false;
+    return completeSignIn(context, request, flow, { code, chosen });
+  });
+  if (outcome.kind === 'sso') {
+    const { organizationId, connectionId } = outcome;
+    return startOver(context, request, { ...flow, organizationId }, { isRestart: true, connectionId });
+  }
+  if (outcome.kind === 'selection') return offerOrganizations(context, request, flow, outcome);
+  const store = (): Promise<Reply> => storeSession(context, request, flow, outcome);
+  // A later sign-in may have continued the session since.
+  return call.isRepeated ? store() : endRefused(context, request, outcome.content, store);
 }
 
 /**
@@ -114,25 +125,38 @@ async function answerWithFlow(context: CallbackContext, request: AuthRequest, fl
  *
  * @param code the authorization code; unused where an organization was chosen
  * @param chosen the organization that the user chose
- * @throws {AuthError} for every failed sign-in, and any error that `onSignIn` throws
+ * @throws {AuthError} for every failed sign-in, and any error that `accept` or `onSignIn` throws
  */
 async function completeSignIn(
   context: B2bContext,
   request: AuthRequest,
   flow: Flow,
   { code, chosen }: { readonly code: string; readonly chosen: string | undefined },
-): Promise<SignedIn | OrganizationSelection> {
-  const { settings, provider, source, resolver, emit } = context;
+): Promise<Outcome> {
+  const { settings, provider } = context;
   const client = clientFacts(request.req, request.peer);
-  const tokens = await requestTokens(context, client, flow.organizationId, () =>
+  const asked = { flow, organizationId: chosen ?? flow.organizationId };
+  const tokens = await requestTokens(context, client, asked, () =>
     flow.selection === undefined || chosen === undefined
       ? provider.exchangeCode(code, flow.codeVerifier, client)
       : provider.selectOrganization(flow.selection.pendingAuthenticationToken, chosen, client),
   );
-  if (tokens.kind === 'selection') return tokens;
+  if (tokens.kind !== 'response') return tokens;
 
   const content = newSession(tokens.response, settings.now() / 1000);
+  return endRefused(context, request, content, () => admit(context, request, flow, { content, tokens }));
+}
+
+/** Verifies the tokens, calls the hook and begins the session. @throws {AuthError} and any error that `onSignIn` throws */
+async function admit(
+  context: B2bContext,
+  request: AuthRequest,
+  flow: Flow,
+  { content, tokens }: { readonly content: SealedSession; readonly tokens: IssuedTokens },
+): Promise<SignedIn> {
+  const { settings, source, resolver, emit } = context;
   const session = await verifySignIn(context, flow, content);
+  await request.refuseUnaccepted(session);
   const { sessionId, organizationId } = session;
   const { authenticationMethod, oauthTokens } = tokens.response;
   const returnTo = request.returnTo(flow.returnTo);
@@ -157,28 +181,42 @@ async function completeSignIn(
   };
 }
 
-type TokenResponse = { readonly kind: 'response'; readonly response: AuthenticationResponse } | OrganizationSelection;
+interface IssuedTokens {
+  readonly kind: 'response';
+  readonly response: AuthenticationResponse;
+}
+
+type TokenResponse = IssuedTokens | OrganizationSelection | RequiredSso;
+
+interface AskedTokens {
+  readonly flow: Flow;
+  readonly organizationId: string | undefined;
+  /** Whether the organization was already selected automatically. */
+  readonly isSelected?: true;
+}
 
 /** Selects the organization automatically where the flow or the options name one that is offered. */
 async function requestTokens(
   context: B2bContext,
   client: ClientFacts,
-  wantedOrganization: string | undefined,
+  { flow, organizationId, isSelected }: AskedTokens,
   call: () => Promise<AuthenticationResponse>,
 ): Promise<TokenResponse> {
   try {
     return { kind: 'response', response: await call() };
   } catch (error) {
     const failure = classifyFailure(error);
+    const sso = requiredSso(failure, organizationId, flow);
+    if (sso !== undefined) return sso;
     if (failure.kind !== 'refused' || failure.code !== 'organization_selection_required') {
       throw signInError(failure, error);
     }
     const selection = selectionOf(failure.details);
     if (selection === undefined) throw signInError(failure, error);
     const { pendingAuthenticationToken: token, organizations } = selection;
-    const wanted = organizations.find(({ id }) => id === wantedOrganization);
-    if (wanted !== undefined) {
-      return requestTokens(context, client, undefined, () =>
+    const wanted = organizations.find(({ id }) => id === organizationId);
+    if (wanted !== undefined && isSelected !== true) {
+      return requestTokens(context, client, { flow, organizationId, isSelected: true }, () =>
         context.provider.selectOrganization(token, wanted.id, client),
       );
     }
@@ -196,25 +234,46 @@ async function verifySignIn(context: B2bContext, flow: Flow, content: SealedSess
     throw new AuthError('organization_required');
   }
   await refuseSignedOut(context, flow, sessionId);
-  if (!(await writer.fits(content, user.id))) {
-    // Otherwise AuthKit would issue the same session again without asking for credentials.
-    if (sessionId !== undefined) void revokeQuietly(context, sessionId);
-    throw new AuthError('session_too_large');
-  }
+  if (!(await writer.fits(content, user.id))) throw new AuthError('session_too_large');
   return verdict.session;
 }
 
 /**
- * Refuses a sign-in that raced with a sign-out, or whose code comes again after a sign-out.
+ * Ends an issued session at WorkOS where the sign-in is refused. Otherwise AuthKit would issue the same session
+ * again without asking for credentials, and no sign-out here could reach it.
+ */
+async function endRefused<Result>(
+  context: B2bContext,
+  request: AuthRequest,
+  content: SealedSession,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const { source } = context;
+    const { sessionId } = source.toStored(content);
+    const read = await source.read(request.cookies);
+    // AuthKit may have continued the session that the browser already holds, whose own sign-out can end it.
+    const isHeld = read.kind === 'stored' && read.candidates.some((held) => held.sessionId === sessionId);
+    const isOutage = error instanceof AuthError && error.code === 'provider_unavailable';
+    if (sessionId !== undefined && !isHeld && !isOutage) void revokeQuietly(context, sessionId);
+    throw error;
+  }
+}
+
+/**
+ * Refuses a sign-in that raced with a sign-out, or whose code comes again after a sign-out. One that began after the
+ * sign-out is a new one: where the sign-out never reached WorkOS, AuthKit continues the session under its old id.
  *
  * @throws {AuthError} `invalid_state`
  */
 async function refuseSignedOut(
   { flows, resolver }: B2bContext,
-  { state }: Flow,
+  { state, startedAt, beganAt = startedAt }: Flow,
   sessionId: string | undefined,
 ): Promise<void> {
-  if (flows.isCanceled(state) || (await resolver.revocationOf(sessionId)) === 'signed_out') {
+  if (flows.isCanceled(state) || (await resolver.revocationOf(sessionId, beganAt)) === 'signed_out') {
     throw new AuthError('invalid_state');
   }
 }
@@ -238,11 +297,14 @@ async function storeSession(
   return redirect(303, redirectTo);
 }
 
+/** Refusals of one organization, after which the others can still be chosen. */
+const lastingSelections: ReadonlySet<AuthErrorCode> = new Set(['access_denied', 'not_a_member', 'invalid_request']);
+
 /** Whether the same flow can still succeed. */
 function canStillSucceed(failure: unknown, { selection }: Flow): boolean {
   if (!(failure instanceof AuthError)) return false;
   // Another process may have exchanged the code just now; a reload then finds its session.
   if (failure.code === 'code_rejected') return true;
   // If the provider refuses one organization, the others can still be chosen.
-  return selection !== undefined && (failure.code === 'access_denied' || failure.code === 'invalid_request');
+  return selection !== undefined && lastingSelections.has(failure.code);
 }

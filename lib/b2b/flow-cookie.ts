@@ -12,6 +12,8 @@ const schema = v.object({
   returnTo: v.string(),
   /** Milliseconds since the epoch. */
   startedAt: v.number(),
+  /** When the sign-in began, where its ten minutes were restarted since; default: `startedAt`. */
+  beganAt: v.optional(v.number()),
   organizationId: v.optional(v.string()),
   /** Set when the flow was started because a callback came without state: the next such callback is an error. */
   isRestart: v.optional(v.boolean()),

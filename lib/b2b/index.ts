@@ -1,19 +1,21 @@
 import type { Router } from 'express';
 import { defined } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
+import { createAcceptance } from '../http/acceptance.ts';
 import { createAuthRouter } from '../http/router.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { FreshSignIn } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
 import { cookieAttributes } from '../http/options.ts';
 import { createBrand } from '../http/page-options.ts';
-import type { AccessTokenClaims, B2bSession, B2bSessionBody, Session } from '../types.ts';
+import type { B2bSession, B2bSessionBody, Session } from '../types.ts';
 import type { Emit } from '../session/events.ts';
 import { callbackRoute } from './callback-route.ts';
 import { createB2bContext } from './context.ts';
 import { organizationRoute } from './organization-route.ts';
 import { readB2bOptions } from './options.ts';
 import type { B2bAuthOptions, B2bOptions } from './options.ts';
+import { foreignClient } from './session-cookie.ts';
 import { signInRoute } from './sign-in-route.ts';
 import { signOutRoute } from './sign-out-route.ts';
 
@@ -36,6 +38,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       adapter: 'b2b',
       name: 'b2bAuth',
       resolver,
+      acceptance: createAcceptance('b2b', settings.accept, { ...settings, emit }),
       protectedRoutes: settings.protectedRoutes,
       signInPage: undefined,
       openPages: [],
@@ -84,14 +87,6 @@ function createFreshSignIn(signedInAt: (session: B2bSession) => number | undefin
   };
 }
 
-/** The client that a token was issued to, if it is not this application. A machine's token has its client id as `sub`. */
-function foreignClient(claims: AccessTokenClaims, clientId: string): string | undefined {
-  const { sub, client_id: client } = claims;
-  if (client === undefined || client === null) return sub.startsWith('client_') ? sub : undefined;
-  if (client === clientId) return undefined;
-  return typeof client === 'string' ? client : '';
-}
-
 function sessionRoute({ sessionPath }: B2bOptions): AuthRoute {
   return {
     path: sessionPath,
@@ -106,12 +101,13 @@ function sessionRoute({ sessionPath }: B2bOptions): AuthRoute {
 }
 
 function sessionBody(session: B2bSession): B2bSessionBody {
-  const { sessionId, organizationId } = session;
+  const { sessionId, organizationId, impersonator } = session;
   const { id, email, firstName = null, lastName = null, profilePictureUrl = null } = session.user;
   return {
     authenticated: true,
     ...defined({ sessionId, organizationId }),
     user: { id, email, firstName, lastName, profilePictureUrl },
+    ...defined({ impersonator }),
   };
 }
 

@@ -8,6 +8,7 @@ import type { CookieOptions, SharedAuthOptions } from '../http/options.ts';
 import { pagesEntries } from '../http/page-options.ts';
 import type { PagesOptions } from '../http/page-options.ts';
 import { sharedText } from '../http/page-text.ts';
+import type { Accept } from '../http/acceptance.ts';
 import type { OnError } from '../http/adapter.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
@@ -28,8 +29,6 @@ export interface B2bSignIn {
   readonly authenticationMethod?: string;
   /** The social provider's own tokens, where WorkOS is set up to return them. They are in no cookie: keep what you need. */
   readonly oauthTokens?: OAuthTokens;
-  /** Set where a signed-in user switches to `organizationId`; a refusal leaves the session in the organization that it was in. */
-  readonly isOrganizationSwitch?: true;
 }
 
 export interface OAuthTokens {
@@ -82,6 +81,11 @@ export interface B2bAuthOptions extends SharedAuthOptions {
    * anywhere else is a 403 `organization_required`. It is no guard: sessions that began elsewhere need `requireSession`.
    */
   readonly organizationId?: string | undefined;
+  /**
+   * Further parameters of the authorize URL, named as there: `connection_id`, `provider_scopes`, `provider_query_params[hd]`, …
+   * Names that belong to the sign-in itself are refused. With `connection_id` no `provider` is sent.
+   */
+  readonly authorizationParams?: Readonly<Record<string, string | readonly string[]>> | undefined;
   /** Where WorkOS sends the browser after sign-out: an absolute URL or a root-relative path. Default: the application's origin. */
   readonly logoutReturnTo?: string | undefined;
   /** The provider's host. Env `B2B_API_HOSTNAME`; default `api.workos.com`. */
@@ -96,7 +100,12 @@ export interface B2bAuthOptions extends SharedAuthOptions {
   readonly sessionMaxAge?: number | undefined;
   /** What makes the built-in pages (errors, the choice of an organization, signing out) your own. */
   readonly pages?: PagesOptions | undefined;
-  /** Runs once per sign-in, before any cookie is stored. */
+  /**
+   * Decides who may have a session here, for example in which organizations; only `true` does. Asked at every sign-in before
+   * anything is stored, and once for each new access token of a session. A refusal is a 403 `not_accepted`.
+   */
+  readonly accept?: ((session: B2bSession, req: Request) => boolean | Promise<boolean>) | undefined;
+  /** Runs once per sign-in, after `accept` and before any cookie is stored: for side effects. An organization switch is no sign-in. */
   readonly onSignIn?: OnB2bSignIn | undefined;
 }
 
@@ -122,6 +131,44 @@ export const b2bVariables = {
 const password = v.pipe(
   v.string('must be a string, or a list of strings'),
   v.minLength(32, 'must be at least 32 characters; make one with: openssl rand -base64 32'),
+);
+
+/** Parameters that each sign-in sets itself, or that the query of `/login` chooses. */
+const ownParameters: ReadonlySet<string> = new Set([
+  'client_id',
+  'client_secret',
+  'code_challenge',
+  'code_challenge_method',
+  'domain_hint',
+  'invitation_token',
+  'login_hint',
+  'max_age',
+  'organization_id',
+  'prompt',
+  'provider',
+  'redirect_uri',
+  'response_type',
+  'screen_hint',
+  'state',
+]);
+
+const authorizationParams = v.pipe(
+  v.record(
+    v.pipe(
+      v.string(),
+      v.regex(
+        /^[a-z_]{1,64}(?:\[[\w-]{0,64}\])?$/,
+        'must name parameters as in the authorize URL, such as connection_id',
+      ),
+    ),
+    v.union([v.string(), v.array(v.string())], 'must hold strings or lists of strings'),
+    'must be an object, such as { connection_id: "conn_01…" }',
+  ),
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (!dataset.typed) return;
+    const own = Object.keys(dataset.value).filter((name) => ownParameters.has(name.replace(/\[.*$/, '')));
+    if (own.length > 0) addIssue({ message: `must not set ${own.join(', ')}: the sign-in sets this itself` });
+  }),
 );
 
 const schema = v.strictObject({
@@ -158,6 +205,7 @@ const schema = v.strictObject({
   sessionPath: routePath(paths.sessionPath),
   organizationPath: routePath(paths.organizationPath),
   organizationId: v.optional(text('the id of a WorkOS organization, such as org_01…')),
+  authorizationParams: v.optional(authorizationParams, {}),
   logoutReturnTo: v.optional(pageUrl),
   apiHostname: v.optional(
     v.pipe(v.string('must be a host name'), v.regex(/^[a-z0-9.-]+$/i, 'must be a host name without protocol or port')),
@@ -206,6 +254,7 @@ const schema = v.strictObject({
     ),
     {},
   ),
+  accept: v.optional(callback<Accept<B2bSession>>('(session, req) => boolean')),
   onSignIn: v.optional(callback<OnB2bSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
 });
 
@@ -231,6 +280,7 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
               `${nameOf('cookiePassword', b2bVariables.cookiePassword)} is missing; in production set one of at least 32 characters`,
             ]
           : []),
+        ...swappedKeyProblems(given),
         ...cookiePrefixProblems(given),
       ],
     },
@@ -240,6 +290,20 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
   return first === undefined
     ? { ...options, passwords: [developmentPassword(options.apiKey)], isFallbackPassword: true }
     : { ...options, passwords: [first, ...others], isFallbackPassword: false };
+}
+
+/** The client id is part of every sign-in URL: an API key in its place would reach visitors. The values are not printed. */
+function swappedKeyProblems({ clientId, apiKey }: Readonly<Record<string, unknown>>): string[] {
+  const begins = (value: unknown, prefix: string): boolean =>
+    typeof value === 'string' && value.trim().startsWith(prefix);
+  return [
+    ...(begins(clientId, 'sk_')
+      ? [`${nameOf('clientId', b2bVariables.clientId)} holds an API key (sk_…); it must be the client id (client_…)`]
+      : []),
+    ...(begins(apiKey, 'client_')
+      ? [`${nameOf('apiKey', b2bVariables.apiKey)} holds a client id (client_…); it must be an API key (sk_…)`]
+      : []),
+  ];
 }
 
 /** Stable across restarts, different for each developer, and not derivable from the source code. */

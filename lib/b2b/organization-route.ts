@@ -1,4 +1,3 @@
-import type { Request } from 'express';
 import { createHash } from 'node:crypto';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
@@ -17,6 +16,7 @@ import type { Session } from '../types.ts';
 import type { B2bContext } from './context.ts';
 import { classifyFailure, failedRefresh } from './provider-errors.ts';
 import type { ProviderFailure } from './provider-errors.ts';
+import { refusals } from './refusals.ts';
 import { renewedSession } from './seal.ts';
 import type { SealedSession } from './seal.ts';
 import { organizationOf } from './session-cookie.ts';
@@ -30,8 +30,7 @@ interface Wish {
 /** The result of a switch; `refusal` is set where the user stays in the old organization. */
 interface SwitchOutcome {
   readonly resolution: Resolution;
-  readonly redirectTo: string;
-  readonly refusal: Error | undefined;
+  readonly refusal: AuthError | undefined;
 }
 
 /** Running switches, by cookies and organization: a form that is submitted twice causes one switch. */
@@ -55,7 +54,8 @@ async function answerSwitch(context: B2bContext, running: RunningSwitches, reque
   if (!/^[\w-]{1,100}$/.test(organizationId)) throw new AuthError('invalid_request');
   const { organizationId: onlyOne } = context.settings;
   if (onlyOne !== undefined && onlyOne !== organizationId) {
-    if ((await request.resolveSession()) === null) return signedOutReply(request, returnTo);
+    const isSignedOut = (await request.resolveSession()) === null && request.refusedSession === undefined;
+    if (isSignedOut) return signedOutReply(request, returnTo);
     throw new AuthError('organization_required');
   }
   const wish = { organizationId, returnTo };
@@ -64,7 +64,7 @@ async function answerSwitch(context: B2bContext, running: RunningSwitches, reque
     const { cookies, isCurrent, onDelivered, session } = outcome.resolution;
     request.writeCookies(cookies, { isCurrent, onDelivered });
     if (outcome.refusal !== undefined) throw outcome.refusal;
-    return session === null ? signedOutReply(request, returnTo) : redirectOrJson(request, outcome.redirectTo);
+    return session === null ? signedOutReply(request, returnTo) : redirectOrJson(request, returnTo);
   } catch (error) {
     if (!(error instanceof VariantRefused)) throw error;
     return refusalReply(context, request, classifyFailure(error.failure), wish);
@@ -90,12 +90,12 @@ function switchOnce(
 async function switchOrganization(context: B2bContext, request: AuthRequest, wish: Wish): Promise<SwitchOutcome> {
   const { req, peer } = request;
   const client = clientFacts(req, peer);
-  const variant = new OrganizationSwitch(context, request, client, wish);
+  const variant = new OrganizationSwitch(context, client, wish.organizationId);
   try {
     const resolution = await context.resolver.switchSession(req.headers.cookie, variant, client);
-    // Signed out meanwhile: the hook's result no longer matters.
+    // Signed out meanwhile: the switch no longer matters.
     const refusal = resolution.session === null ? undefined : variant.refusal;
-    return { resolution, redirectTo: request.returnTo(variant.redirectTo ?? wish.returnTo, wish.returnTo), refusal };
+    return { resolution, refusal };
   } catch (error) {
     throw variant.refusal ?? error;
   }
@@ -103,36 +103,31 @@ async function switchOrganization(context: B2bContext, request: AuthRequest, wis
 
 type Outcome = RefreshOutcome<SealedSession>;
 
-/** A refresh for another organization, and its result. */
+/** A refresh for another organization, and its result. It is no sign-in; the next request asks `accept` about the new token. */
 class OrganizationSwitch implements RefreshVariant<SealedSession> {
   readonly name: string;
   /** Why the user stays in the old organization, once known. */
-  refusal: Error | undefined;
-  /** The redirect target that `onSignIn` returned. */
-  redirectTo: string | undefined;
+  refusal: AuthError | undefined;
   readonly #context: B2bContext;
-  readonly #request: AuthRequest;
   readonly #client: ClientFacts;
-  readonly #wish: Wish;
+  readonly #organizationId: string;
 
-  constructor(context: B2bContext, request: AuthRequest, client: ClientFacts, wish: Wish) {
-    this.name = `organization:${wish.organizationId}`;
+  constructor(context: B2bContext, client: ClientFacts, organizationId: string) {
+    this.name = `organization:${organizationId}`;
     this.#context = context;
-    this.#request = request;
     this.#client = client;
-    this.#wish = wish;
+    this.#organizationId = organizationId;
   }
 
   isReached(session: Session): boolean {
-    return session.adapter === 'b2b' && session.organizationId === this.#wish.organizationId;
+    return session.adapter === 'b2b' && session.organizationId === this.#organizationId;
   }
 
   async refresh(former: SealedSession, signal: AbortSignal): Promise<Outcome> {
     const { provider, source } = this.#context;
-    const { organizationId } = this.#wish;
     let renewed: SealedSession;
     try {
-      const asked = { refreshToken: former.refreshToken, organizationId };
+      const asked = { refreshToken: former.refreshToken, organizationId: this.#organizationId };
       renewed = renewedSession(await provider.refresh(asked, this.#client, signal), former);
     } catch (error) {
       if (error instanceof AuthError) throw error;
@@ -148,32 +143,22 @@ class OrganizationSwitch implements RefreshVariant<SealedSession> {
       await this.#check(renewed);
       return { kind: 'renewed', content: renewed };
     } catch (error) {
-      this.refusal =
-        error instanceof Error ? error : new Error('onSignIn threw a value that is no Error', { cause: error });
+      if (!(error instanceof AuthError)) throw error;
+      this.refusal = error;
       return this.#goBack(renewed, former, signal);
     }
   }
 
   /** @throws the reason for refusing the switch */
   async #check(renewed: SealedSession): Promise<void> {
-    const { settings, source, resolver, writer } = this.#context;
-    const { organizationId, returnTo } = this.#wish;
+    const { source, resolver, writer } = this.#context;
     const verdict = await source.verify(renewed, 'provider');
     if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
     const { session } = verdict;
-    if (session.organizationId !== organizationId) throw noAccess('another_organization');
+    if (session.organizationId !== this.#organizationId) throw noAccess('another_organization');
     // A concurrent sign-out also ends the new tokens.
-    if ((await resolver.revocationOf(session.sessionId)) !== undefined) return;
+    if ((await resolver.revocationOf(session.sessionId, source.toStored(renewed).beganAt)) !== undefined) return;
     if (!(await writer.fits(renewed, session.user.id))) throw new AuthError('session_too_large');
-    const hook = await settings.onSignIn?.({
-      session,
-      req: this.#request.req as Request,
-      returnTo,
-      organizationId,
-      requestedOrganizationId: organizationId,
-      isOrganizationSwitch: true,
-    });
-    this.redirectTo = hook?.redirectTo;
   }
 
   /** The old refresh token is spent, so the session always continues with the newest one. */
@@ -213,16 +198,6 @@ function noAccess(reason: string): AuthError {
   return new AuthError('forbidden', { message: 'You can’t switch to this organization.', reason: fitForEvent(reason) });
 }
 
-/** Refusals after which WorkOS requires a sign-in to the organization. */
-const signInCodes: ReadonlySet<string> = new Set([
-  'sso_required',
-  'mfa_enrollment',
-  'mfa_challenge',
-  'mfa_verification',
-  'email_verification_required',
-  'organization_authentication_methods_required',
-]);
-
 /** The response to a refused switch; the session is unchanged. */
 function refusalReply(
   { settings }: B2bContext,
@@ -233,7 +208,7 @@ function refusalReply(
   if (failure.kind !== 'refused') throw new AuthError('forbidden');
   const { authkit_redirect_url: url } = failure.details;
   if (typeof url === 'string' && /^https?:$/.test(URL.parse(url)?.protocol ?? '')) return redirectOrJson(request, url);
-  if (!signInCodes.has(failure.code)) throw noAccess(failure.code);
+  if (refusals.get(failure.code)?.organization !== 'sign_in') throw noAccess(failure.code);
   const query = { organization_id: organizationId, ...(returnTo === request.home ? {} : { returnTo }) };
   return redirectOrJson(request, withQuery(request.localPath(settings.loginPath), query));
 }

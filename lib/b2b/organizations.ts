@@ -54,7 +54,12 @@ export async function offerOrganizations(
   { pendingAuthenticationToken, organizations }: OrganizationSelection,
 ): Promise<Reply> {
   const selection = { pendingAuthenticationToken, organizations: [...organizations] };
-  const waiting = fitToCookie({ ...flow, startedAt: settings.now(), selection });
+  const waiting = fitToCookie({
+    ...flow,
+    startedAt: settings.now(),
+    beganAt: flow.beganAt ?? flow.startedAt,
+    selection,
+  });
   request.writeCookies(await flows.start(waiting, request.cookies));
   return chooserReply(request, settings.callbackPath, flow, organizations);
 }

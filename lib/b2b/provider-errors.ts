@@ -1,8 +1,8 @@
 import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
-import type { AuthErrorCode } from '../errors.ts';
 import { fitForEvent } from '../session/events.ts';
 import type { RefreshOutcome } from '../session/source.ts';
+import { codeForm, ownFaults, passing, refusals, refusalStatuses, ssoMessage, statusNames } from './refusals.ts';
 
 /**
  * Classifies a failed call to WorkOS by the error's shape. It avoids `instanceof`, because an
@@ -24,48 +24,53 @@ export type ProviderFailure =
 
 export function classifyFailure(error: unknown): ProviderFailure {
   const { status, error: oauthCode, code, rawData, cause, retryAfter } = fieldsOf(error);
-  // HTML instead of JSON comes from a proxy or gateway, whatever its status.
-  if (typeof fieldsOf(cause)['rawStatus'] === 'number') return unavailable('not_json');
-  if (typeof status !== 'number') return { kind: 'unanswered' };
-  if (status === 401 || isText(oauthCode, ownFaults)) return { kind: 'misconfigured' };
-  // The SDK converts any header value to a number, which may be NaN.
+  const details = fieldsOf(rawData);
   const seconds = typeof retryAfter === 'number' && Number.isFinite(retryAfter) ? retryAfter : undefined;
-  if (status === 429) return unavailable('rate_limited', seconds);
-  if (status === 408 || status >= 500) return unavailable('server_error', seconds);
-  const refusal = [code, oauthCode, fieldsOf(rawData)['code'], fieldsOf(rawData)['error']].find((name) => isText(name));
-  return refusal === undefined
-    ? unavailable('no_code')
-    : { kind: 'refused', status, code: refusal, details: fieldsOf(rawData) };
+  // HTML instead of JSON comes from a proxy or gateway, whatever its status.
+  if (typeof fieldsOf(cause)['rawStatus'] === 'number') return unavailable('not_json', seconds);
+  if (typeof status !== 'number') return { kind: 'unanswered' };
+  const named = [code, oauthCode, details['code'], details['error']].find((name) => isText(name));
+  if (isText(oauthCode, ownFaults) || isOwnFault(status, named)) return { kind: 'misconfigured' };
+  const reason = passingReason(status, named);
+  if (reason !== undefined) return unavailable(reason, seconds);
+  const refusal = named === undefined ? codeOfMessage(status, details['message']) : ownCode(named);
+  if (refusal === undefined) return unavailable('no_code', seconds);
+  if (!refusalStatuses.includes(status)) return unavailable('unexpected_status', seconds);
+  return { kind: 'refused', status, code: refusal, details };
+}
+
+/** A refused API key is a 401 without a code of the token endpoint that we know. */
+function isOwnFault(status: number, code = ''): boolean {
+  return ownFaults.has(code) || (status === 401 && !refusals.has(code));
+}
+
+function passingReason(status: number, code = ''): string | undefined {
+  if (status === 429) return 'rate_limited';
+  return status === 408 || status >= 500 ? 'server_error' : passing.get(code);
 }
 
 function unavailable(reason: string, retryAfter?: number): ProviderFailure {
   return { kind: 'unavailable', reason, retryAfter };
 }
 
-/** Token endpoint errors that concern the application (RFC 6749 §5.2). */
-const ownFaults: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client', 'unsupported_grant_type']);
+/** Only a code can be WorkOS' own refusal: gateways answer with words, or with the status's name. */
+function ownCode(name: string): string | undefined {
+  return codeForm.test(name) && !statusNames.has(name) ? name : undefined;
+}
 
-/** Answers that end a session for good. */
-const endings: ReadonlySet<string> = new Set([
-  'invalid_grant',
-  'sso_required',
-  'mfa_enrollment',
-  'session_revoked',
-  'organization_selection_required',
-  'email_verification_required',
-  'invalid_organization_id',
-  'access_denied',
-  'not_found',
-]);
+/** A refusal in words, without a code. A 403 of that kind is usually a gateway's. */
+function codeOfMessage(status: number, message: unknown): string | undefined {
+  if (!isText(message)) return undefined;
+  if (message === ssoMessage) return 'sso_required';
+  return status === 400 && !statusNames.has(message.toLowerCase().replaceAll(' ', '_')) ? 'no_code' : undefined;
+}
 
-/** The outcome of a failed refresh. */
+/** The outcome of a failed refresh. The provider's refusal is final, whether or not its code is known. */
 export function failedRefresh(error: unknown): Exclude<RefreshOutcome<never>, { kind: 'renewed' }> {
   const failure = classifyFailure(error);
   switch (failure.kind) {
     case 'refused':
-      return endings.has(failure.code)
-        ? { kind: 'ended', reason: failure.code }
-        : { kind: 'refused', status: failure.status, error: refreshError(failure.code, error) };
+      return { kind: 'ended', reason: fitForEvent(failure.code) ?? 'refused' };
     case 'unanswered':
       return { kind: 'unanswered', cause: error };
     case 'misconfigured':
@@ -85,7 +90,7 @@ export function signInError(failure: ProviderFailure, error: unknown): AuthError
   const cause = loggable(error);
   switch (failure.kind) {
     case 'refused':
-      return new AuthError(signInCodes.get(failure.code) ?? 'sign_in_incomplete', {
+      return new AuthError(refusals.get(failure.code)?.signIn ?? 'sign_in_refused', {
         cause,
         reason: fitForEvent(failure.code),
       });
@@ -102,15 +107,6 @@ export function signInError(failure: ProviderFailure, error: unknown): AuthError
   }
 }
 
-const signInCodes: ReadonlyMap<string, AuthErrorCode> = new Map([
-  ['invalid_grant', 'code_rejected'],
-  ['access_denied', 'access_denied'],
-  // For a chosen organization: the selection is spent or expired, or the user is not a member.
-  ['invalid_pending_authentication_token', 'code_rejected'],
-  ['organization_membership_not_found', 'access_denied'],
-  ['not_found', 'access_denied'],
-]);
-
 /**
  * An error that is safe to log. The SDK's errors contain the provider's whole response, including
  * pending tokens or part of a truncated session.
@@ -123,14 +119,12 @@ function loggable(error: unknown): unknown {
   return new Error(`WorkOS answered: ${facts.join(' ')}`);
 }
 
-/** `?error=` of a callback (RFC 6749 §4.1.2.1): the user's decision, a temporary outage, or an operator's mistake. */
+/**
+ * `?error=` of a callback (RFC 6749 §4.1.2.1). Anyone can write a query, so it is never an outage or a refused key, and no
+ * operator is warned. Only `access_denied` is the user's decision.
+ */
 export function callbackError(code: string): AuthError {
-  if (code === 'temporarily_unavailable' || code === 'server_error') {
-    const outage = { kind: 'unavailable', reason: code, retryAfter: undefined } as const;
-    return signInError(outage, new Error('The provider reported an outage'));
-  }
-  const isOperators = code === 'unauthorized_client' || code === 'invalid_request' || code === 'invalid_scope';
-  return new AuthError(isOperators ? 'provider_refused' : 'access_denied', { reason: fitForEvent(code) });
+  return new AuthError(code === 'access_denied' ? code : 'sign_in_failed', { reason: fitForEvent(code) });
 }
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {

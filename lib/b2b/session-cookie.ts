@@ -5,14 +5,24 @@ import { defined, isRecord, parseJson } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { cookieAttributes } from '../http/options.ts';
 import { measureVerify } from '../session/events.ts';
-import type { Candidate, ReadOutcome, SessionSource, StoredSession, Verdict } from '../session/source.ts';
+import type {
+  Candidate,
+  ClientFacts,
+  ReadOutcome,
+  RefreshOutcome,
+  SessionSource,
+  StoredSession,
+  Verdict,
+} from '../session/source.ts';
 import type { SessionFacts } from '../session/cutoffs.ts';
 import { tokenLifetimeMs, verifyAccessToken, readSessionId, readToken } from '../tokens/access-token.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import type { Token } from '../tokens/access-token.ts';
 import type { AccessTokenClaims, B2bSession, B2bUser } from '../types.ts';
 import type { B2bOptions } from './options.ts';
-import { failedRefresh } from './provider-errors.ts';
+import { classifyFailure, failedRefresh } from './provider-errors.ts';
+import type { ProviderFailure } from './provider-errors.ts';
+import { refusals } from './refusals.ts';
 import { isSealLike, parseStoredSession, renewedSession, sealedLength } from './seal.ts';
 import type { Seal, SealedSession } from './seal.ts';
 import type { Provider } from './workos.ts';
@@ -47,13 +57,10 @@ export function createB2bSource(
     },
     signedInAt: (session) => signInTimes.get(session),
     verifyBearer: (token) => measureVerify('b2b', () => verifyBearer(settings, token, keySet)),
-    async refresh(content, signal, client) {
-      try {
-        return { kind: 'renewed', content: renewedSession(await provider.refresh(content, client, signal), content) };
-      } catch (error) {
-        if (error instanceof AuthError) throw error;
-        return failedRefresh(error);
-      }
+    refresh: (content, signal, client) => refreshSession(provider, content, signal, client),
+    signInAfter({ organizationId }, reason) {
+      const isAsked = refusals.get(reason)?.organization === 'sign_in';
+      return isAsked && organizationId !== undefined ? { organization_id: organizationId } : {};
     },
     factsOf,
     toStored: storedSession,
@@ -65,6 +72,29 @@ export function createB2bSource(
     write: async (content, cookies) => writeChunks(cookieName, await seal.seal(content), cookies, { attributes }),
     clear: (cookies): CookieWrite[] => chunkNames(cookies, cookieName).map((name) => ({ name, value: undefined })),
   };
+}
+
+async function refreshSession(
+  provider: Pick<Provider, 'refresh'>,
+  content: SealedSession,
+  signal: AbortSignal,
+  client: ClientFacts,
+): Promise<RefreshOutcome<SealedSession>> {
+  try {
+    return { kind: 'renewed', content: renewedSession(await provider.refresh(content, client, signal), content) };
+  } catch (error) {
+    if (error instanceof AuthError) throw error;
+    // A refused organization does not spend the token: the user may go on without it.
+    const { organizationId } = content;
+    if (organizationId !== undefined && hasLeft(classifyFailure(error))) {
+      return refreshSession(provider, { ...content, organizationId: undefined }, signal, client);
+    }
+    return failedRefresh(error);
+  }
+}
+
+function hasLeft(failure: ProviderFailure): boolean {
+  return failure.kind === 'refused' && refusals.get(failure.code)?.organization === 'left';
 }
 
 async function verifySession(
@@ -81,23 +111,47 @@ async function verifySession(
   if (verdict.kind !== 'valid') return verdict;
   const { claims } = verdict;
   if (claims.sub !== content.user.id) return { kind: 'invalid', reason: 'subject' };
-  if (claims['client_id'] !== undefined && claims['client_id'] !== clientId) {
-    return { kind: 'invalid', reason: 'client_id' };
-  }
+  if (!isOwnClient(claims, clientId)) return { kind: 'invalid', reason: 'client_id' };
+  if (!isOwnSession(claims, clientId)) return { kind: 'invalid', reason: 'no_session' };
   if (!isIssuerListed(claims, issuer)) return { kind: 'invalid', reason: 'issuer' };
   return { kind: 'live', session: cookieSession(content, claims), ...defined({ validUntil }) };
 }
 
-/** The guard decides whether the token's OAuth client may call. */
+/** Any token of this issuer. The guard asks `foreignClient` whose it is, and whether that client may call. */
 async function verifyBearer(
-  { issuer, now }: Pick<B2bOptions, 'issuer' | 'now'>,
+  { clientId, issuer, now }: Pick<B2bOptions, 'clientId' | 'issuer' | 'now'>,
   token: Token,
   keys: Omit<KeySet, 'ofIssued'>,
 ): Promise<Verdict<B2bSession>> {
   const verdict = await verifyAccessToken(token, keys, now);
   if (verdict.kind !== 'valid') return verdict;
   if (!isIssuerListed(verdict.claims, issuer)) return { kind: 'invalid', reason: 'issuer' };
-  return { kind: 'live', session: bearerSession(token.text, verdict.claims) };
+  return { kind: 'live', session: bearerSession(token.text, verdict.claims, clientId) };
+}
+
+/**
+ * Whether the token is a session's. The same keys also sign tokens for widgets, agents, Connect applications and machines:
+ * they name a user, but they are no sign-in. WorkOS gives each session an id of this form.
+ */
+function isOwnSession(claims: AccessTokenClaims, clientId: string): boolean {
+  const { sid, aud } = claims;
+  const isOurs = aud === undefined || aud === null || [aud].flat().includes(clientId);
+  return isOurs && typeof sid === 'string' && sid.startsWith('session_') && isOwnClient(claims, clientId);
+}
+
+function isOwnClient({ client_id: client }: AccessTokenClaims, clientId: string): boolean {
+  return client === undefined || client === null || client === clientId;
+}
+
+/**
+ * The client that a token was issued to, if it is no session of this application; empty where it names none, so that no
+ * list can admit it. A machine's token has its client id as `sub`.
+ */
+export function foreignClient(claims: AccessTokenClaims, clientId: string): string | undefined {
+  if (isOwnSession(claims, clientId)) return undefined;
+  const { sub, client_id: client } = claims;
+  if (!isOwnClient(claims, clientId)) return typeof client === 'string' ? client : '';
+  return client !== clientId && sub.startsWith('client_') ? sub : '';
 }
 
 function isIssuerListed({ iss }: AccessTokenClaims, issuers: readonly string[] | undefined): boolean {
@@ -172,8 +226,10 @@ function cookieSession({ user, impersonator, accessToken }: SealedSession, claim
 }
 
 /** WorkOS' access tokens carry no profile: the user has only the fields of the claims. */
-function bearerSession(accessToken: string, claims: AccessTokenClaims): B2bSession {
-  const { sub: id, email, act } = claims;
+function bearerSession(accessToken: string, claims: AccessTokenClaims, clientId: string): B2bSession {
+  const { sub: id, email } = claims;
+  // Agents' tokens have an `act`, too: it names the agent.
+  const act = isOwnSession(claims, clientId) ? claims['act'] : undefined;
   return {
     adapter: 'b2b',
     credential: 'bearer',

@@ -1,11 +1,13 @@
 import { defined } from '../core/json.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
+import { isHttpsIgnored } from '../http/message.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { B2bContext } from './context.ts';
 import { createState } from './flow-cookie.ts';
 import type { Flow } from './flow-cookie.ts';
+import type { ProviderFailure } from './provider-errors.ts';
 import type { AuthorizationRequest } from './workos.ts';
 
 type Screen = 'sign-in' | 'sign-up';
@@ -35,7 +37,9 @@ interface FlowStart {
   readonly screen: Screen;
   readonly query: URLSearchParams;
   readonly returnTo: string;
-  readonly isRestart?: true;
+  readonly isRestart?: true | undefined;
+  /** The identity provider of an organization, where WorkOS named it. */
+  readonly connectionId?: string | undefined;
 }
 
 /** Stores a new flow in its cookie and returns the provider's authorization URL. */
@@ -44,26 +48,63 @@ export async function startFlow(context: B2bContext, request: AuthRequest, start
   const { callbackPath, now } = context.settings;
   // First, because a request without a usable host must not start a flow.
   const redirectUri = request.publicUrl(callbackPath);
+  if (context.settings.appBaseUrl === undefined && isHttpsIgnored(request.req)) context.warnOfHttp();
   explain('sign-in starts, with the redirect URI %s', redirectUri);
   const { codeVerifier, codeChallenge } = await provider.createVerifier();
   const state = createState();
   const passedOn = passedOnParameters(start.query, start.screen);
   const organizationId = context.settings.organizationId ?? passedOn.organizationId;
-  const { returnTo, isRestart } = start;
+  const { returnTo, isRestart, connectionId } = start;
   const flow = { state, codeVerifier, returnTo, startedAt: now(), organizationId, isRestart };
   request.writeCookies(await flows.start(flow, request.cookies));
-  return provider.authorizationUrl({ ...passedOn, ...defined({ organizationId }), redirectUri, state, codeChallenge });
+  const target = connectionId === undefined ? { ...passedOn, ...defined({ organizationId }) } : { connectionId };
+  return provider.authorizationUrl({ ...target, redirectUri, state, codeChallenge });
 }
 
-/** A reload after an outage: the code may be spent, and it must not be used twice (RFC 6749 §4.1.2). */
+/**
+ * A new flow in place of one whose code must not be used twice (RFC 6749 §4.1.2): on a reload after an outage, where the code
+ * may be spent, and where WorkOS refused it.
+ */
 export async function startOver(
   context: B2bContext,
   request: AuthRequest,
   { state, returnTo, organizationId }: Flow,
+  restart: Pick<FlowStart, 'isRestart' | 'connectionId'> = {},
 ): Promise<Reply> {
   request.writeCookies(context.flows.finish(state));
   const query = new URLSearchParams(organizationId === undefined ? {} : { organization_id: organizationId });
-  return redirect(303, await startFlow(context, request, { screen: 'sign-in', query, returnTo }));
+  return redirect(303, await startFlow(context, request, { screen: 'sign-in', query, returnTo, ...restart }));
+}
+
+/** WorkOS asks for the sign-in through an organization's identity provider. */
+export interface RequiredSso {
+  readonly kind: 'sso';
+  readonly organizationId: string | undefined;
+  /** Where no organization is known. */
+  readonly connectionId: string | undefined;
+}
+
+/**
+ * What a new sign-in has to name after `sso_required`; `undefined` where neither is known, or this one was such a sign-in.
+ *
+ * @param organizationId the one that the sign-in was for
+ */
+export function requiredSso(
+  failure: ProviderFailure,
+  organizationId: string | undefined,
+  { isRestart }: Flow,
+): RequiredSso | undefined {
+  if (failure.kind !== 'refused' || failure.code !== 'sso_required' || isRestart === true) return undefined;
+  const { connection_id: one, connection_ids: several } = failure.details;
+  const offered: readonly unknown[] = Array.isArray(several) ? several : [];
+  const connectionId = organizationId === undefined ? [one, ...offered].find((id) => isConnectionId(id)) : undefined;
+  return organizationId === undefined && connectionId === undefined
+    ? undefined
+    : { kind: 'sso', organizationId, connectionId };
+}
+
+function isConnectionId(value: unknown): value is string {
+  return typeof value === 'string' && /^conn_[A-Za-z0-9]{1,64}$/.test(value);
 }
 
 type PassedOn = Omit<AuthorizationRequest, 'redirectUri' | 'state' | 'codeChallenge'>;

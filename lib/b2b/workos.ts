@@ -1,15 +1,23 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { WorkOS } from '@workos-inc/node';
+import { createLazy } from '../core/bounded-map.ts';
 import { withDeadline } from '../core/deadline.ts';
+import { retryAfterOf } from '../core/retry-after.ts';
 import { defined, isRecord, parseJson, maxAnswerBytes, readText } from '../core/json.ts';
+import { warnOfSilence } from '../session/events.ts';
+import { createRest } from '../session/rest.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { B2bOptions } from './options.ts';
+import { classifyFailure } from './provider-errors.ts';
+import { refusals } from './refusals.ts';
 
 export interface AuthorizationRequest {
   readonly redirectUri: string;
   readonly state: string;
   readonly codeChallenge: string;
-  readonly provider: string;
+  /** Either this or `connectionId`. */
+  readonly provider?: string;
+  readonly connectionId?: string;
   readonly screenHint?: 'sign-in' | 'sign-up';
   readonly loginHint?: string;
   readonly organizationId?: string;
@@ -28,43 +36,42 @@ export interface RefreshRequest {
 
 type Users = WorkOS['userManagement'];
 
+/** One call to WorkOS. */
+interface Call {
+  readonly signal: AbortSignal;
+  /** Seconds, from the answer's `Retry-After`. */
+  retryAfter?: number | undefined;
+}
+
 type ProviderOptions = Pick<
   B2bOptions,
-  'clientId' | 'apiKey' | 'apiHostname' | 'port' | 'https' | 'timeoutMs' | 'fetch'
+  'clientId' | 'apiKey' | 'apiHostname' | 'port' | 'https' | 'timeoutMs' | 'fetch' | 'authorizationParams' | 'now'
 >;
 
 export type Provider = ReturnType<typeof createProvider>;
 
 /** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */
 export function createProvider(options: ProviderOptions) {
-  const { clientId, apiHostname, port, https, timeoutMs, fetch } = options;
-  // The SDK accepts no signal per call, but it accepts a fetch function.
-  const deadlines = new AsyncLocalStorage<AbortSignal>();
-  const fetchWithin: typeof fetch = async (input, init) => {
-    const signals = [init?.signal, deadlines.getStore()].filter((signal) => signal instanceof AbortSignal);
-    return withUser(await fetch(input, { ...init, signal: AbortSignal.any(signals) }));
-  };
-  let opening: Promise<WorkOS> | undefined;
-
-  const workos = (): Promise<WorkOS> =>
-    (opening ??= openSdk(options, fetchWithin).catch((error: unknown) => {
-      // Where no file could be opened, the next call tries again.
-      opening = undefined;
-      throw error;
-    }));
+  const { clientId, apiHostname, port, https, timeoutMs, fetch, now } = options;
+  const rest = createRest(now);
+  const { fetchWithin, within } = createCalls(fetch);
+  const workos = createLazy(() => openSdk(options, fetchWithin));
 
   async function withinBudget<Result>(call: (users: Users) => Promise<Result>): Promise<Result> {
     const { userManagement } = await workos();
     const outOfTime = (): Error => new Error(`WorkOS did not answer within ${timeoutMs} ms`);
-    return withDeadline((signal) => deadlines.run(signal, () => call(userManagement)), timeoutMs, outOfTime);
+    return withDeadline((signal) => within(signal, () => call(userManagement)), timeoutMs, outOfTime);
   }
 
   return {
     // https://workos.com/docs/reference/authkit/session-tokens/jwks
     jwksUrl: `${https ? 'https' : 'http'}://${apiHostname}${port === undefined ? '' : `:${port}`}/sso/jwks/${clientId}`,
     createVerifier: async () => (await workos()).pkce.generate(),
-    authorizationUrl: async (request: AuthorizationRequest) =>
-      (await workos()).userManagement.getAuthorizationUrl({ ...request, clientId, codeChallengeMethod: 'S256' }),
+    async authorizationUrl(request: AuthorizationRequest): Promise<string> {
+      const { userManagement } = await workos();
+      const url = userManagement.getAuthorizationUrl({ ...request, clientId, codeChallengeMethod: 'S256' });
+      return withParameters(url, options.authorizationParams);
+    },
     exchangeCode: (code: string, codeVerifier: string, client: ClientFacts) =>
       withinBudget((users) => users.authenticateWithCode({ clientId, code, codeVerifier, ...client })),
     selectOrganization: (pendingAuthenticationToken: string, organizationId: string, client: ClientFacts) =>
@@ -76,16 +83,73 @@ export function createProvider(options: ProviderOptions) {
           ...client,
         }),
       ),
-    /** Uses the deadline of the refresh, which may be longer than that of a request. */
+    /**
+     * Uses the deadline of the refresh, which may be longer than that of a request. Not before the `Retry-After` of an earlier
+     * answer to any refresh.
+     */
     async refresh({ refreshToken, organizationId }: RefreshRequest, client: ClientFacts, signal: AbortSignal) {
       const { userManagement } = await workos();
       const request = { clientId, refreshToken, ...defined({ organizationId }), ...client };
-      return deadlines.run(signal, () => userManagement.authenticateWithRefreshToken(request));
+      rest.refuse();
+      try {
+        return await within(signal, () => userManagement.authenticateWithRefreshToken(request));
+      } catch (error) {
+        const failure = classifyFailure(error);
+        if (failure.kind === 'unavailable' && failure.retryAfter !== undefined) rest.begin(failure);
+        throw error;
+      }
     },
     /** Ends a session without a browser. */
     revokeSession: (sessionId: string) => withinBudget((users) => users.revokeSession({ sessionId })),
     logoutUrl: async (sessionId: string, returnTo: string) =>
       (await workos()).userManagement.getLogoutUrl({ sessionId, returnTo }),
+  };
+}
+
+/** @param further the option `authorizationParams` */
+function withParameters(authorizationUrl: string, further: B2bOptions['authorizationParams']): string {
+  const url = new URL(authorizationUrl);
+  const { searchParams: query } = url;
+  // WorkOS takes one way to choose a connection. A link may still name a provider of its own.
+  if ('connection_id' in further && query.get('provider') === 'authkit') {
+    query.delete('provider');
+    query.delete('screen_hint');
+  }
+  for (const [name, values] of Object.entries(further)) {
+    for (const value of [values].flat()) query.append(name, value);
+  }
+  return url.href;
+}
+
+/** A `fetch` for the SDK, and calls whose signal and `Retry-After` it carries. */
+function createCalls(fetch: typeof globalThis.fetch) {
+  // The SDK accepts no signal per call, but it accepts a fetch function.
+  const calls = new AsyncLocalStorage<Call>();
+  const fetchWithin: typeof fetch = async (input, init) => {
+    const call = calls.getStore();
+    const signals = [init?.signal, call?.signal].filter((signal) => signal instanceof AbortSignal);
+    try {
+      const response = await fetch(input, { ...init, signal: AbortSignal.any(signals) });
+      if (call !== undefined) call.retryAfter = retryAfterOf(response.headers);
+      return await readable(response);
+    } catch (error) {
+      warnOfSilence('b2b');
+      throw error;
+    }
+  };
+
+  return {
+    fetchWithin,
+    within: async <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> => {
+      const call: Call = { signal };
+      try {
+        return await calls.run(call, work);
+      } catch (error) {
+        // The SDK keeps it only of a 429, and no date.
+        if (isRecord(error)) Object.assign(error, { retryAfter: call.retryAfter });
+        throw error;
+      }
+    },
   };
 }
 
@@ -105,15 +169,25 @@ async function openSdk(options: ProviderOptions, fetchFn: typeof globalThis.fetc
   });
 }
 
-/** The response for the SDK, limited in size. Tokens without a user get an empty one; otherwise the SDK would throw and lose them. */
-async function withUser(response: Response): Promise<Response> {
+/**
+ * The response for the SDK, limited in size. The SDK drops the code of a 401 and the message of a 422: such a refusal gets
+ * another status. Tokens without a user get an empty one; otherwise the SDK would throw and lose them.
+ */
+async function readable(response: Response): Promise<Response> {
   const text = await readText(response, maxAnswerBytes);
-  const answer = response.ok ? parseJson(text) : undefined;
+  const parsed = response.ok || response.status === 401 || response.status === 422 ? parseJson(text) : undefined;
+  const answer = response.ok ? parsed : undefined;
+  const isUnreadable = !response.ok && isRecord(parsed) && (response.status === 422 || isRefusal(parsed));
+  const status = isUnreadable ? 400 : response.status;
   const isUserless = isRecord(answer) && 'access_token' in answer && !isRecord(answer['user']);
   const body = isUserless ? JSON.stringify({ ...answer, user: {} }) : text;
   const headers = new Headers(response.headers);
   // The text is already decoded.
   headers.delete('content-encoding');
   headers.delete('content-length');
-  return new Response(body === '' ? null : body, { status: response.status, headers });
+  return new Response(body === '' ? null : body, { status, headers });
+}
+
+function isRefusal({ error, code }: Readonly<Record<string, unknown>>): boolean {
+  return [error, code].some((name) => typeof name === 'string' && refusals.has(name));
 }

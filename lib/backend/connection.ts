@@ -1,4 +1,5 @@
 import { isRecord, parseJson, maxAnswerBytes, readText } from '../core/json.ts';
+import { retryAfterOf } from '../core/retry-after.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
 
@@ -41,7 +42,11 @@ export interface RecordingFetch {
  * by status alone. The SDK would retry a refresh for up to 30 seconds; it receives a status that it
  * does not retry.
  */
-export function createRecordingFetch(fetch: typeof globalThis.fetch, signal: AbortSignal): RecordingFetch {
+export function createRecordingFetch(
+  fetch: typeof globalThis.fetch,
+  signal: AbortSignal,
+  onSilence?: () => void,
+): RecordingFetch {
   let answer: ProviderResponse = { kind: 'none' };
   return {
     async fetch(input, init) {
@@ -55,6 +60,7 @@ export function createRecordingFetch(fetch: typeof globalThis.fetch, signal: Abo
         if (status < 500) return rebuilt(status, text, response.headers);
       } catch (cause) {
         answer = { kind: 'unanswered', cause };
+        onSilence?.();
       }
       return rebuilt(400, JSON.stringify({ error_code: 'unavailable', msg: 'The backend is out of reach' }));
     },
@@ -81,8 +87,7 @@ function readError(
   response: Response,
   body: Readonly<Record<string, unknown>>,
 ): Pick<Extract<ProviderResponse, { kind: 'answered' }>, 'code' | 'message' | 'retryAfter'> {
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
-  const retryAfter = Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
+  const retryAfter = retryAfterOf(response.headers);
   if (response.ok) return { code: undefined, message: undefined, retryAfter };
   // API version 2024-01-01 sends `code`; older versions send the status as `code` and the code as `error_code`.
   const code =

@@ -29,7 +29,7 @@
 import { defined } from '../core/json.ts';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
-import type { AuthErrorCode } from '../errors.ts';
+import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
 import type { Fields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
@@ -47,8 +47,13 @@ export class FormProblem extends AuthError {
   readonly field: FieldName;
   readonly text: keyof PagesText;
 
-  constructor(field: FieldName, text: keyof PagesText, message: string) {
-    super('invalid_request', { message });
+  constructor(
+    field: FieldName,
+    text: keyof PagesText,
+    message: string,
+    { code = 'invalid_request', ...options }: AuthErrorOptions & { readonly code?: AuthErrorCode } = {},
+  ) {
+    super(code, { ...options, message });
     this.field = field;
     this.text = text;
   }
@@ -133,6 +138,19 @@ export function rethrowAs(code: AuthErrorCode, isMeant: (refusal: AuthError) => 
     if (!(error instanceof AuthError) || !isMeant(error)) throw error;
     throw new AuthError(code, { cause: error.cause, reason: error.reason });
   };
+}
+
+/**
+ * GoTrue's codes for an address that it refuses. A form that was checked here has no other malformed field. The code
+ * `email_address_not_authorized` is none of them: GoTrue gives it only for addresses that it sends mail to, so it would tell who has an account.
+ */
+export const badAddress = ['validation_failed', 'email_address_invalid'];
+
+/** For `catch`: GoTrue's refusal of an address belongs to the field of the address. */
+export function asBadAddress(error: unknown): never {
+  if (!(error instanceof AuthError) || !badAddress.includes(error.reason ?? '')) throw error;
+  const { cause, reason } = error;
+  throw new FormProblem('email', 'emailRefused', 'Enter a valid email address.', { cause, reason });
 }
 
 /**

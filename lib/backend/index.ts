@@ -1,5 +1,6 @@
 import type { Router } from 'express';
 import { createKeySet } from '../tokens/key-set.ts';
+import { createAcceptance } from '../http/acceptance.ts';
 import { createAuthRouter } from '../http/router.ts';
 import { cookieAttributes } from '../http/options.ts';
 import { createSessions } from '../session/sessions.ts';
@@ -16,6 +17,7 @@ import { forgotRoute, resendRoute } from './account/mail-routes.ts';
 import { passwordRoute } from './account/password-route.ts';
 import { verifyRoute } from './account/verify-route.ts';
 import type { BackendContext } from './context.ts';
+import { createDoubleSubmit } from './double-submit.ts';
 import { readBackendOptions } from './options.ts';
 import type { BackendAuthOptions, BackendOptions } from './options.ts';
 import { englishText } from './pages/text.ts';
@@ -48,11 +50,13 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   const backend = createBackend(readBackendOptions(options));
   const { settings, resolver, emit, explain } = backend;
   const { pages } = settings;
+  const shared = createDoubleSubmit(settings);
   return createAuthRouter(
     {
       adapter: 'backend',
       name: 'backendAuth',
       resolver,
+      acceptance: createAcceptance('backend', settings.accept, { ...settings, emit }),
       protectedRoutes: settings.protectedRoutes,
       signInPage: pages.signIn,
       openPages: [pages.signIn, pages.signUp].filter((page) => page !== undefined),
@@ -78,15 +82,13 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       explain,
     },
     [
-      signInRoute(backend),
+      shared(signInRoute(backend)),
       callbackRoute(backend),
       signOutRoute(backend),
       sessionRoute(settings.sessionPath),
-      resendRoute(backend),
       confirmRoute(backend),
       verifyRoute(backend),
-      enrollRoute(backend),
-      ...optionalRoutes(backend),
+      ...[resendRoute(backend), enrollRoute(backend), ...optionalRoutes(backend)].map(shared),
     ],
   );
 }
@@ -110,7 +112,7 @@ function createBackend(settings: BackendOptions): BackendContext {
   const cookieOptions = cookieAttributes(settings.cookieOptions, cookieName);
   const { sameSite } = cookieOptions;
 
-  const supabase = createSupabase({ ...settings, emit }, cookieName, sameSite);
+  const supabase = createSupabase({ ...settings, emit }, cookieName, sameSite, settings.now);
   const keySet = createKeySet({
     url: `${url}/auth/v1/.well-known/jwks.json`,
     fetch: settings.fetch,

@@ -11,6 +11,7 @@ import {
   text,
   wholeNumber,
 } from '../http/options.ts';
+import type { Accept } from '../http/acceptance.ts';
 import type { OnError } from '../http/adapter.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { BackendSession, OnEvent } from '../types.ts';
@@ -33,7 +34,7 @@ export interface BackendSignIn {
 }
 
 /**
- * Creates a row or refuses a user. An `AuthError` refuses the sign-in with that error; any other
+ * For side effects, such as creating a row; who may have a session is `accept`'s decision. An `AuthError` refuses the sign-in with that error; any other
  * error is passed to Express' error handling. In both cases no session is created.
  */
 export type OnBackendSignIn = (
@@ -102,6 +103,11 @@ export const backendSchema = v.strictObject({
     v.check(
       (value) => !isHttpUrl(value) || isPlainUrl(new URL(value)),
       'must not carry credentials, a query or a fragment',
+    ),
+    v.check(
+      (value) => dashboardProject(value) === undefined,
+      ({ input }) =>
+        `is the dashboard’s address, not the project’s; paste https://${dashboardProject(input) ?? ''}.supabase.co`,
     ),
     v.transform((value) => value.replace(/\/+$/, '')),
   ),
@@ -187,6 +193,7 @@ export const backendSchema = v.strictObject({
   ),
   forwardClientAddress: v.optional(v.boolean('must be true or false'), false),
   clientAddress: v.optional(callback<(req: IncomingMessage) => string | undefined>('(req) => string | undefined')),
+  accept: v.optional(callback<Accept<BackendSession>>('(session, req) => boolean')),
   onSignIn: v.optional(callback<OnBackendSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
 });
 
@@ -196,4 +203,11 @@ function isThrottleClient(value: unknown): boolean {
 
 function isPlainUrl({ username, password, search, hash }: URL): boolean {
   return username + password + search + hash === '';
+}
+
+/** The project of a dashboard address, the address that people see in the browser and paste. */
+function dashboardProject(url: string): string | undefined {
+  const { hostname, pathname } = URL.parse(url) ?? { hostname: '', pathname: '' };
+  const isDashboard = /^(?:www\.|app\.)?supabase\.(?:com|io)$/.test(hostname);
+  return isDashboard ? (/\/project\/([a-z]{20})(?:\/|$)/.exec(pathname)?.[1] ?? '<project ref>') : undefined;
 }

@@ -1,4 +1,5 @@
 import type * as v from 'valibot';
+import type { Request } from 'express';
 import type { IncomingMessage } from 'node:http';
 import { cookiePrefixProblems } from '../http/cookie-jar.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
@@ -8,6 +9,7 @@ import { backendSchema, env, paths } from './option-schema.ts';
 import type { OnBackendSignIn, ThrottleRedisClient } from './option-schema.ts';
 import type { PagesOptions } from '../http/page-options.ts';
 import type { PagesTextKey } from './pages/text.ts';
+import type { BackendSession } from '../types.ts';
 
 /** An OAuth provider, by Supabase's name for it, such as `github`. */
 export interface OAuthProviderOptions {
@@ -109,7 +111,12 @@ export interface BackendAuthOptions extends SharedAuthOptions {
   readonly forwardClientAddress?: boolean | undefined;
   /** The visitor's address, for the throttle. Default: Express' `req.ip`, which follows `trust proxy`, else the socket's. */
   readonly clientAddress?: ((req: IncomingMessage) => string | undefined) | undefined;
-  /** Runs once per sign-in or sign-up, before any cookie is stored. */
+  /**
+   * Decides who may have a session here; only `true` does. Asked at every sign-in before anything is stored, and once for each
+   * access token that a request brings, also where no sign-in of ours wrote its cookie. A refusal is a 403 `not_accepted`.
+   */
+  readonly accept?: ((session: BackendSession, req: Request) => boolean | Promise<boolean>) | undefined;
+  /** Runs once per sign-in or sign-up, after `accept` and before any cookie is stored: for side effects. It is no guard. */
   readonly onSignIn?: OnBackendSignIn | undefined;
 }
 

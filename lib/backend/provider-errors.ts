@@ -1,4 +1,5 @@
 import { defined, isRecord } from '../core/json.ts';
+import { errorTable } from '../error-table.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
 import type { ProviderResponse } from './connection.ts';
@@ -14,7 +15,7 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     invalid_credentials: 'invalid_credentials',
     email_not_confirmed: 'email_not_confirmed',
     user_banned: 'user_banned',
-    email_provider_disabled: 'signup_disabled',
+    email_provider_disabled: 'email_disabled',
     signup_disabled: 'signup_disabled',
     user_already_exists: 'email_in_use',
     email_exists: 'email_in_use',
@@ -35,7 +36,7 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     over_request_rate_limit: 'rate_limited',
     captcha_failed: 'captcha_failed',
     otp_expired: 'link_expired',
-    otp_disabled: 'signup_disabled',
+    otp_disabled: 'email_disabled',
     flow_state_not_found: 'code_rejected',
     flow_state_expired: 'code_rejected',
     bad_code_verifier: 'code_rejected',
@@ -74,6 +75,8 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     mfa_totp_verify_not_enabled: 'factor_unavailable',
     mfa_phone_enroll_not_enabled: 'factor_unavailable',
     mfa_phone_verify_not_enabled: 'factor_unavailable',
+    mfa_webauthn_enroll_not_enabled: 'factor_unavailable',
+    mfa_webauthn_verify_not_enabled: 'factor_unavailable',
     // A hook's own refusal has no specific code.
     unknown: 'access_denied',
     // Only the project's owner can fix these.
@@ -118,39 +121,54 @@ export function providerError(answer: ProviderResponse, error: unknown): AuthErr
   // The SDK invents codes for responses without one.
   const gotrueCode = answer.kind === 'answered' ? answer.code : codeOf(error);
   const options = { cause: error, reason: reasonOf(gotrueCode) };
-  if (status >= 500) return failure('provider_unavailable', options);
+  if (status >= 500) return failure('provider_unavailable', options, waitOf(answer));
   const code = codes.get(gotrueCode ?? '') ?? codeForStatus(status, gotrueCode !== undefined);
   const message = code === 'weak_password' ? weakPasswordMessage(error) : messageOf(gotrueCode);
   return failure(code, { ...options, ...message }, waitOf(answer));
 }
 
-/** @param limitWait seconds until a rate limit ends */
-function failure(code: AuthErrorCode, options: AuthErrorOptions, limitWait = limitRetryAfter): AuthError {
-  if (code === 'rate_limited') return new AuthError(code, { ...options, retryAfter: limitWait });
-  if (code === 'provider_unavailable') return new AuthError(code, { ...options, retryAfter: outageRetryAfter });
+/** @param wait seconds, where the backend says how long */
+function failure(code: AuthErrorCode, options: AuthErrorOptions, wait?: number): AuthError {
+  if (code === 'rate_limited') return new AuthError(code, { ...options, retryAfter: wait ?? limitRetryAfter });
+  if (code === 'provider_unavailable') return new AuthError(code, { ...options, retryAfter: wait ?? outageRetryAfter });
   return new AuthError(code, options);
 }
 
-/** The reason why the response to a refresh ends the session, if it does. */
+/** Statuses with which GoTrue itself refuses; others, such as 404, come from a gateway or a wrong host. */
+const refusalStatuses: readonly number[] = [400, 403, 422];
+/** What may pass, or what only the project's owner can fix: no answer about a session. */
+const noVerdicts: ReadonlySet<AuthErrorCode | undefined> = new Set([
+  'provider_unavailable',
+  'provider_refused',
+  'rate_limited',
+  'captcha_failed',
+] as const);
+
+/**
+ * The reason why the response to a refresh ends the session, if it does: one of the known codes, or GoTrue's refusal with
+ * a code that is neither a limit nor an outage.
+ */
 export function endingOf(answer: ProviderResponse): string | undefined {
   if (answer.kind !== 'answered' || answer.code === undefined || answer.status >= 500) return undefined;
-  return endings.has(answer.code) ? answer.code : undefined;
+  const { code, status } = answer;
+  if (endings.has(code)) return code;
+  const isVerdict = refusalStatuses.includes(status) && !noVerdicts.has(codes.get(code));
+  return isVerdict ? (reasonOf(code) ?? 'refused') : undefined;
 }
 
 /**
- * The error in a callback's query: GoTrue's own code first, then OAuth's (RFC 6749 §4.1.2.1).
- * GoTrue sends `server_error` for permanent errors, too; without a code it means an outage.
+ * The error in a callback's query: GoTrue's own code first, then OAuth's (RFC 6749 §4.1.2.1). Anyone can write a query, so it is
+ * never an outage or a refused key, and no operator is warned. Only OAuth's bare `access_denied` is a cancellation.
  */
 export function callbackError(error: string | null, errorCode: string | null): AuthError {
   const options = { reason: reasonOf(errorCode ?? error), ...messageOf(errorCode ?? undefined) };
-  const code = codes.get(errorCode ?? '') ?? codeForOAuthError(error, errorCode !== null && errorCode !== '');
-  return failure(code, options);
+  const isCanceled = error === 'access_denied' && (errorCode === null || errorCode === '');
+  return failure(isCanceled ? 'access_denied' : callbackCode(errorCode), options);
 }
 
-function codeForOAuthError(error: string | null, hasCode: boolean): AuthErrorCode {
-  if (error === 'temporarily_unavailable') return 'provider_unavailable';
-  if (error === 'server_error') return hasCode ? 'provider_refused' : 'provider_unavailable';
-  return 'access_denied';
+function callbackCode(errorCode: string | null): AuthErrorCode {
+  const code = codes.get(errorCode ?? '');
+  return code === undefined || code === 'access_denied' || errorTable[code].status >= 500 ? 'sign_in_failed' : code;
 }
 
 /** A code that is safe in an event: anyone can write a callback's query. */

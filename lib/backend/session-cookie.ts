@@ -25,7 +25,11 @@ export type StoredContent = v.InferOutput<typeof schema>;
 
 /** The session in a cookie, an SDK result or a coordinator's message, if it holds one. */
 export function parseContent(value: unknown): StoredContent | undefined {
-  const parsed = v.safeParse(schema, value);
+  // Another library's cookie, or a self-hosted backend, may have `null` for what is absent.
+  const given = isRecord(value)
+    ? Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null))
+    : value;
+  const parsed = v.safeParse(schema, given);
   return parsed.success ? parsed.output : undefined;
 }
 
@@ -49,16 +53,41 @@ export function factsOf(claims: Token['claims']): SessionFacts {
   return {
     sessionId: readSessionId(sessionId),
     userId: typeof sub === 'string' ? sub : undefined,
-    beganAt: Math.max(0, newestAmrTime(claims) ?? 0) * 1000,
+    beganAt: Math.max(0, newestAmrTime(claims, beginnings) ?? 0) * 1000,
     issuedAt: typeof iat === 'number' ? iat * 1000 : 0,
   };
 }
 
-/** In seconds since the epoch. `amr` lists the user's authentication methods with their times; a refresh adds none. */
-export function newestAmrTime({ amr }: Token['claims']): number | undefined {
+/**
+ * GoTrue's methods in `amr` that are a sign-in by a first factor. A second factor (`totp`, `mfa/phone`, `mfa/webauthn`), a
+ * refresh (`token_refresh`) and any method of tomorrow are none, so they make no session fresh.
+ *
+ * @see https://github.com/supabase/auth/blob/master/internal/models/factor.go
+ */
+const firstFactors: ReadonlySet<unknown> = new Set([
+  'password',
+  'otp',
+  'oauth',
+  'magiclink',
+  'recovery',
+  'invite',
+  'email/signup',
+  'email_change',
+  'sso/saml',
+  'anonymous',
+  'web3',
+  'passkey',
+]);
+
+/** The same, and the start of another application's session, which asks for no factor. */
+const beginnings: ReadonlySet<unknown> = new Set([...firstFactors, 'oauth_provider/authorization_code']);
+
+/** The user's newest sign-in, in seconds since the epoch. `amr` lists the user's authentication methods with their times. */
+export function newestAmrTime({ amr }: Token['claims'], methods = firstFactors): number | undefined {
   const entries: readonly unknown[] = Array.isArray(amr) ? amr : [];
   const times = entries.flatMap((entry) => {
-    const time = isRecord(entry) ? entry['timestamp'] : undefined;
+    if (!isRecord(entry) || !methods.has(entry['method'])) return [];
+    const time = entry['timestamp'];
     return typeof time === 'number' && Number.isFinite(time) ? [time] : [];
   });
   return times.length === 0 ? undefined : Math.max(...times);

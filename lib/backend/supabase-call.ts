@@ -2,6 +2,7 @@ import type { CookieMethodsServer } from '@supabase/ssr';
 import type { AuthError as SdkError, SupabaseClient } from '@supabase/supabase-js';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
+import { warnOfSilence } from '../session/events.ts';
 import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './connection.ts';
 import type { BackendConnection } from './connection.ts';
 import { providerError } from './provider-errors.ts';
@@ -58,7 +59,9 @@ export function createCallSupabase(
     // Before the clock starts: loading the SDK does not count against the deadline.
     const ssr = await import('@supabase/ssr');
     const open = (signal: AbortSignal): SupabaseCall => {
-      const { fetch, answer } = createRecordingFetch(forwarding(connection, visitor.peer), signal);
+      const { fetch, answer } = createRecordingFetch(forwarding(connection, visitor.peer), signal, () =>
+        warnOfSilence('backend'),
+      );
       const { cookies, watch, ...writes } = createCallStorage(storageKey, sameSite, visitor.cookies, session);
       const { auth } = ssr.createServerClient(connection.url, connection.anonKey, {
         cookieOptions: { name: storageKey },

@@ -2,6 +2,8 @@ import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieAttributes } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
+import { warnOfSilence } from '../session/events.ts';
+import { createRest } from '../session/rest.ts';
 import type { ClientFacts, RefreshOutcome } from '../session/source.ts';
 import { readToken } from '../tokens/access-token.ts';
 import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './connection.ts';
@@ -17,7 +19,7 @@ import type { CallSupabase } from './supabase-call.ts';
  * for a visitor of an auth route (`call`). All use `connection.ts`: one deadline, and the recorded response.
  */
 export interface Supabase {
-  /** Spends a refresh token. @throws {AuthError} `provider_unavailable` where the answer is not definitive */
+  /** Spends a refresh token, but not before the `Retry-After` of an earlier answer to any refresh. @throws {AuthError} `provider_unavailable` where the answer is not definitive */
   refresh(refreshToken: string, signal: AbortSignal, client?: ClientFacts): Promise<RefreshOutcome<StoredContent>>;
   /** The backend's verdict on a token. @throws {AuthError} `provider_unavailable` */
   introspect(accessToken: string): Promise<Introspection>;
@@ -47,8 +49,10 @@ export function createSupabase(
   connection: BackendConnection,
   storageKey: string,
   sameSite: CookieAttributes['sameSite'],
+  now: () => number,
 ): Supabase {
   const { emit } = connection;
+  const rest = createRest(now);
 
   async function introspect(accessToken: string, signal: AbortSignal): Promise<Introspection> {
     const { auth, answer } = await openClient(connection, signal);
@@ -62,6 +66,7 @@ export function createSupabase(
 
   return {
     async refresh(refreshToken, signal, client) {
+      rest.refuse();
       const { auth, answer } = await openClient(connection, signal, client?.ipAddress);
       const { data, error } = await auth.refreshSession({ refresh_token: refreshToken });
       const response = answer();
@@ -70,9 +75,9 @@ export function createSupabase(
       if (reason !== undefined) return { kind: 'ended', reason };
       const content = error === null ? parseContent(data.session) : undefined;
       if (content !== undefined) return { kind: 'renewed', content };
-      const failure = outage(connection, response, error);
-      if (response.kind !== 'answered' || response.code === undefined || response.status >= 500) throw failure;
-      return { kind: 'refused', status: response.status, error: failure };
+      const failed = outage(connection, response, error);
+      if (isForAll(connection, response, client)) rest.begin(failed);
+      throw failed;
     },
 
     introspect: (accessToken) =>
@@ -99,7 +104,9 @@ async function openClient(
   address?: string,
 ): Promise<Pick<RecordingFetch, 'answer'> & { readonly auth: SupabaseClient['auth'] }> {
   const { createClient } = await import('@supabase/supabase-js');
-  const { fetch, answer } = createRecordingFetch(forwarding(connection, address), signal);
+  const { fetch, answer } = createRecordingFetch(forwarding(connection, address), signal, () =>
+    warnOfSilence('backend'),
+  );
   const { auth } = createClient(connection.url, connection.anonKey, {
     auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
     global: { fetch },
@@ -109,14 +116,29 @@ async function openClient(
 
 /** Only a definitive answer may end a session, so every other failure is an outage. */
 function outage({ emit }: BackendConnection, response: ProviderResponse, error: unknown): AuthError {
-  const { code, cause, reason, retryAfter = 5 } = reportRefusal(providerError(response, error), emit);
+  const failure = reportRefusal(providerError(response, error), emit);
+  const { code, cause, reason } = failure;
+  const told = response.kind === 'answered' ? response.retryAfter : undefined;
   const verdict = code === 'provider_unavailable' ? 'server_error' : code;
   return new AuthError('provider_unavailable', {
     cause,
     // A rate limit has many codes, but one remedy.
     reason: code === 'rate_limited' ? code : (reason ?? verdict),
-    retryAfter,
+    retryAfter: told ?? failure.retryAfter ?? 5,
   });
+}
+
+/**
+ * Whether the answer's `Retry-After` concerns every refresh from here: GoTrue limits by address, which is this server's. Where
+ * it is told the visitor's address instead, one visitor's limit must not hold up the others.
+ */
+function isForAll(
+  { forwardClientAddress }: BackendConnection,
+  response: ProviderResponse,
+  client: ClientFacts | undefined,
+): boolean {
+  if (response.kind !== 'answered' || response.retryAfter === undefined) return false;
+  return !(response.status === 429 && forwardClientAddress && client?.ipAddress !== undefined);
 }
 
 function refusalOf(response: ProviderResponse): Exclude<Introspection, 'accepted'> | undefined {

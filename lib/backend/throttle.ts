@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { createLazy } from '../core/bounded-map.ts';
 import { foldCase } from '../core/request-path.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
@@ -13,19 +14,32 @@ import { isRefusedGuess, isTimeout } from './provider-errors.ts';
 import type { Counter, OnSuccess, ThrottledAttempt } from './throttle-counter.ts';
 
 /**
- * Failures per window, the rate limit for passwords (OWASP ASVS 5.0 §6.3.1). Six-digit codes have a
- * lower limit across all networks. Each address gets one email with a code per minute.
+ * Failures per window, the rate limit for passwords (OWASP ASVS 5.0 §6.3.1). Six-digit codes have a lower limit: a factor
+ * across all networks, because its codes need the first factor; an emailed code per network and a higher one across all,
+ * because anyone who knows an address can try codes. Each address gets one email with a code per minute.
  */
 const limits = {
   account: { points: 10, windowSeconds: 15 * 60 },
   network: { points: 100, windowSeconds: 15 * 60 },
   code: { points: 5, windowSeconds: 15 * 60 },
+  mailedCode: { points: 30, windowSeconds: 15 * 60 },
   mail: { points: 1, windowSeconds: 60 },
 } as const;
 /** Seconds until an address can get its next email with a code. */
 export const mailWaitSeconds = limits.mail.windowSeconds;
 
+/** The `reason` of a refusal because an email with a code was sent within the last minute. */
+export const mailedBefore = 'email_sent_before';
+
 type Scope = keyof typeof limits;
+
+const eventScopes = {
+  account: 'account',
+  network: 'network',
+  code: 'code',
+  mailedCode: 'code',
+  mail: 'account',
+} as const satisfies Record<Scope, string>;
 
 /** Limits attempts before the backend is called. All methods reject with `rate_limited` before `work` starts, or with its error. */
 export interface Attempts {
@@ -42,6 +56,8 @@ export interface Attempts {
   ): Promise<Result>;
   /** Runs an attempt with a six-digit code, which also counts against its network. @param subject as in `Throttle.code` */
   runCode<Result>(req: IncomingMessage, subject: string, work: () => Promise<Result>): Promise<Result>;
+  /** The same for an emailed code, which the owner of an address can still use after tries from another network. */
+  runMailedCode<Result>(req: IncomingMessage, email: string, work: () => Promise<Result>): Promise<Result>;
   /** Runs a call that sends an email with a code; one that fails is not counted. */
   runMail<Result>(email: string, work: () => Promise<Result>): Promise<Result>;
 }
@@ -52,7 +68,6 @@ const countedFailures: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
   'code_rejected',
   'link_expired',
   'email_in_use',
-  'captcha_failed',
   'code_wrong',
   'sso_unavailable',
 ]);
@@ -66,22 +81,32 @@ export function createAttempts(settings: {
   const { throttle: options, emit, now } = settings;
   if (options === false) {
     const run: Attempts['runCode'] = (_req, _subject, work) => work();
-    return { run, runCode: run, runMail: (_email, work) => work() };
+    return { run, runCode: run, runMailedCode: run, runMail: (_email, work) => work() };
   }
   const { redis: store, keyPrefix = 'express-auth-adapters:throttle' } = options;
   const throttle = createThrottle({ store, keyPrefix, emit, now });
   const addressOf = createClientAddress(settings.clientAddress, emit);
+  /** Counts the network first, then the code's own limits. */
+  async function runGuess<Result>(
+    address: string | undefined,
+    open: () => Promise<ThrottledAttempt>,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    const ofNetwork = await throttle.attempt(undefined, address);
+    return settle(ofNetwork, 'forgives', async () => settle(await open(), 'forgives', work, true), true);
+  }
   return {
     run: async (req, email, work, success) =>
-      settle(await throttle.attempt(email, addressOf(req), success), success, work, email !== undefined),
-    async runCode(req, subject, work) {
-      const ofNetwork = await throttle.attempt(undefined, addressOf(req));
-      return settle(
-        ofNetwork,
-        'forgives',
-        async () => settle(await throttle.code(subject), 'forgives', work, true),
-        true,
-      );
+      settle(
+        await throttle.attempt(email, addressOf(req), success),
+        success,
+        work,
+        email !== undefined && success === 'forgives',
+      ),
+    runCode: (req, subject, work) => runGuess(addressOf(req), () => throttle.code(subject), work),
+    runMailedCode: (req, email, work) => {
+      const address = addressOf(req);
+      return runGuess(address, () => throttle.mailedCode(email, address), work);
     },
     runMail: async (email, work) => settle(await throttle.mail(email), 'counts', work, false),
   };
@@ -102,7 +127,7 @@ async function settle<Result>(
   } catch (error) {
     if (!(error instanceof AuthError)) await attempt.canceled();
     else if (countedFailures.has(error.code)) await attempt.counted();
-    else if (isGuess && success === 'forgives' && isRefusedGuess(error)) await attempt.counted();
+    else if (isGuess && isRefusedGuess(error)) await attempt.counted();
     else if (isTimeout(error)) await attempt.timedOut();
     else await attempt.canceled();
     throw error;
@@ -141,30 +166,38 @@ export interface Throttle {
    * @param subject the owner of the code, such as `factor:<id>`; only its hash is kept
    */
   code(subject: string): Promise<ThrottledAttempt>;
+  /** Counts an attempt with an emailed code: five wrong ones from one network, or 30 from all, close the address there or everywhere. */
+  mailedCode(account: string, address: string | undefined): Promise<ThrottledAttempt>;
   /** Counts an email with a code to an address, from any network: one per minute. */
   mail(account: string): Promise<ThrottledAttempt>;
 }
 
 export function createThrottle(parts: ThrottleParts): Throttle {
   const { emit } = parts;
-  let opening: Promise<Record<Scope, Counter>> | undefined;
-  const open = (): Promise<Record<Scope, Counter>> =>
-    (opening ??= openCounters(parts).catch((error: unknown) => {
-      // Where no file could be opened, the next attempt tries again.
-      opening = undefined;
-      throw error;
-    }));
+  const open = createLazy(() => openCounters(parts));
 
   async function count(scope: Scope, key: string, success: OnSuccess): Promise<ThrottledAttempt> {
     const counters = await open();
     const counted = await counters[scope](key, success);
     if (counted.kind === 'reserved') return counted;
-    emit({ type: 'throttled', scope: scope === 'mail' ? 'account' : scope });
-    throw new AuthError('rate_limited', { retryAfter: Math.max(1, Math.ceil(counted.waitMs / 1000)) });
+    emit({ type: 'throttled', scope: eventScopes[scope] });
+    const retryAfter = Math.max(1, Math.ceil(counted.waitMs / 1000));
+    throw new AuthError('rate_limited', { retryAfter, reason: scope === 'mail' ? mailedBefore : undefined });
   }
 
   return {
     code: (subject) => count('code', hash(subject), 'forgives'),
+    async mailedCode(account, address) {
+      const subject = accountKey(account, networkKey(address));
+      // The network's limit first: a network that is over it must not use up the limit of all.
+      const ofNetwork = await count('code', subject, 'forgives');
+      try {
+        return both(ofNetwork, await count('mailedCode', accountKey(account, undefined), 'forgives'));
+      } catch (error) {
+        await ofNetwork.canceled();
+        throw error;
+      }
+    },
     mail: (account) => count('mail', accountKey(account, undefined), 'counts'),
     async attempt(account, address, success = 'forgives') {
       const network = networkKey(address);
@@ -199,6 +232,19 @@ export function createThrottle(parts: ThrottleParts): Throttle {
   };
 }
 
+/** Two counts of one attempt. */
+function both(first: ThrottledAttempt, second: ThrottledAttempt): ThrottledAttempt {
+  const inBoth = (end: keyof ThrottledAttempt) => async (): Promise<void> => {
+    await Promise.all([first[end](), second[end]()]);
+  };
+  return {
+    succeeded: inBoth('succeeded'),
+    canceled: inBoth('canceled'),
+    counted: inBoth('counted'),
+    timedOut: inBoth('timedOut'),
+  };
+}
+
 async function openCounters(parts: ThrottleParts): Promise<Record<Scope, Counter>> {
   const { store, keyPrefix, emit, maxKeys = 50_000, now = Date.now } = parts;
   // The library takes longer to load than this whole package, and only sign-ins need it.
@@ -212,7 +258,7 @@ async function openCounters(parts: ThrottleParts): Promise<Record<Scope, Counter
     const limiters = {
       memory: createMemoryLimiter(limit, maxKeys),
       shared: store && createRedisLimiter(limit, store),
-      isClosedByLast: scope === 'code',
+      isClosedByLast: scope === 'code' || scope === 'mailedCode',
     };
     return createCounter(limiters, guard, now);
   };
@@ -220,6 +266,7 @@ async function openCounters(parts: ThrottleParts): Promise<Record<Scope, Counter
     account: counterOf('account'),
     network: counterOf('network'),
     code: counterOf('code'),
+    mailedCode: counterOf('mailedCode'),
     mail: counterOf('mail'),
   };
 }

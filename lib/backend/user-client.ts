@@ -3,7 +3,7 @@ import type * as SupabaseSsr from '@supabase/ssr';
 import type { CookieOptions } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
-import { authRequestOf } from '../http/auth-request.ts';
+import { passedAs } from '../http/auth-request.ts';
 import { notMounted } from '../http/get-session.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { keepPrivate } from '../http/message.ts';
@@ -42,7 +42,7 @@ export function registerClients(backend: BackendContext, cookie: SessionCookie):
 export function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient>;
 export function getSupabaseClient<Database>(req: IncomingMessage): Promise<SupabaseClient<Database>>;
 export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient> {
-  const request = authRequestOf(req, 'backend');
+  const [request] = passedAs(req, 'backend', 'getSupabaseClient');
   const factory = request === undefined ? undefined : factories.get(request.definition.resolver);
   if (request === undefined || factory === undefined) throw notMounted('getSupabaseClient', 'backend');
   // A guard may have accepted the request's bearer token after the cookie's session was resolved.

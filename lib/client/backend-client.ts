@@ -120,7 +120,8 @@ export interface CodeSentBody {
 }
 
 export interface FactorsBody {
-  readonly factors: readonly { readonly id: string; readonly type: 'totp' | 'phone' }[];
+  /** `type` as Supabase calls it: `totp`, `phone`, `webauthn`, or a later one. */
+  readonly factors: readonly { readonly id: string; readonly type: string }[];
 }
 
 export interface SendCodeCall extends CallOptions {

@@ -107,3 +107,13 @@ function bytesOf(result: unknown): number {
     return unknownBytes;
   }
 }
+
+/** Loads something with the first call. After a failure, as where no file can be opened, the next call tries again. */
+export function createLazy<Result>(load: () => Promise<Result>): () => Promise<Result> {
+  let loading: Promise<Result> | undefined;
+  return () =>
+    (loading ??= load().catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    }));
+}

@@ -5,6 +5,7 @@ import type { AuthError } from '../errors.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { AccessTokenClaims, AdapterName, Session } from '../types.ts';
+import type { Acceptance } from './acceptance.ts';
 import type { Brand } from './page.ts';
 
 /** Handles every error that a visitor would see. */
@@ -16,6 +17,8 @@ export interface OwnPath {
   readonly path: string;
   /** The option that names the path, for messages. */
   readonly option: string;
+  /** Whether `returnTo` may name it: a page that a new sign-in leads back to. Its GET changes nothing. */
+  readonly isReturnTarget?: boolean;
 }
 
 /** The part of an adapter that a guard with `maxAge` uses. */
@@ -37,7 +40,7 @@ export interface SecondFactor {
   /**
    * Asks the provider whether the session's user has a verified second factor. Called once per access token and minute.
    *
-   * @throws {AuthError} `provider_unavailable`
+   * @throws {AuthError} `unauthenticated` where the provider has ended the session; `provider_unavailable`
    */
   hasVerifiedFactor(session: Session): Promise<boolean>;
 }
@@ -49,8 +52,10 @@ export interface Adapter {
   readonly name: 'b2bAuth' | 'backendAuth';
   readonly resolver: Pick<
     SessionResolver<unknown>,
-    'cachedSession' | 'endSession' | 'renewSession' | 'resolve' | 'resolveBearer' | 'watchSession'
+    'cachedSession' | 'endSession' | 'renewSession' | 'resolve' | 'resolveBearer' | 'signOut' | 'watchSession'
   >;
+  /** The option `accept`; omitted where every session is accepted. */
+  readonly acceptance?: Acceptance | undefined;
   /** Keys are paths as Express compares them. */
   readonly ownPaths: ReadonlyMap<string, OwnPath>;
   readonly protectedRoutes: readonly string[];

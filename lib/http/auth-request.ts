@@ -5,13 +5,14 @@ import { sanitizeReturnTo } from '../core/return-to.ts';
 import { queryOf, withQuery } from '../core/url.ts';
 import { clientFacts, createSlot, isHeadOpen, isSafeMountPath, keepPrivate, peerAddress } from './message.ts';
 import { prefersJson, protocolOf, requestOrigin, requestTarget, type HostRequest } from './message.ts';
-import { AuthError } from '../errors.ts';
+import { AuthError, ConfigurationError } from '../errors.ts';
 import type { Resolution } from '../session/renew-candidates.ts';
 import type { AdapterName, Session } from '../types.ts';
+import { NotAccepted } from './acceptance.ts';
 import type { Adapter } from './adapter.ts';
 import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';
 import type { Delivery } from './cookie-jar.ts';
-import { isAuthRoute } from './express-stack.ts';
+import { isAuthRoute, isRival, passedTwice } from './express-stack.ts';
 import { stylesheetQuery } from './stylesheet.ts';
 
 /**
@@ -24,6 +25,8 @@ export class AuthRequest {
   readonly res: ServerResponse;
   /** The mount path, `''` at the root. */
   readonly prefix: string;
+  /** The same request as seen by the adapter that it passed before this one. */
+  readonly preceding: AuthRequest | undefined;
   /** The same request as seen by the next adapter that it passed. */
   following: AuthRequest | undefined;
   /** Whether a guard of this adapter has let the request pass. */
@@ -34,17 +37,24 @@ export class AuthRequest {
   isNegotiated = false;
   /** The return path of an error page's sign-in link; set by a route that knows the visitor's target. */
   errorReturnTo: string | undefined;
+  /** The session of the cookies that `accept` refused; the request counts as one without a session. */
+  refusedSession: Session | undefined;
   /** When the request reached one of the adapter's own routes, as a `performance.now()` value. */
   startedAt: number | undefined;
+  /** The cookies that a route has written, under the adapter's names; without those that depend on the session's state. */
+  readonly written: CookieWrite[] = [];
   #cookies: RequestCookies | undefined;
   #session: Session | undefined;
+  /** What the next sign-in has to name, where the provider has just ended the session. */
+  #signIn: Readonly<Record<string, string>> | undefined;
   #resolution: Promise<Session | null> | undefined;
 
-  constructor(definition: Adapter, req: IncomingMessage, res: ServerResponse, prefix: string) {
+  constructor(definition: Adapter, req: IncomingMessage, res: ServerResponse, prefix: string, preceding?: AuthRequest) {
     this.definition = definition;
     this.req = req;
     this.res = res;
     this.prefix = prefix;
+    this.preceding = preceding;
   }
 
   get query(): URLSearchParams {
@@ -115,7 +125,7 @@ export class AuthRequest {
   signInUrl(returnTo: string, parameters: Readonly<Record<string, string>> = {}): string {
     const { signInPage, loginPath } = this.definition;
     const page = signInPage ?? this.localPath(loginPath);
-    return withQuery(page, { ...parameters, ...(returnTo === this.home ? {} : { returnTo }) });
+    return withQuery(page, { ...this.#signIn, ...parameters, ...(returnTo === this.home ? {} : { returnTo }) });
   }
 
   /** Every value of every cookie; cookies of a pending sign-in have the adapter's own names, without the `__Host-` prefix. */
@@ -125,6 +135,7 @@ export class AuthRequest {
 
   writeCookies(writes: readonly CookieWrite[], delivery: Omit<Delivery, 'onLost'> = {}): void {
     if (writes.length === 0) return;
+    if (delivery.isCurrent === undefined) this.written.push(...writes);
     const { cookieOptions, emit } = this.definition;
     const secure = this.#isSecure;
     const named = writes.map((write) => toHostCookie(write, this.definition, secure));
@@ -135,7 +146,11 @@ export class AuthRequest {
   /** The session, if it is already known or in the cache. */
   cachedSession(): Session | undefined {
     if (this.#resolution !== undefined) return this.#session;
-    return (this.#session ??= this.definition.resolver.cachedSession(this.req.headers.cookie));
+    if (this.#session !== undefined) return this.#session;
+    const { resolver, acceptance } = this.definition;
+    const known = resolver.cachedSession(this.req.headers.cookie);
+    if (known !== undefined && acceptance?.isAccepted(known) !== false) this.#session = known;
+    return this.#session;
   }
 
   /** @throws {AuthError} when the provider is needed and unavailable */
@@ -157,19 +172,50 @@ export class AuthRequest {
     keepPrivate(this.res);
   }
 
+  /**
+   * Whether `accept` lets in a session whose token was verified.
+   *
+   * @param startedAt when its verification began, as a `performance.now()` value
+   * @throws {AuthError} `provider_unavailable` where no answer came in time, or whatever `accept` throws
+   */
+  async accepts(session: Session, startedAt: number): Promise<boolean> {
+    return (await this.definition.acceptance?.admits(session, this.req, startedAt)) !== false;
+  }
+
+  /**
+   * For a sign-in: refuses tokens that were just issued, before anything is stored.
+   *
+   * @throws {AuthError} `not_accepted`, or as `accepts`
+   */
+  async refuseUnaccepted(session: Session): Promise<void> {
+    const isAccepted = await this.definition.acceptance?.ask(session, this.req, performance.now());
+    if (isAccepted === false) throw new NotAccepted(session);
+  }
+
   async #resolve(): Promise<Session | null> {
     const known = this.cachedSession();
     if (known !== undefined) return known;
-    const resolution = await this.definition.resolver.resolve(
-      this.req.headers.cookie,
-      () => !isHeadOpen(this.res),
-      clientFacts(this.req, this.peer),
-    );
+    const startedAt = performance.now();
+    const { cookie } = this.req.headers;
+    const { resolver } = this.definition;
+    // In the cache and not accepted: its token need not be verified again.
+    const verified = resolver.cachedSession(cookie);
+    const resolution: Resolution =
+      verified === undefined
+        ? await resolver.resolve(cookie, () => !isHeadOpen(this.res), clientFacts(this.req, this.peer))
+        : { session: verified, cookies: [] };
+    // Before `accept` is asked: the tokens that these cookies replace may be spent.
     this.#deliver(resolution);
-    // A guard may have admitted the request by its bearer token meanwhile.
-    if (this.#session?.credential !== 'bearer') this.#session = resolution.session ?? undefined;
     if (resolution.later !== undefined) void this.#deliverLater(resolution.later);
-    return resolution.session;
+    const { session } = resolution;
+    this.#signIn = resolution.signIn;
+    if (session !== null && !(await this.accepts(session, startedAt))) {
+      this.refusedSession = session;
+      return null;
+    }
+    // A guard may have admitted the request by its bearer token meanwhile.
+    if (this.#session?.credential !== 'bearer') this.#session = session ?? undefined;
+    return session;
   }
 
   #deliver({ cookies, isCurrent, onDelivered }: Resolution): void {
@@ -224,9 +270,23 @@ export function authRequestsOf(req: IncomingMessage): readonly AuthRequest[] {
   return passed;
 }
 
-/** The `AuthRequest` of one adapter; `undefined` where the request has not passed it. */
-export function authRequestOf(req: IncomingMessage, adapter: AdapterName): AuthRequest | undefined {
-  return authRequestsOf(req).find(({ definition }) => definition.adapter === adapter);
+/**
+ * The `AuthRequest`s of the named adapter, or of all where none is named, in mount order. Two adapters of one name have users of
+ * their own, so that a session of one must not pass as the other's, even where the application goes on after the second one's error.
+ *
+ * @param caller the called function's name, for the message
+ * @throws {ConfigurationError} where the request has passed two adapters of the name
+ */
+export function passedAs(req: IncomingMessage, adapter: AdapterName | undefined, caller: string): AuthRequest[] {
+  const found: AuthRequest[] = [];
+  for (let request = firstAuthRequest(req); request !== undefined; request = request.following) {
+    const { definition } = request;
+    if (adapter !== undefined && definition.adapter !== adapter) continue;
+    const rival = found.find((other) => isRival(other.definition, definition));
+    if (rival !== undefined) throw new ConfigurationError(caller, [passedTwice(definition)]);
+    found.push(request);
+  }
+  return found;
 }
 
 /** Records that the request passes the adapter; returns the same object when the request passes it again. */
@@ -241,7 +301,7 @@ export function passAdapter(
     if (known.definition === definition && known.prefix === prefix) return known;
     last = known;
   }
-  const request = new AuthRequest(definition, req, res, prefix);
+  const request = new AuthRequest(definition, req, res, prefix, last);
   if (last === undefined) firstPassed.add(req, request);
   else last.following = request;
   return request;

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { AuthError } from '../errors.ts';
+import { NotAccepted } from './acceptance.ts';
 import type { Session } from '../types.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { errorBody, errorHeaders, goOn, refuse } from './error-reply.ts';
@@ -50,15 +51,17 @@ export function refuseBearer(request: AuthRequest, error: unknown, next: Next, m
   refuse(request, error, next, bearerErrorReply);
 }
 
-/** @throws {AuthError} `unauthenticated`, `invalid_token`, or `provider_unavailable` where only the provider can decide */
+/** @throws {AuthError} `unauthenticated`, `invalid_token`, `not_accepted`, or `provider_unavailable` where only the provider can decide */
 export async function bearerSession(request: AuthRequest, { clients }: Pick<BearerRules, 'clients'>): Promise<Session> {
   const { req, definition, peer } = request;
   const token = bearerToken(req);
   if (token === undefined) throw new AuthError('unauthenticated');
+  const startedAt = performance.now();
   const session = token === '' ? undefined : await definition.resolver.resolveBearer(token, clientFacts(req, peer));
   if (session === undefined) throw new AuthError('invalid_token');
   const client = definition.foreignClient(session.claims);
   if (client !== undefined && !clients.has(client)) throw new AuthError('invalid_token');
+  if (!(await request.accepts(session, startedAt))) throw new NotAccepted(session);
   return session;
 }
 
@@ -69,11 +72,18 @@ export async function bearerSession(request: AuthRequest, { clients }: Pick<Bear
 export function bearerToken(req: IncomingMessage): string | undefined {
   const { authorization } = req.headers;
   if (authorization === undefined) return undefined;
-  // Node keeps the first of several headers; a proxy may have checked the last one.
-  const all = req.headersDistinct['authorization'] ?? [authorization];
+  // Node keeps the first of several headers; a proxy may have checked the last one. Requests of HTTP/2 have no `headersDistinct`.
+  // A request that was made by hand may have no raw headers.
+  const sent = 'rawHeaders' in req ? valuesOf(req.rawHeaders, 'authorization') : [];
+  const all = sent.length === 0 ? [authorization] : sent;
   if (!all.some((value) => /^\s*bearer(?:\s|,|$)/i.test(value))) return undefined;
   const [, token = ''] = /^bearer +([\w.~+/-]+=*) *$/i.exec(authorization) ?? [];
   return all.length > 1 ? '' : token;
+}
+
+/** @param rawHeaders names and values in turn */
+function valuesOf(rawHeaders: readonly string[], name: string): string[] {
+  return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name);
 }
 
 /** Sets `WWW-Authenticate`: RFC 6750 §3, and RFC 9470 §3 for a sign-in that is too old. Set on `res`, so that `onError` keeps it. */

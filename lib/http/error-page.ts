@@ -11,8 +11,10 @@ import type { Reply } from './reply.ts';
 export interface ErrorPageParts {
   readonly error: AuthError;
   readonly signInUrl: string;
-  /** The signed-in account, where it matters, and the URL to sign in with another one. */
+  /** The signed-in account, if there is one, and the URL to sign in with another one, where that may help. */
   readonly account?: { readonly name: string | undefined; readonly otherUrl: string } | undefined;
+  /** Whether the browser holds a session, which an outage does not end. */
+  readonly hasSession: boolean;
   /** Whether a reload may succeed a moment later. */
   readonly canReload: boolean;
   /** The application's start page. */
@@ -47,6 +49,7 @@ const headings: Partial<Record<AuthErrorCode, SharedTextKey>> = {
   link_expired: 'usedLinkHeading',
   unauthenticated: 'signInFirstHeading',
   forbidden: 'forbiddenHeading',
+  not_accepted: 'forbiddenHeading',
   organization_required: 'forbiddenHeading',
   user_banned: 'forbiddenHeading',
   second_factor_required: 'nextStepHeading',
@@ -60,14 +63,14 @@ function headingByStatus(status: number): SharedTextKey {
 }
 
 /** The message, the waiting time and the signed-in account. A message for this specific failure takes precedence over the general one. */
-function explanation({ error, account, brand }: ErrorPageParts): HtmlValue {
+function explanation({ error, account, hasSession, brand }: ErrorPageParts): HtmlValue {
   const { text, lang } = brand;
   const isGeneral = error.message === errorTable[error.code].message;
   const wait =
     error.retryAfter === undefined
       ? error.status === 503 && text.retrySoon
       : fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
-  const kept = error.code === 'provider_unavailable' && text.staySignedIn;
+  const kept = hasSession && error.code === 'provider_unavailable' && text.staySignedIn;
   const name = account?.name;
   const signedIn = name !== undefined && html`<br>${fillIn(text.signedInAs, { account: name }, emphasis)}`;
   return html`${isGeneral ? text[error.code] : error.message}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;

@@ -6,6 +6,7 @@ import { header, requestTarget } from './message.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { ErrorBody } from '../types.ts';
+import { NotAccepted } from './acceptance.ts';
 import type { OnError } from './adapter.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { errorPage } from './error-page.ts';
@@ -78,8 +79,9 @@ function errorReply(request: AuthRequest, error: AuthError): Reply {
   if (request.wantsJson) return jsonErrorReply(request, error);
   const page = errorPage({
     error,
-    signInUrl: errorSignInUrl(request),
+    signInUrl: errorSignInUrl(request, error),
     account: accountOf(request, error),
+    hasSession: holdsCookie(request),
     now: request.definition.now(),
     canReload: error.status === 503 && isLoading(request),
     home: request.home,
@@ -90,12 +92,13 @@ function errorReply(request: AuthRequest, error: AuthError): Reply {
 }
 
 export function jsonErrorReply(request: AuthRequest, error: AuthError): Reply {
-  const body = errorBody(error, error.status === 401 ? errorSignInUrl(request) : undefined);
+  const body = errorBody(error, error.status === 401 ? errorSignInUrl(request, error) : undefined);
   return { ...json(error.status, body), headers: errorHeaders(error) };
 }
 
-function errorSignInUrl(request: AuthRequest): string {
-  return request.signInUrl(request.errorReturnTo ?? request.wayBack);
+function errorSignInUrl(request: AuthRequest, { code }: AuthError): string {
+  const returnTo = request.errorReturnTo ?? request.wayBack;
+  return refusals.has(code) ? otherAccountUrl(request, returnTo) : request.signInUrl(returnTo);
 }
 
 /** An application's error may contain any text, and Node throws at a line break. */
@@ -116,12 +119,36 @@ const aboutAccount: ReadonlySet<AuthErrorCode> = new Set([
   'forbidden',
   'second_factor_required',
   'organization_required',
+  'not_accepted',
+  'user_banned',
 ]);
 
-function accountOf(request: AuthRequest, { code }: AuthError): ErrorPageParts['account'] {
-  const session = aboutAccount.has(code) ? request.cachedSession() : undefined;
-  const returnTo = request.errorReturnTo ?? request.wayBack;
-  return session && { name: accountName(session), otherUrl: otherAccountUrl(request, returnTo) };
+/**
+ * Refusals of a person who is signed in at the provider. The provider would otherwise sign in the same account
+ * again without a question, and the same refusal would follow.
+ */
+const refusals: ReadonlySet<AuthErrorCode> = new Set([
+  ...aboutAccount,
+  'access_denied',
+  'sign_in_incomplete',
+  'sign_in_not_fresh',
+  'session_too_large',
+  'token_rejected',
+  'email_not_confirmed',
+  'signup_disabled',
+  'signup_refused',
+  'email_in_use',
+  'identity_in_use',
+]);
+
+/** Without a session, too: a callback has refused the account before there was one. */
+function accountOf(request: AuthRequest, error: AuthError): ErrorPageParts['account'] {
+  if (!aboutAccount.has(error.code)) return undefined;
+  const otherUrl = otherAccountUrl(request, request.errorReturnTo ?? request.wayBack);
+  // Not the account of the browser's session: that one may be another, and stays.
+  if (error instanceof NotAccepted) return { name: error.account, otherUrl };
+  const session = request.cachedSession();
+  return { name: session && accountName(session), otherUrl };
 }
 
 /** Whether a reload can succeed: a form would be posted again, and an error in the query stays. */
@@ -145,9 +172,15 @@ export function explainDecision({ req, definition: { explain } }: AuthRequest, d
 }
 
 /** Why a request counts as signed out. */
-export function signedOutReason({ cookies, definition: { cookieName } }: AuthRequest): string {
-  const isSent = [...cookies.keys()].some((name) => name === cookieName || name.startsWith(`${cookieName}.`));
-  return isSent ? `the cookie ${cookieName} holds no live session` : `the browser sent no cookie ${cookieName}`;
+export function signedOutReason(request: AuthRequest): string {
+  const { cookieName } = request.definition;
+  return holdsCookie(request)
+    ? `the cookie ${cookieName} holds no live session`
+    : `the browser sent no cookie ${cookieName}`;
+}
+
+function holdsCookie({ cookies, definition: { cookieName } }: AuthRequest): boolean {
+  return [...cookies.keys()].some((name) => name === cookieName || name.startsWith(`${cookieName}.`));
 }
 
 /** An error's code, with details that its response omits: the reason, the provider's status and code, a fix. */

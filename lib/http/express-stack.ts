@@ -18,12 +18,13 @@ interface Passed {
 const surveys = new WeakMap<object, readonly StackedAdapter[]>();
 
 /**
- * Whether the path is an own route of any adapter that the request has passed or that its application contains.
+ * Whether the path is an own route of any adapter that the request has passed or that its application contains, other than
+ * a page that `returnTo` may name.
  *
  * @param path without any mount path
  */
 export function isAuthRoute(req: InApplication, passed: readonly Passed[], path: string): boolean {
-  return ownersOf(req, passed, path).length > 0;
+  return ownersOf(req, passed, path).some(({ own }) => own.isReturnTarget !== true);
 }
 
 /**
@@ -51,7 +52,7 @@ export function mountProblems(mounted: Passed, passed: readonly Passed[]): strin
       (pattern) =>
         `protectedRoutes: '${pattern}' can never match, because the adapter is mounted under '${prefix}'; patterns are root-relative, so write '${prefix}${pattern}' or mount the adapter at the root`,
     ),
-    ...(isMountedTwice(mounted, passed) ? [mountedTwice(definition)] : []),
+    ...passingProblems(mounted, passed),
     ...new Set(clashes(mounted, passed)),
   ];
 }
@@ -68,24 +69,36 @@ export function problemsBeforeRequests(app: object, definition: Adapter): readon
   if (own === undefined) return undefined;
   const isAtRoot = [...definition.ownPaths.values()].every(({ path }) => own.restOf(path) === path);
   if (isAtRoot) return mountProblems({ definition, req, prefix: '' }, []);
-  return isMountedTwice({ definition, req, prefix: '' }, []) ? [mountedTwice(definition)] : [];
+  return isMountedTwice({ definition, req, prefix: '' }) ? [mountedTwice(definition)] : [];
 }
 
 function mountedTwice({ name }: Adapter): string {
   return `${name}() is mounted twice in one application; mount it once`;
 }
 
-function isMountedTwice(mounted: Passed, passed: readonly Passed[]): boolean {
-  const { definition, req } = mounted;
+/** For a request that has passed two adapters of one name. */
+export function passedTwice({ name, adapter }: Adapter): string {
+  return `${name}() is mounted twice, and this request has passed both, so adapter: '${adapter}' could mean either; mount each where no request passes the other`;
+}
+
+/** Whether these are two adapters of one name, whose sessions must not pass for each other's. */
+export function isRival(one: Adapter, other: Adapter): boolean {
+  return one !== other && one.adapter === other.adapter;
+}
+
+function isMountedTwice({ definition, req }: Passed): boolean {
   const stacked = surveyOf(req);
-  const others = [
-    ...passed.filter((other) => other !== mounted),
-    ...stacked.filter((other) => other.definition !== definition),
-  ];
   return (
-    others.some((other) => other.definition.adapter === definition.adapter) ||
+    stacked.some((other) => isRival(other.definition, definition)) ||
     stacked.filter((other) => other.definition === definition).length > 1
   );
+}
+
+function passingProblems(mounted: Passed, passed: readonly Passed[]): string[] {
+  const { definition } = mounted;
+  if (passed.some((other) => isRival(other.definition, definition))) return [passedTwice(definition)];
+  const isAgain = passed.some((other) => other !== mounted && other.definition === definition);
+  return isAgain || isMountedTwice(mounted) ? [mountedTwice(definition)] : [];
 }
 
 function clashes({ definition, prefix, req }: Passed, passed: readonly Passed[]): string[] {
@@ -150,6 +163,8 @@ interface StackedAdapter {
 
 interface Layer {
   readonly handle: object;
+  /** Of `app.get(path)` and its kin; middleware has none. */
+  readonly route?: { readonly path?: unknown } | undefined;
   /** Before router 2.3, `match` stores the matched path here. */
   readonly path?: unknown;
   match(path: string): unknown;
@@ -172,6 +187,37 @@ export function adaptersInStack(req: InApplication): readonly StackedAdapter[] {
   if (typeof app !== 'function') return [];
   const router = routerIn(app);
   return typeof router === 'function' ? adaptersBelow(router, restBelowApplication(app)) : [];
+}
+
+/**
+ * A protected path that a route or a router before the adapter answers, in the application's own stack. Other middleware passes
+ * requests on, and what matches every path is not meant for this one.
+ */
+export function protectedBefore(
+  { req, definition }: Passed,
+  patterns: readonly string[],
+  isProtected: (path: string) => boolean,
+): string | undefined {
+  const { app } = req;
+  const router = typeof app === 'function' ? routerIn(app) : undefined;
+  if (typeof app !== 'function' || typeof router !== 'function') return undefined;
+  const base = 'path' in app && typeof app.path === 'function' ? String((app.path as () => unknown).call(app)) : '';
+  const layers = layersOf(router);
+  const own = layers.findIndex(({ handle }) => holds(handle, definition));
+  const samples = patterns.map((pattern) => pattern.replace(/\(\.\*\)$/, pattern.endsWith('/(.*)') ? 'x' : ''));
+  return layers
+    .slice(0, Math.max(0, own))
+    .flatMap((layer) => {
+      if (layer.route !== undefined) return [layer.route.path].flat().filter((path) => typeof path === 'string');
+      const isRouter = layersOf(layer.handle).length > 0 && restBelow(layer, '/') === undefined;
+      return isRouter ? samples.filter((path) => restBelow(layer, path) !== undefined) : [];
+    })
+    .map((path) => base + path)
+    .find(isProtected);
+}
+
+function holds(router: object, definition: Adapter): boolean {
+  return definitions.get(router) === definition || layersOf(router).some(({ handle }) => holds(handle, definition));
 }
 
 function routerIn(app: object): unknown {

@@ -1,14 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
-import { authRequestsOf, firstAuthRequest } from './auth-request.ts';
-import type { AuthRequest } from './auth-request.ts';
+import { passedAs } from './auth-request.ts';
 import { keepPrivate } from './message.ts';
 
 /**
  * The session of whichever adapter is mounted, in mount order, or `null`. Resolved at most once per request.
  *
- * @throws {ConfigurationError} when no adapter was mounted before
+ * @throws {ConfigurationError} when no adapter was mounted before, or the request has passed two of one name
  * @throws {AuthError} `provider_unavailable` (503) when the access token has expired and the provider is out of reach
  */
 export async function getSession(req: IncomingMessage): Promise<Session | null>;
@@ -21,7 +20,7 @@ export async function getSession(req: IncomingMessage): Promise<Session | null>;
  */
 export async function getSession<A extends AdapterName>(req: IncomingMessage, adapter: A): Promise<SessionOf<A> | null>;
 export async function getSession(req: IncomingMessage, adapter?: AdapterName): Promise<Session | null> {
-  const asked = authRequestsOf(req).filter((request) => isAskedFor(request, adapter));
+  const asked = passedAs(req, adapter, 'getSession');
   if (asked.length === 0) throw notMounted('getSession', adapter);
   for (const request of asked) {
     const session = await request.resolveSession();
@@ -47,19 +46,15 @@ export function currentSession(req: IncomingMessage): Session;
  */
 export function currentSession<A extends AdapterName>(req: IncomingMessage, adapter: A): SessionOf<A>;
 export function currentSession(req: IncomingMessage, adapter?: AdapterName): Session {
-  let guarded = firstAuthRequest(req);
-  while (guarded !== undefined && !(guarded.isGuarded && isAskedFor(guarded, adapter))) guarded = guarded.following;
-  const session = guarded?.cachedSession();
+  const session = passedAs(req, adapter, 'currentSession')
+    .find(({ isGuarded }) => isGuarded)
+    ?.cachedSession();
   if (session === undefined) {
     throw new ConfigurationError('currentSession', [
       'no guard has let this request pass; put requireSession() or protectedRoutes in front of the handler, or use await getSession(req)',
     ]);
   }
   return session;
-}
-
-function isAskedFor(request: AuthRequest, adapter: AdapterName | undefined): boolean {
-  return adapter === undefined || request.definition.adapter === adapter;
 }
 
 /** @param what the called function's name, for the message */

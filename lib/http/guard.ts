@@ -1,5 +1,6 @@
 import type { Session } from '../types.ts';
 import { AuthError } from '../errors.ts';
+import { NotAccepted } from './acceptance.ts';
 import { guardByBearer, isBearerRequest, refuseBearer } from './bearer.ts';
 import type { BearerRules } from './bearer.ts';
 import { errorBody, goOn, refuse, explainDecision, signedOutReason } from './error-reply.ts';
@@ -52,7 +53,11 @@ async function decide(
       refuseBearer(request, new AuthError('unauthenticated'), next);
       return;
     }
-    if (session === null) request.refuseUnsafeMountPath();
+    if (session === null) {
+      // Signing in again with this account would not help, so a redirect would loop.
+      if (request.refusedSession !== undefined) throw new NotAccepted(request.refusedSession);
+      request.refuseUnsafeMountPath();
+    }
     const reply = session === null ? challenge(request) : await demand?.(request, session);
     if (reply !== undefined) {
       explainDecision(request, () => describe(request, session, reply));

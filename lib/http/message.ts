@@ -4,6 +4,7 @@ import { sanitizeReturnTo } from '../core/return-to.ts';
 import { pathOf } from '../core/request-path.ts';
 import { defined } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
+import { isPrivate } from './private-peer.ts';
 import type { ClientFacts } from '../session/source.ts';
 
 /** HTTP messages: reads requests, sets response headers, and stores one value of ours on either object. */
@@ -75,6 +76,15 @@ export function protocolOf(req: HostRequest): 'http' | 'https' {
   const forwarded = trustsPeer(req) ? firstOf(req.headers['x-forwarded-proto']) : undefined;
   if (forwarded === undefined) return socketProtocol;
   return forwarded.toLowerCase() === 'https' ? 'https' : 'http';
+}
+
+/**
+ * Whether a proxy says that visitors use https, and the application does not believe it. A peer from the public internet is no
+ * proxy of the application: anyone can send the header.
+ */
+export function isHttpsIgnored(req: HostRequest): boolean {
+  const isSaid = firstOf(req.headers['x-forwarded-proto']) === 'https';
+  return isSaid && protocolOf(req) === 'http' && isPrivate(req.socket.remoteAddress);
 }
 
 function hostOf(req: HostRequest): string | undefined {

@@ -3,7 +3,7 @@ import type { Request, RequestHandler } from 'express';
 import { didYouMean } from '../core/nearest.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { AdapterName, B2bSession, BackendSession, Session } from '../types.ts';
-import { authRequestOf, firstAuthRequest } from './auth-request.ts';
+import { passedAs } from './auth-request.ts';
 import { notMounted } from './get-session.ts';
 import type { AuthRequest } from './auth-request.ts';
 import type { Next } from './error-reply.ts';
@@ -162,17 +162,22 @@ function isText(value: unknown): value is string {
 }
 
 function guardBy(adapter: AdapterName | undefined, rules: GuardRules, req: IncomingMessage, next: Next): void {
-  const request = pick(req, adapter);
-  if (request instanceof ConfigurationError) next(request);
-  else guard(request, rules, next);
+  let request: AuthRequest;
+  try {
+    request = pick(req, adapter);
+  } catch (error) {
+    next(error);
+    return;
+  }
+  guard(request, rules, next);
 }
 
-function pick(req: IncomingMessage, adapter: AdapterName | undefined): AuthRequest | ConfigurationError {
-  if (adapter !== undefined) return authRequestOf(req, adapter) ?? notMounted('requireSession', adapter);
-  const only = firstAuthRequest(req);
-  if (only === undefined) return notMounted('requireSession', undefined);
-  if (only.following === undefined) return only;
-  return new ConfigurationError('requireSession', [
+/** @throws {ConfigurationError} unless exactly one adapter is meant */
+function pick(req: IncomingMessage, adapter: AdapterName | undefined): AuthRequest {
+  const [only, ...others] = passedAs(req, adapter, 'requireSession');
+  if (only === undefined) throw notMounted('requireSession', adapter);
+  if (others.length === 0 || adapter !== undefined) return only;
+  throw new ConfigurationError('requireSession', [
     "both adapters are mounted, so say which one guards: requireSession({ adapter: 'b2b' }) or requireSession({ adapter: 'backend' })",
   ]);
 }

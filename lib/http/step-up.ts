@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
+import { warnOfClocks } from '../session/events.ts';
 import type { Session } from '../types.ts';
 import type { SecondFactor } from './adapter.ts';
 import type { AuthRequest } from './auth-request.ts';
@@ -25,12 +26,27 @@ export async function askSecondFactor(
   const error = new AuthError('second_factor_required');
   const { secondFactor } = request.definition;
   if (secondFactor === undefined || (aal === 'aal2' && session.credential === 'bearer')) throw error;
-  const hasFactor = await secondFactor.hasVerifiedFactor(session);
+  const hasFactor = await secondFactor.hasVerifiedFactor(session).catch((failure: unknown) => endedOrThrow(failure));
+  if (hasFactor === 'ended') return endHere(request, session);
   if (aal === 'enrolled' && !hasFactor) return undefined;
   if (session.credential === 'bearer') throw error;
   const path = request.localPath(hasFactor ? secondFactor.verifyPath : secondFactor.enrollPath);
   const { wayBack } = request;
   return challengeWith(request, error, withQuery(path, wayBack === request.home ? {} : { returnTo: wayBack }));
+}
+
+/** `unauthenticated` is the provider's definitive answer that the session has ended; no other failure ends it here. */
+function endedOrThrow(failure: unknown): 'ended' {
+  if (failure instanceof AuthError && failure.code === 'unauthenticated') return 'ended';
+  throw failure;
+}
+
+/** Ends the session here, too: with its cookie, the sign-in page would lead straight back to the guard. */
+async function endHere(request: AuthRequest, session: Session): Promise<Reply> {
+  if (session.credential === 'bearer') throw new AuthError('invalid_token');
+  const { resolver } = request.definition;
+  request.writeCookies((await resolver.signOut(request.req.headers.cookie, request.peer)).cookies);
+  return challengeWith(request, new AuthError('unauthenticated'), request.signInUrl(request.wayBack));
 }
 
 /** Asks the provider once per access token and minute; all requests share the result. */
@@ -56,14 +72,18 @@ export function rememberFactors(secondFactor: SecondFactor, now: () => number): 
  * then still not new, the result is an error and not another round. It lasts for that round only.
  *
  * @param maxAge seconds
+ * @param wayBack where the new sign-in leads back to
  * @throws {AuthError} `fresh_sign_in_required` for a bearer request, `sign_in_not_fresh` after a round without a new sign-in
  */
-export function askFreshSignIn(request: AuthRequest, session: Session, maxAge: number): Reply | undefined {
+export function askFreshSignIn(
+  request: AuthRequest,
+  session: Session,
+  maxAge: number,
+  wayBack = request.wayBack,
+): Reply | undefined {
   const { freshSignIn, now } = request.definition;
   const seconds = Math.floor(now() / 1000);
-  // An unknown time counts like one in the future: unusable.
-  const at = freshSignIn.authenticatedAt(session) ?? Infinity;
-  const isUsable = at <= seconds + clockSkew;
+  const { at, isUsable } = signInTime(request.definition, session, seconds);
   const isFresh = isUsable && seconds - at <= maxAge;
   if (session.credential === 'bearer') {
     if (isFresh) return undefined;
@@ -81,16 +101,26 @@ export function askFreshSignIn(request: AuthRequest, session: Session, maxAge: n
   const count = (round?.count ?? 0) + (request.wantsJson ? 0 : 1);
   if (isVain || count > maxRounds) {
     writeRound(request, undefined);
-    request.errorReturnTo = request.wayBack;
+    request.errorReturnTo = wayBack;
     throw new AuthError('sign_in_not_fresh');
   }
   writeRound(request, { count, signIn, startedAt: seconds });
-  const url = request.signInUrl(request.wayBack, freshSignIn.parameters(session, maxAge));
+  const url = request.signInUrl(wayBack, freshSignIn.parameters(session, maxAge));
   return challengeWith(request, new AuthError('fresh_sign_in_required'), url);
+}
+
+/** An unknown time counts like one far in the future: unusable. */
+function signInTime({ adapter, freshSignIn }: AuthRequest['definition'], session: Session, seconds: number) {
+  const at = freshSignIn.authenticatedAt(session) ?? Infinity;
+  const isUsable = at <= seconds + maxAhead;
+  if (isUsable && at > seconds + clockSkew) warnOfClocks(adapter);
+  return { at, isUsable };
 }
 
 /** Seconds by which the provider's clock and ours may differ. */
 const clockSkew = 5;
+/** Seconds by which our clock may be behind: a sign-in in the future was still a sign-in just now. */
+const maxAhead = 300;
 /** Maximum unfinished rounds; more indicate a redirect loop. */
 const maxRounds = 3;
 /** Seconds; the maximum duration of a sign-in. */

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { Router } from 'express';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { Session } from '../types.ts';
+import { NotAccepted } from './acceptance.ts';
 import type { Adapter } from './adapter.ts';
 import { AuthRequest } from './auth-request.ts';
 import { bearerSession, bearerToken } from './bearer.ts';
@@ -40,8 +41,8 @@ export interface AuthenticatedUpgrade {
  * counts only with it, because any page in a browser may open a WebSocket; a bearer token may come without.
  *
  * @param auth what `b2bAuth()` or `backendAuth()` returned
- * @throws {AuthError} whose `status` is the answer: 401 without a session, 403 for another origin or a `check` that is not `true`, 503 where
- * only the provider could tell; hand it to `refuseUpgrade`
+ * @throws {AuthError} whose `status` is the answer: 401 without a session, 403 for another origin, for a session that `accept` refuses or
+ * a `check` that is not `true`, 503 where only the provider could tell; hand it to `refuseUpgrade`
  * @throws {ConfigurationError} where `auth` is something else, and for unknown or undefined options
  * @see https://datatracker.ietf.org/doc/html/rfc6455#section-10.2
  */
@@ -87,20 +88,22 @@ function originOf(request: AuthRequest): 'own' | 'none' {
   throw new AuthError('cross_site_request');
 }
 
-/** @throws {AuthError} `unauthenticated` or `provider_unavailable` */
+/** @throws {AuthError} `unauthenticated`, `not_accepted` or `provider_unavailable` */
 async function cookieSession(
-  { definition, req, peer }: AuthRequest,
+  request: AuthRequest,
   credentials: NonNullable<UpgradeOptions['credentials']>,
 ): Promise<Session> {
+  const { definition, req, peer } = request;
   // A 401 names a scheme that would help; there is none for cookies (RFC 9110 §11.6.1).
   const challenge = credentials.includes('bearer') ? { challenge: 'Bearer' } : {};
   if (!credentials.includes('cookie')) throw new AuthError('unauthenticated', challenge);
   const { cookie } = req.headers;
+  const startedAt = performance.now();
   const known = definition.resolver.cachedSession(cookie);
-  if (known !== undefined) return known;
   // The head counts as sent from the start, so that no token is spent.
-  const { session } = await definition.resolver.resolve(cookie, () => true, clientFacts(req, peer));
+  const session = known ?? (await definition.resolver.resolve(cookie, () => true, clientFacts(req, peer))).session;
   if (session === null) throw new AuthError('unauthenticated', challenge);
+  if (!(await request.accepts(session, startedAt))) throw new NotAccepted(session);
   return session;
 }
 

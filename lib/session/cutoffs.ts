@@ -79,7 +79,7 @@ interface Cutoffs {
    * @throws {AuthError} `provider_unavailable` where only the coordinator can tell whether the session has ended, and it does not answer
    * @param group checks of one group may share a pending answer
    */
-  check(keys: SessionKeys, group?: string): Promise<Concern & Pick<FoundRecords, 'isSignedOut' | 'hasRecord'>>;
+  check(keys: SessionKeys, group?: string): Promise<Concern & Pick<FoundRecords, 'signedOutUntil' | 'hasRecord'>>;
   readonly subjectsOf: (facts: Pick<SessionFacts, 'sessionId' | 'userId'>) => readonly string[];
 }
 
@@ -107,9 +107,9 @@ export function createCutoffs(
 
   async function check(keys: SessionKeys, group?: string): ReturnType<Cutoffs['check']> {
     const { session = '', subjects, beganAt, issuedAt } = keys;
-    const { endedUntil, staleUntil, isSignedOut, hasRecord } = await times.find(subjects, group);
+    const { endedUntil, staleUntil, signedOutUntil, hasRecord } = await times.find(subjects, group);
     return {
-      isSignedOut,
+      signedOutUntil,
       hasRecord,
       isEnded: beganAt <= endedUntil && !isTold(await began.has(beganAfter(session, endedUntil))),
       isStale: issuedAt <= staleUntil && (await renewed.has(renewedAfter(keys, staleUntil))) !== true,
@@ -135,11 +135,11 @@ export function createCutoffs(
     renew: (target) => times.call(subjectOf(target), { ...never, staleUntil: Math.ceil(now()) }, tokenMs),
     ...createKeeping({ check, known }, { times, began, renewed, subjectsOf, now }),
     async begin({ sessionId, userId }, beganAt) {
-      const { endedUntil } = await times.find(subjectsOf({ sessionId, userId }));
+      const { endedUntil, signedOutUntil } = await times.find(subjectsOf({ sessionId, userId }));
       if (beganAt !== undefined && beganAt <= endedUntil && sessionId !== undefined) {
         await began.add(beganAfter(hash(sessionId), endedUntil), cookieMs);
       }
-      return Math.max(now(), endedUntil + 1);
+      return Math.max(now(), endedUntil + 1, afterSignOut(signedOutUntil));
     },
     refreshStart: ({ subjects }) => ({ at: now(), staleUntil: times.known(subjects).staleUntil }),
     async acceptRenewed(keys, start, ttlMs) {
@@ -153,6 +153,11 @@ export function createCutoffs(
     known,
     check,
   };
+}
+
+/** Later than a sign-out of another process whose clock is ahead. */
+function afterSignOut(until: number): number {
+  return Number.isFinite(until) ? until + 1 : 0;
 }
 
 function createSubjectsOf(adapter: string): Cutoffs['subjectsOf'] {

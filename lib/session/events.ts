@@ -77,16 +77,29 @@ function measured(adapter: AdapterName, body: EventBody, startedAt: number): voi
   tellSignIn(adapter, { outcome: 'failed', code, ...(reason === undefined ? {} : { reason }) }, startedAt);
 }
 
-type OperatorCause = 'provider_refused' | 'token_rejected' | 'keys_unavailable';
+/** The message of a warning that only operators can act on. */
+export const staleKeys =
+  'backendAuth: Supabase refused a token whose signature its own published keys confirm (bad_jwt), as some of its processes do after a rotation of the signing keys, or where clocks differ; check BAAS_URL, and rotate the keys once more or restart Supabase Auth where it lasts';
+
+type OperatorCause =
+  | 'provider_refused'
+  | 'token_rejected'
+  | 'keys_unavailable'
+  | 'provider_unreachable'
+  | 'clocks_differ'
+  | 'keys_rotated';
 
 /** Problems that only operators can fix, with the settings to check first. */
-const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<OperatorCause, string>>>> = {
+const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<Exclude<OperatorCause, 'keys_rotated'>, string>>>> = {
   b2b: {
     provider_refused:
       'WorkOS refused a request, as it does with a wrong or revoked key; check B2B_API_KEY and B2B_CLIENT_ID',
     token_rejected: 'a token that WorkOS issued failed verification; check B2B_CLIENT_ID and the option issuer',
     keys_unavailable:
       'the keys that sign tokens could not be fetched; check B2B_API_HOSTNAME and whether the server can reach it',
+    provider_unreachable: 'WorkOS did not answer; check B2B_API_HOSTNAME and whether the server can reach it',
+    clocks_differ:
+      'a user signed in at a time that is in the future here: the clock of this server is behind that of WorkOS; set it by NTP',
   },
   backend: {
     provider_refused:
@@ -94,6 +107,9 @@ const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<OperatorCause,
     token_rejected: 'a token that Supabase issued failed verification; check BAAS_URL and the option issuer',
     keys_unavailable:
       'the keys that sign tokens could not be fetched; check BAAS_URL and whether the server can reach it',
+    provider_unreachable: 'the Supabase project did not answer; check BAAS_URL and whether the server can reach it',
+    clocks_differ:
+      'a user signed in at a time that is in the future here: the clock of this server is behind that of Supabase; set it by NTP',
   },
 };
 
@@ -102,17 +118,35 @@ const warned = new Set<string>();
 /** One process warning per cause, so that operators see it without a listener. */
 function warnOperator(adapter: AdapterName, body: EventBody): void {
   const cause = operatorCauseOf(body);
-  if (cause === undefined || warned.has(`${adapter} ${cause}`)) return;
+  if (cause !== undefined) warnOnce(adapter, cause);
+}
+
+/** For a call that got no answer: only the call itself knows, because a callback's query can say the same of the provider. */
+export function warnOfSilence(adapter: AdapterName): void {
+  warnOnce(adapter, 'provider_unreachable');
+}
+
+/** For a verified token whose sign-in is in the future. */
+export function warnOfClocks(adapter: AdapterName): void {
+  warnOnce(adapter, 'clocks_differ');
+}
+
+function warnOnce(adapter: AdapterName, cause: OperatorCause): void {
+  if (warned.has(`${adapter} ${cause}`)) return;
   warned.add(`${adapter} ${cause}`);
   const name = adapter === 'b2b' ? 'b2bAuth' : 'backendAuth';
-  process.emitWarning(`${name}: ${operatorTexts[adapter][cause]}. To find out more: npx express-auth-adapters doctor`, {
+  const text = cause === 'keys_rotated' ? staleKeys : `${name}: ${operatorTexts[adapter][cause]}`;
+  process.emitWarning(`${text}. To find out more: npx express-auth-adapters doctor`, {
     code: `EXPRESS_AUTH_ADAPTERS_${cause.toUpperCase()}`,
   });
 }
 
 function operatorCauseOf(body: EventBody): OperatorCause | undefined {
   if (body.type === 'keys_unavailable') return body.type;
-  const said = [Reflect.get(body, 'code'), Reflect.get(body, 'reason')];
+  // By the whole message: a code is also in a callback's query, which anyone can write. So is the reason of a failed sign-in.
+  if (body.type === 'configuration_warning') return body.message === staleKeys ? 'keys_rotated' : undefined;
+  const reason: unknown = body.type === 'sign_in_failed' ? undefined : Reflect.get(body, 'reason');
+  const said: readonly unknown[] = [Reflect.get(body, 'code'), reason];
   return (['provider_refused', 'token_rejected'] as const).find((cause) => said.includes(cause));
 }
 

@@ -6,7 +6,7 @@ import type { Allowance } from './allowance.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { Renew, Renewal, Renewed } from './renewal.ts';
 import type { SessionContext } from './session-context.ts';
-import type { Candidate, ClientFacts } from './source.ts';
+import type { Candidate, ClientFacts, StoredSession } from './source.ts';
 
 /** The session of a request's cookies, and the cookies for the response. */
 export interface Resolution {
@@ -18,6 +18,8 @@ export interface Resolution {
   readonly isCurrent?: () => boolean;
   /** A refresh ahead of time that the request does not wait for. Never rejects. */
   readonly later?: Promise<Resolution | undefined>;
+  /** Parameters of the link to the sign-in, where the ended session says what it has to name. */
+  readonly signIn?: Readonly<Record<string, string>>;
 }
 
 export const signedOut: Resolution = { session: null, cookies: [] };
@@ -39,6 +41,10 @@ export interface Attempt {
   readonly outages: unknown[];
   /** Why there is no session, if there is none. */
   reason: string;
+  /** Whether candidates were left out, because too many before them were forged. */
+  isIncomplete?: boolean;
+  /** As in `Resolution`. */
+  signIn?: Readonly<Record<string, string>> | undefined;
   /** The result at a timeout. */
   fallback?: Resolution | undefined;
 }
@@ -78,6 +84,7 @@ export function createCandidateRenewal<Content>(
         return alive !== undefined && alive.expiresAt > now() ? fallbackOf(context, next) : signedOut;
       }
       attempt.reason = renewal.reason;
+      attempt.signIn = source.signInAfter?.(candidate.content, renewal.reason);
     } catch (error) {
       const fallback = fallbackOf(context, next);
       if (fallback !== undefined) return fallback;
@@ -122,10 +129,10 @@ function fallbackOf<Content>(
 }
 
 /** A sealed cookie's session is renewed without limit, any other within the request's allowance. */
-function renewWithin<Content>(
+export function renewWithin<Content>(
   { source, coordinator, revocations }: SessionContext<Content>,
   renew: Renew<Content>,
-  candidate: Candidate<Content>,
+  candidate: StoredSession<Content>,
   request: Pick<Attempt, 'isHeadSent' | 'client' | 'allowance'> & Pick<Renewable<Content>, 'isVerified'>,
 ): Promise<Renewal<Content>> {
   const { isHeadSent, allowance, isVerified } = request;

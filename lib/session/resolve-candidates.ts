@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createBoundedMap } from '../core/bounded-map.ts';
+import { defined } from '../core/json.ts';
 import type { Session } from '../types.ts';
 import { isRenewalUrgent, renewalDueAt, urgentWindowMs } from '../tokens/access-token.ts';
 import { refreshKey } from './refresh-coordinator.ts';
@@ -9,7 +10,7 @@ import type { Renew } from './renewal.ts';
 import type { RevocationCheck } from './revocations.ts';
 import { unseen } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
-import { verifyStored } from './source.ts';
+import { isForged, maxForged, verifyStored } from './source.ts';
 import type { Candidate, ReadOutcome, Verdict } from './source.ts';
 
 type FoundCookies<Content> = Exclude<ReadOutcome<Content>, { kind: 'none' }>;
@@ -21,21 +22,9 @@ export function createResolveCandidates<Content>(
   context: SessionContext<Content>,
   renew: Renew<Content>,
 ): ResolveCandidates<Content> {
-  const { source, revocations } = context;
+  const { source, cache } = context;
   const renewal = createCandidateRenewal(context, renew);
   const reportOnce = createRejectionReport(context);
-
-  /** Anyone can forge an unsealed cookie: until it is verified, only this process is asked about it. */
-  function checkUnverified(candidate: Candidate<Content>): Promise<RevocationCheck> | RevocationCheck {
-    const tokenKey = refreshKey(source.adapter, candidate);
-    if (source.isSealed) return revocations.check(candidate, tokenKey);
-    return {
-      revocation: revocations.knownFinally(revocations.keysOf(candidate, tokenKey)),
-      isStale: false,
-      checkedAt: 0,
-      mayHaveMarks: true,
-    };
-  }
 
   /** The first live session, else the candidates that a renewal may restore, verified tokens first. */
   async function verifyEach(
@@ -43,16 +32,24 @@ export function createResolveCandidates<Content>(
     attempt: Attempt,
   ): Promise<Resolution | readonly Renewable<Content>[]> {
     const renewable: Renewable<Content>[] = [];
+    let forged = 0;
     for (const candidate of candidates) {
+      // A session that was verified before is looked at even so.
+      if (forged === maxForged && cache.get(candidate.cookie) === undefined) {
+        attempt.isIncomplete = true;
+        continue;
+      }
       try {
-        const checked = await checkUnverified(candidate);
+        const checked = await checkUnverified(context, candidate);
         if (checked.revocation !== undefined) {
           attempt.reason = checked.revocation;
           continue;
         }
         const found = await verifyOne(context, candidate, attempt, checked);
-        if (found !== undefined && 'claims' in found) return await renewal.ahead(candidate, found, attempt);
-        if (found !== undefined) renewable.push(found);
+        if (found === 'forged') forged += 1;
+        if (found === undefined || found === 'forged') continue;
+        if ('claims' in found) return await renewal.ahead(candidate, found, attempt);
+        renewable.push(found);
       } catch (error) {
         attempt.outages.push(error);
       }
@@ -65,11 +62,29 @@ export function createResolveCandidates<Content>(
     if ('session' in found) return found;
     const renewed = await renewal.first(found, attempt);
     if (renewed !== undefined) return renewed;
-    const { outages, reason, cookies } = attempt;
+    const { outages, reason, cookies, isIncomplete = false } = attempt;
     if (outages.length > 0) throw outages[0];
     if (reason === 'replaced' || reason === 'superseded') return signedOut;
     reportOnce(read, attempt);
-    return read.isKept === true ? signedOut : { session: null, cookies: source.clear(cookies) };
+    // Another site's cookies must not cost a session that was not looked at.
+    const isKept = read.isKept === true || isIncomplete;
+    const ended = isKept ? signedOut : { session: null, cookies: source.clear(cookies) };
+    return { ...ended, ...defined({ signIn: attempt.signIn }) };
+  };
+}
+
+/** Anyone can forge an unsealed cookie: until it is verified, only this process is asked about it. */
+function checkUnverified<Content>(
+  { source, revocations }: SessionContext<Content>,
+  candidate: Candidate<Content>,
+): Promise<RevocationCheck> | RevocationCheck {
+  const tokenKey = refreshKey(source.adapter, candidate);
+  if (source.isSealed) return revocations.check(candidate, tokenKey);
+  return {
+    revocation: revocations.knownFinally(revocations.keysOf(candidate, tokenKey)),
+    isStale: false,
+    checkedAt: 0,
+    mayHaveMarks: true,
   };
 }
 
@@ -79,7 +94,7 @@ async function verifyOne<Content>(
   candidate: Candidate<Content>,
   attempt: Attempt,
   checked: RevocationCheck,
-): Promise<Session | Renewable<Content> | undefined> {
+): Promise<Session | Renewable<Content> | 'forged' | undefined> {
   const { source, revocations, superseded, now } = context;
   const tokenKey = refreshKey(source.adapter, candidate);
   const verdict = await verifyStored(source, candidate, attempt.allowance);
@@ -102,7 +117,7 @@ async function verifyOne<Content>(
   }
   if (verdict.kind === 'invalid') {
     attempt.reason = verdict.reason;
-    return undefined;
+    return isForged(verdict) ? 'forged' : undefined;
   }
   // Only we can have sealed it, so it is ours even if its key is no longer published: the provider decides.
   return { candidate, alive: undefined, isVerified: isProven || source.isSealed };

@@ -22,6 +22,13 @@ export interface RevocationCheck {
   readonly mayHaveMarks: boolean;
 }
 
+/** What this process knows of a session's end. */
+interface KnownRevocation {
+  readonly revocation: Revocation;
+  /** Of a sign-out: what began until then is over, in milliseconds since the epoch. A later sign-in may continue the session's id. */
+  readonly until: number;
+}
+
 export type Revocations = ReturnType<typeof createRevocations>;
 
 /** Hashes a session id, so that each has the same size. */
@@ -63,7 +70,7 @@ export function createRevocations(
   now: () => number,
   changes: ChangeCount,
 ) {
-  const local = createBoundedMap<Revocation>({ max: maxRevocations, ttlMs: minRevocationMs, now, changes });
+  const local = createBoundedMap<KnownRevocation>({ max: maxRevocations, ttlMs: minRevocationMs, now, changes });
   const askShared = createAskShared(outages, 'tombstone');
   const listeners: ((subject: string) => void)[] = [];
   const records = createSessionRecords(shared, askShared, now, changes);
@@ -73,17 +80,22 @@ export function createRevocations(
   const subjectOf = (sessionId: string): string => subjectsOf({ sessionId, userId: undefined })[0] ?? '';
   const notify = (subject: string): void => listeners.forEach((listener) => listener(subject));
 
-  function knownByKey(session: string | undefined): Revocation | undefined {
-    return local.size === 0 || session === undefined ? undefined : local.get(session);
+  function knownByKey(session: string | undefined, beganAt: number): Revocation | undefined {
+    const here = local.size === 0 || session === undefined ? undefined : local.get(session);
+    return here !== undefined && beganAt <= here.until ? here.revocation : undefined;
   }
 
-  /** How the session was signed out or replaced, while its tokens may still be valid. */
-  async function find(sessionId: string | undefined): Promise<Revocation | undefined> {
-    const here = knownByKey(sessionKey(sessionId));
+  /**
+   * How the session was signed out or replaced, while its tokens may still be valid.
+   *
+   * @param beganAt when the sign-in began, in milliseconds since the epoch: an earlier sign-out does not concern it. Default: unknown
+   */
+  async function find(sessionId: string | undefined, beganAt = 0): Promise<Revocation | undefined> {
+    const here = knownByKey(sessionKey(sessionId), beganAt);
     // A sign-out in another process takes precedence over a replacement here.
     if (here === 'signed_out' || sessionId === undefined || shared === undefined) return here;
     const isOver = keepsRecords(shared)
-      ? (await records.find([subjectOf(sessionId)])).isSignedOut
+      ? beganAt <= (await records.find([subjectOf(sessionId)])).signedOutUntil
       : await askShared(shared.isEnded(sessionId), false);
     return isOver ? 'signed_out' : here;
   }
@@ -94,6 +106,12 @@ export function createRevocations(
     return { session: sessionKey(sessionId), subjects: subjectsOf(facts), token, beganAt, issuedAt };
   }
 
+  /** When this process last saw the session signed out; 0 for never. */
+  function earlierSignOut(sessionId: string | undefined): number {
+    const here = sessionId === undefined ? undefined : local.get(sessionKey(sessionId));
+    return here?.revocation === 'signed_out' ? here.until : 0;
+  }
+
   async function look(
     facts: SessionFacts,
     token: string | undefined,
@@ -102,10 +120,11 @@ export function createRevocations(
     const keys = keysOf(facts, token);
     const checkedAt = now();
     const [revocation, concern] = await Promise.all([
-      keepsRecords(shared) ? knownByKey(keys.session) : find(facts.sessionId),
+      keepsRecords(shared) ? knownByKey(keys.session, keys.beganAt) : find(facts.sessionId, keys.beganAt),
       cutoffs.check(keys, group),
     ]);
-    const { isEnded, isStale, isSignedOut, hasRecord } = concern;
+    const { isEnded, isStale, signedOutUntil, hasRecord } = concern;
+    const isSignedOut = keys.beganAt <= signedOutUntil;
     return {
       revocation: revocation ?? (isSignedOut ? 'signed_out' : isEnded ? 'ended' : undefined),
       isStale,
@@ -131,10 +150,14 @@ export function createRevocations(
 
   /** The revocation that this process knows, without asking another one. */
   const known = (keys: SessionKeys): Revocation | undefined =>
-    knownByKey(keys.session) ?? (cutoffs.known(keys).isEnded ? 'ended' : undefined);
+    knownByKey(keys.session, keys.beganAt) ?? (cutoffs.known(keys).isEnded ? 'ended' : undefined);
 
   return {
     ...cutoffs,
+    /** A sign-in that was allowed after a sign-out begins later than it, even where this clock was set back since. */
+    begin: async (facts: Parameters<typeof cutoffs.begin>[0], beganAt?: number): Promise<number> => {
+      return Math.max(await cutoffs.begin(facts, beganAt), earlierSignOut(facts.sessionId) + 1);
+    },
     end,
     endOthers,
     /** Whether there are other processes to ask. */
@@ -148,10 +171,10 @@ export function createRevocations(
      * coordinator, a sign-in in another process may have lifted an `endSession`; only `check` asks for that.
      */
     knownFinally: (keys: SessionKeys): Revocation | undefined =>
-      shared === undefined ? known(keys) : knownByKey(keys.session),
+      shared === undefined ? known(keys) : knownByKey(keys.session, keys.beganAt),
     /** Whether this process knows of a revocation, or of a `renewSession` after the token was issued. */
     isConcerned(keys: SessionKeys): boolean {
-      if (knownByKey(keys.session) !== undefined) return true;
+      if (knownByKey(keys.session, keys.beganAt) !== undefined) return true;
       const { isEnded, isStale } = cutoffs.known(keys);
       return isEnded || isStale;
     },
@@ -165,22 +188,30 @@ export function createRevocations(
       const checked = await look(facts, token, token);
       if (checked.revocation !== undefined || sessionId === undefined || !checked.mayHaveMarks) return checked;
       if (!(await askShared(shared?.isEnded(replacedMark(sessionId)), false))) return checked;
-      local.set(sessionKey(sessionId), 'replaced', { ttl: replacedMarkMs });
+      local.set(sessionKey(sessionId), { revocation: 'replaced', until: Infinity }, { ttl: replacedMarkMs });
       return { ...checked, revocation: 'replaced' };
     },
-    /** @param tokenLifetimeMs the lifetime of the session's access tokens */
-    async revoke(sessionId: string, revocation: Revocation, tokenLifetimeMs: number): Promise<void> {
+    /**
+     * @param tokenLifetimeMs the lifetime of the session's access tokens
+     * @param beganAt when the session began: it is over even where the clock that said so is ahead of ours
+     */
+    async revoke(sessionId: string, revocation: Revocation, tokenLifetimeMs: number, beganAt = 0): Promise<void> {
       const ttlMs = revocationMs(tokenLifetimeMs);
+      const until = Math.ceil(Math.max(now(), beganAt, earlierSignOut(sessionId)));
       // A sign-out is never downgraded to a replacement.
-      if (revocation === 'replaced' && knownByKey(sessionKey(sessionId)) === 'signed_out') return;
-      local.set(sessionKey(sessionId), revocation, { ttl: ttlMs });
+      if (revocation === 'replaced' && knownByKey(sessionKey(sessionId), beganAt) === 'signed_out') return;
+      local.set(
+        sessionKey(sessionId),
+        { revocation, until: revocation === 'signed_out' ? until : Infinity },
+        { ttl: ttlMs },
+      );
       notify(subjectOf(sessionId));
       if (revocation === 'replaced') {
         await Promise.all([
           askShared(shared?.endSession(replacedMark(sessionId), replacedMarkMs), undefined),
           records.announce(subjectOf(sessionId), replacedMarkMs),
         ]);
-      } else await records.signOut(subjectOf(sessionId), sessionId, ttlMs);
+      } else await records.signOut(subjectOf(sessionId), sessionId, until, ttlMs);
     },
     /** Makes `check` report marks of these sessions in every process. Never rejects. */
     async announceMarks(sessionIds: readonly (string | undefined)[], ttlMs: number): Promise<void> {

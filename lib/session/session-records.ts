@@ -5,7 +5,8 @@ import type { AskShared, SessionCutoffs, SharedCoordinator } from './shared-coor
 
 /** The records of a session and its user, combined: the latest of each time. */
 export interface FoundRecords extends SessionCutoffs {
-  readonly isSignedOut: boolean;
+  /** When the session was signed out, in milliseconds since the epoch: Infinity where its time is unknown, -1 for never. */
+  readonly signedOutUntil: number;
   /** Whether the coordinator has a record, or did not answer. */
   readonly hasRecord: boolean;
 }
@@ -16,8 +17,11 @@ type Shared = SharedCoordinator | undefined;
 type Answer = SessionCutoffs | 'none' | 'unknown';
 
 export const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
-/** The latest time that a `Date` can hold: it marks a sign-out, because no `endSession` call uses it and no later sign-in lifts it. */
-const signedOut: SessionCutoffs = { endedUntil: 8_640_000_000_000_000, staleUntil: -1 };
+/**
+ * The latest time that a `Date` can hold, which no `endSession` call uses. Of a sign-out, `endedUntil` is this plus its own
+ * time: a sign-in into the same session that began later is not over.
+ */
+const signedOutBase = 8_640_000_000_000_000;
 /** As long as browsers keep a session cookie. */
 export const localMs = 400 * 24 * 60 * 60_000;
 /** About 200 bytes each. */
@@ -77,23 +81,34 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
      */
     async find(subjects: readonly string[], group?: string): Promise<FoundRecords> {
       const answers = await Promise.all(subjects.map((subject) => ask(subject, group)));
-      let isSignedOut = false;
-      subjects.forEach((subject, index) => {
-        const answer = answers[index];
+      let signedOutUntil = -1;
+      answers.forEach((answer, index) => {
         if (typeof answer !== 'object') return;
-        if (answer.endedUntil >= signedOut.endedUntil) isSignedOut = true;
-        else raise(subject, answer);
+        const until = signOutTime(answer.endedUntil);
+        if (until === undefined) raise(subjects[index] ?? '', answer);
+        else signedOutUntil = Math.max(signedOutUntil, until);
       });
       // The session's subject comes first.
-      return { ...known(subjects), isSignedOut, hasRecord: answers[0] !== 'none' };
+      return { ...known(subjects), signedOutUntil, hasRecord: answers[0] !== 'none' };
     },
-    signOut: (subject: string, sessionId: string, ttlMs: number) =>
+    signOut: (subject: string, id: string, at: number, ttlMs: number) =>
       keepsRecords(shared)
-        ? record(subject, signedOut, ttlMs)
-        : askShared(shared?.endSession(sessionId, ttlMs), undefined),
+        ? record(subject, signedOutAt(at), ttlMs)
+        : askShared(shared?.endSession(id, ttlMs), undefined),
     /** Makes `find` report a record in every process. */
     announce: (subject: string, ttlMs: number) => record(subject, never, ttlMs),
   };
+}
+
+/** @param at when, in milliseconds since the epoch; Infinity where no sign-in may continue the session */
+function signedOutAt(at: number): SessionCutoffs {
+  return { ...never, endedUntil: signedOutBase + (Number.isFinite(at) ? at : 0) };
+}
+
+/** Without a time, as an earlier version recorded it, no sign-in lifts the sign-out. */
+function signOutTime(endedUntil: number): number | undefined {
+  if (endedUntil < signedOutBase) return undefined;
+  return endedUntil === signedOutBase ? Infinity : endedUntil - signedOutBase;
 }
 
 /** Asks for each record separately: in a cluster only one of the two masters may be away. */

@@ -1,22 +1,29 @@
 import type { SessionFacts } from './cutoffs.ts';
+import type { Session } from '../types.ts';
 import type { Revocation, Revocations } from './revocations.ts';
+import type { SupersededTokens } from './superseded-tokens.ts';
 
-/** Why a watched session ended. */
-export type SessionEnd = Revocation | 'expired';
+/** Why a watched session ended. `switched`: it continues in another organization. */
+export type SessionEnd = Revocation | 'expired' | 'switched';
 
 interface SessionWatch {
   /**
    * Calls `onEnd` once, when the session is signed out or replaced, ended by `endSession`, or when its token
    * has expired: at once for events of this process, within 5 seconds for events of others.
    *
-   * @param expiresAt of the access token, in milliseconds since the epoch
+   * @param session as it was when the watch began
+   * @param token identifies its refresh token; `undefined` for a bearer token
    * @returns a function that stops the watch
    */
-  watch(facts: SessionFacts, expiresAt: number, onEnd: (end: SessionEnd) => void): () => void;
+  watch(facts: SessionFacts, session: Session, token: string | undefined, onEnd: (end: SessionEnd) => void): () => void;
+  /** Ends the watches of the same session in another organization. */
+  switched(facts: Pick<SessionFacts, 'sessionId'>, session: Session): void;
 }
 
 interface Watched {
   readonly facts: SessionFacts;
+  readonly organizationId: string | undefined;
+  readonly token: string | undefined;
   /** The hashed names of the session and its user. */
   readonly subjects: readonly string[];
   readonly end: (end: SessionEnd) => void;
@@ -30,14 +37,74 @@ const pollMs = 3_000;
 const batchSize = 100;
 
 /** @param now milliseconds since the epoch */
-export function createSessionWatch(revocations: Revocations, now: () => number): SessionWatch {
+export function createSessionWatch(
+  revocations: Revocations,
+  superseded: Pick<SupersededTokens, 'hasSuccessor'>,
+  now: () => number,
+): SessionWatch {
   const watching = createWatching();
+  const { check, startPoll } = createPoll(revocations, superseded, watching);
+
+  revocations.subscribe((subject) => {
+    for (const watched of watching.of(subject)) {
+      const revocation = revocations.known(revocations.keysOf(watched.facts, undefined));
+      if (revocation !== undefined) watched.end(revocation);
+    }
+  });
+
+  return {
+    switched({ sessionId }, session) {
+      const [subject] = revocations.keysOf({ ...noFacts, sessionId }, undefined).subjects;
+      for (const watched of subject === undefined ? [] : watching.of(subject)) {
+        if (watched.organizationId !== organizationOf(session)) watched.end('switched');
+      }
+    },
+    watch(facts, session, token, onEnd) {
+      const { expiresAt } = session;
+      let timer: NodeJS.Timeout | undefined;
+      const stop = (): void => {
+        clearTimeout(timer);
+        watching.delete(watched);
+      };
+      const end = (reason: SessionEnd): void => {
+        if (!watching.has(watched)) return;
+        stop();
+        onEnd(reason);
+      };
+      const { subjects } = revocations.keysOf(facts, undefined);
+      const watched: Watched = { facts, organizationId: organizationOf(session), token, subjects, end };
+      const awaitExpiry = (): void => {
+        const restMs = expiresAt - now();
+        if (restMs <= 0) end('expired');
+        else timer = setTimeout(awaitExpiry, Math.min(restMs, maxDelayMs)).unref();
+      };
+      watching.add(watched);
+      startPoll();
+      awaitExpiry();
+      // Checks for an end since the session was resolved.
+      void check(watched);
+      return stop;
+    },
+  };
+}
+
+/** Asks the coordinator about the watched sessions, as other processes end or switch them. */
+function createPoll(
+  revocations: Revocations,
+  superseded: Pick<SupersededTokens, 'hasSuccessor'>,
+  watching: ReturnType<typeof createWatching>,
+) {
   let poll: NodeJS.Timeout | undefined;
 
   async function check(watched: Watched): Promise<void> {
     // Where the check fails, the next poll repeats it.
     const checked = await revocations.check(watched.facts, undefined).catch(() => undefined);
-    if (checked?.revocation !== undefined) watched.end(checked.revocation);
+    if (checked === undefined) return;
+    const { token } = watched;
+    if (checked.revocation !== undefined) watched.end(checked.revocation);
+    else if (token !== undefined && (await superseded.hasSuccessor(token, checked.mayHaveMarks))) {
+      watched.end('switched');
+    }
   }
 
   /** Runs the batches one after another, then schedules the next poll: a slow coordinator is not asked more often. */
@@ -53,39 +120,13 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
     poll ??= setTimeout(() => void checkAll(), pollMs).unref();
   }
 
-  revocations.subscribe((subject) => {
-    for (const watched of watching.of(subject)) {
-      const revocation = revocations.known(revocations.keysOf(watched.facts, undefined));
-      if (revocation !== undefined) watched.end(revocation);
-    }
-  });
+  return { check, startPoll };
+}
 
-  return {
-    watch(facts, expiresAt, onEnd) {
-      let timer: NodeJS.Timeout | undefined;
-      const stop = (): void => {
-        clearTimeout(timer);
-        watching.delete(watched);
-      };
-      const end = (reason: SessionEnd): void => {
-        if (!watching.has(watched)) return;
-        stop();
-        onEnd(reason);
-      };
-      const watched: Watched = { facts, subjects: revocations.keysOf(facts, undefined).subjects, end };
-      const awaitExpiry = (): void => {
-        const restMs = expiresAt - now();
-        if (restMs <= 0) end('expired');
-        else timer = setTimeout(awaitExpiry, Math.min(restMs, maxDelayMs)).unref();
-      };
-      watching.add(watched);
-      startPoll();
-      awaitExpiry();
-      // Checks for an end since the session was resolved.
-      void check(watched);
-      return stop;
-    },
-  };
+const noFacts: SessionFacts = { sessionId: undefined, userId: undefined, beganAt: 0, issuedAt: 0 };
+
+function organizationOf(session: Session): string | undefined {
+  return session.adapter === 'b2b' ? session.organizationId : undefined;
 }
 
 /** Watched sessions, also by session and by user. */

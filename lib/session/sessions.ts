@@ -20,12 +20,12 @@ import type { SessionContext } from './session-context.ts';
 import { createSessionWatch } from './session-watch.ts';
 import type { SessionEnd } from './session-watch.ts';
 import { createSessionWriter } from './source.ts';
-import { createSignOut } from './sign-out.ts';
+import { createSignOut, lastStart } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
 import type { ClientFacts, SessionSource, StoredSession } from './source.ts';
 import type { SessionFacts } from './cutoffs.ts';
 import { createSupersededTokens } from './superseded-tokens.ts';
-import { createRenewChanged, createSwitchSession } from './switch-session.ts';
+import { createRenewChanged, createRenewStored, createSwitchSession } from './switch-session.ts';
 import type { SessionSwitch } from './switch-session.ts';
 
 export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitch<Content> {
@@ -53,7 +53,9 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   readonly endOthers: Revocations['endOthers'];
   readonly renewSession: Revocations['renew'];
   /** Ends a session that was just verified, for as long as its tokens may be valid. It never throws. */
-  revokeSession(stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'>): Promise<void>;
+  revokeSession(
+    stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'> & { readonly beganAt?: number },
+  ): Promise<void>;
   /**
    * Marks a session that is about to be replaced in its browser, so that no running request clears
    * its successor's cookie. A signed-out session stays signed out. It never throws.
@@ -101,7 +103,8 @@ export function createSessions<Content>(
   const context = createContext(source, settings, changes);
   const { cache, coordinator, revocations, superseded, now } = context;
   const renew = createRenew(context);
-  const sessionWatch = createSessionWatch(revocations, now);
+  const switchSession = createSwitchSession(context, renew);
+  const sessionWatch = createSessionWatch(revocations, superseded, now);
   return {
     ...createSignOut(context),
     cachedSession: createCachedSession({
@@ -114,16 +117,24 @@ export function createSessions<Content>(
       now,
     }),
     resolve: createResolve(context, renew),
-    switchSession: createSwitchSession(context, renew),
+    async switchSession(...asked) {
+      const resolution = await switchSession(...asked);
+      const { session } = resolution;
+      if (session !== null) sessionWatch.switched(source.factsOf(session.claims), session);
+      return resolution;
+    },
     renewChanged: createRenewChanged(context, renew),
+    renewStored: createRenewStored(context, renew),
     resolveBearer: createResolveBearer(context),
     revocationOf: revocations.find,
     beginSession: revocations.begin,
     endSession: revocations.end,
     endOthers: revocations.endOthers,
     renewSession: revocations.renew,
-    async revokeSession({ sessionId, tokenLifetimeMs }) {
-      if (sessionId !== undefined) await revocations.revoke(sessionId, 'signed_out', tokenLifetimeMs);
+    async revokeSession(stored) {
+      const { sessionId, tokenLifetimeMs } = stored;
+      if (sessionId === undefined) return;
+      await revocations.revoke(sessionId, 'signed_out', tokenLifetimeMs, lastStart(source, stored));
     },
     async awaitSuccessor({ sessionId, tokenLifetimeMs }) {
       if (sessionId === undefined || (await revocations.find(sessionId)) !== undefined) return;
@@ -134,8 +145,13 @@ export function createSessions<Content>(
       coordinator.adopt(refreshKey(source.adapter, spent), { kind: 'renewed', text: source.serialize(next.content) });
       await revocations.renewOthers(userId, [keysOf(spent), keysOf(next)]);
     },
-    watchSession: async (session, cookieHeader, onEnd) =>
-      sessionWatch.watch(await factsOf(source, session, cookieHeader), session.expiresAt, onEnd),
+    async watchSession(session, cookieHeader, onEnd) {
+      const facts = await factsOf(source, session, cookieHeader);
+      // The cookie may still hold a token that this session has replaced.
+      const isOfSession = 'refreshToken' in facts && facts.token?.text === session.accessToken;
+      const token = isOfSession ? refreshKey(source.adapter, facts) : undefined;
+      return sessionWatch.watch(facts, session, token, onEnd);
+    },
   };
 }
 
@@ -175,7 +191,7 @@ async function factsOf<Content>(
   source: SessionSource<Content>,
   { accessToken, claims }: Session,
   cookieHeader: string | undefined,
-): Promise<SessionFacts> {
+): Promise<SessionFacts | StoredSession<Content>> {
   const facts = source.factsOf(claims);
   const read = await source.read(parseCookies(cookieHeader));
   const candidates = read.kind === 'stored' ? read.candidates : [];

@@ -42,7 +42,7 @@ export interface SharedCoordinator {
   isAvailable?(): boolean;
 }
 
-/** Times in milliseconds since the epoch, -1 for never. Of a session that was signed out, `endedUntil` is 8,640,000,000,000,000. */
+/** Times in milliseconds since the epoch, -1 for never. Of a session that was signed out, `endedUntil` is 8,640,000,000,000,000 plus the time. */
 export interface SessionCutoffs {
   /** Sessions that began until then have ended. */
   readonly endedUntil: number;

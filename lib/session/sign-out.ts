@@ -4,6 +4,7 @@ import type { Allowance } from './allowance.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { Revocation } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
+import { isForged, maxForged } from './source.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';
 
 /** One of the sessions of a request at sign-out, with its verification. */
@@ -46,14 +47,17 @@ export interface SignOut<Content> {
 
 /** Sign-out: records the end of a session, so that no running request restores it. */
 export function createSignOut<Content>(context: SessionContext<Content>): SignOut<Content> {
-  const { source, allowanceOf, revocations } = context;
+  const { source, allowanceOf, revocations, cache } = context;
+  /** Whether too many were forged to verify another one. A session that was verified before ends even so. */
+  const isSkipped = (sessions: readonly Ended[], { cookie }: Candidate<Content>): boolean =>
+    hasTooManyForged(sessions) && cache.get(cookie) === undefined;
   return {
     async signOut(cookieHeader, peer) {
       const cookies = parseCookies(cookieHeader);
       const allowance = allowanceOf(peer);
       const sessions: EndedSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, cookies)) {
-        sessions.push(await end(context, candidate, 'signed_out', allowance));
+        if (!isSkipped(sessions, candidate)) sessions.push(await end(context, candidate, 'signed_out', allowance));
       }
       return { sessions, cookies: source.clear(cookies), allowance };
     },
@@ -61,7 +65,7 @@ export function createSignOut<Content>(context: SessionContext<Content>): SignOu
       const allowance = allowanceOf(peer);
       const sessions: EndedSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, parseCookies(cookieHeader))) {
-        if (candidate.sessionId === newSessionId) continue;
+        if (candidate.sessionId === newSessionId || isSkipped(sessions, candidate)) continue;
         const hadEnded = revocations.known(revocations.keysOf(candidate, undefined)) !== undefined;
         const left = await end(context, candidate, 'replaced', allowance);
         if (!hadEnded) sessions.push(left);
@@ -69,6 +73,12 @@ export function createSignOut<Content>(context: SessionContext<Content>): SignOu
       return { sessions, allowance };
     },
   };
+}
+
+type Ended = Pick<EndedSession<unknown>, 'verdict'>;
+
+function hasTooManyForged(sessions: readonly Ended[]): boolean {
+  return sessions.filter(({ verdict }) => verdict !== undefined && isForged(verdict)).length >= maxForged;
 }
 
 async function end<Content>(
@@ -83,10 +93,23 @@ async function end<Content>(
   // An unsealed cookie can name another user's session: only a token that the provider signed causes a revocation.
   const isAuthentic = source.isSealed || verdict?.kind === 'live' || verdict?.kind === 'expired';
   const { sessionId, tokenLifetimeMs } = candidate;
-  if (isAuthentic && sessionId !== undefined) await revocations.revoke(sessionId, revocation, tokenLifetimeMs);
+  if (isAuthentic && sessionId !== undefined)
+    await revocations.revoke(sessionId, revocation, tokenLifetimeMs, lastStart(source, candidate));
   // Last: an answer stored before the revocation is deleted here, a later one is checked against it.
-  coordinator.forget(refreshKey(source.adapter, candidate));
+  // A made-up cookie has no answer to delete, and must not cost the coordinator a command.
+  if (isAuthentic) coordinator.forget(refreshKey(source.adapter, candidate));
   return { candidate, verdict, isAuthentic };
+}
+
+/**
+ * The latest start that a copy of a session can name. Only a seal keeps it: an unsealed session's start is a claim,
+ * which a second factor at the provider moves.
+ */
+export function lastStart<Content>(
+  { isSealed }: Pick<SessionSource<Content>, 'isSealed'>,
+  { beganAt = 0 }: { readonly beganAt?: number },
+): number {
+  return isSealed ? beganAt : Infinity;
 }
 
 async function candidatesIn<Content>(

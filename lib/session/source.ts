@@ -65,6 +65,14 @@ export async function verifyStored<Content>(
   return verdict;
 }
 
+/** How many tokens with a bad signature one request may have checked: each costs as much as a genuine one. */
+export const maxForged = 4;
+
+/** Whether a key of the provider was tried, and the token is not signed with it. */
+export function isForged(verdict: Verdict): boolean {
+  return verdict.kind === 'invalid' && verdict.reason === 'signature';
+}
+
 /** Why a token is invalid, for events. */
 export function verdictReason(verdict: Verdict): string {
   return verdict.kind === 'invalid' ? verdict.reason : verdict.kind;
@@ -72,15 +80,12 @@ export function verdictReason(verdict: Verdict): string {
 
 /**
  * The provider's answer to a refresh. `unanswered`: the connection failed, so the token may be spent, and the same token can be
- * resent within the provider's replay window. `refused`: a refusal whose code is not known to end sessions; it counts as an
- * outage, unless the same token gets it for ten minutes. Every other failure is thrown and ends no session.
+ * resent within the provider's replay window. Every other failure without a definitive answer is thrown and ends no session.
  */
 export type RefreshOutcome<Content> =
   | { readonly kind: 'renewed'; readonly content: Content }
   | { readonly kind: 'ended'; readonly reason: string }
-  | { readonly kind: 'unanswered'; readonly cause: unknown }
-  /** `error.reason` is the provider's code. */
-  | { readonly kind: 'refused'; readonly status: number; readonly error: AuthError };
+  | { readonly kind: 'unanswered'; readonly cause: unknown };
 
 /**
  * A refresh with a further request, such as for another organization. It replaces the ordinary
@@ -145,6 +150,8 @@ export interface SessionSource<Content, S extends Session = Session> {
   verifyBearer(token: Token, origin: TokenOrigin): Promise<Verdict<S>>;
   /** One call to the provider within `signal`'s deadline. Throws AuthError `provider_unavailable` or `provider_refused`. */
   refresh(content: Content, signal: AbortSignal, client: ClientFacts): Promise<RefreshOutcome<Content>>;
+  /** What the next sign-in has to name after a refresh ended the session for this reason, as parameters of its link. */
+  signInAfter?(content: Content, reason: string): Readonly<Record<string, string>>;
   /** The session facts in a token's claims. */
   factsOf(claims: Token['claims']): SessionFacts;
   /** The stored form of freshly issued tokens. */

@@ -1,10 +1,11 @@
 import type { Session } from '../types.ts';
+import { isUnknownKey } from '../tokens/access-token.ts';
 import { parseCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { refreshKey } from './refresh-coordinator.ts';
-import { outOfTime, resolutionOf, signedOut } from './renew-candidates.ts';
+import { outOfTime, renewWithin, resolutionOf, signedOut } from './renew-candidates.ts';
 import type { Resolution } from './renew-candidates.ts';
-import type { Renew, Renewal } from './renewal.ts';
+import type { Renew, Renewal, Renewed } from './renewal.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
 import type { Candidate, ClientFacts, RefreshVariant, Verdict } from './source.ts';
@@ -35,6 +36,14 @@ export interface SessionSwitch<Content> {
     isChanged: (session: Session) => boolean,
     client: ClientFacts,
   ): Promise<Renewal<Content>>;
+  /**
+   * Refreshes a session that is stored in no session cookie, as a pending sign-in is. Anyone can make up such tokens, so
+   * calls for unverified ones are counted by the client's address.
+   *
+   * @returns `undefined` where its tokens are not the provider's, or it has ended
+   * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
+   */
+  renewStored(content: Content, client: ClientFacts): Promise<Renewed<Content> | undefined>;
 }
 
 export function createSwitchSession<Content>(
@@ -94,5 +103,33 @@ export function createRenewChanged<Content>(
       return first.kind !== 'renewed' || isChanged(first.session) ? first : renew(first.stored, request);
     };
     return withDeadline(renewTwice, timeoutMs, outOfTime);
+  };
+}
+
+export function createRenewStored<Content>(
+  context: SessionContext<Content>,
+  renew: Renew<Content>,
+): SessionSwitch<Content>['renewStored'] {
+  const { source, revocations, allowanceOf, timeoutMs } = context;
+  const renewIt = async (content: Content, client: ClientFacts): Promise<Renewed<Content> | undefined> => {
+    const stored = source.toStored(content);
+    const allowance = allowanceOf(client.ipAddress);
+    const verdict = await verifyStored(source, stored, allowance);
+    if (verdict.kind === 'invalid') return undefined;
+    const isVerified = verdict.kind !== 'unverifiable';
+    // Only for a verified token: a made-up one must not cause a call to the coordinator.
+    if (isVerified && (await revocations.check(stored, undefined)).revocation !== undefined) return undefined;
+    const request = { isHeadSent: () => false, client, allowance, isVerified };
+    const renewal = await renewWithin(context, renew, stored, request);
+    return renewal.kind === 'renewed' ? renewal : undefined;
+  };
+  return async (content, client) => {
+    try {
+      return await withDeadline(() => renewIt(content, client), timeoutMs, outOfTime);
+    } catch (error) {
+      // Anyone can name a key id that does not exist: that is no outage.
+      if (isUnknownKey(error)) return undefined;
+      throw error;
+    }
   };
 }

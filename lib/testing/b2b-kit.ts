@@ -25,6 +25,7 @@ export interface B2bTestSession {
   /** Missing fields are generated; the `id` is derived from the email address, so that one address is one user. */
   readonly user?: Partial<B2bUser>;
   readonly organizationId?: string;
+  /** Begins with `session_`, as WorkOS' do; other tokens are no sessions. */
   readonly sessionId?: string;
   readonly impersonator?: Impersonator;
   /** Further claims of the access token, such as `{ role: 'admin', permissions: ['reports:read'] }`. */
@@ -155,6 +156,8 @@ class InMemoryWorkos {
     if (method === 'GET' && url.pathname === `/sso/jwks/${this.#clientId}`) {
       return Response.json(await this.#key.jwks());
     }
+    // The adapter ends the session of a refused sign-in, and one that another replaces.
+    if (method === 'POST' && url.pathname === '/user_management/sessions/revoke') return Response.json({});
     if (method !== 'POST' || url.pathname !== '/user_management/authenticate') return undefined;
     const started = state === 'revoking' ? undefined : this.#take(body);
     if (started === undefined) {

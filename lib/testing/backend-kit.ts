@@ -224,10 +224,10 @@ function uuidOf(text: string): string {
 const factorId = '00000000-0000-4000-8000-000000000000';
 
 /** The assurance level and its authentication times. */
-function assurance({ aal = 'aal1', signedInAgo = 0 }: BackendTestSession, now: number) {
+function assurance({ aal = 'aal1', signedInAgo = 0, pending }: BackendTestSession, now: number) {
   const timestamp = now - signedInAgo;
-  const password = { method: 'password', timestamp };
-  return { aal, amr: aal === 'aal2' ? [{ method: 'totp', timestamp }, password] : [password] };
+  const first = { method: pending === 'recovery' ? 'otp' : 'password', timestamp };
+  return { aal, amr: aal === 'aal2' ? [{ method: 'totp', timestamp }, first] : [first] };
 }
 
 /** The user in Supabase's response format. */

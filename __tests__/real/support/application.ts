@@ -104,8 +104,12 @@ export function useRealApp({ gotrue, options, guarded }: Setup = {}): {
     real.project.proxy.heal();
   });
   afterAll(async () => {
-    await real.app.close();
-    await real.project.close();
+    try {
+      await real.app.close();
+    } finally {
+      // Also where the application did not start: the next suite needs the ports.
+      await real.project.close();
+    }
   });
   return real;
 }

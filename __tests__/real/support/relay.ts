@@ -27,11 +27,13 @@ export type Relay = Awaited<ReturnType<typeof startRelay>>;
 export async function startRelay(upstream: string) {
   const relayed: Relayed[] = [];
   let broken: { readonly path: RegExp; readonly fault: RelayFault } | undefined;
+  let brokenCalls = 0;
 
   async function pass(req: http.IncomingMessage, res: http.ServerResponse): Promise<void> {
     const { method = 'GET', url = '/', headers } = req;
     const sent = await buffer(req);
     const fault = broken?.path.test(url) === true ? broken.fault : undefined;
+    if (fault !== undefined) brokenCalls += 1;
     if (fault === 'refused') {
       res.destroy();
       return;
@@ -56,8 +58,11 @@ export async function startRelay(upstream: string) {
     relayed,
     /** The refreshes that reached the provider. */
     refreshes: (): readonly Relayed[] => relayed.filter(({ body }) => body['grant_type'] === 'refresh_token'),
+    /** How many calls met the present fault. */
+    brokenCalls: (): number => brokenCalls,
     break(path: RegExp, fault: RelayFault): void {
       broken = { path, fault };
+      brokenCalls = 0;
     },
     heal(): void {
       broken = undefined;

@@ -1,4 +1,3 @@
-import { AuthError } from '../../../lib/b2b/index.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 import { addOrganization, addUser, describeEmulator, expire, startRealB2b } from '../support/workos.ts';
 import type { RealB2b } from '../support/workos.ts';
@@ -8,9 +7,7 @@ describeEmulator('a switch of the organization at the emulator', (url) => {
   let [north, south, suspended] = ['', '', ''];
   beforeAll(async () => {
     app = await startRealB2b(url, {
-      onSignIn: ({ organizationId }) => {
-        if (organizationId === suspended) throw new AuthError('forbidden');
-      },
+      accept: ({ organizationId }) => organizationId !== suspended,
     });
     [north, south, suspended] = [
       await addOrganization(app, 'North'),
@@ -52,11 +49,11 @@ describeEmulator('a switch of the organization at the emulator', (url) => {
     expect(await organizationOf(visitor)).toBe(south);
   });
 
-  it('that onSignIn refuses keeps the session in its organization, with tokens that still refresh', async () => {
+  it('to an organization that accept refuses closes the guards until the next switch', async () => {
     const visitor = await member();
     for (let turn = 0; turn < 2; turn += 1) {
-      expect((await switchTo(visitor, suspended)).status).toBe(403);
-      expect(await organizationOf(visitor)).toBe(north);
+      expect((await switchTo(visitor, suspended)).status).toBe(200);
+      expect((await visitor.getJson('/auth/session')).status).toBe(401);
     }
     expect((await switchTo(visitor, south)).status).toBe(200);
     expect(await organizationOf(visitor)).toBe(south);

@@ -24,6 +24,7 @@ export function readSwitches(options: Partial<Switches>): Switches {
     secureEmailChange: options.secureEmailChange ?? true,
     totpFactors: options.totpFactors ?? true,
     phoneFactors: options.phoneFactors ?? false,
+    factorCodesRejected: options.factorCodesRejected ?? false,
     maximumFactors: options.maximumFactors ?? 10,
     textFrequency: options.textFrequency ?? 60,
     ssoDomains: options.ssoDomains,

@@ -36,6 +36,8 @@ export interface Switches {
   secureEmailChange: boolean;
   totpFactors: boolean;
   phoneFactors: boolean;
+  /** Whether an MFA verification hook rejects every code, right ones too: GoTrue then ends all of the user's sessions. */
+  factorCodesRejected: boolean;
   /** The maximum number of factors of a user, verified or not. */
   maximumFactors: number;
   /** Seconds between two text messages of one phone factor. */
@@ -73,7 +75,8 @@ export interface TextMessage {
 
 export interface Factor {
   readonly id: string;
-  readonly type: 'totp' | 'phone';
+  /** `totp`, `phone`, or a type that only GoTrue's own pages and scripts can ask for, such as `webauthn`. */
+  readonly type: string;
   readonly name: string;
   readonly secret: string;
   /** Without the plus sign. */

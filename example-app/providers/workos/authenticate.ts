@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { authenticateErrorReply } from './authenticate-errors.ts';
+import type { BrowserSession } from './browser-sessions.ts';
 import type { Switches } from './faults.ts';
 import type { OneTimeStore } from './one-time.ts';
 import { toWire } from './people.ts';
 import type { StandInUser } from './people.ts';
 import { json, oauthError } from './replies.ts';
 import type { Reply } from './replies.ts';
-import type { Sessions, TokenPair } from './sessions.ts';
+import type { Sessions, StartSession, TokenPair } from './sessions.ts';
 
 /** The data behind an authorization code. */
 export interface AuthorizationCode {
@@ -14,12 +15,14 @@ export interface AuthorizationCode {
   readonly organizationId: string | undefined;
   readonly authenticationMethod: string;
   readonly codeChallenge: string | undefined;
+  readonly browser: BrowserSession;
 }
 
 /** A sign-in that still needs an organization choice. */
 export interface PendingAuthentication {
   readonly user: StandInUser;
   readonly authenticationMethod: string;
+  readonly browser?: BrowserSession;
 }
 
 export interface AuthenticateContext {
@@ -50,13 +53,19 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
     return authenticateErrorReply(switches.authenticateError, user, token, now());
   }
 
+  async function startIn(browser: BrowserSession | undefined, start: StartSession): Promise<TokenPair> {
+    const pair = await sessions.start({ ...start, sessionId: browser?.sessionId });
+    if (browser !== undefined) browser.sessionId = pair.sessionId;
+    return pair;
+  }
+
   async function exchangeCode(body: RequestBody): Promise<Reply> {
     const { code, code_verifier: verifier } = body;
     if (!isSet(code)) return missing('code');
     // Taken in any case: a wrong verifier also spends the code (RFC 9700 §2.1.1).
     const known = codes.take(code);
     if (!known) return invalidGrant(`The code '${code}' has expired or is invalid.`);
-    const { user, organizationId, authenticationMethod, codeChallenge } = known;
+    const { user, organizationId, authenticationMethod, codeChallenge, browser } = known;
     if (!matchesChallenge(codeChallenge, verifier)) return invalidGrant('The code verifier is invalid.');
     const error = errorInstead(user, authenticationMethod);
     if (error) return error;
@@ -65,13 +74,13 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
       return json(403, {
         code: 'organization_selection_required',
         message: 'The user must choose an organization to finish their authentication.',
-        pending_authentication_token: pending.issue({ user, authenticationMethod }),
+        pending_authentication_token: pending.issue({ user, authenticationMethod, browser }),
         organizations: user.organizations.map(({ id, name }) => ({ id, name })),
         user: toWire(user),
       });
     }
     const chosen = organizationId ?? first?.id;
-    return success(await sessions.start({ user, organizationId: chosen, authenticationMethod }), switches);
+    return success(await startIn(browser, { user, organizationId: chosen, authenticationMethod }), switches);
   }
 
   async function selectOrganization(body: RequestBody): Promise<Reply> {
@@ -83,13 +92,13 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
       const message = 'The pending authentication token is invalid or has expired.';
       return json(400, { code: 'invalid_pending_authentication_token', message });
     }
-    const { user, authenticationMethod } = known;
+    const { user, authenticationMethod, browser } = known;
     // Before the token is spent: after a wrong choice the user may choose again.
     if (!user.organizations.some(({ id }) => id === organizationId)) return notAMember();
     pending.take(token);
     return (
       errorInstead(user, authenticationMethod) ??
-      success(await sessions.start({ user, organizationId, authenticationMethod }), switches)
+      success(await startIn(browser, { user, organizationId, authenticationMethod }), switches)
     );
   }
 

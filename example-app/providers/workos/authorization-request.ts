@@ -9,6 +9,8 @@ export interface AuthorizationRequest {
   readonly loginHint: string | undefined;
   readonly isSignUp: boolean;
   readonly isInvitation: boolean;
+  /** Whether the page is shown although the browser is signed in (OpenID Connect Core §3.1.2.1, `prompt=login`). */
+  readonly asksAgain: boolean;
   readonly authenticationMethod: string;
   readonly codeChallenge: string | undefined;
   /** Redirects to the application's redirect URI, with its state. */
@@ -60,6 +62,7 @@ export function parseAuthorizationRequest(
     loginHint: get('login_hint'),
     isSignUp: get('screen_hint') === 'sign-up',
     isInvitation: get('invitation_token') !== undefined,
+    asksAgain: get('prompt') === 'login' || get('screen_hint') === 'sign-up' || get('max_age') !== undefined,
     authenticationMethod: provider !== undefined && oauthProviders.includes(provider) ? provider : 'Password',
     codeChallenge: get('code_challenge'),
     sendBack,

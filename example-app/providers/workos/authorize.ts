@@ -1,5 +1,6 @@
 import { newId } from './ids.ts';
 import type { AuthorizationCode } from './authenticate.ts';
+import type { BrowserSession, BrowserSessions } from './browser-sessions.ts';
 import { parseAuthorizationRequest } from './authorization-request.ts';
 import type { AuthorizationRequest } from './authorization-request.ts';
 import type { Switches } from './faults.ts';
@@ -14,6 +15,7 @@ export interface AuthorizeContext {
   readonly switches: Switches;
   readonly users: Map<string, StandInUser>;
   readonly codes: OneTimeStore<AuthorizationCode>;
+  readonly browsers: BrowserSessions;
   readonly now: () => number;
 }
 
@@ -21,7 +23,7 @@ export const authorizePath = '/user_management/authorize';
 
 /** The hosted pages: `show` renders one, `decide` handles the choice on it. */
 export function createAuthorize(context: AuthorizeContext) {
-  const { switches, users, codes, now } = context;
+  const { switches, users, codes, browsers, now } = context;
 
   function show(request: AuthorizationRequest, problem?: { text: string; form: URLSearchParams }): Reply {
     const { query, loginHint, organizationId } = request;
@@ -59,7 +61,7 @@ export function createAuthorize(context: AuthorizeContext) {
     }
     if (form.get('decision') === 'sign-up') return signUp(request, form);
     const user = users.get(form.get('user_id') ?? '');
-    return user ? proceed(request, user, form.get('organization_id') ?? undefined) : show(request);
+    return user ? begin(request, user, form.get('organization_id') ?? undefined) : show(request);
   }
 
   function signUp(request: AuthorizationRequest, form: URLSearchParams): Reply {
@@ -74,10 +76,21 @@ export function createAuthorize(context: AuthorizeContext) {
     const lastName = rest.join(' ') || null;
     const user: StandInUser = { id: newId('user', now()), email, firstName, lastName, organizations: [] };
     users.set(user.id, user);
-    return proceed(request, user, undefined);
+    return begin(request, user, undefined);
   }
 
-  function proceed(request: AuthorizationRequest, chosen: StandInUser, organizationOnPage: string | undefined): Reply {
+  /** The person has signed in on the page: from here on the browser is known, whatever the application then says. */
+  function begin(request: AuthorizationRequest, user: StandInUser, organizationOnPage: string | undefined): Reply {
+    const browser = browsers.begin(user);
+    return browsers.remember(browser, proceed(request, browser, organizationOnPage));
+  }
+
+  function proceed(
+    request: AuthorizationRequest,
+    browser: BrowserSession,
+    organizationOnPage: string | undefined,
+  ): Reply {
+    const chosen = users.get(browser.user.id) ?? browser.user;
     const organizationId = request.organizationId ?? organizationOnPage;
     const user = request.isInvitation ? join(chosen, organizationId) : chosen;
     if (organizationId !== undefined && !findMembership(user, organizationId)) {
@@ -88,7 +101,7 @@ export function createAuthorize(context: AuthorizeContext) {
       return organizationPage({ action: `${authorizePath}?${request.query.toString()}`, user });
     }
     const { authenticationMethod, codeChallenge } = request;
-    const code = codes.issue({ user, organizationId, authenticationMethod, codeChallenge });
+    const code = codes.issue({ user, organizationId, authenticationMethod, codeChallenge, browser });
     return request.sendBack({ code });
   }
 
@@ -104,11 +117,14 @@ export function createAuthorize(context: AuthorizeContext) {
   const organizationName = (organizationId: string) =>
     [...users.values()].map((user) => findMembership(user, organizationId)?.name).find((name) => name !== undefined);
 
-  return function authorize(query: URLSearchParams, form: URLSearchParams | null): Reply {
+  return function authorize(query: URLSearchParams, form: URLSearchParams | null, cookieHeader?: string): Reply {
     const { clientId, redirectUris } = context;
     const parsed = parseAuthorizationRequest(query, { clientId, redirectUris });
     if (parsed.kind === 'refused') return parsed.reply;
-    return form === null ? show(parsed.request) : decide(parsed.request, form);
+    const { request } = parsed;
+    if (form !== null) return decide(request, form);
+    const browser = request.asksAgain ? undefined : browsers.find(cookieHeader);
+    return browser === undefined ? show(request) : proceed(request, browser, undefined);
   };
 }
 

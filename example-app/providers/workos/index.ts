@@ -6,6 +6,7 @@ import { createAuthorize } from './authorize.ts';
 import { defaultSwitches } from './faults.ts';
 import type { Endpoint, Switches } from './faults.ts';
 import { logout, revoke } from './logout.ts';
+import { createBrowserSessions } from './browser-sessions.ts';
 import { createOneTimeStore } from './one-time.ts';
 import { demoUsers, toSdkUser } from './people.ts';
 import type { StandInUser } from './people.ts';
@@ -82,7 +83,15 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
   const pending = createOneTimeStore<PendingAuthentication>(now);
   const sessions = createSessions({ now, switches, users, clientId, issuer, sign });
   const routes = {
-    authorize: createAuthorize({ clientId, redirectUris, switches, users, codes, now }),
+    authorize: createAuthorize({
+      clientId,
+      redirectUris,
+      switches,
+      users,
+      codes,
+      browsers: createBrowserSessions(sessions),
+      now,
+    }),
     authenticate: createAuthenticate({ clientId, apiKey, switches, codes, pending, sessions, now }),
     jwks: (id: string) => (id === clientId ? json(200, keys.jwks()) : json(404, { message: 'Client not found.' })),
     logout: (query: URLSearchParams) => logout(query, { sessions, logoutReturnTos }),

@@ -12,7 +12,7 @@ import type { RequestLog } from './request-log.ts';
 
 /** The routes' handlers; `form` is null for GET. */
 export interface Routes {
-  readonly authorize: (query: URLSearchParams, form: URLSearchParams | null) => Reply;
+  readonly authorize: (query: URLSearchParams, form: URLSearchParams | null, cookieHeader?: string) => Reply;
   readonly authenticate: (body: RequestBody) => Promise<Reply>;
   readonly jwks: (clientId: string) => Reply;
   readonly logout: (query: URLSearchParams) => Reply;
@@ -47,8 +47,8 @@ export function createWorkosServer({ routes, switches, log, hanging, now }: Serv
     const { pathname: path, searchParams: query } = new URL(url, base);
     const text = (await buffer(req)).toString('utf8');
     const body = parseJson(text);
-    const { authorization } = req.headers;
-    const route = findRoute(routes, { method, path, query, text, body, authorization });
+    const { authorization, cookie } = req.headers;
+    const route = findRoute(routes, { method, path, query, text, body, authorization, cookie });
     if (!route) {
       write(res, json(404, { message: 'Not Found' }), now());
       return;
@@ -81,9 +81,11 @@ interface ParsedRequest {
   readonly text: string;
   readonly body: RequestBody | null;
   readonly authorization: string | undefined;
+  readonly cookie: string | undefined;
 }
 
-function findRoute(routes: Routes, { method, path, query, text, body, authorization }: ParsedRequest): Route | null {
+function findRoute(routes: Routes, parsed: ParsedRequest): Route | null {
+  const { method, path, query, text, body, authorization, cookie } = parsed;
   // Wrapped, so that a route's work starts only in its turn, and a throw becomes a rejection.
   const route = (endpoint: Endpoint, work: () => Reply | Promise<Reply>): Route => {
     return { endpoint, work: async () => work() };
@@ -92,7 +94,7 @@ function findRoute(routes: Routes, { method, path, query, text, body, authorizat
   if (method === 'GET' && clientId !== undefined) return route('jwks', () => routes.jwks(clientId));
   switch (`${method} ${path}`) {
     case `GET ${authorizePath}`:
-      return route('authorize', () => routes.authorize(query, null));
+      return route('authorize', () => routes.authorize(query, null, cookie));
     case `POST ${authorizePath}`:
       return route('authorize', () => routes.authorize(query, new URLSearchParams(text)));
     case 'POST /user_management/authenticate':

@@ -18,6 +18,8 @@ export interface StartSession {
   readonly authenticationMethod: string;
   readonly accessTokenTtlSeconds?: number | undefined;
   readonly claims?: Claims | undefined;
+  /** A live session that gets further tokens instead. */
+  readonly sessionId?: string | undefined;
 }
 
 export interface TokenPair {
@@ -84,6 +86,11 @@ export function createSessions({ now, switches, users, clientId, issuer, sign }:
   return {
     start(options: StartSession): Promise<TokenPair> {
       const { user, organizationId, authenticationMethod } = options;
+      const live = sessions.get(options.sessionId ?? '');
+      if (live?.ended === false) {
+        live.organizationId = organizationId;
+        return issuePair(live, user, options);
+      }
       const session: Session = {
         id: newId('session', now()),
         userId: user.id,

@@ -6,28 +6,32 @@ import type { AuthRequest } from '../../http/auth-request.ts';
 import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
+import { askFreshSignIn } from '../../http/step-up.ts';
 import type { BackendContext } from '../context.ts';
-import { errorForForm, localUrl, readCode, readReturnTo } from '../forms.ts';
-import { enrollPage, factorsPage, qrCode } from '../pages/factors.ts';
-import { endOver, findLive, raiseSubject, signInFirst } from './factor-subject.ts';
+import type { Factor } from '../factor-list.ts';
+import { errorForForm, FormProblem, localUrl, readCode, readReturnTo } from '../forms.ts';
+import { enrollPage, factorsPage, qrCode, removePage } from '../pages/factors.ts';
+import { endOver, endRejected, findLive, raiseSubject, renewLowered, signInFirst } from './factor-subject.ts';
 import type { FactorSubject } from './factor-subject.ts';
-import { enrollApp, isSessionOver, listFactors, removeFactor, verifyFactor } from './factors.ts';
-import type { Enrollment, Factor } from './factors.ts';
+import { enrollApp, isRejected, isSessionOver, listFactors, removeFactor, verifyFactor } from './factors.ts';
+import type { Enrollment, UserFactors } from './factors.ts';
 
 /** A request of a signed-in user who may change second factors. */
-interface Asked {
+interface Asked extends UserFactors {
   readonly request: AuthRequest;
   readonly subject: FactorSubject;
   readonly returnTo: string;
-  /** Only verified factors. */
-  readonly factors: readonly Factor[];
 }
+
+/** Seconds since the sign-in within which a first factor may be added. */
+const freshSeconds = 600;
 
 /** `/auth/enroll`: lists the signed-in user's second factors, adds authenticator apps and removes factors. */
 export function enrollRoute(backend: BackendContext): AuthRoute {
   return {
     path: backend.settings.enrollPath,
     option: 'enrollPath',
+    isReturnTarget: true,
     get: (request) => showFactors(backend, request),
     post: (request) => changeFactors(backend, request),
   };
@@ -42,15 +46,21 @@ async function ask(backend: BackendContext, request: AuthRequest, returnTo: stri
   if (subject === undefined) return signInFirst(request, returnTo);
   if (subject.session.user.isAnonymous) throw new AuthError('forbidden');
   try {
-    const { factors } = await listFactors(backend, request, subject.content);
-    const verified = factors.filter(({ isVerified }) => isVerified);
+    const { user, factors } = await listFactors(backend, request, subject.content);
     const isRaised = subject.session.claims['aal'] === 'aal2';
-    if (verified.length > 0 && !isRaised) return secondFactorFirst(backend, request, returnTo);
-    return { request, subject, returnTo, factors: verified };
+    if (factors.verified.length > 0 && !isRaised) return secondFactorFirst(backend, request, returnTo);
+    return { request, subject, returnTo, user, factors };
   } catch (error) {
     if (!isSessionOver(error)) throw error;
     return endOver(backend, request, subject, returnTo);
   }
+}
+
+/** An old session must not become one with two factors: a thief would lock its owner out. */
+function signInAgainFirst(backend: BackendContext, { request, subject, factors, returnTo }: Asked): Reply | undefined {
+  if (factors.verified.length > 0) return undefined;
+  const wayBack = localUrl(request, backend.settings.enrollPath, returnTo);
+  return askFreshSignIn(request, subject.session, freshSeconds, wayBack);
 }
 
 /** A password alone must neither add nor remove a factor. */
@@ -65,25 +75,54 @@ function secondFactorFirst({ settings }: BackendContext, request: AuthRequest, r
 async function showFactors(backend: BackendContext, request: AuthRequest): Promise<Reply> {
   const asked = await ask(backend, request, readReturnTo(request));
   if ('status' in asked) return asked;
-  if (request.wantsJson) return json(200, { factors: asked.factors.map(({ id, type }) => ({ id, type })) });
-  return factorsPage(backend, request, asked);
+  const { verified } = asked.factors;
+  if (request.wantsJson) return json(200, { factors: verified.map(({ id, type }) => ({ id, type })) });
+  const removed = ownFactor(asked, request.query.get('remove') ?? undefined);
+  return removed?.isVerified === true ? askRemoval(backend, asked, removed) : listPage(backend, asked);
 }
 
 async function changeFactors(backend: BackendContext, request: AuthRequest): Promise<Reply> {
   const fields = await readFields(request.req, request.res);
   const asked = await ask(backend, request, readReturnTo(request, fields));
   if ('status' in asked) return asked;
+  const { subject, returnTo } = asked;
   try {
     const removed = fields.get('remove');
-    if (removed !== undefined) return await remove(backend, asked, readFactorId(removed));
-    return fields.has('code') ? await confirm(backend, asked, fields) : await start(backend, asked);
+    if (removed !== undefined) return await remove(backend, asked, readFactorId(removed), fields.get('sure') === 'yes');
+    return (
+      signInAgainFirst(backend, asked) ??
+      (fields.has('code') ? await confirm(backend, asked, fields) : await start(backend, asked))
+    );
   } catch (error) {
-    if (isSessionOver(error)) return endOver(backend, request, asked.subject, asked.returnTo);
+    if (isSessionOver(error)) return endOver(backend, request, subject, returnTo);
+    if (isRejected(error)) return endRejected(backend, request, subject, { error, returnTo });
+    if (isInsufficient(error)) return raiseAgain(backend, asked, error);
     return await failed(backend, asked, fields, errorForForm(backend, request, error));
   }
 }
 
-async function start(backend: BackendContext, { request, subject, returnTo }: Asked): Promise<Reply> {
+/** GoTrue's `insufficient_aal`, for a token that claims `aal2`: the factor that raised the session was removed elsewhere. */
+function isInsufficient(error: unknown): error is AuthError {
+  return error instanceof AuthError && error.code === 'second_factor_required';
+}
+
+/** @throws {AuthError} the given error, where new tokens claim the same again */
+async function raiseAgain(backend: BackendContext, asked: Asked, error: AuthError): Promise<Reply> {
+  const { request, subject, returnTo } = asked;
+  const isLowered = await renewLowered(backend, request, subject);
+  if (isLowered === undefined) return endOver(backend, request, subject, returnTo);
+  if (!isLowered) throw error;
+  return secondFactorFirst(backend, request, returnTo);
+}
+
+async function start(backend: BackendContext, { request, subject, returnTo, user }: Asked): Promise<Reply> {
+  // The app shows it beside the code, so GoTrue fails without one.
+  if ((user.email ?? '') === '') {
+    throw new FormProblem('form', 'factorNeedsEmail', 'An authenticator app needs an account with an email address.', {
+      code: 'factor_unavailable',
+      reason: 'no_email',
+    });
+  }
   const add = () => enrollApp(backend, request, subject.content);
   const enrollment = await backend.attempts.run(request.req, undefined, add, 'forgives');
   return request.wantsJson ? json(200, enrollment) : drawnPage(backend, request, { returnTo, enrollment });
@@ -93,22 +132,54 @@ async function confirm(backend: BackendContext, asked: Asked, fields: Fields): P
   const { request, subject, returnTo } = asked;
   const factorId = readFactorId(fields.get('factorId'));
   const code = readCode(fields);
+  // Attempts for the factor of another user would close it for its owner.
+  if (ownFactor(asked, factorId) === undefined) throw new AuthError('code_wrong', { reason: 'factor' });
   const verify = () => verifyFactor(backend, request, subject.content, { factorId, code });
   const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
   return redirectOrJson(request, await raiseSubject(backend, request, subject, { issued, returnTo }));
 }
 
-async function remove(backend: BackendContext, asked: Asked, factorId: string): Promise<Reply> {
-  const { request, subject, returnTo } = asked;
+function ownFactor({ factors }: Asked, factorId: string | undefined): Factor | undefined {
+  return factors.all.find(({ id }) => id !== '' && id.toLowerCase() === factorId?.toLowerCase());
+}
+
+/** A page asks first; JSON clients ask by themselves. */
+async function remove(backend: BackendContext, asked: Asked, factorId: string, isSure: boolean): Promise<Reply> {
+  const { request, subject, returnTo, factors } = asked;
+  const factor = ownFactor(asked, factorId);
+  const left = (list: readonly Factor[]): number => list.filter(({ id }) => id !== factor?.id).length;
+  // What remains could not be asked for here, so the user could not sign in anymore.
+  if (factor?.isVerified === true && left(factors.askable) === 0 && left(factors.verified) > 0) {
+    throw new FormProblem(
+      'form',
+      'factorStillNeeded',
+      'This is the only second factor that can be used here, and the account has others. Add another one first.',
+      { code: 'factor_unavailable', reason: 'last_askable' },
+    );
+  }
+  if (factor?.isVerified === true && !isSure && !request.wantsJson) return askRemoval(backend, asked, factor);
   await removeFactor(backend, request, subject.content, factorId);
+  const isLowered = await renewLowered(backend, request, subject).catch((error: unknown) => {
+    backend.explain('the session will be renewed by the next request: %s', String(error));
+    return true;
+  });
+  if (isLowered === undefined) return endOver(backend, request, subject, returnTo);
   return redirectOrJson(request, localUrl(request, backend.settings.enrollPath, returnTo));
+}
+
+function askRemoval(backend: BackendContext, { request, returnTo, factors }: Asked, factor: Factor): Reply {
+  return removePage(backend, request, { factor, returnTo, isLast: factors.verified.length === 1 });
+}
+
+function listPage(backend: BackendContext, { request, returnTo, factors }: Asked, error?: AuthError): Reply {
+  return factorsPage(backend, request, { factors: factors.verified, returnTo, error });
 }
 
 /** A wrong code shows the same QR code again, because the app has already scanned it. */
 function failed(backend: BackendContext, asked: Asked, fields: Fields, error: AuthError): Reply | Promise<Reply> {
   const { request, returnTo } = asked;
   const enrollment = fields.has('code') ? readEnrollment(fields) : undefined;
-  if (enrollment === undefined) return factorsPage(backend, request, { ...asked, error });
+  if (enrollment === undefined) return listPage(backend, asked, error);
   return drawnPage(backend, request, { returnTo, enrollment, error });
 }
 

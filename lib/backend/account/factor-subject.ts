@@ -1,11 +1,13 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
+import { clientFacts } from '../../http/message.ts';
 import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
-import type { BackendSession } from '../../types.ts';
+import type { BackendSession, Session } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { localUrl } from '../forms.ts';
+import { errorForForm, localUrl } from '../forms.ts';
+import { rejectedPage } from '../pages/factors.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { clearPending, issuedContent, readPending } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
@@ -33,7 +35,7 @@ export interface GivenFactor {
 /** @throws {AuthError} `provider_unavailable` where only the backend can decide */
 export async function findSubject(backend: BackendContext, request: AuthRequest): Promise<FactorSubject | undefined> {
   const waiting = await readPending(backend, request);
-  if (waiting === undefined) return findOwnLive(backend, request);
+  if (waiting === undefined || waiting.kind === 'change') return findOwnLive(backend, request);
   const { content, session } = waiting;
   return (await findOtherLive(backend, request, waiting)) ?? { content, session, waiting };
 }
@@ -80,12 +82,78 @@ export function signInFirst(request: AuthRequest, returnTo: string): Reply {
 export async function endOver(
   backend: BackendContext,
   request: AuthRequest,
-  { waiting }: FactorSubject,
+  subject: FactorSubject,
   returnTo: string,
 ): Promise<Reply> {
+  await endHere(backend, request, subject);
+  return signInFirst(request, returnTo);
+}
+
+/**
+ * The same after the project's hook rejected a code, with a page that says so.
+ *
+ * @throws {AuthError} `access_denied` for clients that want JSON
+ */
+export async function endRejected(
+  backend: BackendContext,
+  request: AuthRequest,
+  subject: FactorSubject,
+  { error, returnTo }: { readonly error: AuthError; readonly returnTo: string },
+): Promise<Reply> {
+  await endHere(backend, request, subject);
+  const { code, cause, reason } = error;
+  const message = 'Your code wasn’t accepted, and your sign-in has ended. Sign in again, or contact support.';
+  const told = errorForForm(backend, request, new AuthError(code, { cause, reason, message }));
+  return rejectedPage(backend, request, { error: told, returnTo });
+}
+
+async function endHere(backend: BackendContext, request: AuthRequest, { waiting }: FactorSubject): Promise<void> {
   if (waiting !== undefined) clearPending(backend, request);
   else request.writeCookies((await backend.resolver.signOut(request.req.headers.cookie, request.peer)).cookies);
-  return signInFirst(request, returnTo);
+}
+
+/**
+ * Renews the browser's session, whose second factor was removed: its tokens may still claim it. The user's other sessions
+ * renew theirs with their next request.
+ *
+ * @returns whether the session now lacks the second factor; `undefined` where the session has ended
+ * @throws {AuthError} `provider_unavailable`; the next request renews it then
+ */
+export async function renewLowered(
+  { resolver, writer, explain }: BackendContext,
+  request: AuthRequest,
+  { content, session }: Pick<FactorSubject, 'content' | 'session'>,
+): Promise<boolean | undefined> {
+  await resolver.renewSession({ userId: session.user.id }).catch((error: unknown) => {
+    explain('other processes were not told of a removed factor: %s', String(error));
+  });
+  const isLowered = (renewed: Session): boolean => renewed.claims['aal'] !== 'aal2';
+  const renewal = await resolver.renewChanged(content, isLowered, clientFacts(request.req, request.peer));
+  if (renewal.kind !== 'renewed') return undefined;
+  request.writeCookies(await writer.write(renewal.stored.content, request.cookies));
+  return isLowered(renewal.session);
+}
+
+/**
+ * Renews a session whose token claims a second factor that the backend denies (`insufficient_aal`): it was removed elsewhere, and
+ * the page of the factor would believe the token.
+ *
+ * @returns a reply where the session has ended
+ * @throws {AuthError} `provider_unavailable`, also where the new tokens claim the same
+ */
+export async function renewDenied(
+  backend: BackendContext,
+  request: AuthRequest,
+  session: BackendSession,
+  returnTo: string,
+): Promise<Reply | undefined> {
+  const content = backend.source.contentOf(session);
+  if (session.claims['aal'] !== 'aal2' || content === undefined) return undefined;
+  const subject = { content, session, waiting: undefined };
+  const isLowered = await renewLowered(backend, request, subject);
+  if (isLowered === undefined) return endOver(backend, request, subject, returnTo);
+  if (!isLowered) throw new AuthError('provider_unavailable', { reason: 'insufficient_aal', retryAfter: 5 });
+  return undefined;
 }
 
 /** Prepares a sign-in that is now complete. It never throws: a refusal is shared like a success. */

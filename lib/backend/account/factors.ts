@@ -6,33 +6,22 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Session as SdkSession, User as SdkUser } from '@supabase/supabase-js';
-import { defined, isRecord } from '../../core/json.ts';
+import { defined } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { Session } from '../../types.ts';
 import { outOfTime } from '../connection.ts';
 import type { BackendContext } from '../context.ts';
+import { readFactors } from '../factor-list.ts';
+import type { FactorList } from '../factor-list.ts';
 import { isTimeout } from '../provider-errors.ts';
+import { rethrowStaleKeys } from '../stale-keys.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { SupabaseCall, Visitor } from '../supabase-call.ts';
-
-/** A second factor of a type that this package supports. */
-export interface Factor {
-  readonly id: string;
-  readonly type: 'totp' | 'phone';
-  /** The name that the user or another page gave it. */
-  readonly name: string;
-  readonly isVerified: boolean;
-  /** The last digits of the phone number. */
-  readonly digits: string;
-  /** ISO 8601. */
-  readonly createdAt: string;
-}
 
 /** The backend's current user; no token tells which factors a user has. */
 export interface UserFactors {
   readonly user: SdkUser;
-  /** Authenticator apps first. */
-  readonly factors: readonly Factor[];
+  readonly factors: FactorList;
 }
 
 /** An authenticator app that was added but not yet verified by a code. */
@@ -51,14 +40,24 @@ interface FactorAnswer {
   readonly challengeId?: string | undefined;
 }
 
+/** A call with the session's token, which was verified here before. */
+async function callAs<Result>(
+  backend: BackendContext,
+  visitor: Visitor,
+  work: (call: SupabaseCall) => Promise<Result>,
+  options?: { readonly session: StoredContent },
+): Promise<Result> {
+  return backend.supabase.call(visitor, work, options).catch(rethrowStaleKeys(backend));
+}
+
 export function listFactors(
-  { supabase }: BackendContext,
+  backend: BackendContext,
   visitor: Visitor,
   { access_token: accessToken }: Pick<StoredContent, 'access_token'>,
 ): Promise<UserFactors> {
-  return supabase.call(visitor, async ({ auth, unwrap }) => {
+  return callAs(backend, visitor, async ({ auth, unwrap }) => {
     const { user } = unwrap(await auth.getUser(accessToken));
-    return { user, factors: factorsOf(user) };
+    return { user, factors: readFactors(user) };
   });
 }
 
@@ -70,28 +69,28 @@ export async function hasVerifiedFactor(
   try {
     const content = { access_token: accessToken };
     const { factors } = await listFactors(backend, { cookies: new Map(), peer: undefined }, content);
-    return factors.some(({ isVerified }) => isVerified);
+    return factors.verified.length > 0;
   } catch (error) {
-    if (isSessionOver(error)) throw new AuthError('unauthenticated', { cause: error });
+    if (isSessionOver(error)) throw new AuthError('unauthenticated', { cause: error, reason: error.reason });
     throw error;
   }
 }
 
 /** Sends a text message. @returns the id of the challenge that its code answers */
 export function sendFactorCode(
-  { supabase }: BackendContext,
+  backend: BackendContext,
   visitor: Visitor,
   session: StoredContent,
   factorId: string,
 ): Promise<string> {
   const challenge = async ({ auth, unwrap }: SupabaseCall): Promise<string> =>
     present(unwrap(await auth.mfa.challenge({ factorId, channel: 'sms' }))).id;
-  return supabase.call(visitor, challenge, { session });
+  return callAs(backend, visitor, challenge, { session });
 }
 
 /** @returns the same session at `aal2`, with new tokens; the user's other `aal1` sessions have ended at the backend */
 export function verifyFactor(
-  { supabase }: BackendContext,
+  backend: BackendContext,
   visitor: Visitor,
   session: StoredContent,
   { factorId, code, challengeId }: FactorAnswer,
@@ -104,7 +103,7 @@ export function verifyFactor(
     state = 'sends the code';
     return present(unwrap(await auth.mfa.verify({ factorId, challengeId: challenge, code })));
   };
-  return supabase.call(visitor, verify, { session }).catch((error: unknown) => {
+  return callAs(backend, visitor, verify, { session }).catch((error: unknown) => {
     if (state === 'sends the code' || !(error instanceof AuthError) || !isTimeout(error)) throw error;
     state = 'is over';
     // Without the reason, the throttle does not take it for a code that was judged.
@@ -118,7 +117,7 @@ export async function enrollApp(
   visitor: Visitor,
   session: StoredContent,
 ): Promise<Enrollment> {
-  const { supabase, settings } = backend;
+  const { settings } = backend;
   // The application's name, as the app shows it; default: the host of the project's Site URL.
   const { title: issuer } = settings.pages;
   const enroll = async ({ auth, unwrap }: SupabaseCall): Promise<Enrollment> => {
@@ -130,28 +129,30 @@ export async function enrollApp(
     return { factorId: id, secret: totp.secret, uri: totp.uri };
   };
   try {
-    return await supabase.call(visitor, enroll, { session });
+    return await callAs(backend, visitor, enroll, { session });
   } catch (error) {
     const isFull = error instanceof AuthError && error.reason === 'too_many_enrolled_mfa_factors';
     if (!isFull || !(await removeUnfinished(backend, visitor, session))) throw error;
-    return await supabase.call(visitor, enroll, { session });
+    return await callAs(backend, visitor, enroll, { session });
   }
 }
 
 async function removeUnfinished(backend: BackendContext, visitor: Visitor, session: StoredContent): Promise<boolean> {
   const { factors } = await listFactors(backend, visitor, session);
-  const unfinished = factors.filter(({ isVerified, type }) => !isVerified && type === 'totp');
+  const unfinished = factors.all.filter(({ isVerified, type }) => !isVerified && type === 'totp');
   for (const { id } of unfinished) await removeFactor(backend, visitor, session, id);
   return unfinished.length > 0;
 }
 
 export async function removeFactor(
-  { supabase }: BackendContext,
+  backend: BackendContext,
   visitor: Visitor,
   session: StoredContent,
   factorId: string,
 ): Promise<void> {
-  await supabase.call(visitor, async ({ auth, unwrap }) => unwrap(await auth.mfa.unenroll({ factorId })), { session });
+  await callAs(backend, visitor, async ({ auth, unwrap }) => unwrap(await auth.mfa.unenroll({ factorId })), {
+    session,
+  });
 }
 
 const namePrefix = 'app-';
@@ -162,31 +163,6 @@ function present<Data>(data: Data | null): Data {
   return data;
 }
 
-/** Authenticator apps and phones, with the data that pages show. */
-function factorsOf(user: SdkUser): readonly Factor[] {
-  const listed: unknown = user.factors;
-  const factors = Array.isArray(listed) ? listed.filter(isRecord) : [];
-  return (['totp', 'phone'] as const).flatMap((type) =>
-    factors.filter((factor) => factor['factor_type'] === type).flatMap((factor) => readFactor(factor, type)),
-  );
-}
-
-function readFactor(value: Readonly<Record<string, unknown>>, type: Factor['type']): readonly Factor[] {
-  const { id, status, friendly_name: name, phone, created_at: createdAt } = value;
-  if (typeof id !== 'string') return [];
-  const isOurs = typeof name !== 'string' || /^app-[\da-f]{12}$/.test(name);
-  return [
-    {
-      id,
-      type,
-      name: isOurs ? '' : name,
-      isVerified: status === 'verified',
-      digits: typeof phone === 'string' ? phone.slice(-3) : '',
-      createdAt: typeof createdAt === 'string' ? createdAt : '',
-    },
-  ];
-}
-
 const endings: ReadonlySet<string | undefined> = new Set([
   'session_not_found',
   'session_expired',
@@ -194,7 +170,16 @@ const endings: ReadonlySet<string | undefined> = new Set([
   'user_banned',
 ]);
 
+/**
+ * Whether the project's MFA verification hook rejected a code, right or wrong: GoTrue has then deleted every session of the user.
+ *
+ * @see https://supabase.com/docs/guides/auth/auth-hooks/mfa-verification-hook
+ */
+export function isRejected(error: unknown): error is AuthError {
+  return error instanceof AuthError && error.reason === 'mfa_verification_rejected';
+}
+
 /** Whether the backend refused because the session no longer exists there. */
-export function isSessionOver(error: unknown): boolean {
+export function isSessionOver(error: unknown): error is AuthError {
   return error instanceof AuthError && endings.has(error.reason);
 }

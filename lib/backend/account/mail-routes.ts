@@ -10,7 +10,15 @@ import type { AuthRoute } from '../../http/router.ts';
 import type { EmailConfirmationBody, MailSentBody } from '../../types.ts';
 import { outOfTime } from '../connection.ts';
 import type { BackendContext } from '../context.ts';
-import { errorForForm, formElsewhere, readCaptcha, readEmail, readReturnTo, redirectUrl } from '../forms.ts';
+import {
+  asBadAddress,
+  errorForForm,
+  formElsewhere,
+  readCaptcha,
+  readEmail,
+  readReturnTo,
+  redirectUrl,
+} from '../forms.ts';
 import { forgotPage } from '../pages/credentials.ts';
 import { mailPage, mailWords, otherLinkPage } from '../pages/notice.ts';
 import type { MailNotice } from '../pages/notice.ts';
@@ -96,10 +104,14 @@ interface MailCall {
   readonly returnTo: string;
   /** Whether this call always sends an email; otherwise the response waits for it, because it may return a session. */
   readonly sendsMail: boolean;
+  /** Whether it is known to send none: then no response may say that it did, and every refusal is told. */
+  readonly sendsNone?: boolean;
   /** Acts as this session's user. */
   readonly session?: StoredContent | undefined;
   /** GoTrue errors that depend on the address only in this call. */
   readonly telling?: readonly string[];
+  /** GoTrue errors that do not depend on the address in this call, beyond those that never do. */
+  readonly plain?: readonly string[];
   /** The purpose of the email's link. Default `mail`. */
   readonly kind?: FlowKind;
   /** @returns `null` where an email was sent or may have been */
@@ -125,6 +137,9 @@ const saysNothing: ReadonlySet<string> = new Set([
   'user_already_exists',
   'validation_failed',
   'weak_password',
+  // About a guest's own session, whatever the address.
+  'bad_jwt',
+  'insufficient_aal',
 ]);
 
 /**
@@ -136,27 +151,32 @@ const saysNothing: ReadonlySet<string> = new Set([
 export async function sendMail(
   backend: BackendContext,
   request: AuthRequest,
-  { email, returnTo, sendsMail, session, telling, kind = 'mail', ask }: MailCall,
+  { email, returnTo, sendsMail, sendsNone = false, session, telling, plain, kind = 'mail', ask }: MailCall,
 ): Promise<SdkSession | null> {
   const { settings, supabase, flows, attempts, emit } = backend;
   const { mailAnswerMs, timeoutMs } = settings;
   const failed = ({ code, reason }: AuthError): void => emit({ type: 'mail_failed', code, ...defined({ reason }) });
-  const answerIsDue = wait(mailAnswerMs);
   let asked: SupabaseCall | undefined;
   const send = async (call: SupabaseCall): Promise<SdkSession | null> => {
     asked = call;
     try {
       return await ask(call);
     } catch (error) {
-      if (!tellsWhoExists(error, telling)) throw error;
+      if (sendsNone || !tellsWhoExists(error, telling, plain)) return asBadAddress(error);
       failed(error);
       return null;
     }
   };
-  const work = () => supabase.call(request, send, { lifeMs: callLifeMs, session });
-  const outcome = attempts.run(request.req, email, work, 'counts');
   const isAnsweredEarly = sendsMail && mailAnswerMs > 0;
-  const patience = isAnsweredEarly ? answerIsDue : wait(timeoutMs);
+  const started = Promise.withResolvers<{ readonly answerIsDue: Promise<void>; readonly patience: Promise<void> }>();
+  // The timers start behind the throttle, so that a refused attempt starts none.
+  const work = () => {
+    const answerIsDue = wait(mailAnswerMs);
+    started.resolve({ answerIsDue, patience: isAnsweredEarly ? answerIsDue : wait(timeoutMs) });
+    return supabase.call(request, send, { lifeMs: callLifeMs, session });
+  };
+  const outcome = attempts.run(request.req, email, work, 'counts');
+  const { answerIsDue, patience } = await Promise.race([started.promise, outcome.then(() => started.promise)]);
   const result = await Promise.race([outcome, patience.then(() => undefined)]);
   if (result === undefined) {
     // A session that arrives after the response is ended.
@@ -176,7 +196,11 @@ function wait(ms: number): Promise<void> {
   return setTimeout(ms, undefined, { ref: false });
 }
 
-function tellsWhoExists(error: unknown, telling: readonly string[] | undefined): error is AuthError {
+function tellsWhoExists(
+  error: unknown,
+  telling: readonly string[] = [],
+  plain: readonly string[] = [],
+): error is AuthError {
   if (!(error instanceof AuthError) || error.reason === undefined) return false;
-  return telling?.includes(error.reason) === true || !saysNothing.has(error.reason);
+  return telling.includes(error.reason) || !(saysNothing.has(error.reason) || plain.includes(error.reason));
 }

@@ -10,22 +10,33 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { errorForForm, formElsewhere, localUrl, readCaptcha, readNewPassword, readReturnTo } from '../forms.ts';
+import {
+  FormProblem,
+  errorForForm,
+  formElsewhere,
+  localUrl,
+  readCaptcha,
+  readNewPassword,
+  readReturnTo,
+} from '../forms.ts';
 import { passwordPage } from '../pages/credentials.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { organizationSignIn } from '../provider-errors.ts';
+import { foldAccount } from '../throttle.ts';
 import { beginPending, clearPending, discardIssued, issuedContent } from '../sign-in/pending.ts';
 import { markUnanswered, needsFactor, readPending } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import { prepareSignIn, storeSignIn, verifyUrl } from '../sign-in/sign-in.ts';
 import type { PreparedSignIn } from '../sign-in/sign-in.ts';
-import { asIssued, checkPassword, claimedUser, emailWithPassword } from './set-password.ts';
-import { endOtherSessions, isOfOrganization, setPassword } from './set-password.ts';
+import { renewDenied } from './factor-subject.ts';
+import { asIssued, checkPresent, claimedUser, emailWithPassword } from './set-password.ts';
+import { endOtherSessions, isOfOrganization, isWrongPassword, setPassword } from './set-password.ts';
 
 /** The right to set a password: from an email's link, or from a session together with the current password. */
 type Grant =
   | { readonly kind: 'recovery'; readonly session: BackendSession; readonly waiting: PendingSignIn }
-  | { readonly kind: 'session'; readonly session: BackendSession };
+  /** `waiting` where an earlier attempt got no answer, so that the new password may be the current one. */
+  | { readonly kind: 'session'; readonly session: BackendSession; readonly waiting: PendingSignIn | undefined };
 
 /** How long a repeated form shares one result, in milliseconds: after a double click the browser shows the second response. */
 const twiceMs = 60_000;
@@ -52,15 +63,32 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
         grant = await findGrant(backend, request, fields);
         if (grant === undefined) throw new AuthError('link_expired');
         returnTo = wayBackOf(request, grant, fields);
+        if (!isFormOf(grant, fields)) throw otherAccount();
         return redirectOrJson(request, await save(request, grant, fields, returnTo));
       } catch (error) {
-        if (error instanceof AuthError && error.code === 'second_factor_required') {
-          return redirectOrJson(request, verifyUrl(backend, request, returnTo, grant?.kind === 'recovery'));
-        }
+        const isMissing = error instanceof AuthError && error.code === 'second_factor_required';
+        if (isMissing && grant !== undefined) return askFactor(backend, request, grant, returnTo);
         return showForm(backend, request, grant, { returnTo, error: errorForForm(backend, request, error) });
       }
     },
   };
+}
+
+async function askFactor(
+  backend: BackendContext,
+  request: AuthRequest,
+  grant: Grant,
+  returnTo: string,
+): Promise<Reply> {
+  // A link's sign-in returns to this form by itself; a session must be led back to it.
+  if (grant.kind === 'recovery') return redirectOrJson(request, verifyUrl(backend, request, returnTo));
+  try {
+    const over = await renewDenied(backend, request, grant.session, returnTo);
+    if (over !== undefined) return over;
+  } catch (error) {
+    return showForm(backend, request, grant, { returnTo, error: errorForForm(backend, request, error) });
+  }
+  return redirectOrJson(request, localUrl(request, backend.settings.verifyPath, returnTo, { then: 'password' }));
 }
 
 /** @returns a function that sets a password and returns the next URL; a form that is posted twice is one attempt */
@@ -84,15 +112,15 @@ function createSave(backend: BackendContext) {
       clearPending(backend, request);
       return next;
     }
-    const { session } = grant;
+    const { session, waiting } = grant;
     const key = [session.accessToken, fields.get('currentPassword') ?? '', password, returnTo];
     const changed = await changeOnce(key, () =>
-      changePassword(backend, request, session, { fields, password, returnTo }),
+      changePassword(backend, request, session, { fields, password, returnTo, waiting }),
     );
     if (typeof changed === 'string') return changed;
     const next = await storeSignIn(backend, request, changed);
-    // The second factor is required before the new password.
-    return changed.kind === 'recovery' ? verifyUrl(backend, request, changed.returnTo) : next;
+    if (waiting !== undefined) clearPending(backend, request);
+    return next;
   };
 }
 
@@ -104,9 +132,26 @@ async function findGrant(backend: BackendContext, request: AuthRequest, fields?:
   if (fields?.has('currentPassword') !== true && ofLink !== undefined) return ofLink;
   const session = await request.resolveSession();
   // The new password of this session got no answer, so it may already be current. A form of another user stays that user's.
-  const isSameUser = session?.user.id === recovery?.session.user.id;
+  const isSameUser = session?.user.id === waiting?.session.user.id;
   if (recovery?.isUnanswered === true && isSameUser) return ofLink;
-  return session?.adapter === 'backend' ? { kind: 'session', session } : undefined;
+  const change = waiting?.kind === 'change' && (session === null || isSameUser) ? waiting : undefined;
+  // The backend has ended the session where it has set the password.
+  const own = session ?? change?.session;
+  return own?.adapter === 'backend' ? { kind: 'session', session: own, waiting: change } : undefined;
+}
+
+/** Whether the form was shown for this account: another tab may have signed in as another one meanwhile. */
+function isFormOf({ session }: Grant, fields: Fields): boolean {
+  const username = fields.get('username') ?? '';
+  return username === '' || foldAccount(username) === foldAccount(session.user.email ?? '');
+}
+
+function otherAccount(): AuthError {
+  return new FormProblem(
+    'form',
+    'passwordOtherAccount',
+    'This form was for another account. Check the address and send it again.',
+  );
 }
 
 /** The return path of the form or the query, else of the link. */
@@ -169,6 +214,7 @@ interface Change {
   readonly fields: Fields;
   readonly password: string;
   readonly returnTo: string;
+  readonly waiting: PendingSignIn | undefined;
 }
 
 /**
@@ -182,24 +228,31 @@ async function changePassword(
   session: BackendSession,
   change: Change,
 ): Promise<PreparedSignIn | string> {
-  const { fields, returnTo } = change;
+  const { fields, returnTo, waiting } = change;
   if (isOfOrganization(session)) throw organizationSignIn();
   const email = emailWithPassword(session);
   if (email === null) return localUrl(request, backend.settings.forgotPath, returnTo);
   const password = fields.get('currentPassword') ?? '';
-  const issued = await checkPassword(backend, request, { email, password, ...readCaptcha(fields) });
-  // The token may name an address that now belongs to another user.
-  if (issued.user.id !== session.user.id) {
-    await discardIssued(backend, issued);
-    throw new AuthError('current_password_wrong', { reason: 'other_user' });
+  const check = (tried: string): Promise<SdkSession> =>
+    checkPresent(backend, request, session, { email, password: tried, ...readCaptcha(fields) });
+  let issued: SdkSession;
+  try {
+    issued = await check(password);
+  } catch (error) {
+    if (waiting === undefined || !isWrongPassword(error)) throw error;
+    // The attempt without an answer may have set the password. If it has not, the first refusal is the one to show.
+    const saved = await check(change.password).catch(() => undefined);
+    if (saved === undefined) throw error;
+    await endOtherSessions(backend, { content: issuedContent(saved), replaced: session });
+    return prepareSignIn(backend, request, { issued: saved, returnTo });
   }
   try {
     return await changeAs(backend, request, session, { ...change, issued, currentPassword: password });
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    // The next attempt needs no current password, because it may already have been replaced.
+    // The current password of the next attempt may already have been replaced.
     if (error.code === 'provider_unavailable' && !needsFactor(issued) && !(await isSignedOut(backend, session))) {
-      await beginPending(backend, request, { kind: 'recovery', issued, returnTo, isUnanswered: true });
+      await beginPending(backend, request, { kind: 'change', issued, returnTo, isUnanswered: true });
     } else await discardIssued(backend, issued);
     throw error;
   }
@@ -234,7 +287,7 @@ async function changeAs(
     return returnTo;
   }
   await refuseSignedOut();
-  return { kind: 'recovery', issued, returnTo };
+  throw new AuthError('second_factor_required');
 }
 
 /** A concurrent sign-out takes precedence. */

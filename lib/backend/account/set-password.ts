@@ -6,8 +6,11 @@ import type { BackendSession } from '../../types.ts';
 import { tokenLifetimeMs } from '../../tokens/access-token.ts';
 import type { BackendContext } from '../context.ts';
 import { rethrowAs } from '../forms.ts';
+import { discardIssued } from '../sign-in/pending.ts';
+import { foldAccount } from '../throttle.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { BackendSource } from '../session-source.ts';
+import { rethrowStaleKeys } from '../stale-keys.ts';
 
 /** Tokens that may set a password: from a link, or from a sign-in with the current password. */
 interface PasswordGrant {
@@ -31,11 +34,9 @@ export async function setPassword(
   password: string,
 ): Promise<SdkSession> {
   const attributes = { password, ...defined({ current_password: currentPassword }) };
-  const user = await backend.supabase.call(
-    request,
-    async ({ auth, unwrap }) => unwrap(await auth.updateUser(attributes)).user,
-    { session: content },
-  );
+  const user = await backend.supabase
+    .call(request, async ({ auth, unwrap }) => unwrap(await auth.updateUser(attributes)).user, { session: content })
+    .catch(rethrowStaleKeys(backend));
   await endOtherSessions(backend, { content, replaced });
   return asIssued(content, user);
 }
@@ -58,15 +59,17 @@ export async function endOtherSessions(
   }
 }
 
+interface Credentials {
+  readonly email: string;
+  readonly password: string;
+  readonly captchaToken?: string;
+}
+
 /** @throws {AuthError} `current_password_wrong`, counted like a wrong password of a sign-in */
-export async function checkPassword(
+async function checkPassword(
   { supabase, attempts }: BackendContext,
   request: AuthRequest,
-  {
-    email,
-    password,
-    ...options
-  }: { readonly email: string; readonly password: string; readonly captchaToken?: string },
+  { email, password, ...options }: Credentials,
 ): Promise<SdkSession> {
   if (password === '') throw new AuthError('current_password_wrong');
   const ask = () =>
@@ -75,6 +78,51 @@ export async function checkPassword(
     });
   const isWrong = ({ code }: AuthError): boolean => code === 'invalid_credentials';
   return attempts.run(request.req, email, ask, 'forgives').catch(rethrowAs('current_password_wrong', isWrong));
+}
+
+export const isWrongPassword = (error: unknown): boolean =>
+  error instanceof AuthError && error.code === 'current_password_wrong';
+
+/** As `checkOwn`, and with the backend's present address where the one in the token was changed elsewhere since. */
+export async function checkPresent(
+  backend: BackendContext,
+  request: AuthRequest,
+  session: BackendSession,
+  credentials: Credentials,
+): Promise<SdkSession> {
+  try {
+    return await checkOwn(backend, request, session, credentials);
+  } catch (error) {
+    if (!isWrongPassword(error) || credentials.password === '') throw error;
+    const email = await presentEmail(backend, request, session);
+    if (email === undefined || foldAccount(email) === foldAccount(credentials.email)) throw error;
+    return checkOwn(backend, request, session, { ...credentials, email }).catch((again: unknown) => {
+      throw isWrongPassword(again) ? error : again;
+    });
+  }
+}
+
+async function presentEmail(
+  { supabase }: BackendContext,
+  request: AuthRequest,
+  { accessToken, user }: BackendSession,
+): Promise<string | undefined> {
+  const ask = supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.getUser(accessToken)).user);
+  const present = await ask.catch(() => undefined);
+  return present?.id === user.id && present.email !== '' ? present.email : undefined;
+}
+
+/** @throws {AuthError} `current_password_wrong`, also where the address in the token now belongs to another user */
+async function checkOwn(
+  backend: BackendContext,
+  request: AuthRequest,
+  session: BackendSession,
+  credentials: Credentials,
+): Promise<SdkSession> {
+  const issued = await checkPassword(backend, request, credentials);
+  if (issued.user.id === session.user.id) return issued;
+  await discardIssued(backend, issued);
+  throw new AuthError('current_password_wrong', { reason: 'other_user' });
 }
 
 /** Supabase gives a SAML account no password and sends it no link for one (GoTrue: `user_sso_managed`). */

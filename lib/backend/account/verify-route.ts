@@ -8,11 +8,13 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
 import { errorForForm, localUrl, readCode } from '../forms.ts';
-import { verifyPage } from '../pages/factors.ts';
-import { acceptFactor, endOver, findSubject, goOnWithout, raiseSubject, signInFirst } from './factor-subject.ts';
+import type { Factor } from '../factor-list.ts';
+import { unavailablePage, verifyPage } from '../pages/factors.ts';
+import { acceptFactor, endOver, endRejected, findSubject, goOnWithout, raiseSubject } from './factor-subject.ts';
+import { signInFirst } from './factor-subject.ts';
 import type { FactorSubject, GivenFactor } from './factor-subject.ts';
-import { isSessionOver, listFactors, sendFactorCode, verifyFactor } from './factors.ts';
-import type { Factor, UserFactors } from './factors.ts';
+import { isRejected, isSessionOver, listFactors, sendFactorCode, verifyFactor } from './factors.ts';
+import type { UserFactors } from './factors.ts';
 
 interface Context {
   readonly backend: BackendContext;
@@ -46,8 +48,7 @@ async function ask(backend: BackendContext, request: AuthRequest, fields?: Field
   const returnTo = request.returnTo(fields?.get('returnTo') ?? query.get('returnTo') ?? subject?.waiting?.returnTo);
   if (subject === undefined) return signInFirst(request, returnTo);
   try {
-    const { user, factors } = await listFactors(backend, request, subject.content);
-    return { request, subject, returnTo, user, factors: factors.filter(({ isVerified }) => isVerified) };
+    return { request, subject, returnTo, ...(await listFactors(backend, request, subject.content)) };
   } catch (error) {
     if (!isSessionOver(error)) throw error;
     return endOver(backend, request, subject, returnTo);
@@ -60,13 +61,28 @@ async function showForm(backend: BackendContext, request: AuthRequest): Promise<
   const { subject, returnTo, factors } = asked;
   // Reloaded, or reached by the back button, after the factor was verified.
   if (isGiven(asked)) return redirectOrJson(request, urlAfter(backend, asked), 302);
-  if (subject.waiting === undefined && factors.length === 0) {
+  if (subject.waiting === undefined && factors.verified.length === 0) {
     return redirectOrJson(request, localUrl(request, backend.settings.enrollPath, returnTo), 302);
   }
-  if (request.wantsJson) return json(200, { factors: factors.map(({ id, type }) => ({ id, type })) });
+  if (isOutOfReach(asked)) return refuseFactors(backend, asked);
+  if (request.wantsJson) return json(200, { factors: factors.askable.map(({ id, type }) => ({ id, type })) });
   // The named factor may have been removed meanwhile.
-  const factor = chosenFactor(backend, asked, request.query.get('factorId') ?? undefined) ?? factors[0];
+  const factor = chosenFactor(backend, asked, request.query.get('factorId') ?? undefined) ?? factors.askable[0];
   return formPage(backend, asked, { factor });
+}
+
+/** Whether the user has second factors, and none that this package can ask for. */
+const isOutOfReach = ({ factors }: Asked): boolean => factors.verified.length > 0 && factors.askable.length === 0;
+
+/** @throws {AuthError} `factor_unavailable` for clients that want JSON */
+function refuseFactors(backend: BackendContext, { request, subject, returnTo, factors }: Asked): Reply {
+  const failure = new AuthError('factor_unavailable', {
+    reason: 'factor_type',
+    message: 'This account has a second factor that can’t be used here. Use another account, or contact support.',
+  });
+  const error = errorForForm(backend, request, failure);
+  const isPending = subject.waiting !== undefined;
+  return unavailablePage(backend, request, { error, returnTo, isPending, factors: factors.verified });
 }
 
 const isGiven = ({ subject }: Asked): boolean => subject.session.claims['aal'] === 'aal2';
@@ -90,20 +106,24 @@ async function takeAnswer(context: Context, request: AuthRequest): Promise<Reply
   }
   try {
     // An administrator removed the factors, so there is nothing to verify.
-    if (factors.length === 0) return redirectOrJson(request, await goOnWithout(backend, request, subject, asked));
+    if (factors.verified.length === 0) {
+      return redirectOrJson(request, await goOnWithout(backend, request, subject, asked));
+    }
+    if (isOutOfReach(asked)) return refuseFactors(backend, asked);
     const send = fields.get('send');
     return send === undefined ? await verify(context, asked, fields) : await sendCode(backend, asked, send);
   } catch (error) {
     if (isSessionOver(error)) return endOver(backend, request, subject, returnTo);
+    if (isRejected(error)) return endRejected(backend, request, subject, { error, returnTo });
     const shown = errorForForm(backend, request, error);
-    const factor = chosenFactor(backend, asked, fields.get('factorId')) ?? factors[0];
+    const factor = chosenFactor(backend, asked, fields.get('factorId')) ?? factors.askable[0];
     return formPage(backend, asked, { factor, error: shown });
   }
 }
 
 async function sendCode(backend: BackendContext, asked: Asked, factorId: string): Promise<Reply> {
   const { request, subject, factors } = asked;
-  const factor = factors.find(({ id, type }) => id === factorId.toLowerCase() && type === 'phone');
+  const factor = factors.askable.find(({ id, type }) => id === factorId.toLowerCase() && type === 'phone');
   if (factor === undefined) throw new AuthError('invalid_request');
   const send = () => sendFactorCode(backend, request, subject.content, factor.id);
   const challengeId = await backend.attempts.run(request.req, `factor:${factor.id}`, send, 'counts');
@@ -134,21 +154,26 @@ async function verify({ backend, once }: Context, asked: Asked, fields: Fields):
   return redirectOrJson(request, await raiseSubject(backend, request, subject, { ...given, returnTo: next }));
 }
 
+const purposes = ['enroll', 'password', 'sign-in'] as const;
+
 /** The purpose of the code, where the URL names it. */
-function thenOf({ query }: AuthRequest): 'enroll' | 'sign-in' | undefined {
+function thenOf({ query }: AuthRequest): (typeof purposes)[number] | undefined {
   const then = query.get('then');
-  return then === 'enroll' || then === 'sign-in' ? then : undefined;
+  return purposes.find((purpose) => purpose === then);
 }
 
-/** The factors page, or the page that led here. */
+/** The factors page, the form for a new password, or the page that led here. */
 function nextUrl({ settings }: BackendContext, { request, returnTo }: Asked): string {
-  return thenOf(request) === 'enroll' ? localUrl(request, settings.enrollPath, returnTo) : returnTo;
+  const then = thenOf(request);
+  if (then === 'password') return localUrl(request, settings.passwordPath, returnTo);
+  return then === 'enroll' ? localUrl(request, settings.enrollPath, returnTo) : returnTo;
 }
 
 /** The named factor, else the one that a code was sent to, else the first. */
 function chosenFactor(backend: BackendContext, { request, factors }: Asked, named: string | undefined) {
   const wanted = named?.toLowerCase() ?? readChallenge(backend, request)?.factorId;
-  return factors.find(({ id }) => id === wanted) ?? (named === undefined ? factors[0] : undefined);
+  const { askable } = factors;
+  return askable.find(({ id }) => id === wanted) ?? (named === undefined ? askable[0] : undefined);
 }
 
 function formPage(
@@ -160,11 +185,10 @@ function formPage(
   return verifyPage(backend, request, {
     isSent: factor !== undefined && readChallenge(backend, request)?.factorId === factor.id,
     ...state,
-    factors,
+    factors: factors.askable,
     returnTo,
     // A session that another tab stores meanwhile must not receive the code of the pending sign-in.
     then: subject.waiting === undefined ? thenOf(request) : 'sign-in',
-    isPending: subject.waiting !== undefined,
   });
 }
 

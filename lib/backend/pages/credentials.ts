@@ -12,6 +12,7 @@ import {
   forgotLink,
   formAlert,
   formErrorOf,
+  otherAccount,
   postForm,
   returnToOf,
   showPage,
@@ -159,7 +160,8 @@ ${field({ name: 'password', type: 'password', label: text.newPassword, autocompl
     error: state.error,
     hasForm: true,
     content: html`${formAlert(site, request, error)}
-${postForm(request.localPath(settings.passwordPath), returnToOf(state), fields)}`,
+${postForm(request.localPath(settings.passwordPath), returnToOf(state), fields)}
+${otherAccount(site, request, state)}`,
   });
 }
 

@@ -1,23 +1,31 @@
 import { html, safeHref, textOf } from '../../core/html.ts';
 import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { withQuery } from '../../core/url.ts';
-import { fillIn } from '../../http/page-text.ts';
+import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
-import type { Enrollment, Factor } from '../account/factors.ts';
-import { codeField, formAlert, formErrorOf, postForm, returnToOf, showPage } from './parts.ts';
+import type { Enrollment } from '../account/factors.ts';
+import type { Factor } from '../factor-list.ts';
+import {
+  codeField,
+  formAlert,
+  formErrorOf,
+  otherAccount,
+  postForm,
+  returnToOf,
+  showPage,
+  withReturnTo,
+} from './parts.ts';
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
 
 interface VerifyState extends FormState {
-  /** Only verified factors. */
+  /** Only verified factors that can be asked for. */
   readonly factors: readonly Factor[];
   /** The factor to verify; `undefined` where none is left. */
   readonly factor: Factor | undefined;
   /** Whether a text message with a code was sent to it. */
   readonly isSent: boolean;
-  /** Whether a sign-in is pending, which the user can cancel. */
-  readonly isPending: boolean;
   /** The purpose of the code: the factors page, or a sign-in that is pending beside another user's session. */
-  readonly then?: 'enroll' | 'sign-in' | undefined;
+  readonly then?: 'enroll' | 'password' | 'sign-in' | undefined;
 }
 
 /** A field for six digits; for a phone, first a button that sends them. */
@@ -33,7 +41,7 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
     content: html`${formAlert(site, request, error)}
 ${state.factor === undefined ? noFactor(site, request, state) : askFor(site, request, state.factor, state, error)}
 ${otherFactors(site, request, state)}
-${state.isPending && otherAccount(site, request, state)}`,
+${otherAccount(site, request, state)}`,
   });
 }
 
@@ -91,19 +99,70 @@ function otherFactors(site: Site, request: PageRequest, state: VerifyState): Htm
 ${links}</ul>`;
 }
 
-/** "Phone ending in 123", or the name of the app. */
+/** "Phone ending in 123", or the name of the app or key. */
 function factorName({ text }: Pick<Site, 'text'>, { type, name, digits }: Factor): Text {
   if (type === 'phone') return fillIn(text.factorPhone, { digits });
-  return name === '' ? text.factorApp : textOf(name);
+  if (name !== '') return textOf(name);
+  if (type === 'totp') return text.factorApp;
+  if (type === 'webauthn') return text.factorKey;
+  return type === 'recovery_code' ? text.factorRecovery : fillIn(text.factorOther, { type });
 }
 
-/** Signing out also ends the pending sign-in at the backend. */
-function otherAccount({ settings, text }: Site, request: PageRequest, state: VerifyState): Html {
-  const button = html`<button class="link">${text.otherAccount}</button>`;
-  return html`<div class="actions">${postForm(request.localPath(settings.logoutPath), returnToOf(state), button)}</div>`;
+/** For a user with second factors of which none can be asked for here: what they are, and the ways on. */
+export function unavailablePage(
+  site: Site,
+  request: PageRequest,
+  state: FormState & { readonly factors: readonly Factor[]; readonly isPending: boolean },
+): Reply {
+  const { text } = site;
+  const { links } = request.definition.brand;
+  const names = [...new Set(state.factors.map((factor) => factorName(site, factor).plain))];
+  const factors = new Intl.ListFormat(request.definition.brand.lang).format(names);
+  return showPage(site, request, {
+    heading: text.factorUnavailableHeading,
+    lead: fillIn(text.factorUnavailableText, { factors }, emphasis),
+    leadRole: 'alert',
+    error: state.error,
+    hasForm: true,
+    content: html`${links.help !== undefined && html`<p><a class="button" href="${safeHref(links.help)}">${text.help}</a></p>`}
+${otherAccount(site, request, state)}
+${!state.isPending && html`<p class="actions"><a href="${safeHref(request.home)}">${text.backHome}</a></p>`}`,
+  });
 }
 
-/** The second factors of an account, a button to remove each, and one to add an authenticator app. */
+/** After the project rejected a code: GoTrue has ended the sign-in. */
+export function rejectedPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { text } = site;
+  return showPage(site, request, {
+    heading: text.factorRejectedHeading,
+    lead: text.factorRejectedText,
+    leadRole: 'alert',
+    error: state.error,
+    hasForm: false,
+    content: html`<p><a class="button" href="${safeHref(request.signInUrl(state.returnTo))}">${text.signInButton}</a></p>`,
+  });
+}
+
+/** Says what the removal means, and removes only by its own button. */
+export function removePage(
+  site: Site,
+  request: PageRequest,
+  state: FormState & { readonly factor: Factor; readonly isLast: boolean },
+): Reply {
+  const { settings, text } = site;
+  const { factor, isLast } = state;
+  const action = request.localPath(settings.enrollPath);
+  const hidden = { remove: factor.id, sure: 'yes', ...returnToOf(state) };
+  return showPage(site, request, {
+    heading: fillIn(text.removeHeading, { factor: factorName(site, factor).plain }),
+    lead: isLast ? text.removeLastText : text.removeText,
+    hasForm: true,
+    content: html`${postForm(action, hidden, html`<button>${text.removeButton}</button>`)}
+<p class="actions"><a href="${safeHref(withReturnTo(action, state))}">${text.cancelLink}</a></p>`,
+  });
+}
+
+/** The second factors of an account, a link to remove each, and one to add an authenticator app. */
 export function factorsPage(
   site: Site,
   request: PageRequest,
@@ -112,10 +171,15 @@ export function factorsPage(
   const { settings, text } = site;
   const { factors, returnTo } = state;
   const action = request.localPath(settings.enrollPath);
+  // A guard may have led here, and would do so again: an account that cannot add a factor must not be trapped.
+  const isRequired = factors.length === 0 && returnTo !== request.home;
   const row = (factor: Factor): Html => {
     const name = html`<bdi>${factorName(site, factor)}</bdi>${dateOf(factor, request)}`;
-    const button = html`<button><span class="name">${name}</span> ${text.removeButton}</button>`;
-    return html`<li>${postForm(action, { remove: factor.id, ...returnToOf(state) }, button)}</li>\n`;
+    const href = withQuery(action, { remove: factor.id, ...returnToOf(state) });
+    const label = `${text.removeButton.plain}: ${factorName(site, factor).plain}`;
+    // Without an id it can be named, but not removed.
+    const link = factor.id !== '' && html`<a href="${safeHref(href)}" aria-label="${label}">${text.removeButton}</a>`;
+    return html`<li class="row"><span class="name">${name}</span> ${link}</li>\n`;
   };
   return showPage(site, request, {
     heading: text.factorsHeading,
@@ -125,7 +189,8 @@ export function factorsPage(
     content: html`${formAlert(site, request, state.error && formErrorOf(state.error, text))}
 ${factors.length > 0 && html`<ul class="choices">\n${factors.map(row)}</ul>`}
 ${postForm(action, returnToOf(state), html`<button>${text.addAppButton}</button>`)}
-<p class="actions"><a href="${safeHref(returnTo)}">${text.doneLink}</a></p>`,
+<p class="actions"><a href="${safeHref(returnTo)}">${text.doneLink}</a></p>
+${isRequired && otherAccount(site, request, state)}`,
   });
 }
 

@@ -33,7 +33,8 @@ export function confirmPage(site: Site, request: PageRequest, state: ConfirmStat
     error,
     hasForm: true,
     content: html`${formAlert(site, request, error && formErrorOf(error, site.text))}
-${postForm(request.localPath(site.settings.confirmPath), hidden, html`<button>${label}</button>`)}`,
+${postForm(request.localPath(site.settings.confirmPath), hidden, html`<button>${label}</button>`)}
+${error !== undefined && backToSignIn(site, request, state)}`,
   });
 }
 

@@ -236,3 +236,9 @@ export function forgotLink({ settings, text }: Site, request: PageRequest, state
 export function backToSignIn({ text }: Site, request: PageRequest, { returnTo }: Pick<FormState, 'returnTo'>): Html {
   return html`<p class="actions"><a href="${safeHref(request.signInUrl(returnTo))}">${text.backToSignIn}</a></p>`;
 }
+
+/** Signs out, which also ends a pending sign-in at the backend. */
+export function otherAccount({ settings, text }: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): Html {
+  const button = html`<button class="link">${text.otherAccount}</button>`;
+  return html`<div class="actions">${postForm(request.localPath(settings.logoutPath), returnToOf(state), button)}</div>`;
+}

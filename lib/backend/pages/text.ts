@@ -22,6 +22,7 @@ export const englishText = {
   toSignIn: 'Already have an account?',
   toSignInLink: 'Sign in',
   emailMissing: 'Enter your email.',
+  emailRefused: 'Enter a valid email address.',
   emailInvalid: 'Enter an email such as name@example.com.',
   passwordMissing: 'Enter your password.',
 
@@ -70,6 +71,7 @@ export const englishText = {
   toSsoLink: 'Single sign-on',
   passwordHeading: 'Choose a new password',
   passwordFor: 'For {email}',
+  passwordOtherAccount: 'This form was for another account. Check the address and try again.',
   currentPassword: 'Current password',
   newPassword: 'New password',
   passwordButton: 'Save password',
@@ -97,11 +99,28 @@ export const englishText = {
   noFactorText: 'Your account no longer has a second factor.',
   factorApp: 'Authenticator app',
   factorPhone: 'Phone ending in {digits}',
+  factorKey: 'Security key',
+  factorRecovery: 'Recovery codes',
+  /** `{type}` is the project's own name for it. */
+  factorOther: 'Second factor ({type})',
+  /** A user all of whose second factors need something that these pages cannot ask for. */
+  factorUnavailableHeading: 'Your second factor can’t be used here',
+  factorUnavailableText:
+    'Your account is protected by {factors}. This app can’t ask for it, so you can’t continue with this account.',
+  factorRejectedHeading: 'Your sign-in has ended',
+  factorRejectedText: 'Your code wasn’t accepted. Sign in again, or contact support.',
+  factorNeedsEmail:
+    'An authenticator app needs an account with an email address. Add an address to your account first.',
+  factorStillNeeded: 'This is the only one that can be used here. Add an authenticator app before you remove it.',
   factorsHeading: 'Two-step sign-in',
   factorsText: 'When you sign in, we also ask for a code from one of these.',
   factorsEmptyText: 'Add an authenticator app. We’ll then ask for its code when you sign in.',
   addAppButton: 'Add an authenticator app',
   removeButton: 'Remove',
+  /** `{factor}` is the name of the app, or the phone. */
+  removeHeading: 'Remove “{factor}”?',
+  removeText: 'You can’t confirm your sign-in with it anymore. We’ll ask for another one of your second factors.',
+  removeLastText: 'It is your only one. Two-step sign-in will be off: we won’t ask for a code when you sign in.',
   doneLink: 'Done',
   enrollHeading: 'Set up your app',
   enrollScanText: 'Scan this picture with your authenticator app. Then enter the code that the app shows.',

@@ -13,7 +13,7 @@ import { readCaptcha, readEmailCode, readEmail, readReturnTo, rethrowAs } from '
 import { codePage } from '../pages/credentials.ts';
 import { fillIn } from '../../http/page-text.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
-import { foldAccount, mailWaitSeconds } from '../throttle.ts';
+import { mailedBefore, mailWaitSeconds } from '../throttle.ts';
 import { completeSignIn } from './sign-in.ts';
 
 /**
@@ -44,6 +44,8 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
     returnTo,
     sendsMail: true,
     telling,
+    // GoTrue then refuses every address, known or not.
+    plain: settings.signUp ? ['otp_disabled'] : [],
     ask: async ({ auth, unwrap }: SupabaseCall) => {
       unwrap(await auth.signInWithOtp({ email, options }));
       return null;
@@ -68,8 +70,7 @@ async function enterCode(backend: BackendContext, request: AuthRequest, form: Co
       const result = await auth.verifyOtp({ email, token, type: 'email' });
       return unwrap(result).session;
     });
-  const subject = `email:${foldAccount(email)}`;
-  const issued = await attempts.runCode(request.req, subject, () => check().catch(asWrongCode));
+  const issued = await attempts.runMailedCode(request.req, email, () => check().catch(asWrongCode));
   if (issued === null) throw new AuthError('token_rejected');
   return redirectOrJson(request, await completeSignIn(backend, request, issued, returnTo));
 }
@@ -98,14 +99,14 @@ export function codeRoute(backend: BackendContext): AuthRoute {
         return await (hasCode ? enterCode : sendCode)(backend, request, { email, returnTo, fields });
       } catch (error) {
         const shown = errorForForm(backend, request, error);
-        // `rate_limited` means that an email was sent shortly before, so its code can be entered.
-        const wasSent = email !== undefined && (hasCode || shown.code === 'rate_limited');
+        // Where an email was sent shortly before, its code can be entered.
+        const wasSent = email !== undefined && (hasCode || shown.reason === mailedBefore);
         return codePage(backend, request, {
           step: wasSent ? 'code' : 'address',
           email: email ?? fields.get('email'),
           returnTo,
           error: shown,
-          limited: hasCode ? 'codes' : 'emails',
+          limited: hasCode ? 'codes' : wasSent ? 'emails' : undefined,
         });
       }
     },

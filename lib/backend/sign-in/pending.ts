@@ -7,9 +7,11 @@ import type { AuthRequest } from '../../http/auth-request.ts';
 import { clientFacts } from '../../http/message.ts';
 import { verdictReason } from '../../session/source.ts';
 import { readToken } from '../../tokens/access-token.ts';
+import type { Token } from '../../tokens/access-token.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { parseContent } from '../session-cookie.ts';
+import { readFactors } from '../factor-list.ts';
+import { newestAmrTime, parseContent } from '../session-cookie.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { flowMaxAge } from './flow-cookies.ts';
 
@@ -24,12 +26,15 @@ import { flowMaxAge } from './flow-cookies.ts';
  *     clearPending(backend, request);
  */
 
-/** The missing step: a new password after a recovery or invitation link, or the second factor after the first. */
-export type PendingKind = 'recovery' | 'factor';
+/**
+ * The missing step: a new password after a recovery or invitation link, or the second factor after the first. A `change`
+ * misses nothing: it is the sign-in with the current password whose change of it got no answer.
+ */
+export type PendingKind = 'recovery' | 'factor' | 'change';
 
 /** A sign-in that the backend has accepted but that is not a session yet. */
 export interface PendingSignIn {
-  /** From an unsealed cookie: it selects a page, and grants nothing beyond the token. */
+  /** From an unsealed cookie, and believed only where the token's `amr` proves such a sign-in (`signInTime`). */
   readonly kind: PendingKind;
   /** For `supabase.call(request, work, { session: content })`. */
   readonly content: StoredContent;
@@ -63,11 +68,11 @@ const maxTries = 4;
 /**
  * Verifies the backend's tokens and stores them in place of any earlier pending sign-in.
  *
- * @throws {AuthError} `token_rejected`, `session_too_large` or `provider_unavailable`; nothing is stored then
+ * @throws {AuthError} `token_rejected`, `session_too_large`, `not_accepted` or `provider_unavailable`; nothing is stored then
  */
 export async function beginPending(backend: BackendContext, request: AuthRequest, pending: NewPending): Promise<void> {
   const { kind, issued, returnTo, isUnanswered = false, isAdmitted = false } = pending;
-  const { content, userId } = await verifyPending(backend, issued);
+  const { content, userId } = await verifyPending(backend, request, issued);
   const stored = { kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered };
   const writes = writeChunks(cookieName(backend), encodePending(stored), request.cookies);
   const bytes = cookieBytes(writes);
@@ -82,25 +87,32 @@ export async function beginPending(backend: BackendContext, request: AuthRequest
 }
 
 /** Verifies tokens that the backend just issued: earlier `endSession` calls do not apply to them. @throws {AuthError} as `beginPending` */
-export async function admitPending(backend: BackendContext, issued: SdkSession): Promise<void> {
-  const { content } = await verifyPending(backend, issued);
+export async function admitPending(backend: BackendContext, request: AuthRequest, issued: SdkSession): Promise<void> {
+  const { content } = await verifyPending(backend, request, issued);
   await beginSession(backend, content);
 }
 
 /** Records that an attempt to set the new password got no answer. */
 export function markUnanswered(backend: BackendContext, request: AuthRequest, waiting: PendingSignIn): void {
-  const value = encodePending({ ...waiting, isUnanswered: true });
-  writePending(backend, request, writeChunks(cookieName(backend), value, request.cookies));
+  storePending(backend, request, { ...waiting, isUnanswered: true });
+}
+
+function storePending(backend: BackendContext, request: AuthRequest, waiting: PendingSignIn): void {
+  writePending(backend, request, writeChunks(cookieName(backend), encodePending(waiting), request.cookies));
 }
 
 /** @throws {AuthError} `provider_unavailable` where only the backend can decide */
 export async function readPending(backend: BackendContext, request: AuthRequest): Promise<PendingSignIn | undefined> {
   for (const stored of storedIn(backend, request)) {
-    const session = await liveSession(backend, request, stored.content);
+    const startedAt = performance.now();
+    const live = await liveSession(backend, request, stored);
     // A token with both factors is not pending: such a cookie was forged.
-    const isComplete = stored.kind === 'factor' && session?.claims['aal'] === 'aal2';
-    if (session === undefined || isComplete) continue;
-    return { ...stored, session, returnTo: request.returnTo(stored.returnTo) };
+    const isComplete = stored.kind === 'factor' && live?.session.claims['aal'] === 'aal2';
+    if (live === undefined || isComplete) continue;
+    const waiting = { ...stored, ...live, returnTo: request.returnTo(stored.returnTo) };
+    // First, because a renewal has spent the former token.
+    if (live.content !== stored.content) storePending(backend, request, waiting);
+    if (await request.accepts(live.session, startedAt)) return waiting;
   }
   return undefined;
 }
@@ -117,8 +129,9 @@ export function clearPending(backend: BackendContext, request: AuthRequest): voi
 
 /** Deletes the cookie and ends its session at the backend. It never throws. */
 export async function endPending(backend: BackendContext, request: AuthRequest): Promise<void> {
-  clearPending(backend, request);
   const waiting = await readPending(backend, request).catch(() => undefined);
+  // Afterward, because reading it may renew it.
+  clearPending(backend, request);
   if (waiting === undefined) return;
   await backend.resolver.revokeSession(backend.source.toStored(waiting.content));
   await discardIssued(backend, waiting.content);
@@ -164,11 +177,18 @@ export function beginSession({ source, resolver }: BackendContext, content: Stor
 
 async function verifyPending(
   backend: BackendContext,
+  request: AuthRequest,
   issued: SdkSession,
 ): Promise<{ readonly content: StoredContent; readonly userId: string }> {
   const content = pendingContent(issuedContent(issued));
-  const { user } = await verifyIssued(backend, content);
-  return { content, userId: user.id };
+  const session = await verifyIssued(backend, content);
+  try {
+    await request.refuseUnaccepted(session);
+  } catch (refusal) {
+    await discardIssued(backend, content);
+    throw refusal;
+  }
+  return { content, userId: session.user.id };
 }
 
 function cookieName({ settings }: BackendContext): string {
@@ -184,28 +204,63 @@ function storedIn(backend: BackendContext, { cookies }: AuthRequest): readonly S
   return values.flatMap((text) => parse(text) ?? []).slice(0, maxTries);
 }
 
-/** Accepts only a token that the backend signed and issued within the last ten minutes, and that was not ended here. */
+type Live = Pick<PendingSignIn, 'session' | 'content'>;
+
+/**
+ * Accepts only tokens of a sign-in of the last ten minutes that was not ended here. Expired ones are renewed like a session's:
+ * a project's tokens may live for less than the ten minutes.
+ */
 async function liveSession(
-  { resolver, settings }: BackendContext,
+  backend: BackendContext,
   request: AuthRequest,
-  content: StoredContent,
-): Promise<BackendSession | undefined> {
+  { kind, content }: Stored,
+): Promise<Live | undefined> {
+  const { resolver, settings } = backend;
+  const { claims } = readToken(content.access_token);
+  // Also before the token is verified, so that an old one causes no call.
+  if (!isRecent(backend, kind, claims)) return undefined;
   const client = clientFacts(request.req, request.peer);
   const session = await resolver.resolveBearer(content.access_token, client, true);
+  const { exp } = claims;
+  const isExpired = typeof exp === 'number' && exp * 1000 <= settings.now();
+  const live =
+    session === undefined && isExpired ? await renewPending(backend, request, content) : { session, content };
   // A token with `client_id` was issued to another application by the project's OAuth server.
-  if (session?.adapter !== 'backend' || session.claims['client_id'] !== undefined) return undefined;
-  const { iat = 0 } = session.claims;
-  const isRecent = settings.now() - iat * 1000 < flowMaxAge * 1000 + skewMs;
-  return isRecent ? session : undefined;
+  if (live?.session?.adapter !== 'backend' || live.session.claims['client_id'] !== undefined) return undefined;
+  if (!isRecent(backend, kind, live.session.claims)) return undefined;
+  // It came in a cookie, as `accept` was told when the sign-in began.
+  return { session: Object.freeze({ ...live.session, credential: 'cookie' as const }), content: live.content };
+}
+
+async function renewPending({ resolver }: BackendContext, request: AuthRequest, content: StoredContent) {
+  const renewed = await resolver.renewStored(content, clientFacts(request.req, request.peer));
+  return renewed && { session: renewed.session, content: pendingContent(renewed.stored.content) };
+}
+
+function isRecent({ settings }: BackendContext, kind: PendingKind, claims: Token['claims']): boolean {
+  const signedInAt = signInTime(kind, claims);
+  return signedInAt !== undefined && settings.now() - signedInAt * 1000 < flowMaxAge * 1000 + skewMs;
+}
+
+/**
+ * What GoTrue writes into `amr` for an email's link or code: `otp` for each of them at `POST /verify`, and the kind of the link
+ * where the link led to a code for the callback. So the token of an emailed sign-in code looks like that of a recovery link; it
+ * proves the same, that the visitor reads the account's email now.
+ */
+const mailMethods: ReadonlySet<unknown> = new Set(['recovery', 'invite', 'otp', 'magiclink']);
+
+/** The sign-in from which the ten minutes count; `iat` would be the last refresh. In seconds since the epoch. */
+function signInTime(kind: PendingKind, claims: Token['claims']): number | undefined {
+  if (kind === 'factor') return newestAmrTime(claims);
+  const isMeant = (method: unknown): boolean => (kind === 'recovery' ? mailMethods.has(method) : method === 'password');
+  const amr: readonly unknown[] = Array.isArray(claims['amr']) ? claims['amr'] : [];
+  return newestAmrTime({ amr: amr.filter((entry) => isRecord(entry) && isMeant(entry['method'])) });
 }
 
 /** Whether the user has a verified factor that this sign-in lacks; the token itself does not list factors. */
 export function needsFactor({ user, access_token: accessToken }: SdkSession): boolean {
-  // A coordinator's data beside the tokens is not validated.
-  const factors: unknown = (user as SdkSession['user'] | undefined)?.factors;
-  const isEnrolled =
-    Array.isArray(factors) && factors.some((factor) => isRecord(factor) && factor['status'] === 'verified');
-  return isEnrolled && readToken(accessToken).claims['aal'] !== 'aal2';
+  const { verified } = readFactors(user);
+  return verified.length > 0 && readToken(accessToken).claims['aal'] !== 'aal2';
 }
 
 type Stored = Omit<PendingSignIn, 'session'>;
@@ -225,7 +280,7 @@ function parse(text: string): Stored | undefined {
   const content = parseContent(value);
   if (!isRecord(value) || content === undefined) return undefined;
   const { kind, returnTo, factor, isUnanswered } = value;
-  if (kind !== 'recovery' && kind !== 'factor') return undefined;
+  if (kind !== 'recovery' && kind !== 'factor' && kind !== 'change') return undefined;
   return {
     kind,
     content: pendingContent(content),

@@ -11,7 +11,7 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute, RouteHandler } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../forms.ts';
+import { asBadAddress, errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../forms.ts';
 import { FormProblem, readCaptcha, readEmail, readPassword, readReturnTo, rethrowAs } from '../forms.ts';
 import { providerName } from '../option-schema.ts';
 import type { BackendOptions } from '../options.ts';
@@ -33,7 +33,7 @@ export function signInRoute(backend: BackendContext): AuthRoute {
           const options = readCaptcha(fields);
           return unwrap(await auth.signInWithPassword({ email, password, options })).session;
         });
-      const issued = await attempts.run(request.req, email, ask, 'forgives');
+      const issued = await attempts.run(request.req, email, () => ask().catch(asBadAddress), 'forgives');
       return redirectOrJson(request, await completeSignIn(backend, request, issued, returnTo));
     } catch (error) {
       const shown = errorForForm(backend, request, error);

@@ -36,9 +36,9 @@ export interface Issued {
 }
 
 /**
- * The first half of a sign-in: verifies the tokens, checks the size and calls the hook.
+ * The first half of a sign-in: verifies the tokens, checks the size, asks `accept` and calls the hook.
  *
- * @throws {AuthError} `token_rejected`, `session_too_large`, `provider_unavailable`, or the hook's error; no session is created then
+ * @throws {AuthError} `token_rejected`, `session_too_large`, `not_accepted`, `provider_unavailable`, or the hook's error; no session is created then
  */
 export async function prepareSignIn(
   backend: BackendContext,
@@ -51,6 +51,7 @@ export async function prepareSignIn(
   const session = await verifyIssued(backend, content);
   try {
     if (!(await writer.fits(content, session.user.id))) throw new AuthError('session_too_large');
+    await request.refuseUnaccepted(session);
     const answer = await settings.onSignIn?.({ session, req: request.req as Request, returnTo });
     const redirectTo = request.returnTo(answer?.redirectTo ?? returnTo, returnTo);
     await beginSession(backend, content);
@@ -144,7 +145,6 @@ export async function endAtBackend(
     if (isUsable && (await supabase.revoke(accessToken, scope, signal)) === 'revoked') return undefined;
     const renewal = await allowance.refresh(candidate, isAuthentic, () => supabase.refresh(refreshToken, signal));
     if (renewal.kind === 'unanswered') throw outOfTime();
-    if (renewal.kind === 'refused') throw renewal.error;
     if (renewal.kind === 'ended') return undefined;
     await supabase.revoke(renewal.content.access_token, scope, signal);
     return renewal.content;

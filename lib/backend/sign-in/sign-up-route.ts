@@ -9,9 +9,10 @@ import type { Session } from '../../types.ts';
 import { mailAnswer, sendMail } from '../account/mail-routes.ts';
 import type { BackendContext } from '../context.ts';
 import { errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../forms.ts';
-import { readCaptcha, readEmail, readNewPassword, readReturnTo, rethrowAs } from '../forms.ts';
+import { badAddress, readCaptcha, readEmail, readNewPassword, readReturnTo, rethrowAs } from '../forms.ts';
 import { signUpPage } from '../pages/credentials.ts';
 import type { StoredContent } from '../session-cookie.ts';
+import { rethrowStaleKeys } from '../stale-keys.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 import { completeSignIn } from './sign-in.ts';
 
@@ -61,27 +62,27 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
 /** @returns a function that creates an account and returns the next URL: `null` where an email must be confirmed first */
 function createSignUp(backend: BackendContext) {
   /** Whether new addresses must be confirmed: known only from the project's responses. */
-  let sendsMail = false;
+  let confirms: boolean | undefined;
 
   return async (request: AuthRequest, account: NewAccount, returnTo: string): Promise<string | null> => {
     const guest = await guestSession(backend, request);
     let isConverted = false as boolean;
     const create = async ({ auth, unwrap }: SupabaseCall): Promise<SdkSession | null> => {
       const { session } = unwrap(await auth.signUp(account));
-      sendsMail = session === null;
+      confirms = session === null;
       return session;
     };
     const convert = async (call: SupabaseCall): Promise<SdkSession | null> => {
       try {
         isConverted = await convertGuest(call, account);
-        sendsMail = !isConverted;
+        confirms = !isConverted;
         return null;
       } catch (error) {
-        if (isGone(error)) return create(call);
-        throw error;
+        return isGone(error) ? create(call) : rethrowStaleKeys(backend)(error);
       }
     };
-    const mail = { email: account.email, returnTo, sendsMail, session: guest };
+    const known = { sendsMail: confirms === true, sendsNone: confirms === false };
+    const mail = { email: account.email, returnTo, ...known, session: guest, plain: badAddress };
     const ask = guest === undefined ? create : convert;
     const telling = guest === undefined ? [] : addressInUse;
     const session = await sendMail(backend, request, { ...mail, ask, telling }).catch(refuseByHook);
@@ -120,12 +121,7 @@ async function convertGuest({ auth, unwrap }: SupabaseCall, account: NewAccount)
   }
 }
 
-const gone: ReadonlySet<string | undefined> = new Set([
-  'session_not_found',
-  'user_not_found',
-  'session_expired',
-  'bad_jwt',
-]);
+const gone: ReadonlySet<string | undefined> = new Set(['session_not_found', 'user_not_found', 'session_expired']);
 
 /** Whether the anonymous session has ended at the backend, so there is no user to convert. */
 function isGone(error: unknown): boolean {

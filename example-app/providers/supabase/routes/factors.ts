@@ -17,6 +17,8 @@ export async function enroll(project: Project, request: StandInRequest): Promise
     case 'totp': {
       if (!switches.totpFactors) refuse('mfa_totp_enroll_not_enabled', 'MFA enroll is disabled for TOTP');
       factors.checkRoom(user, name, isAal2);
+      // Its library for codes says "AccountName must be set".
+      if (user.email === '') throw new GoTrueError(500, 'unexpected_failure', 'Error generating QR Code');
       const { id, secret } = factors.add(user, { name, verified: false });
       const issuer = textField(body, 'issuer') || new URL(siteUrl).host;
       const query = 'algorithm=SHA1&digits=6';
@@ -61,6 +63,10 @@ export async function verifyFactor(project: Project, request: StandInRequest): P
   const code = textField(request.body, 'code');
   if (code === '') throw new GoTrueError(400, 'validation_failed', 'Code needs to be non-empty');
   checkVerifyEnabled(project, factor);
+  if (project.switches.factorCodesRejected) {
+    project.sessions.signOut(session.id, user.id, 'global');
+    throw new GoTrueError(403, 'mfa_verification_rejected', 'Further MFA verification attempts will be rejected.');
+  }
   project.factors.answer(factor, textField(request.body, 'challenge_id'), code);
   const method = factor.type === 'phone' ? 'mfa/phone' : 'totp';
   const raised = await project.sessions.raise(session.id, user, factor.id, method);
@@ -105,6 +111,7 @@ function checkVerifyEnabled({ switches }: Project, { type }: Factor): void {
   if (type === 'phone' && !switches.phoneFactors) {
     refuse('mfa_phone_verify_not_enabled', 'MFA verification is disabled for Phone');
   }
+  if (type === 'webauthn') refuse('mfa_webauthn_verify_not_enabled', 'MFA verification is disabled for WebAuthn');
 }
 
 function refuse(code: string, message: string): never {

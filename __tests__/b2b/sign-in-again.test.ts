@@ -1,0 +1,134 @@
+import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { createShared } from '../support/shared-memory.ts';
+import type { Visitor } from '../support/visitor.ts';
+
+/** A sign-out that never reached WorkOS: AuthKit continues the session, with the same `sid`, at the next sign-in. */
+
+let provider: SharedProvider;
+beforeAll(async () => {
+  provider = await startProvider();
+});
+afterAll(() => provider.close());
+
+interface Person {
+  readonly browser: Visitor;
+  /** AuthKit's own cookie. */
+  readonly hosted: Record<string, string>;
+}
+
+async function signIn(app: B2bApp): Promise<Person> {
+  const browser = app.visitor();
+  const start = await browser.get('/login');
+  const body = new URLSearchParams({ user_id: demoUsers.personal.id });
+  const chosen = await fetch(start.location, { method: 'POST', body, redirect: 'manual' });
+  const [cookie = ''] = (chosen.headers.get('set-cookie') ?? '').split(';');
+  expect((await browser.get(chosen.headers.get('location') ?? '')).status).toBe(303);
+  return { browser, hosted: { cookie } };
+}
+
+/** Until AuthKit answers with a code, without a question. */
+async function callbackOf({ browser, hosted }: Person, on?: B2bApp): Promise<string> {
+  const start = await browser.get(on === undefined ? '/login' : `${on.origin}/login`);
+  const back = await fetch(start.location, { headers: hosted, redirect: 'manual' });
+  return back.headers.get('location') ?? '';
+}
+
+const sessionOf = async ({ browser }: Person) => (await browser.getJson('/auth/session')).json;
+
+describe.each(['one process', 'a coordinator'])('with %s', (kind) => {
+  let app: B2bApp;
+  beforeAll(async () => {
+    app = await startB2bApp({
+      provider,
+      options: kind === 'one process' ? {} : { coordinator: createShared(provider.clock.now) },
+    });
+  });
+  afterAll(() => app.close());
+
+  it('signs in again after a sign-out that never reached WorkOS, and keeps the old cookie out', async () => {
+    const person = await signIn(app);
+    const { sessionId } = await sessionOf(person);
+    const old = person.browser.cookieHeader();
+    provider.clock.advance(1_000);
+    await person.browser.post('/logout');
+    provider.clock.advance(1_000);
+    const done = await person.browser.get(await callbackOf(person));
+    expect([done.status, done.headers.location]).toEqual([303, '/']);
+    expect((await sessionOf(person)).sessionId).toBe(sessionId);
+    expect((await app.visitor().get('/auth/session', { headers: { cookie: old } })).status).toBe(401);
+    expect((await sessionOf(person)).sessionId).toBe(sessionId);
+  });
+
+  it('keeps the session over refreshes, and a second sign-out ends it', async () => {
+    const person = await signIn(app);
+    const old = person.browser.cookieHeader();
+    provider.clock.advance(1_000);
+    await person.browser.post('/logout');
+    provider.clock.advance(1_000);
+    await person.browser.get(await callbackOf(person));
+    provider.clock.advance(299_000);
+    expect((await sessionOf(person)).authenticated).toBe(true);
+    expect((await app.visitor().get('/auth/session', { headers: { cookie: old } })).status).toBe(401);
+    const second = person.browser.cookieHeader();
+    await person.browser.post('/logout');
+    expect((await app.visitor().get('/auth/session', { headers: { cookie: second } })).status).toBe(401);
+  });
+
+  it('refuses a callback that comes again, and leaves the new session alone', async () => {
+    const person = await signIn(app);
+    const callback = await callbackOf(person);
+    const copy = person.browser.cookieHeader();
+    await person.browser.get(callback);
+    provider.clock.advance(1_000);
+    await person.browser.post('/logout');
+    provider.clock.advance(1_000);
+    await person.browser.get(await callbackOf(person));
+    provider.workos.clearRequests();
+    const flowOnly = copy.split('; ').filter((pair) => pair.includes('-flow-'));
+    const again = await app.visitor().get(callback, { headers: { cookie: flowOnly.join('; ') } });
+    expect([again.status, again.text.includes('invalid_state')]).toEqual([400, true]);
+    provider.clock.advance(400_000);
+    expect((await sessionOf(person)).authenticated).toBe(true);
+    expect(provider.workos.requests.filter(({ endpoint }) => endpoint === 'revoke')).toEqual([]);
+  });
+
+  it('refuses a sign-in that began before the sign-out', async () => {
+    const person = await signIn(app);
+    const other = app.visitor();
+    person.browser.cookies.forEach((value, name) => other.cookies.set(name, value));
+    const callback = await callbackOf({ ...person, browser: other });
+    provider.clock.advance(1_000);
+    // Another copy of the browser's cookies, so that the flow is not canceled by its own cookie.
+    await person.browser.post('/logout');
+    provider.clock.advance(1_000);
+    const late = await other.get(callback);
+    expect([late.status, late.text.includes('invalid_state')]).toEqual([400, true]);
+  });
+});
+
+it('keeps an old cookie out in every process, and lets the new one in, although a clock is behind', async () => {
+  const coordinator = createShared(provider.clock.now);
+  const behind = { now: () => provider.clock.now() - 3_000 };
+  const cookiePassword = 'a password of the two processes, 32+';
+  const one = await startB2bApp({ provider, options: { coordinator, cookiePassword } });
+  const two = await startB2bApp({ provider, options: { coordinator, cookiePassword, ...behind } });
+  const person = await signIn(one);
+  const old = person.browser.cookieHeader();
+  // Its own clock says that the session has not begun yet.
+  const elsewhere = two.visitor();
+  await elsewhere.post('/logout', { headers: { cookie: old } });
+  for (const app of [one, two]) {
+    expect((await app.visitor().get('/auth/session', { headers: { cookie: old } })).status).toBe(401);
+  }
+  provider.clock.advance(1_000);
+  person.browser.cookies.clear();
+  expect((await person.browser.get(await callbackOf(person))).status).toBe(303);
+  const cookie = person.browser.cookieHeader();
+  for (const app of [one, two]) {
+    expect((await app.visitor().get('/auth/session', { headers: { cookie } })).status).toBe(200);
+    expect((await app.visitor().get('/auth/session', { headers: { cookie: old } })).status).toBe(401);
+  }
+  await one.close();
+  await two.close();
+});

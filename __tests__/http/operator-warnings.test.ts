@@ -1,0 +1,96 @@
+import { jest } from '@jest/globals';
+import { b2bAuth } from '../../lib/b2b/index.ts';
+import { backendAuth } from '../../lib/backend/index.ts';
+import { createB2bTestKit } from '../../lib/testing/index.ts';
+import type { AuthEvent } from '../../lib/types.ts';
+import { createApplication } from '../support/application.ts';
+import type { Handler } from '../support/handler-list.ts';
+import { itWithoutProxy } from '../support/only.ts';
+import { serve } from '../support/servers.ts';
+import { createVisitor } from '../support/visitor.ts';
+
+let warnings: string[];
+beforeEach(() => {
+  warnings = [];
+  jest.spyOn(process, 'emitWarning').mockImplementation((warning) => void warnings.push(String(warning)));
+});
+afterEach(() => void jest.restoreAllMocks());
+
+it('a Supabase project that does not answer is one process warning, and visitors read nothing of staying signed in', async () => {
+  const { host, listener } = createApplication();
+  host.use(backendAuth({ url: 'http://127.0.0.1:9', anonKey: 'sb_publishable_test' }));
+  const server = await serve(listener);
+  const visitor = createVisitor(server.origin);
+  // What a stranger's query says of the provider must not use the warning up.
+  await visitor.get('/auth/callback?error=server_error&error_code=unexpected_failure');
+  expect(warnings.filter((text) => text.includes('did not answer'))).toEqual([]);
+  for (let round = 0; round < 2; round += 1) {
+    const { status, text } = await visitor.postJson('/auth/login', { email: 'a@example.com', password: 'x' });
+    expect(status).toBe(503);
+    expect(text).not.toContain('signed out');
+  }
+  const page = await visitor.get('/auth/login?provider=github');
+  expect(page.text).not.toContain('won’t be signed out');
+  await server.close();
+  expect(warnings.filter((text) => text.includes('did not answer'))).toEqual([
+    'backendAuth: the Supabase project did not answer; check BAAS_URL and whether the server can reach it. To find out more: npx express-auth-adapters doctor',
+  ]);
+});
+
+describe.each(['backendAuth', 'b2bAuth'] as const)('the callback of %s', (name) => {
+  it.each(['provider_refused', 'token_rejected', 'keys_unavailable', 'server_error', 'invalid_client'])(
+    'uses up no warning of operators with a query that says %s',
+    async (said) => {
+      const { host, listener } = createApplication();
+      const events: AuthEvent[] = [];
+      const onEvent = (event: AuthEvent): void => void events.push(event);
+      const auth =
+        name === 'b2bAuth'
+          ? b2bAuth({ ...createB2bTestKit().options, onEvent })
+          : backendAuth({ url: 'http://127.0.0.1:9', anonKey: 'sb_publishable_test', onEvent });
+      host.use(auth as Handler);
+      const server = await serve(listener);
+      const visitor = createVisitor(server.origin);
+      let callback = '/auth/callback?';
+      if (name === 'b2bAuth') {
+        const { location } = await visitor.get('/login');
+        callback = `/callback?state=${new URL(location).searchParams.get('state') ?? ''}&`;
+      }
+      const { status } = await visitor.get(`${callback}error=${said}&error_code=${said}&error_description=${said}`);
+      await server.close();
+      expect(status).toBeLessThan(500);
+      expect(events.map(({ type }) => type)).toContain('sign_in_failed');
+      expect(warnings.filter((text) => text.includes('doctor'))).toEqual([]);
+    },
+  );
+});
+
+describe('b2bAuth behind https', () => {
+  async function startSignIns(headers: Record<string, string>, trust?: boolean): Promise<AuthEvent[]> {
+    const events: AuthEvent[] = [];
+    const { host, listener } = createApplication();
+    if (trust === true) host.express.set('trust proxy', 'loopback');
+    const auth = b2bAuth({ ...createB2bTestKit().options, onEvent: (event) => events.push(event) });
+    host.use(auth as Handler);
+    const server = await serve(listener);
+    for (let round = 0; round < 2; round += 1) await createVisitor(server.origin).get('/login', { headers });
+    await server.close();
+    return events.filter(({ type }) => type === 'configuration_warning');
+  }
+
+  itWithoutProxy(
+    'without `trust proxy` is one warning that names the redirect URI and Secure, and no host of a request',
+    async () => {
+      const events = await startSignIns({ 'x-forwarded-proto': 'https', host: 'stranger.example' });
+      expect(events).toHaveLength(1);
+      expect(warnings).toEqual([
+        expect.stringMatching(/http:\/\/…\/callback and cookies lack Secure.*trust proxy.*doctor/),
+      ]);
+      expect(warnings[0]).not.toContain('stranger');
+    },
+  );
+
+  itWithoutProxy('is silent without the header', async () => {
+    expect(await startSignIns({})).toEqual([]);
+  });
+});
