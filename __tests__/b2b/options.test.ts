@@ -7,6 +7,7 @@ import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, B2bAppSetup, SharedProvider } from '../support/b2b-app.ts';
 import { sendText } from '../support/hosts.ts';
 import { itAtRoot } from '../support/only.ts';
+import { createShared } from '../support/shared-memory.ts';
 
 let provider: SharedProvider;
 let app: B2bApp;
@@ -411,19 +412,19 @@ describe('each option', () => {
     const calls: string[] = [];
     const { clock } = await start({
       coordinator: {
+        ...createShared(),
         coordinate(key, refresh) {
           calls.push(`coordinate ${key.replace(/[\w-]{43}$/, '#')}`);
           return refresh();
         },
-        endSession: async (sessionId) => void calls.push(`end ${sessionId.slice(0, 8)}`),
-        isEnded: async () => false,
+        merge: async (_subject, change) => void calls.push(`merge ${Object.keys(change).join(' ')}`),
       },
     });
     const visitor = await app.signedIn();
     clock.advance(310_000);
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
     await visitor.post('/logout');
-    expect(calls).toEqual(['coordinate b2b:#', 'end session_']);
+    expect(calls).toEqual(['coordinate b2b:#', 'merge signedOut']);
   });
 
   it('fetch: makes every call to the provider', async () => {

@@ -5,6 +5,7 @@ import type { SettledRefresh } from '../../lib/redis/index.ts';
 import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import type { Visitor } from '../support/visitor.ts';
+import { createShared } from '../support/shared-memory.ts';
 
 const account = { email: 'gus@example.com', password: 'long enough' };
 let app: BackendApp;
@@ -96,6 +97,7 @@ it('shares the refresh of the complete session with other requests, and repeats 
   const keys: string[] = [];
   let early = Promise.resolve('');
   const coordinator: SharedCoordinator = {
+    ...createShared(),
     async coordinate(key, refresh) {
       keys.push(key);
       const text = answers.size === 0 ? await early : '';
@@ -103,8 +105,6 @@ it('shares the refresh of the complete session with other requests, and repeats 
       answers.set(key, answer);
       return answer;
     },
-    endSession: () => Promise.resolve(),
-    isEnded: () => Promise.resolve(false),
   };
   const visitor = await startWithGuest(true, { coordinator });
   const guest = await userOf(visitor);

@@ -6,6 +6,7 @@ import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { sendText } from '../support/hosts.ts';
 import { flowPrefix } from '../support/variant.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
+import { createShared } from '../support/shared-memory.ts';
 
 const fresh = 'a brand new password';
 let app: BackendApp;
@@ -317,13 +318,7 @@ describe('an outage', () => {
     createDebug.log = (...given: unknown[]) => void lines.push(format(...given));
     createDebug.enable('express-auth-adapters:backend');
     try {
-      const coordinator = {
-        coordinate: <Result>(_key: string, refresh: () => Promise<Result>) => refresh(),
-        endSession: () => Promise.resolve(),
-        isEnded: () => Promise.resolve(false),
-        setCutoffs: () => Promise.reject(new Error('no store')),
-        cutoffsOf: () => Promise.resolve(undefined),
-      };
+      const coordinator = { ...createShared(), merge: () => Promise.reject(new Error('no store')) };
       await start({ options: { coordinator } });
       const visitor = app.visitor();
       await openHashLink(visitor);

@@ -98,9 +98,10 @@ describe('a callback', () => {
 });
 
 describe('a coordinator', () => {
-  const whole = { coordinate: () => undefined, endSession: () => undefined, isEnded: () => undefined };
+  const names = ['coordinate', 'confirmDelivery', 'forget', 'read', 'merge'];
+  const whole = Object.fromEntries(names.map((name) => [name, () => undefined]));
 
-  it('is any object with the three functions', () => {
+  it('is any object with the five functions', () => {
     expect(isGood({ coordinator: whole })).toBe(true);
   });
 
@@ -108,7 +109,7 @@ describe('a coordinator', () => {
     expect(messagesOf({ coordinator })).toEqual(['must be a coordinator, such as createRedisCoordinator() makes']);
   });
 
-  it.each(['coordinate', 'endSession', 'isEnded'])('cannot be without %s', (name) => {
+  it.each(names)('cannot be without %s', (name) => {
     expect(isGood({ coordinator: { ...whole, [name]: undefined } })).toBe(false);
   });
 });

@@ -214,9 +214,9 @@ describe('without Redis', () => {
     expect(events).toEqual(['coordinator_unavailable']);
   });
 
-  it('tombstones can neither be written nor read, and the caller learns it', async () => {
+  it('records can neither be written nor read, and the caller learns it', async () => {
     const coordinator = createRedisCoordinator({ client: createClient(), password });
-    await expect(coordinator.endSession('session', 1_000)).rejects.toThrow('not connected');
-    await expect(coordinator.isEnded('session')).rejects.toThrow('not connected');
+    await expect(coordinator.merge('session', { signedOut: 1 }, 1_000)).rejects.toThrow('not connected');
+    await expect(coordinator.read('session')).rejects.toThrow('not connected');
   });
 });

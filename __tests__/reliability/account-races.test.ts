@@ -1,10 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { endSession, getSession, requireSession } from '../../lib/backend/index.ts';
-import type { SharedCoordinator, SessionCutoffs } from '../../lib/session/shared-coordinator.ts';
+import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { sendJson, sendText } from '../support/hosts.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
+import { createShared } from '../support/shared-memory.ts';
 
 let app: BackendApp;
 let releaseSlow: () => void = () => undefined;
@@ -374,27 +375,16 @@ it('a sign-in in progress ends when another user’s takes its place', async () 
 
 /** A coordinator that takes 20 ms for every call. */
 function createSlowCoordinator(): SharedCoordinator {
-  const names = new Set<string>();
-  const records = new Map<string, SessionCutoffs>();
-  const never: SessionCutoffs = { endedUntil: -1, staleUntil: -1 };
+  const shared = createShared();
   return {
-    coordinate: (_key, refresh) => refresh(),
-    async endSession(name) {
+    ...shared,
+    async merge(...change) {
       await wait(20);
-      names.add(name);
+      await shared.merge(...change);
     },
-    isEnded: (name) => Promise.resolve(names.has(name)),
-    async setCutoffs(subject, { endedUntil, staleUntil }) {
+    async read(subject) {
       await wait(20);
-      const known = records.get(subject) ?? never;
-      records.set(subject, {
-        endedUntil: Math.max(known.endedUntil, endedUntil),
-        staleUntil: Math.max(known.staleUntil, staleUntil),
-      });
-    },
-    async cutoffsOf(subject) {
-      await wait(20);
-      return records.get(subject);
+      return shared.read(subject);
     },
   };
 }

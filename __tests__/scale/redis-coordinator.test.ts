@@ -7,6 +7,7 @@ import { AuthError } from '../../lib/errors.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { NodeRedisClient, RedisClient, RedisCoordinatorOptions } from '../../lib/redis/index.ts';
 import { createRefreshCoordinator } from '../../lib/session/refresh-coordinator.ts';
+import { forever, mergeRecords } from '../../lib/session/record.ts';
 import type { SettledRefresh, SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
@@ -298,14 +299,14 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     const gate = createGate<SettledRefresh>();
     const held = holder!.coordinate('b2b:VISIBLE', () => gate.passed, within());
     await untilLocked();
-    await other!.endSession('session_VISIBLE', 60_000);
+    await other!.merge('session_VISIBLE', { 'fresh:b2b:token': 5 }, 60_000);
     const failing = expect(
       other!.coordinate('other', () => Promise.reject(new Error('VISIBLE')), within()),
     ).rejects.toThrow('VISIBLE');
     await failing;
     await holder!.coordinate('third', () => Promise.resolve(renewed), within());
     const keys = await admin.keys('*');
-    expect(keys.map((key) => key.split(':')[2]).sort()).toEqual(['answer', 'ended', 'failure', 'lock']);
+    expect(keys.map((key) => key.split(':')[2]).sort()).toEqual(['answer', 'failure', 'lock', 'record']);
     for (const key of keys) {
       expect(key).not.toContain('VISIBLE');
       expect(key).toMatch(/^express-auth-adapters:\{[\w-]{43}\}:/);
@@ -343,8 +344,8 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     const [one, two] = await Promise.all([createProcess({ keyPrefix: 'one' }), createProcess({ keyPrefix: 'two' })]);
     await one.coordinate('key', () => Promise.resolve(renewed), within());
     expect(await two.coordinate('key', () => Promise.resolve(ended), within())).toEqual(ended);
-    await one.endSession('session', 1_000);
-    expect(await two.isEnded('session')).toBe(false);
+    await one.merge('session', { signedOut: 5 }, 1_000);
+    expect(await two.read('session')).toBeUndefined();
   });
 
   it.each([
@@ -392,7 +393,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     lateGate.fail(new Error('too late'));
     await outcome;
     // Commands of one connection arrive in order: the late holder's have arrived by now.
-    await late!.isEnded('anything');
+    await late!.read('anything');
     expect(await admin.get(lock!)).toBe(holder);
     heirGate.open(renewed);
     await held;
@@ -412,40 +413,48 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     expect(await process.coordinate('key', () => Promise.resolve(renewed), within())).toEqual(renewed);
   });
 
-  describe('sign-out', () => {
-    it('is known to every process, for at least as long as requested', async () => {
+  describe('a record', () => {
+    it('holds the latest time of each name in every process, for the longest requested time', async () => {
       const [one, two] = await createProcesses(2);
-      expect(await two!.isEnded('session')).toBe(false);
-      await one!.endSession('session', 60_000);
-      expect(await two!.isEnded('session')).toBe(true);
-      expect(await two!.isEnded('session2')).toBe(false);
-      await two!.endSession('session', 1_000);
-      const [tombstone] = await admin.keys('*');
-      expect(await admin.pttl(tombstone!)).toBeGreaterThan(50_000);
-      await two!.endSession('session', 90_000.5);
-      expect(await admin.pttl(tombstone!)).toBeGreaterThan(80_000);
-    });
-  });
-
-  describe('endSession and renewSession', () => {
-    it('are known to every process by their latest times, for the longest requested time', async () => {
-      const [one, two] = await createProcesses(2);
-      expect(await two!.cutoffsOf!('user')).toBeUndefined();
-      await one!.setCutoffs!('user', { endedUntil: 1_700_000_000_500, staleUntil: -1 }, 400 * 86_400_000);
-      await two!.setCutoffs!('user', { endedUntil: -1, staleUntil: 1_700_000_000_700 }, 1_000);
-      await two!.setCutoffs!('user', { endedUntil: 1_700_000_000_499, staleUntil: 5 }, 1_000);
-      expect(await one!.cutoffsOf!('user')).toEqual({ endedUntil: 1_700_000_000_500, staleUntil: 1_700_000_000_700 });
-      expect(await one!.cutoffsOf!('other')).toBeUndefined();
-      const [key] = await admin.keys('*:cutoffs');
+      expect(await two!.read('user')).toBeUndefined();
+      await one!.merge('user', { ended: 1_700_000_000_500 }, 400 * 86_400_000);
+      await two!.merge('user', { stale: 1_700_000_000_700.2, signedOut: forever }, 1_000.5);
+      await two!.merge('user', { ended: 1_700_000_000_499, stale: 5, signedOut: 0 }, 1_000);
+      expect(await one!.read('user')).toEqual({
+        ended: 1_700_000_000_500,
+        stale: 1_700_000_000_701,
+        signedOut: forever,
+      });
+      expect(await one!.read('other')).toBeUndefined();
+      const [key] = await admin.keys('*:record');
       expect(await admin.pttl(key!)).toBeGreaterThan(399 * 86_400_000);
+      await one!.merge('short', { ended: 1 }, 1_000);
+      await one!.merge('short', { ended: 1 }, 60_000);
+      const short = (await admin.keys('*:record')).find((name) => name !== key);
+      expect(await admin.pttl(short!)).toBeGreaterThan(50_000);
     });
 
-    it('reject if another program writes to their keys', async () => {
-      const [one] = await createProcesses(1);
-      await one!.setCutoffs!('user', { endedUntil: 1, staleUntil: 1 }, 60_000);
-      const [key] = await admin.keys('*:cutoffs');
+    it('merges as it does in a process, in any order', async () => {
+      const process = await createProcess();
+      const names = ['ended', 'spared', ...Array.from('abcdefghijkl', (letter) => `fresh:b2b:${letter}`)];
+      const change = fc.dictionary(fc.constantFrom(...names), fc.integer({ min: 0, max: 5 }), { minKeys: 1 });
+      let serial = 0;
+      await fc.assert(
+        fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 8 }), async (changes) => {
+          const subject = `subject-${(serial += 1)}`;
+          for (const each of changes) await process.merge(subject, each, 60_000);
+          expect(await process.read(subject)).toEqual(changes.reduce(mergeRecords, {}));
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    it('is refused if another program has written it', async () => {
+      const process = await createProcess();
+      await process.merge('user', { ended: 1 }, 60_000);
+      const [key] = await admin.keys('*:record');
       await admin.set(key!, 'something else');
-      await expect(one!.cutoffsOf!('user')).rejects.toThrow('no script of ours');
+      await expect(process.read('user')).rejects.toThrow('no script of ours');
     });
   });
 
@@ -484,15 +493,15 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
 
     it('is noticed even if the connections stay open, and ignored once Redis is back', async () => {
       const process = await createProcess({ commandTimeoutMs: 50 });
-      await process.endSession('session', 60_000);
+      await process.merge('session', { signedOut: 5 }, 60_000);
       server.pause();
-      await expect(process.isEnded('session')).rejects.toThrow('within 50 ms');
-      await expect(process.isEnded('session')).rejects.toThrow('lately');
+      await expect(process.read('session')).rejects.toThrow('within 50 ms');
+      await expect(process.read('session')).rejects.toThrow('lately');
       server.resume();
       for (;;) {
-        const isEnded = await process.isEnded('session').catch(() => undefined);
-        if (isEnded !== undefined) {
-          expect(isEnded).toBe(true);
+        const record = await process.read('session').catch(() => undefined);
+        if (record !== undefined) {
+          expect(record).toEqual({ signedOut: 5 });
           break;
         }
         await pass(20);

@@ -42,13 +42,16 @@ async function sees(app: MemoryApp, browser: MemoryBrowser): Promise<string | un
   return resolution.session?.user.id;
 }
 
+const seesOrFails = (app: MemoryApp, browser: MemoryBrowser): Promise<string | undefined> =>
+  sees(app, browser).catch(({ code }: { readonly code: string }) => code);
+
 const lose = (): Promise<never> => Promise.reject(new Error('lost'));
 
-/** Fails the coordinator's calls about a session's start until the returned function is called. */
-function loseWhatBegan(shared: SharedMemory, method: 'endSession' | 'isEnded'): () => void {
-  const original = shared[method].bind(shared) as (...call: readonly [string, number]) => Promise<any>;
+/** Fails the coordinator's calls about sessions until the returned function is called. */
+function loseSessions(shared: SharedMemory, method: 'read' | 'merge'): () => void {
+  const original = shared[method].bind(shared) as (...call: readonly any[]) => Promise<any>;
   const change = (call: typeof original) => Object.assign(shared, { [method]: call });
-  change((name, ttlMs) => (name.startsWith('began:') ? lose() : original(name, ttlMs)));
+  change((subject, ...rest) => (subject.includes(':session:') ? lose() : original(subject, ...rest)));
   return () => change(original);
 }
 
@@ -84,7 +87,7 @@ describe('the session that continues when the others end', () => {
   it('keeps its cookie if one answer of the coordinator is lost', async () => {
     const { one, two, kept, browser, shared } = await startSignedIn();
     await one.resolver.endOthers(kept);
-    const heal = loseWhatBegan(shared, 'isEnded');
+    const heal = loseSessions(shared, 'read');
     await expect(visit(two, browser.header())).rejects.toMatchObject(unavailable);
     heal();
     expect(await sees(two, browser)).toBe('ada');
@@ -94,7 +97,7 @@ describe('the session that continues when the others end', () => {
     const { one, two, kept, browser, shared } = await startSignedIn();
     await one.resolver.endOthers(kept);
     const { session } = await visit(one, browser.header());
-    shared.isEnded = lose;
+    shared.read = lose;
     const ends: string[] = [];
     const stop = await two.resolver.watchSession(session!, browser.header(), (end) => ends.push(end));
     await until(() => two.eventTypes().includes('coordinator_unavailable'));
@@ -105,7 +108,7 @@ describe('the session that continues when the others end', () => {
 
   it('continues in another process if the coordinator did not store it', async () => {
     const { one, two, kept, browser, shared, clock } = await startSignedIn();
-    const heal = loseWhatBegan(shared, 'endSession');
+    const heal = loseSessions(shared, 'merge');
     await expect(one.resolver.endOthers(kept)).rejects.toMatchObject(unavailable);
     heal();
     clock.advance(6_000);
@@ -116,9 +119,9 @@ describe('the session that continues when the others end', () => {
     const { one, two, clock, shared } = createProcesses();
     const [{ kept, browser }, other] = [await signIn(one), await signIn(one)];
     clock.advance(1_000);
-    const endSession = shared.endSession.bind(shared);
-    shared.endSession = () => {
-      shared.endSession = endSession;
+    const { merge } = shared;
+    shared.merge = () => {
+      shared.merge = merge;
       return lose();
     };
     await one.resolver.endOthers(kept);
@@ -128,15 +131,14 @@ describe('the session that continues when the others end', () => {
   it('ends by an endSession during the call of the coordinator', async () => {
     const { one, two, kept, browser, shared, clock } = await startSignedIn();
     await one.resolver.renewSession({ userId: 'ada' });
-    const held = Promise.withResolvers<boolean>();
-    const isEnded = shared.isEnded.bind(shared);
-    shared.isEnded = (name) => (name.startsWith('renewed:') ? held.promise : isEnded(name));
+    const held = Promise.withResolvers<undefined>();
+    shared.heldBy = held.promise;
     const ending = one.resolver.endOthers(kept);
     await nextTurns();
     clock.advance(500);
     await one.resolver.endSession({ userId: 'ada' });
-    held.resolve(false);
-    shared.isEnded = isEnded;
+    held.resolve(undefined);
+    shared.heldBy = undefined;
     await ending;
     expect([await sees(one, browser), await sees(two, browser)]).toEqual([undefined, undefined]);
   });
@@ -166,26 +168,28 @@ it('the five seconds start with the call of the coordinator, however late the ve
 });
 
 it.each([
-  ['an empty record', {}],
-  ['times that are no numbers', { endedUntil: 'now', staleUntil: null }],
-  ['times as a database may give them', { endedUntil: -1n, staleUntil: '-1' }],
-])('a coordinator that answers with %s cancels no endSession, and ends no session', async (_what, odd) => {
+  ['an empty record', {}, undefined],
+  ['times that are no numbers', { ended: 'now', stale: null }, 'provider_unavailable'],
+  ['times as a database may give them', { ended: -1n, stale: '-1' }, undefined],
+  ['a text', 'ended', 'provider_unavailable'],
+])('a coordinator that answers with %s cancels no endSession, and ends no session', async (_what, odd, expected) => {
   const { one, clock, shared } = createProcesses();
-  shared.cutoffsOf = () => Promise.resolve(odd as never);
+  shared.read = () => Promise.resolve(odd as never);
   const { browser } = await signIn(one);
   expect(await sees(one, browser)).toBe('ada');
   clock.advance(1_000);
   await one.resolver.endSession({ userId: 'ada' });
   for (const laterMs of [0, 10_000]) {
     clock.advance(laterMs);
-    expect(await sees(one, browser)).toBeUndefined();
+    // What cannot be read may spare the session, so its cookie stays.
+    expect(await seesOrFails(one, browser)).toBe(expected);
   }
 });
 
 it('a sign-out stands if its session is replaced at the same time, without a coordinator', async () => {
   const { one, kept, browser, shared } = await startSignedIn();
   const held = Promise.withResolvers<undefined>();
-  shared.cutoffsOf = () => held.promise;
+  shared.read = () => held.promise;
   shared.isDown = true;
   const waiting = one.resolver.awaitSuccessor(kept);
   await one.resolver.signOut(browser.header());
@@ -194,9 +198,16 @@ it('a sign-out stands if its session is replaced at the same time, without a coo
   expect(await one.resolver.revocationOf(kept.sessionId)).toBe('signed_out');
 });
 
-it.each([undefined, null, 0, 'maybe'])('a coordinator that answers with %p creates no exception', async (odd) => {
+it.each([
+  [undefined, undefined],
+  [null, undefined],
+  [0, 'provider_unavailable'],
+  ['maybe', 'provider_unavailable'],
+  [{ spared: 'yes' }, 'provider_unavailable'],
+])('a coordinator that answers with %p spares no session', async (odd, expected) => {
   const { one, two, browser, shared } = await startSignedIn();
+  const { read } = shared;
   await one.resolver.endSession({ userId: 'ada' });
-  shared.isEnded = () => Promise.resolve(odd as never);
-  expect(await sees(two, browser)).toBeUndefined();
+  shared.read = (subject) => (subject.includes(':user:') ? read(subject) : Promise.resolve(odd as never));
+  expect(await seesOrFails(two, browser)).toBe(expected);
 });

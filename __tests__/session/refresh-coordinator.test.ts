@@ -3,6 +3,7 @@ import { createRefreshCoordinator, refreshKey } from '../../lib/session/refresh-
 import type { SettledRefresh, SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { createClock } from '../support/clock.ts';
 import { until } from '../support/until.ts';
+import { createShared } from '../support/shared-memory.ts';
 
 const renewed: SettledRefresh = { kind: 'renewed', text: 'new tokens' };
 const ended: SettledRefresh = { kind: 'ended', reason: 'invalid_grant' };
@@ -262,11 +263,7 @@ describe('the memory for answers', () => {
 });
 
 describe('several processes', () => {
-  const passing: SharedCoordinator = {
-    coordinate: (_key, refresh) => refresh(),
-    endSession: () => Promise.resolve(),
-    isEnded: () => Promise.resolve(false),
-  };
+  const passing: SharedCoordinator = createShared();
 
   it('runs the refresh through the shared coordinator', async () => {
     const { coordinator, answering } = setUp({ shared: passing });

@@ -10,6 +10,8 @@ import {
   visit,
 } from '../support/memory-sessions.ts';
 import type { MemoryAppSetup } from '../support/memory-sessions.ts';
+import { forever, hash } from '../../lib/session/record.ts';
+import { createShared } from '../support/shared-memory.ts';
 
 const settled = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
 
@@ -164,13 +166,16 @@ describe('a sign-out during a renewal', () => {
     const asked: string[] = [];
     const { content, visitNow } = setUp(() => ({
       shared: {
-        coordinate: (_key, refresh) => refresh(),
-        endSession: () => Promise.resolve(),
-        isEnded: async (sessionId) => asked.push(sessionId) > 3,
+        ...createShared(),
+        read: async (subject) => {
+          asked.push(subject);
+          return asked.length > 4 ? { signedOut: forever } : undefined;
+        },
       },
     }));
     expect((await visitNow()).session?.user.id).toBe('ada');
-    expect([...asked].sort()).toEqual([`replaced:${content.sessionId}`, content.sessionId, content.sessionId]);
+    const [session, user] = [`b2b:session:${hash(content.sessionId)}`, `b2b:user:${hash('ada')}`];
+    expect(asked).toEqual([session, user, session, user]);
   });
 
   it('also wins under the id that the renewed session has', async () => {

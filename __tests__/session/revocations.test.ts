@@ -1,5 +1,6 @@
 import { createOutageReport } from '../../lib/session/shared-coordinator.ts';
-import { createRevocations, sessionKey, revocationMs } from '../../lib/session/revocations.ts';
+import { hash } from '../../lib/session/record.ts';
+import { createRevocations, revocationMs } from '../../lib/session/revocations.ts';
 import { createClock } from '../support/clock.ts';
 
 const createLocal = (now = createClock().now) =>
@@ -20,21 +21,21 @@ describe('a revocation', () => {
     const revocations = createLocal(clock.now);
     await revocations.revoke('session', 'signed_out', 300_000);
     clock.advance(325_000);
-    expect(revocations.known(keysOf('session'))).toBe('signed_out');
+    expect(revocations.knownRevocation(keysOf('session'))).toBe('signed_out');
     clock.advance(1);
-    expect(revocations.known(keysOf('session'))).toBeUndefined();
+    expect(revocations.knownRevocation(keysOf('session'))).toBeUndefined();
   });
 
   it('returns how the session ended, for this session only', async () => {
     const revocations = createLocal();
-    expect(revocations.known(keysOf('one'))).toBeUndefined();
+    expect(revocations.knownRevocation(keysOf('one'))).toBeUndefined();
     await revocations.revoke('one', 'replaced', 1_000);
     await revocations.revoke('two', 'signed_out', 1_000);
     expect([
-      revocations.known(keysOf('one')),
-      revocations.known(keysOf('two')),
-      revocations.known(keysOf('three')),
-      revocations.known(keysOf(undefined)),
+      revocations.knownRevocation(keysOf('one')),
+      revocations.knownRevocation(keysOf('two')),
+      revocations.knownRevocation(keysOf('three')),
+      revocations.knownRevocation(keysOf(undefined)),
     ]).toEqual(['replaced', 'signed_out', undefined, undefined]);
   });
 
@@ -50,8 +51,7 @@ describe('a revocation', () => {
 
 describe('the key of a session', () => {
   it('has the same number of bytes for every session id', () => {
-    expect([sessionKey('a'), sessionKey('b'.repeat(10_000))].map((key) => key.length)).toEqual([43, 43]);
-    expect(sessionKey('a')).not.toBe(sessionKey('b'));
-    expect(sessionKey(undefined)).toBeUndefined();
+    expect([hash('a'), hash('b'.repeat(10_000))].map((key) => key.length)).toEqual([43, 43]);
+    expect(hash('a')).not.toBe(hash('b'));
   });
 });

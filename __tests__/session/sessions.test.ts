@@ -1,6 +1,6 @@
 import { AuthError } from '../../lib/errors.ts';
-import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { createClock } from '../support/clock.ts';
+import { createShared } from '../support/shared-memory.ts';
 import {
   createMemoryApp,
   createMemoryBrowser,
@@ -485,18 +485,10 @@ describe('renewal ahead of time', () => {
   });
 });
 
-describe('the shared tombstones', () => {
+describe('the shared records', () => {
   function sharing() {
-    const ended = new Set<string>();
-    let isDown = false;
-    const unlessDown = <Result>(result: () => Result): Promise<Result> =>
-      isDown ? Promise.reject(new Error('no Redis')) : Promise.resolve(result());
-    const shared: SharedCoordinator = {
-      coordinate: (_key, refresh) => refresh(),
-      endSession: (sessionId) => unlessDown(() => void ended.add(sessionId)),
-      isEnded: (sessionId) => unlessDown(() => ended.has(sessionId)),
-    };
-    return { shared, setDown: (value: boolean) => void (isDown = value) };
+    const shared = createShared();
+    return { shared, setDown: (value: boolean) => void (shared.isDown = value) };
   }
 
   it('end a session in every process, including caches, within five seconds', async () => {

@@ -1,4 +1,6 @@
 import { AuthError } from '../../lib/errors.ts';
+import { forever, hash } from '../../lib/session/record.ts';
+import type { SessionRecord } from '../../lib/session/record.ts';
 import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { createClock } from '../support/clock.ts';
 import {
@@ -10,6 +12,7 @@ import {
   visit,
 } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryAppSetup, MemoryBrowser } from '../support/memory-sessions.ts';
+import { createShared } from '../support/shared-memory.ts';
 
 interface World {
   readonly app: MemoryApp;
@@ -32,19 +35,21 @@ const isSignedIn = async ({ app, browser }: World): Promise<boolean> =>
   (await visit(app, browser.header())).session !== null;
 
 /** Notes what the shared coordinator is told and asked. */
-function recording(answer: (sessionId: string) => Promise<boolean> = () => Promise.resolve(false)) {
-  const told: [string, number][] = [];
+function recording(record?: SessionRecord) {
+  const told: [string, SessionRecord, number][] = [];
   const asked: string[] = [];
   const shared: SharedCoordinator = {
-    coordinate: (_key, refresh) => refresh(),
-    endSession: async (sessionId, ttlMs) => void told.push([sessionId, ttlMs]),
-    isEnded: (sessionId) => {
-      asked.push(sessionId);
-      return answer(sessionId);
+    ...createShared(),
+    merge: async (...call) => void told.push(call),
+    read: (subject) => {
+      asked.push(subject);
+      return Promise.resolve(subject.includes(':session:') ? record : undefined);
     },
   };
   return { shared, told, asked };
 }
+
+const subjectOf = (sessionId: string): string => `b2b:session:${hash(sessionId)}`;
 
 describe('signing out', () => {
   it('is the reason why the next request with the same cookie is rejected', async () => {
@@ -59,19 +64,19 @@ describe('signing out', () => {
     const { shared, told } = recording();
     const { app, browser, sessionId } = plain({ shared });
     await app.resolver.signOut(browser.header());
-    expect(told).toEqual([[sessionId, tokenLifetimeMs + 25_000]]);
+    expect(told).toEqual([[subjectOf(sessionId), { signedOut: app.clock.now() }, tokenLifetimeMs + 25_000]]);
   });
 
   it('in another process is the reason why a request is rejected here', async () => {
-    const world = plain(recording(() => Promise.resolve(true)));
+    const world = plain(recording({ signedOut: forever }));
     expect(await isSignedIn(world)).toBe(false);
     expect(world.app.events).toEqual([{ type: 'session_rejected', reason: 'signed_out' }]);
   });
 
   it('works alone if the other processes cannot be reached, and reports it once', async () => {
     const down = () => Promise.reject(new Error('no Redis'));
-    const world = plain({ shared: { coordinate: (_key, refresh) => refresh(), endSession: down, isEnded: down } });
-    const unavailable = { type: 'coordinator_unavailable', operation: 'tombstone' };
+    const world = plain({ shared: { ...createShared(), merge: down, read: down } });
+    const unavailable = { type: 'coordinator_unavailable', operation: 'record' };
     expect(await isSignedIn(world)).toBe(true);
     expect(world.app.events).toEqual([unavailable]);
     await world.app.resolver.signOut(world.browser.header());
@@ -108,7 +113,7 @@ describe('signing out', () => {
     expect(world.app.resolver.cachedSession(world.browser.header())).toBeDefined();
     await world.app.resolver.signOut(world.browser.header());
     expect(world.app.resolver.cachedSession(world.browser.header())).toBeUndefined();
-    expect([told, asked]).toEqual([[], []]);
+    expect([told, new Set(asked)]).toEqual([[], new Set([`b2b:user:${hash('ada')}`])]);
   });
 
   it('keeps nothing of an answer that came while its own token was being verified', async () => {
@@ -185,17 +190,18 @@ describe('signing out', () => {
 });
 
 describe('a session that is replaced', () => {
-  it('ends only in this process: elsewhere its requests in progress keep their cookies', async () => {
+  it('is over in every process for as long as its tokens may be valid, and no process clears its cookie', async () => {
     const { shared, told } = recording();
     const world = plain({ shared });
     await world.app.resolver.replace(world.browser.header(), 'another session');
-    expect(told).toEqual([[`replaced:${world.sessionId}`, 60_000]]);
+    const { clock } = world.app;
+    expect(told).toEqual([[subjectOf(world.sessionId), { replaced: clock.now() }, tokenLifetimeMs + 25_000]]);
     expect(await isSignedIn(world)).toBe(false);
     expect(world.app.events).toEqual([]);
   });
 });
 
-describe('tombstones', () => {
+describe('records', () => {
   it('are created for genuine sessions only, so that no stranger can evict a sign-out', async () => {
     const world = setUp((source) => ({
       source: {

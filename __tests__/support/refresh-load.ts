@@ -2,7 +2,7 @@ import { setTimeout as pass } from 'node:timers/promises';
 import { slotOf } from '../../lib/core/redis-slot.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { RedisClient } from '../../lib/redis/index.ts';
-import { hash } from '../../lib/session/cutoffs.ts';
+import { hash } from '../../lib/session/record.ts';
 import { refreshKey } from '../../lib/session/refresh-coordinator.ts';
 import { createMemoryApp, createMemoryBrowser, createMemoryProvider, visit } from './memory-sessions.ts';
 import type { MemoryApp, MemoryContent, MemoryProvider } from './memory-sessions.ts';

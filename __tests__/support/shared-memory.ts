@@ -1,8 +1,10 @@
-import type { SessionCutoffs, SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import { mergeRecords } from '../../lib/session/record.ts';
+import type { SessionRecord } from '../../lib/session/record.ts';
+import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 
 export interface SharedMemory extends SharedCoordinator {
   isDown: boolean;
-  /** The number of look-ups of marks and times. */
+  /** The number of look-ups of records. */
   lookUps: number;
   /** Look-ups that begin meanwhile read now and answer when it resolves. */
   heldBy: Promise<unknown> | undefined;
@@ -10,37 +12,30 @@ export interface SharedMemory extends SharedCoordinator {
 
 /** What several processes share, without Redis. */
 export function createShared(now: () => number = () => 0): SharedMemory {
-  const marks = new Set<string>();
-  const cutoffs = new Map<string, SessionCutoffs & { readonly heldUntil: number }>();
+  const records = new Map<string, { readonly record: SessionRecord; readonly heldUntil: number }>();
   const reach = <Result>(work: () => Result): Promise<Result> =>
     shared.isDown ? Promise.reject(new Error('down')) : Promise.resolve(work());
-  const lookUp = async <Result>(work: () => Result): Promise<Result> => {
-    shared.lookUps += 1;
-    const { heldBy } = shared;
-    const found = await reach(work);
-    await heldBy;
-    return found;
-  };
   const shared: SharedMemory = {
     isDown: false,
     lookUps: 0,
     heldBy: undefined,
     coordinate: (_key, refresh) => refresh(),
-    endSession: (name) => reach(() => void marks.add(name)),
-    isEnded: (name) => lookUp(() => marks.has(name)),
-    setCutoffs: (subject, { endedUntil, staleUntil }, ttlMs) =>
+    confirmDelivery: () => Promise.resolve(),
+    forget: () => Promise.resolve(),
+    async read(subject) {
+      shared.lookUps += 1;
+      const { heldBy } = shared;
+      const found = await reach(() => records.get(subject));
+      await heldBy;
+      return found !== undefined && found.heldUntil > now() ? found.record : undefined;
+    },
+    merge: (subject, change, ttlMs) =>
       reach(() => {
-        const known = cutoffs.get(subject) ?? { endedUntil: -1, staleUntil: -1, heldUntil: 0 };
-        cutoffs.set(subject, {
-          endedUntil: Math.max(known.endedUntil, endedUntil),
-          staleUntil: Math.max(known.staleUntil, staleUntil),
-          heldUntil: Math.max(known.heldUntil, now() + ttlMs),
+        const { record, heldUntil } = records.get(subject) ?? { record: {}, heldUntil: 0 };
+        records.set(subject, {
+          record: mergeRecords(record, change),
+          heldUntil: Math.max(heldUntil, now() + ttlMs),
         });
-      }),
-    cutoffsOf: (subject) =>
-      lookUp(() => {
-        const known = cutoffs.get(subject);
-        return known !== undefined && known.heldUntil > now() ? known : undefined;
       }),
   };
   return shared;

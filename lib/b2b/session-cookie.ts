@@ -14,7 +14,7 @@ import type {
   StoredSession,
   Verdict,
 } from '../session/source.ts';
-import type { SessionFacts } from '../session/cutoffs.ts';
+import type { SessionFacts } from '../session/record.ts';
 import { tokenLifetimeMs, verifyAccessToken, readSessionId, readToken } from '../tokens/access-token.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import type { Token } from '../tokens/access-token.ts';

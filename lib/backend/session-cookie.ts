@@ -3,7 +3,7 @@ import { tokenLifetimeMs, readSessionId, readToken } from '../tokens/access-toke
 import { isRecord, parseJson } from '../core/json.ts';
 import type { Token } from '../tokens/access-token.ts';
 import type { StoredSession } from '../session/source.ts';
-import type { SessionFacts } from '../session/cutoffs.ts';
+import type { SessionFacts } from '../session/record.ts';
 import { chunkNames, sessionCandidates } from '../core/cookie-chunks.ts';
 import { createChunksFinder } from '../core/cookies.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';

@@ -8,7 +8,7 @@ import { signOutPage } from '../http/sign-out-page.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { EndedSession } from '../session/sign-out.ts';
-import type { SessionFacts } from '../session/cutoffs.ts';
+import type { SessionFacts } from '../session/record.ts';
 import type { BackendContext } from './context.ts';
 import { readReturnTo } from './forms.ts';
 import type { StoredContent } from './session-cookie.ts';

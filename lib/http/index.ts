@@ -1,11 +1,12 @@
 // The exports of every server entry of the package, independent of the provider.
 export { AuthError, ConfigurationError } from '../errors.ts';
 export type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
-export type { SessionCutoffs, SharedCoordinator } from '../session/shared-coordinator.ts';
+export type { SharedCoordinator } from '../session/shared-coordinator.ts';
+export type { SessionRecord } from '../session/record.ts';
 export type * from '../types.ts';
 export type { OnError } from './adapter.ts';
 export { endSession, renewSession } from './end-session.ts';
-export type { SessionTarget } from '../session/cutoffs.ts';
+export type { SessionTarget } from '../session/revocations.ts';
 export { currentSession, getSession } from './get-session.ts';
 export type { CookieOptions } from './options.ts';
 export type { PageLinks } from './page.ts';

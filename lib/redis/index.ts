@@ -1,12 +1,14 @@
 import * as v from 'valibot';
 import { ConfigurationError } from '../errors.ts';
-import type { SessionCutoffs, SharedCoordinator } from '../session/shared-coordinator.ts';
+import type { SessionRecord } from '../session/record.ts';
+import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import { createRedisCommands, isPresent, isRedisClient, tagOf } from './client.ts';
 import type { RedisClient } from './client.ts';
 import { createAnswerSeal, createRefreshes } from './refreshes.ts';
 
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';
-export type { SessionCutoffs, SettledRefresh, SharedCoordinator } from '../session/shared-coordinator.ts';
+export type { SessionRecord } from '../session/record.ts';
+export type { SettledRefresh, SharedCoordinator } from '../session/shared-coordinator.ts';
 
 export interface RedisCoordinatorOptions {
   /** A connected client of `redis` or of `ioredis`; connecting, errors and closing stay yours. */
@@ -87,24 +89,17 @@ export function createRedisCoordinator(options: RedisCoordinatorOptions): Shared
     firstTimeoutMs,
     now: () => performance.now(),
   });
-  const revocationKey = (sessionId: string): string => `${tagOf(keyPrefix, sessionId)}:ended`;
-  const cutoffsKey = (subject: string): string => `${tagOf(keyPrefix, subject)}:cutoffs`;
+  const recordKey = (subject: string): string => `${tagOf(keyPrefix, subject)}:record`;
   return {
     isAvailable: () => commands.isAvailable(),
     ...createRefreshes({ commands, seal: createAnswerSeal(passwords), keyPrefix, lockTtlMs }),
-    async endSession(sessionId, ttlMs) {
-      await commands.eval(revokeScript, [revocationKey(sessionId)], [String(Math.ceil(ttlMs))]);
+    async read(subject) {
+      const reply = await commands.get(recordKey(subject));
+      return isPresent(reply) ? parseRecord(String(reply)) : undefined;
     },
-    async isEnded(sessionId) {
-      return isPresent(await commands.get(revocationKey(sessionId)));
-    },
-    async setCutoffs(subject, { endedUntil, staleUntil }, ttlMs) {
-      const args = [endedUntil, staleUntil, ttlMs].map((value) => String(Math.ceil(value)));
-      await commands.eval(cutoffsScript, [cutoffsKey(subject)], args);
-    },
-    async cutoffsOf(subject) {
-      const reply = await commands.get(cutoffsKey(subject));
-      return isPresent(reply) ? parseCutoffs(String(reply)) : undefined;
+    async merge(subject, change, ttlMs) {
+      const times = Object.entries(change).flatMap(([name, time]) => [name, String(Math.ceil(time))]);
+      await commands.eval(mergeScript, [recordKey(subject)], [String(Math.ceil(ttlMs)), ...times]);
     },
   };
 }
@@ -116,30 +111,34 @@ function readOptions(options: RedisCoordinatorOptions): v.InferOutput<typeof sch
   throw new ConfigurationError('createRedisCoordinator', [...new Set(result.issues.map((issue) => issue.message))]);
 }
 
-/** Never shortens the lifetime of an existing revocation. KEYS: revocation. ARGV: its lifetime in milliseconds. */
-const revokeScript = `
-if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
-return 1`;
-
 /**
- * Keeps the later of each time, and the longer lifetime. KEYS: cutoffs. ARGV: ended until, stale until, lifetime in milliseconds.
+ * Keeps the later time of each name, the eight latest tokens, and the longer lifetime. The record is text, `name=time` separated by
+ * spaces, so that a look-up is a plain GET. KEYS: record. ARGV: lifetime in milliseconds, then names and times in turn.
  */
-const cutoffsScript = `
-local ended, stale, ttl = ARGV[1], ARGV[2], ARGV[3]
-local standing = redis.call('GET', KEYS[1])
-if standing then
-  local e, s = string.match(standing, '^(-?%d+) (-?%d+)$')
-  if e and tonumber(e) > tonumber(ended) then ended = e end
-  if s and tonumber(s) > tonumber(stale) then stale = s end
-  local rest = redis.call('PTTL', KEYS[1])
-  if rest > tonumber(ttl) then ttl = string.format('%.0f', rest) end
+const mergeScript = `
+local times, tokens = {}, {}
+local function add(name, time)
+  if not times[name] or tonumber(time) > tonumber(times[name]) then times[name] = time end
 end
-redis.call('SET', KEYS[1], ended .. ' ' .. stale, 'PX', ttl)
+for name, time in string.gmatch(redis.call('GET', KEYS[1]) or '', '([^ =]+)=(-?%d+)') do add(name, time) end
+for at = 2, #ARGV, 2 do add(ARGV[at], ARGV[at + 1]) end
+for name in pairs(times) do
+  if string.find(name, ':', 1, true) then table.insert(tokens, name) end
+end
+table.sort(tokens, function(one, other)
+  local a, b = tonumber(times[one]), tonumber(times[other])
+  if a == b then return one > other end
+  return a > b
+end)
+for at = 9, #tokens do times[tokens[at]] = nil end
+local record = {}
+for name, time in pairs(times) do table.insert(record, name .. '=' .. time) end
+local ttl = math.max(tonumber(ARGV[1]), redis.call('PTTL', KEYS[1]))
+redis.call('SET', KEYS[1], table.concat(record, ' '), 'PX', string.format('%.0f', ttl))
 return 1`;
 
-function parseCutoffs(text: string): SessionCutoffs {
-  const [, endedUntil, staleUntil] = /^(-?\d+) (-?\d+)$/.exec(text) ?? [];
-  if (endedUntil === undefined) throw new Error('Redis holds times that no script of ours has written');
-  return { endedUntil: Number(endedUntil), staleUntil: Number(staleUntil) };
+function parseRecord(text: string): SessionRecord {
+  const times = text.split(' ').map((part) => /^([^ =]+)=(-?\d+)$/.exec(part));
+  if (times.includes(null)) throw new Error('Redis holds a record that no script of ours has written');
+  return Object.fromEntries(times.map((time) => [time?.[1], Number(time?.[2])]));
 }

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import type { Token } from '../tokens/access-token.ts';
 import { AuthError } from '../errors.ts';
-import { sessionKey } from './revocations.ts';
+import { hash } from './record.ts';
 import type { Emit } from './events.ts';
 
 /**
@@ -112,9 +112,9 @@ function createTries(now: () => number, emit: Emit) {
     { refreshToken, sessionId, token }: Stored,
     call: () => Promise<Result>,
   ): Promise<Result> => {
-    const session = `${network} ${sessionKey(sessionId ?? token?.text ?? '')}`;
+    const session = `${network} ${hash(sessionId ?? token?.text ?? '')}`;
     const tried = tries.get(session) ?? new Set();
-    const name = sessionKey(refreshToken);
+    const name = hash(refreshToken);
     if (tried.size >= callsPerMinute && !tried.has(name)) {
       // The mark occupies one more entry, so that only one event is emitted.
       if (tried.size === callsPerMinute) emit({ type: 'throttled', scope: 'network' });

@@ -27,8 +27,8 @@ export function createResolveBearer<Content>(
     // The clock tolerance applies only to tokens that a renewal can replace.
     if (session.expiresAt <= now()) return undefined;
     // Only for a verified token: a made-up one must not cause a call to the coordinator.
-    const { revocation, isStale, checkedAt } = await revocations.check(facts, undefined);
-    if (revocation !== undefined || (isStale && !takesStale)) return undefined;
+    const { standing, checkedAt } = await revocations.check(facts, undefined);
+    if (standing !== 'live' && !(takesStale && standing === 'stale')) return undefined;
     deepFreeze(session);
     cache.add(cacheKey(text), {
       session,
@@ -44,8 +44,8 @@ export function createResolveBearer<Content>(
     const cached = cache.get(cacheKey(text));
     const isGood = cached !== undefined && now() - cached.checkedAt <= revocations.recheckMs;
     if (isGood) {
-      const isOver = takesStale ? revocations.known(cached.keys) !== undefined : revocations.isConcerned(cached.keys);
-      return isOver ? undefined : cached.session;
+      const standing = revocations.known(cached.keys);
+      return standing === 'live' || (takesStale && standing === 'stale') ? cached.session : undefined;
     }
     try {
       return await withDeadline(() => verify(text, client, takesStale), timeoutMs, outOfTime);

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { createBoundedMap, stringBytes } from '../core/bounded-map.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError, causeOf } from '../errors.ts';
 import { createOutageReport } from './shared-coordinator.ts';
 import type { OutageReport, SettledRefresh, SharedCoordinator } from './shared-coordinator.ts';
 import type { Emit } from './events.ts';
+import { hash } from './record.ts';
 import { VariantRefused, variantRefused } from './source.ts';
 import type { StoredSession } from './source.ts';
 import type { AdapterName } from '../types.ts';
@@ -173,7 +173,7 @@ export function createRefreshCoordinator(parts: {
 
   /** Informs the other processes, if the coordinator supports it; nothing here depends on it. */
   function tell(what: 'confirmDelivery' | 'forget', key: string): void {
-    shared?.[what]?.(key).then(
+    shared?.[what](key).then(
       () => outages.succeeded(),
       () => outages.failed('refresh'),
     );
@@ -242,5 +242,5 @@ export function refreshKey(
   adapter: AdapterName,
   { refreshToken }: Pick<StoredSession<unknown>, 'refreshToken'>,
 ): string {
-  return `${adapter}:${createHash('sha256').update(refreshToken).digest('base64url')}`;
+  return `${adapter}:${hash(refreshToken)}`;
 }

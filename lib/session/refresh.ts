@@ -1,8 +1,8 @@
 import { AuthError } from '../errors.ts';
-import type { RefreshStart } from './cutoffs.ts';
 import { measureRefresh } from './events.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import { revocationMs } from './revocations.ts';
+import type { RefreshStart } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import type { SettledRefresh } from './shared-coordinator.ts';
 import type { RefreshOutcome, StoredSession } from './source.ts';

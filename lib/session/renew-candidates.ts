@@ -3,6 +3,7 @@ import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
+import { isRevocation } from './record.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { Renew, Renewal, Renewed } from './renewal.ts';
 import type { SessionContext } from './session-context.ts';
@@ -83,6 +84,8 @@ export function createCandidateRenewal<Content>(
       if (renewal.kind === 'skipped') {
         return alive !== undefined && alive.expiresAt > now() ? fallbackOf(context, next) : signedOut;
       }
+      // Its successor is known to nothing and to none any more.
+      if (renewal.reason === 'superseded' && attempt.fallback !== undefined) return attempt.fallback;
       attempt.reason = renewal.reason;
       attempt.signIn = source.signInAfter?.(candidate.content, renewal.reason);
     } catch (error) {
@@ -124,7 +127,7 @@ function fallbackOf<Content>(
   { revocations }: SessionContext<Content>,
   { candidate, alive }: Renewable<Content>,
 ): Resolution | undefined {
-  const isOver = alive === undefined || revocations.known(revocations.keysOf(candidate, undefined)) !== undefined;
+  const isOver = alive === undefined || revocations.knownRevocation(revocations.keysOf(candidate, undefined)) !== undefined;
   return isOver ? undefined : { session: alive, cookies: [] };
 }
 
@@ -142,8 +145,8 @@ export function renewWithin<Content>(
   const renewal = async (): Promise<Renewal<Content>> => {
     // A token that is known to be invalid causes no call to the provider or the coordinator.
     if (!isVerified && !isHeadSent() && coordinator.settledKind(key) !== 'ended') {
-      const { revocation } = await revocations.check(candidate, undefined);
-      if (revocation !== undefined) return { kind: 'ended', reason: revocation };
+      const { standing } = await revocations.check(candidate, undefined);
+      if (isRevocation(standing)) return { kind: 'ended', reason: standing };
     }
     return renew(stored, request);
   };
@@ -152,16 +155,15 @@ export function renewWithin<Content>(
 }
 
 export async function resolutionOf<Content>(
-  { source, coordinator, writer, revocations, superseded }: SessionContext<Content>,
+  { source, coordinator, writer, revocations }: SessionContext<Content>,
   { session, stored, keys }: Renewed<Content>,
   cookies: RequestCookies,
 ): Promise<Resolution> {
-  const tokenKey = refreshKey(source.adapter, stored);
-  const sessionKeys = revocations.keysOf(stored, tokenKey);
+  const sessionKeys = revocations.keysOf(stored, refreshKey(source.adapter, stored));
   return {
     session,
     cookies: await writer.write(stored.content, cookies),
     onDelivered: () => keys.forEach((spent) => coordinator.confirmDelivery(spent)),
-    isCurrent: () => revocations.known(sessionKeys) === undefined && !superseded.isSuperseded(tokenKey),
+    isCurrent: () => revocations.knownRevocation(sessionKeys) === undefined && !revocations.isSpent(sessionKeys),
   };
 }

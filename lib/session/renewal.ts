@@ -2,13 +2,13 @@ import { createBoundedMap } from '../core/bounded-map.ts';
 import { isRenewalUrgent } from '../tokens/access-token.ts';
 import { AuthError, causeOf } from '../errors.ts';
 import type { Session } from '../types.ts';
-import { revocationMs, sessionKey } from './revocations.ts';
-import type { RevocationCheck } from './revocations.ts';
+import { hash, isRevocation } from './record.ts';
+import type { Standing } from './record.ts';
+import { revocationMs } from './revocations.ts';
 import { createRefresh } from './refresh.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { CoordinatedRefresh } from './refresh-coordinator.ts';
 import type { SessionContext } from './session-context.ts';
-import { sharedMarkMs } from './superseded-tokens.ts';
 import { verdictReason, verifyStored } from './source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from './source.ts';
 
@@ -101,28 +101,24 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
 
 /** Takes one answer: the session that it holds, or the next token to follow. */
 function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Content>) => Promise<Hop<Content>> {
-  const { source, coordinator, revocations, superseded, emit, now } = context;
+  const { source, coordinator, revocations, emit, now } = context;
   const requestTokens = createRequestTokens(context);
   const newest = createNewestTokens(context);
 
   /** A refresh may return a token of another session; revocations of both count. */
-  async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<RevocationCheck> {
-    const checked = await revocations.checkAfterRefresh(next, refreshKey(source.adapter, next));
-    if (checked.revocation !== undefined || first.sessionId === next.sessionId) return checked;
-    const { revocation } = await revocations.checkAfterRefresh(first, undefined);
-    return { ...checked, revocation };
-  }
-
-  async function isOld({ session, stored }: Renewed<Content>, mayHaveMarks: boolean): Promise<boolean> {
-    const key = refreshKey(source.adapter, stored);
-    return isRenewalUrgent(session.claims, now()) || superseded.hasSuccessor(key, mayHaveMarks);
+  async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<Standing> {
+    const { standing } = await revocations.checkAfterRefresh(next, refreshKey(source.adapter, next));
+    if (isRevocation(standing) || first.sessionId === next.sessionId) return standing;
+    const before = await revocations.checkAfterRefresh(first, undefined);
+    return isRevocation(before.standing) ? before.standing : standing;
   }
 
   return async (from) => {
     const { first, current, keys, variant } = from;
     const { settled, isNew } = await requestTokens(from);
     if (settled.kind === 'ended') {
-      if (newest.isSuperseded(current)) return { kind: 'ended', reason: 'superseded' };
+      if (settled.reason === 'superseded' || newest.isSuperseded(current))
+        return { kind: 'ended', reason: 'superseded' };
       if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
       return settled;
     }
@@ -130,19 +126,19 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
     if (isNew) coordinator.advance(keys, refreshKey(source.adapter, current));
-    const { revocation, isStale, mayHaveMarks } = await checkBoth(first, next);
-    if (revocation !== undefined) {
+    const standing = await checkBoth(first, next);
+    if (isRevocation(standing)) {
       keys.forEach((spent) => coordinator.forget(spent));
-      return { kind: 'ended', reason: revocation };
+      return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, keys, isNew ? 'new' : variant);
     const hop =
-      taken.kind === 'renewed' && !isNew && (await isOld(taken, mayHaveMarks))
+      taken.kind === 'renewed' && !isNew && (standing === 'spent' || isRenewalUrgent(taken.session.claims, now()))
         ? { kind: 'old' as const, next, answer: taken }
         : taken;
     if (taken.kind === 'renewed') newest.add(next);
     // Renewed before `renewSession` was called: its claims may be outdated, too.
-    return isStale && hop.kind !== 'ended' ? { kind: 'old', next } : hop;
+    return standing === 'stale' && hop.kind !== 'ended' ? { kind: 'old', next } : hop;
   };
 }
 
@@ -150,19 +146,21 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
 function createRequestTokens<Content>(
   context: SessionContext<Content>,
 ): (from: HopFrom<Content>) => Promise<CoordinatedRefresh> {
-  const { source, coordinator, revocations, superseded } = context;
+  const { source, coordinator, revocations } = context;
   const refresh = createRefresh(context);
   return async ({ first, current, keys, client, variant }) => {
     const { content } = current;
-    const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> =>
-      variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
     const key = refreshKey(source.adapter, current);
+    const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
+      // The provider may take a second use of a spent token for a theft, and end the session.
+      if (revocations.isSpent(revocations.keysOf(current, key)))
+        return Promise.resolve({ kind: 'ended', reason: 'superseded' });
+      return variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
+    };
     const answer = await coordinator.run(key, (signal) => refresh(current, call, signal), variant?.name);
-    if (answer.isNew && variant !== undefined) {
-      await Promise.all([
-        superseded.add(keys, revocationMs(current.tokenLifetimeMs)),
-        revocations.announceMarks([first.sessionId, current.sessionId], sharedMarkMs),
-      ]);
+    if (answer.isNew && variant !== undefined && answer.settled.kind === 'renewed') {
+      const sessionIds = [first.sessionId, current.sessionId];
+      await revocations.spend(sessionIds, keys, revocationMs(current.tokenLifetimeMs));
     }
     return answer;
   };
@@ -173,11 +171,11 @@ function createNewestTokens<Content>({ source, now }: SessionContext<Content>) {
   const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
   return {
     add(stored: StoredSession<Content>): void {
-      if (stored.sessionId !== undefined) newest.set(sessionKey(stored.sessionId), refreshKey(source.adapter, stored));
+      if (stored.sessionId !== undefined) newest.set(hash(stored.sessionId), refreshKey(source.adapter, stored));
     },
     /** A late request carries a token that was renewed here since: its browser has a newer one, and the session continues. */
     isSuperseded(stored: StoredSession<Content>): boolean {
-      const latest = stored.sessionId === undefined ? undefined : newest.get(sessionKey(stored.sessionId));
+      const latest = stored.sessionId === undefined ? undefined : newest.get(hash(stored.sessionId));
       return latest !== undefined && latest !== refreshKey(source.adapter, stored);
     },
   };

@@ -7,6 +7,7 @@ import { refreshKey } from './refresh-coordinator.ts';
 import { createCandidateRenewal, signedOut } from './renew-candidates.ts';
 import type { Attempt, Renewable, Resolution } from './renew-candidates.ts';
 import type { Renew } from './renewal.ts';
+import { isRevocation } from './record.ts';
 import type { RevocationCheck } from './revocations.ts';
 import { unseen } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
@@ -41,8 +42,8 @@ export function createResolveCandidates<Content>(
       }
       try {
         const checked = await checkUnverified(context, candidate);
-        if (checked.revocation !== undefined) {
-          attempt.reason = checked.revocation;
+        if (isRevocation(checked.standing)) {
+          attempt.reason = checked.standing;
           continue;
         }
         const found = await verifyOne(context, candidate, attempt, checked);
@@ -80,12 +81,8 @@ function checkUnverified<Content>(
 ): Promise<RevocationCheck> | RevocationCheck {
   const tokenKey = refreshKey(source.adapter, candidate);
   if (source.isSealed) return revocations.check(candidate, tokenKey);
-  return {
-    revocation: revocations.knownFinally(revocations.keysOf(candidate, tokenKey)),
-    isStale: false,
-    checkedAt: 0,
-    mayHaveMarks: true,
-  };
+  const standing = revocations.knownFinally(revocations.keysOf(candidate, tokenKey)) ?? 'live';
+  return { standing, checkedAt: 0 };
 }
 
 /** @param checked the revocation check so far */
@@ -95,23 +92,22 @@ async function verifyOne<Content>(
   attempt: Attempt,
   checked: RevocationCheck,
 ): Promise<Session | Renewable<Content> | 'forged' | undefined> {
-  const { source, revocations, superseded, now } = context;
+  const { source, revocations, now } = context;
   const tokenKey = refreshKey(source.adapter, candidate);
   const verdict = await verifyStored(source, candidate, attempt.allowance);
   const isProven = verdict.kind === 'live' || verdict.kind === 'expired';
   const isCheckDue = isProven && !source.isSealed;
   const look = isCheckDue ? await revocations.check(candidate, tokenKey) : checked;
-  const { revocation, isStale, mayHaveMarks, checkedAt } = look;
-  if (revocation !== undefined) {
-    attempt.reason = revocation;
+  const { standing, checkedAt } = look;
+  if (isRevocation(standing)) {
+    attempt.reason = standing;
     return undefined;
   }
   if (verdict.kind === 'live') {
     const { session } = verdict;
     // Without a fallback: outdated claims are not trusted during an outage either.
-    if (isStale) return { candidate, alive: undefined, isVerified: true };
-    const isOld = isRenewalUrgent(session.claims, now()) || (await superseded.hasSuccessor(tokenKey, mayHaveMarks));
-    if (isOld) return { candidate, alive: session, isVerified: true };
+    if (standing === 'stale') return { candidate, alive: undefined, isVerified: true };
+    if (standing === 'spent' || isRenewalUrgent(session.claims, now())) return { candidate, alive: session, isVerified: true };
     cacheSession(context, attempt.cookieHeader, candidate, { ...verdict, checkedAt });
     return session;
   }

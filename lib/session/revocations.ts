@@ -1,67 +1,59 @@
-import { createBoundedMap } from '../core/bounded-map.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
-import { createCutoffs, hash } from './cutoffs.ts';
-import { createExceptions, createSessionRecords, keepsRecords } from './session-records.ts';
-import type { SessionFacts, SessionKeys, SessionTarget } from './cutoffs.ts';
-import { createAskShared } from './shared-coordinator.ts';
+import { AuthError } from '../errors.ts';
+import { forever, freshName, hash, isRevocation, spentName, standingOf } from './record.ts';
+import type { Presented, Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
+import { cookieMs, createRecords, tokenMs } from './records.ts';
+import type { Records } from './records.ts';
 import type { OutageReport, SharedCoordinator } from './shared-coordinator.ts';
-
-/**
- * How a session ended: by a sign-out, by a new sign-in in its browser, or by `endSession`. The successor's
- * cookie has already replaced that of a `replaced` session: clearing it now would delete the new session.
- */
-export type Revocation = 'signed_out' | 'replaced' | 'ended';
-
-export interface RevocationCheck {
-  readonly revocation: Revocation | undefined;
-  /** Whether `renewSession` was called after the token was issued, so that its claims may be outdated. */
-  readonly isStale: boolean;
-  /** When the check began, in milliseconds since the epoch. */
-  readonly checkedAt: number;
-  /** Whether another process may have switched the session to another organization, or replaced it. */
-  readonly mayHaveMarks: boolean;
-}
-
-/** What this process knows of a session's end. */
-interface KnownRevocation {
-  readonly revocation: Revocation;
-  /** Of a sign-out: what began until then is over, in milliseconds since the epoch. A later sign-in may continue the session's id. */
-  readonly until: number;
-}
 
 export type Revocations = ReturnType<typeof createRevocations>;
 
-/** Hashes a session id, so that each has the same size. */
-export function sessionKey(sessionId: string): string;
-export function sessionKey(sessionId: string | undefined): string | undefined;
-export function sessionKey(sessionId: string | undefined): string | undefined {
-  return sessionId === undefined ? undefined : hash(sessionId);
+/** The target of `endSession` and `renewSession`. */
+export type SessionTarget = { readonly sessionId: string } | { readonly userId: string };
+
+/** A session's look-up keys: ids are hashed, so that each has the same size. */
+export interface SessionKeys extends Presented {
+  /** The session's own record; `undefined` without an id. */
+  readonly session: string | undefined;
+  /** The session and its user. */
+  readonly subjects: readonly string[];
+}
+
+export interface RevocationCheck {
+  readonly standing: Standing;
+  /** When the check began, in milliseconds since the epoch. */
+  readonly checkedAt: number;
+}
+
+/** In milliseconds since the epoch. */
+export interface RefreshStart {
+  readonly at: number;
+  /** The latest `renewSession` that this process knew at the time; -1 for none. */
+  readonly staleUntil: number;
 }
 
 /** Long enough for every request that was already sent at the sign-out. */
 const minRevocationMs = 25_000;
-/** Supabase allows access tokens to live for at most a week. */
-const maxRevocationMs = 8 * 24 * 60 * 60_000;
-const maxRevocations = 100_000;
-/** Longer than any refresh that was running when the new session was stored. Requests with the old cookie are not checked against it. */
-const replacedMarkMs = 60_000;
 /** How long a verified session counts as live before the other processes are asked again. */
 const sharedRecheckMs = 5_000;
+/** Tolerance for a named session, whose start may have been read from a clock that is ahead. */
+const skewMs = 60_000;
 
 /**
  * How long a signed-out session must be remembered: a running refresh may return a token with its
  * whole lifetime left.
  */
 export function revocationMs(tokenLifetimeMs: number): number {
-  return Math.min(Math.max(tokenLifetimeMs, 0) + minRevocationMs, maxRevocationMs);
+  return Math.min(Math.max(tokenLifetimeMs, 0) + minRevocationMs, tokenMs);
 }
 
 /**
- * The sessions that ended here, or in a process that shares the coordinator, kept while any of their tokens may still be accepted.
+ * What earlier sign-outs, sign-ins and calls of `endSession` and `renewSession` mean for a session, here and in every process
+ * that shares the coordinator.
  *
  * @param adapter the adapter of these sessions: two adapters may share a coordinator
  * @param now milliseconds since the epoch
- * @param changes counts revocations and `renewSession` calls that this process learns of
+ * @param changes counts changes that this process learns of
  */
 export function createRevocations(
   adapter: string,
@@ -70,159 +62,245 @@ export function createRevocations(
   now: () => number,
   changes: ChangeCount,
 ) {
-  const local = createBoundedMap<KnownRevocation>({ max: maxRevocations, ttlMs: minRevocationMs, now, changes });
-  const askShared = createAskShared(outages, 'tombstone');
-  const listeners: ((subject: string) => void)[] = [];
-  const records = createSessionRecords(shared, askShared, now, changes);
-  // Separate: a second factor adds four marks, which must not evict those that protect a session for 400 days.
-  const [began, renewed] = [createExceptions(shared, askShared, now), createExceptions(shared, askShared, now)];
-  const { subjectsOf, ...cutoffs } = createCutoffs(adapter, records, { began, renewed }, now);
-  const subjectOf = (sessionId: string): string => subjectsOf({ sessionId, userId: undefined })[0] ?? '';
-  const notify = (subject: string): void => listeners.forEach((listener) => listener(subject));
+  const records = createRecords(shared, outages, now, changes);
+  const keysOf = createKeysOf(adapter);
+  const { notify, subscribe } = createListeners();
+  const known = (keys: SessionKeys): Standing =>
+    records.isEmpty() ? 'live' : standingOf(records.known(keys.subjects), keys);
+  const knownRevocation = (keys: SessionKeys): Revocation | undefined => asRevocation(known(keys));
 
-  function knownByKey(session: string | undefined, beganAt: number): Revocation | undefined {
-    const here = local.size === 0 || session === undefined ? undefined : local.get(session);
-    return here !== undefined && beganAt <= here.until ? here.revocation : undefined;
-  }
-
-  /**
-   * How the session was signed out or replaced, while its tokens may still be valid.
-   *
-   * @param beganAt when the sign-in began, in milliseconds since the epoch: an earlier sign-out does not concern it. Default: unknown
-   */
-  async function find(sessionId: string | undefined, beganAt = 0): Promise<Revocation | undefined> {
-    const here = knownByKey(sessionKey(sessionId), beganAt);
-    // A sign-out in another process takes precedence over a replacement here.
-    if (here === 'signed_out' || sessionId === undefined || shared === undefined) return here;
-    const isOver = keepsRecords(shared)
-      ? beganAt <= (await records.find([subjectOf(sessionId)])).signedOutUntil
-      : await askShared(shared.isEnded(sessionId), false);
-    return isOver ? 'signed_out' : here;
-  }
-
-  /** @param token identifies the refresh token; `undefined` for a bearer token */
-  function keysOf(facts: SessionFacts, token: string | undefined): SessionKeys {
-    const { sessionId, beganAt, issuedAt } = facts;
-    return { session: sessionKey(sessionId), subjects: subjectsOf(facts), token, beganAt, issuedAt };
-  }
-
-  /** When this process last saw the session signed out; 0 for never. */
-  function earlierSignOut(sessionId: string | undefined): number {
-    const here = sessionId === undefined ? undefined : local.get(sessionKey(sessionId));
-    return here?.revocation === 'signed_out' ? here.until : 0;
-  }
-
-  async function look(
-    facts: SessionFacts,
-    token: string | undefined,
-    group: string | undefined,
-  ): Promise<RevocationCheck> {
-    const keys = keysOf(facts, token);
+  /** @throws {AuthError} `provider_unavailable` where only the coordinator can tell whether the session was spared */
+  async function look(keys: SessionKeys, group: string | undefined): Promise<RevocationCheck> {
     const checkedAt = now();
-    const [revocation, concern] = await Promise.all([
-      keepsRecords(shared) ? knownByKey(keys.session, keys.beganAt) : find(facts.sessionId, keys.beganAt),
-      cutoffs.check(keys, group),
-    ]);
-    const { isEnded, isStale, signedOutUntil, hasRecord } = concern;
-    const isSignedOut = keys.beganAt <= signedOutUntil;
-    return {
-      revocation: revocation ?? (isSignedOut ? 'signed_out' : isEnded ? 'ended' : undefined),
-      isStale,
-      checkedAt,
-      mayHaveMarks: hasRecord || keys.session === undefined,
-    };
+    const { record, isWhole } = await records.find(keys.subjects, group);
+    const standing = standingOf(record, keys);
+    // It must neither pass nor be cleared.
+    if (standing === 'ended' && !isWhole) throw unavailable();
+    return { standing, checkedAt };
   }
-
-  /** Ends sessions that began before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
-  async function end(target: SessionTarget): Promise<void> {
-    const called = cutoffs.end(target);
-    subjectsOf({ sessionId: undefined, userId: undefined, ...target }).forEach(notify);
-    await called;
-  }
-
-  /** The same for all the user's sessions except one. That one stays ended if it already was. @throws {AuthError} likewise */
-  async function endOthers(kept: SessionFacts): Promise<void> {
-    const { userId } = kept;
-    if (userId === undefined) return;
-    const [subject = ''] = subjectsOf({ sessionId: undefined, userId });
-    await cutoffs.endOthers(userId, keysOf(kept, undefined), () => notify(subject));
-  }
-
-  /** The revocation that this process knows, without asking another one. */
-  const known = (keys: SessionKeys): Revocation | undefined =>
-    knownByKey(keys.session, keys.beganAt) ?? (cutoffs.known(keys).isEnded ? 'ended' : undefined);
 
   return {
-    ...cutoffs,
-    /** A sign-in that was allowed after a sign-out begins later than it, even where this clock was set back since. */
-    begin: async (facts: Parameters<typeof cutoffs.begin>[0], beganAt?: number): Promise<number> => {
-      return Math.max(await cutoffs.begin(facts, beganAt), earlierSignOut(facts.sessionId) + 1);
-    },
-    end,
-    endOthers,
-    /** Whether there are other processes to ask. */
-    isShared: shared !== undefined,
-    /** Calls `listener` after each revocation and each `endSession` of this process, with the hashed name of the session or user. */
-    subscribe: (listener: (subject: string) => void): void => void listeners.push(listener),
+    ...createEnding({ records, keysOf, notify, now }),
+    ...createRenewing({ records, keysOf, look, known, now }),
+    ...createEndOthers({ records, keysOf, notify, look, known, now }),
     keysOf,
+    subscribe,
+    /** Whether there are other processes to ask. */
+    isShared: records.isShared,
+    /** What this process knows. */
     known,
+    /** Whether this process knows that the token was exchanged for tokens of another organization. */
+    isSpent: (keys: SessionKeys): boolean => known({ ...keys, issuedAt: Infinity }) === 'spent',
+    /** The revocation that this process knows. */
+    knownRevocation,
     /**
      * The revocation of an unverified token that this process knows and no other can lift. With a
      * coordinator, a sign-in in another process may have lifted an `endSession`; only `check` asks for that.
      */
-    knownFinally: (keys: SessionKeys): Revocation | undefined =>
-      shared === undefined ? known(keys) : knownByKey(keys.session, keys.beganAt),
-    /** Whether this process knows of a revocation, or of a `renewSession` after the token was issued. */
-    isConcerned(keys: SessionKeys): boolean {
-      if (knownByKey(keys.session, keys.beganAt) !== undefined) return true;
-      const { isEnded, isStale } = cutoffs.known(keys);
-      return isEnded || isStale;
-    },
-    find,
-    /** Checks this process and the coordinator. */
-    check: (facts: SessionFacts, token: string | undefined) => look(facts, token, 'requests'),
-    /** The same for a refresh's answer, which must not overwrite the cookie of a sign-in that another process stored meanwhile. */
-    async checkAfterRefresh(facts: SessionFacts, token: string | undefined): Promise<RevocationCheck> {
-      const { sessionId } = facts;
-      // A check that began before the answer arrived may have missed a sign-out.
-      const checked = await look(facts, token, token);
-      if (checked.revocation !== undefined || sessionId === undefined || !checked.mayHaveMarks) return checked;
-      if (!(await askShared(shared?.isEnded(replacedMark(sessionId)), false))) return checked;
-      local.set(sessionKey(sessionId), { revocation: 'replaced', until: Infinity }, { ttl: replacedMarkMs });
-      return { ...checked, revocation: 'replaced' };
+    knownFinally(keys: SessionKeys): Revocation | undefined {
+      const revocation = knownRevocation(keys);
+      return revocation === 'ended' && records.isShared ? undefined : revocation;
     },
     /**
-     * @param tokenLifetimeMs the lifetime of the session's access tokens
-     * @param beganAt when the session began: it is over even where the clock that said so is ahead of ours
+     * How the session was signed out or replaced, here or elsewhere, while its tokens may still be valid.
+     *
+     * @param beganAt when the sign-in began, in milliseconds since the epoch: an earlier sign-out does not concern it. Default: unknown
      */
-    async revoke(sessionId: string, revocation: Revocation, tokenLifetimeMs: number, beganAt = 0): Promise<void> {
-      const ttlMs = revocationMs(tokenLifetimeMs);
-      const until = Math.ceil(Math.max(now(), beganAt, earlierSignOut(sessionId)));
-      // A sign-out is never downgraded to a replacement.
-      if (revocation === 'replaced' && knownByKey(sessionKey(sessionId), beganAt) === 'signed_out') return;
-      local.set(
-        sessionKey(sessionId),
-        { revocation, until: revocation === 'signed_out' ? until : Infinity },
-        { ttl: ttlMs },
-      );
-      notify(subjectOf(sessionId));
-      if (revocation === 'replaced') {
-        await Promise.all([
-          askShared(shared?.endSession(replacedMark(sessionId), replacedMarkMs), undefined),
-          records.announce(subjectOf(sessionId), replacedMarkMs),
-        ]);
-      } else await records.signOut(subjectOf(sessionId), sessionId, until, ttlMs);
+    async find(sessionId: string | undefined, beganAt = 0): Promise<Revocation | undefined> {
+      const keys = keysOf({ sessionId, userId: undefined, beganAt, issuedAt: Infinity }, undefined);
+      const { record } = await records.find(keys.subjects);
+      return asRevocation(standingOf({ ...record, ended: -1 }, keys));
     },
-    /** Makes `check` report marks of these sessions in every process. Never rejects. */
-    async announceMarks(sessionIds: readonly (string | undefined)[], ttlMs: number): Promise<void> {
-      const subjects = new Set(sessionIds.flatMap((sessionId) => subjectsOf({ sessionId, userId: undefined })));
-      await Promise.all([...subjects].map((subject) => records.announce(subject, ttlMs)));
-    },
+    /** Asks the coordinator, too. @throws {AuthError} `provider_unavailable` where only the coordinator can tell */
+    check: (facts: SessionFacts, token: string | undefined) => look(keysOf(facts, token), 'requests'),
+    /** The same for a refresh's answer: a check that began before it arrived may have missed a sign-out. */
+    checkAfterRefresh: (facts: SessionFacts, token: string | undefined) => look(keysOf(facts, token), token),
     /** How long a check's result is valid before the other processes are asked again, in milliseconds. */
     recheckMs: shared === undefined ? Infinity : sharedRecheckMs,
   };
 }
 
-function replacedMark(sessionId: string): string {
-  return `replaced:${sessionId}`;
+interface Parts {
+  readonly records: Records;
+  readonly keysOf: (facts: SessionFacts, token: string | undefined) => SessionKeys;
+  readonly notify: (subject: string) => void;
+  readonly look: (keys: SessionKeys, group: string | undefined) => Promise<RevocationCheck>;
+  readonly known: (keys: SessionKeys) => Standing;
+  readonly now: () => number;
+}
+
+/** Sign-ins, sign-outs and `endSession`. */
+function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 'keysOf' | 'notify' | 'now'>) {
+  const keysOfTarget = (target: Partial<Pick<SessionFacts, 'sessionId' | 'userId'>>): SessionKeys =>
+    keysOf({ sessionId: undefined, userId: undefined, beganAt: 0, issuedAt: 0, ...target }, undefined);
+
+  return {
+    /**
+     * Records a completed sign-in: earlier `endSession` calls do not apply to it.
+     *
+     * @param beganAt the provider's own time of the sign-in, where the session's start is later read from it
+     * @returns the session's start in milliseconds since the epoch, later than every such call and every sign-out that does not
+     * last, even where this clock was set back since
+     */
+    async begin(facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number): Promise<number> {
+      const { session, subjects } = keysOfTarget(facts);
+      const { ended = -1, signedOut = -1, replaced = -1 } = (await records.find(subjects)).record;
+      if (beganAt !== undefined && beganAt <= ended && session !== undefined) {
+        await records.tell(session, { spared: ended }, cookieMs);
+      }
+      const passed = [ended, signedOut, replaced].filter((time) => time < forever);
+      return Math.max(now(), ...passed.map((time) => time + 1));
+    },
+    /** Ends sessions that began before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
+    async end(target: SessionTarget): Promise<void> {
+      const [subject = ''] = keysOfTarget(target).subjects;
+      const ended = Math.ceil(now()) + ('sessionId' in target ? skewMs : 0);
+      const called = records.call(subject, { ended }, cookieMs);
+      notify(subject);
+      await called;
+    },
+    /**
+     * Records that a session was signed out or replaced. Never rejects.
+     *
+     * @param tokenLifetimeMs the lifetime of the session's access tokens
+     * @param beganAt when the session began: it is over even where the clock that said so is ahead of ours
+     */
+    async revoke(
+      sessionId: string,
+      revocation: Exclude<Revocation, 'ended'>,
+      tokenLifetimeMs: number,
+      beganAt = 0,
+    ): Promise<void> {
+      const [subject = ''] = keysOfTarget({ sessionId }).subjects;
+      const until = Math.min(Math.ceil(Math.max(now(), beganAt)), forever);
+      const change: SessionRecord = revocation === 'signed_out' ? { signedOut: until } : { replaced: until };
+      const told = records.tell(subject, change, revocationMs(tokenLifetimeMs));
+      notify(subject);
+      await told;
+    },
+  };
+}
+
+/** `renewSession`, and the tokens that it does not concern. */
+function createRenewing({ records, keysOf, look, known, now }: Omit<Parts, 'notify'>) {
+  return {
+    /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
+    renew(target: SessionTarget): Promise<void> {
+      const facts = { sessionId: undefined, userId: undefined, beganAt: 0, issuedAt: 0, ...target };
+      return records.call(keysOf(facts, undefined).subjects[0] ?? '', { stale: Math.ceil(now()) }, tokenMs);
+    },
+    /** The state at the start of a refresh. */
+    refreshStart: ({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart => ({
+      at: now(),
+      staleUntil: records.known(subjects)['stale'] ?? -1,
+    }),
+    /**
+     * Records that a refresh issued a token. Whole seconds and different clocks may hide that it was
+     * issued after a `renewSession`.
+     *
+     * @param start of the refresh
+     */
+    async acceptRenewed(keys: SessionKeys, start: RefreshStart, ttlMs: number): Promise<void> {
+      // A call that this process does not know yet requires another refresh.
+      const { stale = -1 } = records.known(keys.subjects);
+      // A refresh that knew of the call started after it, even where the other process' clock is ahead.
+      const isAfter = start.at >= stale || start.staleUntil >= stale;
+      const { session, token } = keys;
+      if (session === undefined || token === undefined || keys.issuedAt > stale || !isAfter) return;
+      await records.tell(session, { [freshName(keys)]: stale }, ttlMs);
+    },
+    /**
+     * `renew` for a user's tokens except these of one session; these stay due if they already were.
+     *
+     * @throws {AuthError} likewise
+     */
+    async renewOthers(user: string, kept: readonly SessionKeys[]): Promise<void> {
+      const looks = await Promise.all(kept.map((keys) => look(keys, undefined).catch(() => undefined)));
+      const fresh = kept.filter(
+        (keys, index) => looks[index] !== undefined && looks[index].standing !== 'stale' && known(keys) !== 'stale',
+      );
+      const stale = Math.ceil(now());
+      const told = Promise.all(
+        fresh.map((keys) => {
+          const until = Math.max(stale, records.known(keys.subjects)['stale'] ?? -1);
+          // Also by its access token, which may be sent as a bearer token.
+          const names = [freshName(keys), freshName({ ...keys, token: undefined })];
+          return keys.session !== undefined
+            ? records.tell(keys.session, Object.fromEntries(names.map((name) => [name, until])), tokenMs)
+            : undefined;
+        }),
+      );
+      const [subject = ''] = keysOf({ sessionId: undefined, userId: user, beganAt: 0, issuedAt: 0 }, undefined).subjects;
+      records.note(subject, { stale }, tokenMs);
+      await told;
+      await records.call(subject, { stale }, tokenMs);
+    },
+    /**
+     * Records that tokens were exchanged for those of another organization. Never rejects.
+     *
+     * @param tokens identify the refresh tokens
+     */
+    async spend(sessionIds: readonly (string | undefined)[], tokens: readonly string[], ttlMs: number): Promise<void> {
+      const change = Object.fromEntries(tokens.map((token) => [spentName(token), Math.ceil(now())]));
+      const facts = { userId: undefined, beganAt: 0, issuedAt: 0 };
+      const subjects = new Set(sessionIds.flatMap((sessionId) => keysOf({ ...facts, sessionId }, undefined).subjects));
+      await Promise.all([...subjects].map((subject) => records.tell(subject, change, ttlMs)));
+    },
+  };
+}
+
+function createEndOthers({ records, keysOf, notify, look, known, now }: Parts) {
+  return {
+    /**
+     * Ends all sessions of a user except one; that one stays ended if it already was. It is spared first, so that the call
+     * never applies to it.
+     *
+     * @throws {AuthError} `provider_unavailable` where it applies in this process only
+     */
+    async endOthers(kept: SessionFacts): Promise<void> {
+      const { userId } = kept;
+      if (userId === undefined) return;
+      const keys = keysOf(kept, undefined);
+      // An unknown state counts as ended. A call that arrived while the coordinator was asked also counts.
+      const { standing } = await look(keys, undefined).catch(() => ({ standing: 'ended' }));
+      const isEnded = standing === 'ended' || known(keys) === 'ended';
+      const [user = ''] = keysOf({ ...kept, sessionId: undefined }, undefined).subjects;
+      const ended = Math.ceil(now());
+      const spared = Math.max(ended, records.known(keys.subjects)['ended'] ?? -1);
+      const spare = async (): Promise<boolean> =>
+        isEnded || keys.session === undefined || records.tell(keys.session, { spared }, cookieMs);
+      const isTold = spare();
+      records.note(user, { ended }, cookieMs);
+      notify(user);
+      // A process that received only the call would also end this session.
+      if (!(await isTold) && !(await spare())) throw unavailable();
+      await records.call(user, { ended }, cookieMs);
+    },
+  };
+}
+
+function createKeysOf(adapter: string): Parts['keysOf'] {
+  return ({ sessionId, userId, beganAt, issuedAt }, token) => {
+    const session = sessionId === undefined ? undefined : `${adapter}:session:${hash(sessionId)}`;
+    const user = userId === undefined ? undefined : `${adapter}:user:${hash(userId)}`;
+    const subjects = [session, user].filter((subject) => subject !== undefined);
+    return { session, subjects, token, beganAt, issuedAt };
+  };
+}
+
+function createListeners() {
+  const listeners: ((subject: string) => void)[] = [];
+  return {
+    notify: (subject: string): void => listeners.forEach((listener) => listener(subject)),
+    /** Calls `listener` after each revocation and each `endSession` of this process, with the subject of the session or user. */
+    subscribe: (listener: (subject: string) => void): void => void listeners.push(listener),
+  };
+}
+
+function asRevocation(standing: Standing): Revocation | undefined {
+  return isRevocation(standing) ? standing : undefined;
+}
+
+function unavailable(): AuthError {
+  return new AuthError('provider_unavailable', { reason: 'coordinator', retryAfter: 5 });
 }

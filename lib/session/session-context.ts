@@ -4,14 +4,12 @@ import type { RefreshCoordinator } from './refresh-coordinator.ts';
 import type { Revocations } from './revocations.ts';
 import type { SessionCache } from './session-cache.ts';
 import type { SessionWriter, SessionSource } from './source.ts';
-import type { SupersededTokens } from './superseded-tokens.ts';
 
 /** Shared by the parts of one adapter's sessions. */
 export interface SessionContext<Content> {
   readonly source: SessionSource<Content>;
   readonly coordinator: RefreshCoordinator;
   readonly revocations: Revocations;
-  readonly superseded: SupersededTokens;
   readonly cache: SessionCache;
   readonly writer: SessionWriter<Content>;
   readonly allowanceOf: (peer: string | undefined) => Allowance;

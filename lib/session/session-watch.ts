@@ -1,7 +1,7 @@
-import type { SessionFacts } from './cutoffs.ts';
 import type { Session } from '../types.ts';
-import type { Revocation, Revocations } from './revocations.ts';
-import type { SupersededTokens } from './superseded-tokens.ts';
+import { isRevocation } from './record.ts';
+import type { Revocation, SessionFacts } from './record.ts';
+import type { Revocations } from './revocations.ts';
 
 /** Why a watched session ended. `switched`: it continues in another organization. */
 export type SessionEnd = Revocation | 'expired' | 'switched';
@@ -37,17 +37,13 @@ const pollMs = 3_000;
 const batchSize = 100;
 
 /** @param now milliseconds since the epoch */
-export function createSessionWatch(
-  revocations: Revocations,
-  superseded: Pick<SupersededTokens, 'hasSuccessor'>,
-  now: () => number,
-): SessionWatch {
+export function createSessionWatch(revocations: Revocations, now: () => number): SessionWatch {
   const watching = createWatching();
-  const { check, startPoll } = createPoll(revocations, superseded, watching);
+  const { check, startPoll } = createPoll(revocations, watching);
 
   revocations.subscribe((subject) => {
     for (const watched of watching.of(subject)) {
-      const revocation = revocations.known(revocations.keysOf(watched.facts, undefined));
+      const revocation = revocations.knownRevocation(revocations.keysOf(watched.facts, undefined));
       if (revocation !== undefined) watched.end(revocation);
     }
   });
@@ -89,22 +85,17 @@ export function createSessionWatch(
 }
 
 /** Asks the coordinator about the watched sessions, as other processes end or switch them. */
-function createPoll(
-  revocations: Revocations,
-  superseded: Pick<SupersededTokens, 'hasSuccessor'>,
-  watching: ReturnType<typeof createWatching>,
-) {
+function createPoll(revocations: Revocations, watching: ReturnType<typeof createWatching>) {
   let poll: NodeJS.Timeout | undefined;
 
   async function check(watched: Watched): Promise<void> {
-    // Where the check fails, the next poll repeats it.
-    const checked = await revocations.check(watched.facts, undefined).catch(() => undefined);
+    const { facts, token } = watched;
+    // Outdated claims end no watch. Where the check fails, the next poll repeats it.
+    const checked = await revocations.check({ ...facts, issuedAt: Infinity }, token).catch(() => undefined);
     if (checked === undefined) return;
-    const { token } = watched;
-    if (checked.revocation !== undefined) watched.end(checked.revocation);
-    else if (token !== undefined && (await superseded.hasSuccessor(token, checked.mayHaveMarks))) {
-      watched.end('switched');
-    }
+    const { standing } = checked;
+    if (isRevocation(standing)) watched.end(standing);
+    else if (standing === 'spent') watched.end('switched');
   }
 
   /** Runs the batches one after another, then schedules the next poll: a slow coordinator is not asked more often. */

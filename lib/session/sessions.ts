@@ -23,8 +23,7 @@ import { createSessionWriter } from './source.ts';
 import { createSignOut, lastStart } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
 import type { ClientFacts, SessionSource, StoredSession } from './source.ts';
-import type { SessionFacts } from './cutoffs.ts';
-import { createSupersededTokens } from './superseded-tokens.ts';
+import type { SessionFacts } from './record.ts';
 import { createRenewChanged, createRenewStored, createSwitchSession } from './switch-session.ts';
 import type { SessionSwitch } from './switch-session.ts';
 
@@ -60,7 +59,9 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * Marks a session that is about to be replaced in its browser, so that no running request clears
    * its successor's cookie. A signed-out session stays signed out. It never throws.
    */
-  awaitSuccessor(stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'>): Promise<void>;
+  awaitSuccessor(
+    stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'> & { readonly beganAt?: number },
+  ): Promise<void>;
   /**
    * `renewSession` for the user's tokens except those of one session, whose token `spent` was just exchanged
    * for `next`. Running requests with `spent` continue, and get `next` where they would renew it.
@@ -101,17 +102,16 @@ export function createSessions<Content>(
 ): SessionResolver<Content> {
   const changes: ChangeCount = { count: 0 };
   const context = createContext(source, settings, changes);
-  const { cache, coordinator, revocations, superseded, now } = context;
+  const { cache, coordinator, revocations, now } = context;
   const renew = createRenew(context);
   const switchSession = createSwitchSession(context, renew);
-  const sessionWatch = createSessionWatch(revocations, superseded, now);
+  const sessionWatch = createSessionWatch(revocations, now);
   return {
     ...createSignOut(context),
     cachedSession: createCachedSession({
       cache,
       findCookie: source.findCookie,
-      isConcerned: (keys) =>
-        revocations.isConcerned(keys) || (keys.token !== undefined && superseded.isSuperseded(keys.token)),
+      isConcerned: (keys) => revocations.known(keys) !== 'live',
       changes,
       recheckMs: revocations.recheckMs,
       now,
@@ -136,9 +136,10 @@ export function createSessions<Content>(
       if (sessionId === undefined) return;
       await revocations.revoke(sessionId, 'signed_out', tokenLifetimeMs, lastStart(source, stored));
     },
-    async awaitSuccessor({ sessionId, tokenLifetimeMs }) {
-      if (sessionId === undefined || (await revocations.find(sessionId)) !== undefined) return;
-      await revocations.revoke(sessionId, 'replaced', tokenLifetimeMs);
+    async awaitSuccessor(stored) {
+      const { sessionId, tokenLifetimeMs } = stored;
+      if (sessionId === undefined) return;
+      await revocations.revoke(sessionId, 'replaced', tokenLifetimeMs, lastStart(source, stored));
     },
     async renewOthers(userId, spent, next) {
       const keysOf = (stored: StoredSession<Content>) => revocations.keysOf(stored, refreshKey(source.adapter, stored));
@@ -169,13 +170,6 @@ function createContext<Content>(
     source,
     coordinator,
     revocations: createRevocations(source.adapter, shared, outages, now, changes),
-    superseded: createSupersededTokens(
-      coordinator,
-      source.hasVariants === true ? shared : undefined,
-      outages,
-      now,
-      changes,
-    ),
     cache: createSessionCache(maxCachedSessions, now),
     writer: createSessionWriter(source, emit),
     allowanceOf: createAllowances(now, emit),

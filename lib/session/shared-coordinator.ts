@@ -1,5 +1,6 @@
 import { answerWithin } from '../core/deadline.ts';
 import type { Emit } from './events.ts';
+import type { SessionRecord } from './record.ts';
 
 /** A provider's definitive answer, in a form that can travel between processes. */
 export type SettledRefresh =
@@ -17,37 +18,28 @@ export interface SharedCoordinator {
    */
   coordinate(key: string, refresh: () => Promise<SettledRefresh>, signal: AbortSignal): Promise<SettledRefresh>;
   /**
-   * The browser received the new tokens, so only requests that were sent before still need the answer. A coordinator with this
-   * method keeps an answer until then, for at most a day: the browser may return hours later, to another process.
+   * The browser received the new tokens, so only requests that were sent before still need the answer. A coordinator
+   * keeps an answer until then, for at most a day: the browser may return hours later, to another process.
    */
-  confirmDelivery?(key: string): Promise<void>;
+  confirmDelivery(key: string): Promise<void>;
   /** The session has ended; no request gets the answer any more. */
-  forget?(key: string): Promise<void>;
-  /** Keeps a name for so many milliseconds, such as the id of a session that was signed out. */
-  endSession(sessionId: string, ttlMs: number): Promise<void>;
-  isEnded(sessionId: string): Promise<boolean>;
+  forget(key: string): Promise<void>;
   /**
-   * Records when `endSession` or `renewSession` was called; keeps the later of each time, also where both are -1.
-   * Without this method and `cutoffsOf`, these calls apply to their own process only. With both, sign-outs are also
-   * recorded here, so that a request looks up one record of its session and one of its user.
+   * The record of a session or a user: times in milliseconds since the epoch, by name; `undefined` where there is none.
    *
    * @param subject identifies a session or a user without revealing the id
    */
-  setCutoffs?(subject: string, cutoffs: SessionCutoffs, ttlMs: number): Promise<void>;
-  cutoffsOf?(subject: string): Promise<SessionCutoffs | undefined>;
+  read(subject: string): Promise<SessionRecord | undefined>;
+  /**
+   * Adds times to a record: of each name, the later time stays. The record keeps the longer lifetime, also of an earlier call.
+   * Of the names with a colon, which are names of tokens, a coordinator may drop all but the eight latest.
+   */
+  merge(subject: string, change: SessionRecord, ttlMs: number): Promise<void>;
   /**
    * Whether no part of the coordinator is known to be unavailable. With this method, an outage ends
    * with the first successful call while it returns true; otherwise with the first successful call.
    */
   isAvailable?(): boolean;
-}
-
-/** Times in milliseconds since the epoch, -1 for never. Of a session that was signed out, `endedUntil` is 8,640,000,000,000,000 plus the time. */
-export interface SessionCutoffs {
-  /** Sessions that began until then have ended. */
-  readonly endedUntil: number;
-  /** Access tokens that were issued until then are renewed before use. */
-  readonly staleUntil: number;
 }
 
 /**
@@ -61,15 +53,11 @@ export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): 
   const bound = <Result>(call: () => Promise<Result>): Promise<Result> => answerWithin(call(), timeoutMs, late);
   return {
     coordinate: (key, refresh, signal) => shared.coordinate(key, refresh, signal),
-    endSession: (sessionId, ttlMs) => bound(async () => shared.endSession(sessionId, ttlMs)),
-    isEnded: (sessionId) => bound(async () => shared.isEnded(sessionId)),
-    // Optional methods that a coordinator lacks stay absent, so that they do not seem to succeed.
-    ...(shared.confirmDelivery && { confirmDelivery: (key) => bound(async () => shared.confirmDelivery?.(key)) }),
-    ...(shared.forget && { forget: (key) => bound(async () => shared.forget?.(key)) }),
-    ...(shared.setCutoffs && {
-      setCutoffs: (subject, cutoffs, ttlMs) => bound(async () => shared.setCutoffs?.(subject, cutoffs, ttlMs)),
-    }),
-    ...(shared.cutoffsOf && { cutoffsOf: (subject) => bound(async () => shared.cutoffsOf?.(subject)) }),
+    confirmDelivery: (key) => bound(async () => shared.confirmDelivery(key)),
+    forget: (key) => bound(async () => shared.forget(key)),
+    read: (subject) => bound(async () => shared.read(subject)),
+    merge: (subject, change, ttlMs) => bound(async () => shared.merge(subject, change, ttlMs)),
+    // Absent where a coordinator lacks it, so that it does not seem to succeed.
     ...(shared.isAvailable && { isAvailable: () => shared.isAvailable?.() ?? true }),
   };
 }
@@ -77,7 +65,7 @@ export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): 
 /** Reports an outage of the shared coordinator once when it begins and once when it ends. */
 export interface OutageReport {
   /** @param operation the requested operation */
-  failed(operation: 'refresh' | 'switch' | 'tombstone'): void;
+  failed(operation: 'refresh' | 'record'): void;
   succeeded(): void;
 }
 
@@ -111,7 +99,7 @@ function isPartAway(shared: Pick<SharedCoordinator, 'isAvailable'> | undefined):
 /** Resolves to the fallback where the coordinator is unavailable or absent. */
 export type AskShared = <Result>(call: Promise<Result> | undefined, fallback: Result) => Promise<Result>;
 
-export function createAskShared(outages: OutageReport, operation: 'switch' | 'tombstone'): AskShared {
+export function createAskShared(outages: OutageReport): AskShared {
   return async (call, fallback) => {
     if (call === undefined) return fallback;
     try {
@@ -119,7 +107,7 @@ export function createAskShared(outages: OutageReport, operation: 'switch' | 'to
       outages.succeeded();
       return result ?? fallback;
     } catch {
-      outages.failed(operation);
+      outages.failed('record');
       return fallback;
     }
   };

@@ -2,7 +2,7 @@ import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Allowance } from './allowance.ts';
 import { refreshKey } from './refresh-coordinator.ts';
-import type { Revocation } from './revocations.ts';
+import type { Revocation } from './record.ts';
 import type { SessionContext } from './session-context.ts';
 import { isForged, maxForged } from './source.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';
@@ -66,7 +66,7 @@ export function createSignOut<Content>(context: SessionContext<Content>): SignOu
       const sessions: EndedSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, parseCookies(cookieHeader))) {
         if (candidate.sessionId === newSessionId || isSkipped(sessions, candidate)) continue;
-        const hadEnded = revocations.known(revocations.keysOf(candidate, undefined)) !== undefined;
+        const hadEnded = revocations.knownRevocation(revocations.keysOf(candidate, undefined)) !== undefined;
         const left = await end(context, candidate, 'replaced', allowance);
         if (!hadEnded) sessions.push(left);
       }
@@ -84,7 +84,7 @@ function hasTooManyForged(sessions: readonly Ended[]): boolean {
 async function end<Content>(
   { source, coordinator, revocations, cache }: SessionContext<Content>,
   candidate: Candidate<Content>,
-  revocation: Revocation,
+  revocation: Exclude<Revocation, 'ended'>,
   allowance: Allowance,
 ): Promise<EndedSession<Content>> {
   cache.delete(candidate.cookie);

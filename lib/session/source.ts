@@ -5,7 +5,7 @@ import type { Token } from '../tokens/access-token.ts';
 import { AuthError } from '../errors.ts';
 import type { AdapterName, Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
-import type { SessionFacts } from './cutoffs.ts';
+import type { SessionFacts } from './record.ts';
 import type { Emit } from './events.ts';
 
 /** The content of a cookie, opened but not verified. `Content` is the adapter's own type. */

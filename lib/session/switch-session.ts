@@ -2,6 +2,7 @@ import type { Session } from '../types.ts';
 import { isUnknownKey } from '../tokens/access-token.ts';
 import { parseCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
+import { isRevocation } from './record.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import { outOfTime, renewWithin, resolutionOf, signedOut } from './renew-candidates.ts';
 import type { Resolution } from './renew-candidates.ts';
@@ -50,23 +51,20 @@ export function createSwitchSession<Content>(
   context: SessionContext<Content>,
   renew: Renew<Content>,
 ): SessionSwitch<Content>['switchSession'] {
-  const { source, revocations, superseded, timeoutMs } = context;
+  const { source, revocations, timeoutMs } = context;
   const isHeadSent = (): boolean => false;
 
   /** The first live session, else the first that a refresh may restore, as for every other request. */
   async function currentOf(candidates: readonly Candidate<Content>[]): Promise<Current<Content> | undefined> {
     let renewable: Candidate<Content> | undefined;
     for (const candidate of candidates) {
-      const { revocation, isStale, mayHaveMarks } = await revocations.check(
-        candidate,
-        refreshKey(source.adapter, candidate),
-      );
-      if (revocation !== undefined) continue;
+      const { standing } = await revocations.check(candidate, refreshKey(source.adapter, candidate));
+      if (isRevocation(standing)) continue;
       const verdict = await verifyStored(source, candidate, 'provider');
-      if (verdict.kind === 'live' && !isStale) return { candidate, verdict, mayHaveMarks };
+      if (verdict.kind === 'live' && standing !== 'stale') return { candidate, verdict, isSpent: standing === 'spent' };
       if (verdict.kind !== 'invalid') renewable ??= candidate;
     }
-    return renewable && { candidate: renewable, mayHaveMarks: true };
+    return renewable && { candidate: renewable, isSpent: false };
   }
 
   return async (cookieHeader, variant, client) => {
@@ -74,22 +72,23 @@ export function createSwitchSession<Content>(
     const read = await source.read(cookies);
     const current = read.kind === 'stored' ? await currentOf(read.candidates) : undefined;
     if (current === undefined) return signedOut;
-    const { candidate, verdict, mayHaveMarks } = current;
-    if (verdict !== undefined && variant.isReached(verdict.session)) {
-      const hasSuccessor = await superseded.hasSuccessor(refreshKey(source.adapter, candidate), mayHaveMarks);
-      if (!hasSuccessor) return { session: verdict.session, cookies: [] };
+    const { candidate, verdict, isSpent } = current;
+    if (!isSpent && verdict !== undefined && variant.isReached(verdict.session)) {
+      return { session: verdict.session, cookies: [] };
     }
     const renewal = await withDeadline(() => renew(candidate, { isHeadSent, client, variant }), timeoutMs, outOfTime);
     if (renewal.kind === 'renewed') return resolutionOf(context, renewal, cookies);
-    const isKept = renewal.kind === 'ended' && (renewal.reason === 'replaced' || renewal.reason === 'superseded');
-    return isKept ? signedOut : { session: null, cookies: source.clear(cookies) };
+    const reason = renewal.kind === 'ended' ? renewal.reason : undefined;
+    if (reason === 'superseded' && verdict !== undefined) return { session: verdict.session, cookies: [] };
+    return reason === 'replaced' || reason === 'superseded'
+      ? signedOut : { session: null, cookies: source.clear(cookies) };
   };
 }
 
 interface Current<Content> {
   readonly candidate: Candidate<Content>;
   readonly verdict?: Extract<Verdict, { kind: 'live' }>;
-  readonly mayHaveMarks: boolean;
+  readonly isSpent: boolean;
 }
 
 export function createRenewChanged<Content>(
@@ -118,7 +117,7 @@ export function createRenewStored<Content>(
     if (verdict.kind === 'invalid') return undefined;
     const isVerified = verdict.kind !== 'unverifiable';
     // Only for a verified token: a made-up one must not cause a call to the coordinator.
-    if (isVerified && (await revocations.check(stored, undefined)).revocation !== undefined) return undefined;
+    if (isVerified && isRevocation((await revocations.check(stored, undefined)).standing)) return undefined;
     const request = { isHeadSent: () => false, client, allowance, isVerified };
     const renewal = await renewWithin(context, renew, stored, request);
     return renewal.kind === 'renewed' ? renewal : undefined;

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * What is known of one session, or of all sessions of a user: times in milliseconds since the epoch, by name. Every time
+ * only grows, so two records merge by taking the later of each, in any order and any number of times.
+ *
+ * - `ended`: sessions that began until then are over, by `endSession`.
+ * - `spared`: calls of `endSession` until then do not concern this session: it was signed in, or kept, after them.
+ * - `signedOut`: sign-ins that began until then are over; `forever` where no sign-in continues the session.
+ * - `replaced`: the same, because a newer session has its place in the browser.
+ * - `stale`: access tokens that were issued until then are renewed before use, by `renewSession`.
+ * - `fresh:` with a token: calls of `renewSession` until then do not concern this token.
+ * - `spent:` with a token: when it was exchanged for tokens of another organization.
+ */
+export type SessionRecord = Readonly<Record<string, number>>;
+
+/** The claims of a session that its standing depends on. The token is not verified, so they never grant access. */
+export interface SessionFacts {
+  /** The provider's session id. */
+  readonly sessionId: string | undefined;
+  readonly userId: string | undefined;
+  /** When the sign-in was completed, in milliseconds since the epoch; 0 where unknown. */
+  readonly beganAt: number;
+  /** When the access token was issued, in milliseconds since the epoch; 0 where unknown. */
+  readonly issuedAt: number;
+}
+
+/** What a session presents: its times, and its token. */
+export interface Presented extends Pick<SessionFacts, 'beganAt' | 'issuedAt'> {
+  /** Identifies the refresh token; `undefined` for a bearer token. */
+  readonly token: string | undefined;
+}
+
+/**
+ * How a session ended: by a sign-out, by a new sign-in in its browser, or by `endSession`. The successor's
+ * cookie has already replaced that of a `replaced` session: clearing it now would delete the new session.
+ */
+export type Revocation = 'signed_out' | 'replaced' | 'ended';
+
+/**
+ * What a presented token is worth. `stale`: its claims may be outdated, so it is renewed before use. `spent`: it was exchanged for
+ * tokens of another organization, which its holder gets.
+ */
+export type Standing = Revocation | 'stale' | 'spent' | 'live';
+
+const never = -1;
+/** The latest time that a `Date` can hold. */
+export const forever = 8_640_000_000_000_000;
+export const emptyRecord: SessionRecord = {};
+
+/** The names of tokens that a record holds at most; the latest are kept. */
+const maxTokens = 8;
+
+export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: Presented): Standing {
+  const { signedOut = never, replaced = never, ended = never, spared = never, stale = never } = record;
+  if (beganAt <= signedOut) return 'signed_out';
+  if (beganAt <= replaced) return 'replaced';
+  if (beganAt <= ended && spared < ended) return 'ended';
+  if (issuedAt <= stale && (record[freshName({ token, issuedAt })] ?? never) < stale) return 'stale';
+  if (token !== undefined && record[spentName(token)] !== undefined) return 'spent';
+  return 'live';
+}
+
+export function isRevocation(standing: Standing): standing is Revocation {
+  return standing === 'signed_out' || standing === 'replaced' || standing === 'ended';
+}
+
+/** The name of a token that is fresh; of a bearer token only the time is known. */
+export function freshName({ token, issuedAt }: Pick<Presented, 'token' | 'issuedAt'>): string {
+  return `fresh:${token ?? issuedAt}`;
+}
+
+export function spentName(token: string): string {
+  return `spent:${token}`;
+}
+
+/** @returns the very same `one` where `other` adds nothing */
+export function mergeRecords(one: SessionRecord, other: SessionRecord): SessionRecord {
+  const later = Object.entries(other).filter(([name, time]) => time > (one[name] ?? -Infinity));
+  return later.length === 0 ? one : limitTokens({ ...one, ...Object.fromEntries(later) });
+}
+
+function limitTokens(record: SessionRecord): SessionRecord {
+  const tokens = Object.entries(record).filter(([name]) => name.includes(':'));
+  if (tokens.length <= maxTokens) return record;
+  tokens.sort(([oneName, one], [otherName, other]) => other - one || (oneName < otherName ? 1 : -1));
+  const dropped = new Set(tokens.slice(maxTokens).map(([name]) => name));
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !dropped.has(name)));
+}
+
+/** Hashes the id of a session, user or token, so that each has the same size. */
+export function hash(id: string): string {
+  return createHash('sha256').update(id).digest('base64url');
+}

@@ -1,0 +1,125 @@
+import { createBoundedMap } from '../core/bounded-map.ts';
+import type { ChangeCount } from '../core/bounded-map.ts';
+import { defined } from '../core/json.ts';
+import { AuthError } from '../errors.ts';
+import { emptyRecord, mergeRecords } from './record.ts';
+import type { SessionRecord } from './record.ts';
+import { createAskShared } from './shared-coordinator.ts';
+import type { AskShared, OutageReport, SharedCoordinator } from './shared-coordinator.ts';
+
+export type Records = ReturnType<typeof createRecords>;
+
+/** The records of the subjects, merged. */
+interface FoundRecord {
+  readonly record: SessionRecord;
+  /** Whether the coordinator gave the first subject's record, which alone can spare a session. */
+  readonly isWhole: boolean;
+}
+
+type Answer = SessionRecord | 'none' | 'unknown';
+
+/** As long as browsers keep a session cookie. */
+export const cookieMs = 400 * 24 * 60 * 60_000;
+/** Longer than the lifetime of any access token. */
+export const tokenMs = 8 * 24 * 60 * 60_000;
+/** About 200 bytes each. */
+const maxRecords = 100_000;
+
+/**
+ * One record for each session and each user, here and at the coordinator: a request reads both with one command each.
+ *
+ * @param now milliseconds since the epoch
+ * @param changes counts changes that this process learns of
+ */
+export function createRecords(
+  shared: SharedCoordinator | undefined,
+  outages: OutageReport,
+  now: () => number,
+  changes: ChangeCount,
+) {
+  const askShared = createAskShared(outages);
+  const ask = createAsk(shared, askShared);
+  const create = (ttlMs: number) => createBoundedMap<SessionRecord>({ max: maxRecords, ttlMs, now, changes });
+  // Apart, so that the sign-outs of a day evict nothing that protects a session for 400 days.
+  const [lasting, passing] = [create(cookieMs), create(tokenMs)];
+
+  function here(subject: string): SessionRecord {
+    const [one, other] = [lasting.get(subject), passing.get(subject)];
+    return one !== undefined && other !== undefined ? mergeRecords(one, other) : (one ?? other ?? emptyRecord);
+  }
+
+  function noteIn(records: typeof lasting, subject: string, change: SessionRecord, ttlMs: number): void {
+    const found = records.get(subject) ?? emptyRecord;
+    const merged = mergeRecords(found, change);
+    // What is known is no change: otherwise each read from the coordinator would count as one.
+    if (merged !== found) records.set(subject, merged, { ttl: Math.max(ttlMs, records.getRemainingTTL(subject)) });
+  }
+
+  function note(subject: string, { ended, spared, ...rest }: SessionRecord, ttlMs: number): void {
+    noteIn(lasting, subject, defined({ ended, spared }), cookieMs);
+    noteIn(passing, subject, rest, ttlMs);
+  }
+
+  const known = (subjects: readonly string[]): SessionRecord => subjects.map(here).reduce(mergeRecords, emptyRecord);
+
+  return {
+    /** Whether there are other processes to ask. */
+    isShared: shared !== undefined,
+    isEmpty: () => lasting.size === 0 && passing.size === 0,
+    /** What this process knows. */
+    known,
+    note,
+    /** Never rejects. @returns whether the other processes were informed */
+    async tell(subject: string, change: SessionRecord, ttlMs: number): Promise<boolean> {
+      note(subject, change, ttlMs);
+      const told = shared?.merge(subject, change, ttlMs).then(() => true);
+      return askShared(told, shared === undefined);
+    },
+    /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
+    async call(subject: string, change: SessionRecord, ttlMs: number): Promise<void> {
+      note(subject, change, ttlMs);
+      try {
+        await shared?.merge(subject, change, ttlMs);
+      } catch (cause) {
+        throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
+      }
+    },
+    /**
+     * Also asks the coordinator.
+     *
+     * @param group calls of one group may share a pending answer; without one the answer is newer than the call
+     */
+    async find(subjects: readonly string[], group?: string): Promise<FoundRecord> {
+      const answers = await Promise.all(subjects.map((subject) => ask(subject, group)));
+      answers.forEach((answer, index) => {
+        if (typeof answer === 'object') note(subjects[index] ?? '', answer, tokenMs);
+      });
+      return { record: known(subjects), isWhole: answers[0] !== 'unknown' };
+    },
+  };
+}
+
+/** Asks for each record separately: in a cluster only one of the two masters may be away. */
+function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) {
+  const underWay = new Map<string, Promise<Answer>>();
+
+  async function ask(subject: string): Promise<Answer> {
+    return shared === undefined ? 'none' : askShared<Answer>(shared.read(subject).then(readAnswer), 'unknown');
+  }
+
+  return (subject: string, group: string | undefined): Promise<Answer> => {
+    if (group === undefined) return ask(subject);
+    const name = `${subject} ${group}`;
+    const joined = underWay.get(name) ?? ask(subject).finally(() => underWay.delete(name));
+    underWay.set(name, joined);
+    return joined;
+  };
+}
+
+/** An application's own coordinator may return anything; an invalid time would end or lift the wrong sessions. */
+function readAnswer(answer: unknown): Answer {
+  if (answer === undefined || answer === null) return 'none';
+  if (typeof answer !== 'object') return 'unknown';
+  const times = Object.entries(answer).map(([name, time]: [string, unknown]) => [name, Number(time)] as const);
+  return times.every(([, time]) => Number.isFinite(time)) ? Object.fromEntries(times) : 'unknown';
+}
