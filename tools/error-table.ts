@@ -78,7 +78,7 @@ const events: EventRows = {
   },
   coordinator_unavailable: {
     when: 'The shared coordinator, or a part of it, is out of reach. This process goes on by itself. Once for each outage.',
-    fields: { operation: 'what it was asked for: `refresh`, `tombstone`, `switch` or `throttle`' },
+    fields: { operation: 'what it was asked for: `refresh`, `record` (of a session or user) or `throttle`' },
   },
   coordinator_recovered: {
     when: 'All of the shared coordinator is in reach again. Comes with the first call that succeeds.',

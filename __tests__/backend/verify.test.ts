@@ -344,7 +344,9 @@ describe('a session without its second factor', () => {
 
   it('gives it even if other processes cannot be informed', async () => {
     const down = () => Promise.reject(new Error('down'));
-    await start({ options: { coordinator: { coordinate: down, confirmDelivery: down, forget: down, read: down, merge: down } } });
+    await start({
+      options: { coordinator: { coordinate: down, confirmDelivery: down, forget: down, read: down, merge: down } },
+    });
     const factor = app.supabase.addFactor(ada.email);
     const visitor = app.visitor();
     setSession(visitor, await app.supabase.issueSession(ada.email));

@@ -56,11 +56,10 @@ function createCountingClient() {
   };
 }
 
-function setUp(hasVariants: boolean) {
+function setUp() {
   const { client, take } = createCountingClient();
   const app = createMemoryApp({
     shared: createRedisCoordinator({ client, password: 'p'.repeat(32), keyPrefix: crypto.randomUUID() }),
-    source: { hasVariants },
   });
   return { app, take, browser: createMemoryBrowser(app.provider.issue('ada')) };
 }
@@ -71,15 +70,12 @@ async function request(app: MemoryApp, browser: MemoryBrowser): Promise<void> {
   browser.receive(resolution);
 }
 
-describe.each([
-  ['sessions that cannot be switched (backendAuth)', false],
-  ['sessions that can be switched (b2bAuth)', true],
-])('%s', (_name, hasVariants) => {
+describe('sessions', () => {
   /** The records of the session and of its user. */
   const check = { GET: 2, EVAL: 0, roundTrips: 1 };
 
   it('need no command while they are in the cache, and one look-up every five seconds', async () => {
-    const { app, take, browser } = setUp(hasVariants);
+    const { app, take, browser } = setUp();
     await request(app, browser);
     expect(take()).toEqual(check);
     for (let count = 0; count < 50; count += 1) await request(app, browser);
@@ -92,7 +88,7 @@ describe.each([
   });
 
   it('need no more commands for 20 simultaneous requests, also for a refresh', async () => {
-    const { app, take, browser } = setUp(hasVariants);
+    const { app, take, browser } = setUp();
     const request20 = () => Promise.all(Array.from({ length: 20 }, () => visit(app, browser.header())));
     await request20();
     expect(take()).toEqual(check);
@@ -103,7 +99,7 @@ describe.each([
   });
 
   it('need three more round trips for a refresh: the claim, the answer, and a look-up of ended sessions', async () => {
-    const { app, take, browser } = setUp(hasVariants);
+    const { app, take, browser } = setUp();
     app.clock.advance(tokenLifetimeMs);
     const resolution = await visit(app, browser.header());
     expect(app.provider.calls).toHaveLength(1);

@@ -146,21 +146,21 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     const process = await createProcess();
     await process.coordinate('one', () => Promise.resolve(renewed), within());
     const [key] = await admin.keys('*:answer');
-    await process.confirmDelivery?.('one');
+    await process.confirmDelivery('one');
     const left = await admin.pttl(key!);
     expect(left).toBeGreaterThan(20_000);
     expect(left).toBeLessThanOrEqual(25_000);
     await admin.pexpire(key!, 5_000);
-    await process.confirmDelivery?.('one');
+    await process.confirmDelivery('one');
     expect(await admin.pttl(key!)).toBeLessThanOrEqual(5_000);
-    await process.forget?.('one');
+    await process.forget('one');
     expect(await admin.keys('*')).toEqual([]);
   });
 
   it('remembers an ended session for the full time', async () => {
     const process = await createProcess();
     await process.coordinate('one', () => Promise.resolve(ended), within());
-    await process.confirmDelivery?.('one');
+    await process.confirmDelivery('one');
     const [key] = await admin.keys('*:answer');
     expect(await admin.pttl(key!)).toBeGreaterThan(590_000);
   });

@@ -6,6 +6,7 @@ import {
   visit,
 } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryBrowser, Pause } from '../support/memory-sessions.ts';
+import type { AuthError } from '../../lib/errors.ts';
 import { createClock } from '../support/clock.ts';
 import { createShared } from '../support/shared-memory.ts';
 import type { SharedMemory } from '../support/shared-memory.ts';
@@ -43,7 +44,7 @@ async function sees(app: MemoryApp, browser: MemoryBrowser): Promise<string | un
 }
 
 const seesOrFails = (app: MemoryApp, browser: MemoryBrowser): Promise<string | undefined> =>
-  sees(app, browser).catch(({ code }: { readonly code: string }) => code);
+  sees(app, browser).catch((error: unknown) => (error as AuthError).code);
 
 const lose = (): Promise<never> => Promise.reject(new Error('lost'));
 
@@ -119,7 +120,7 @@ describe('the session that continues when the others end', () => {
     const { one, two, clock, shared } = createProcesses();
     const [{ kept, browser }, other] = [await signIn(one), await signIn(one)];
     clock.advance(1_000);
-    const { merge } = shared;
+    const merge = shared.merge.bind(shared);
     shared.merge = () => {
       shared.merge = merge;
       return lose();
@@ -206,7 +207,7 @@ it.each([
   [{ spared: 'yes' }, 'provider_unavailable'],
 ])('a coordinator that answers with %p spares no session', async (odd, expected) => {
   const { one, two, browser, shared } = await startSignedIn();
-  const { read } = shared;
+  const read = shared.read.bind(shared);
   await one.resolver.endSession({ userId: 'ada' });
   shared.read = (subject) => (subject.includes(':user:') ? read(subject) : Promise.resolve(odd as never));
   expect(await seesOrFails(two, browser)).toBe(expected);

@@ -365,31 +365,28 @@ describe('in several processes', () => {
     expect((await Promise.all(reads)).map(({ session }) => session)).toEqual([null, null, null]);
   });
 
-  it(
-    'a look-up takes one command for the session and one for its user',
-    async () => {
-      const shared = createShared();
-      const [one, two] = createTwo(shared);
-      const browser = await signIn(one, 'ada');
-      const looksOf = async (work: () => Promise<unknown>): Promise<number> => {
-        const before = shared.lookUps;
-        await work();
-        return shared.lookUps - before;
-      };
-      expect(await looksOf(() => seesWhom(two, browser))).toBe(2);
-      await one.resolver.signOut((await signIn(one, 'grace')).header());
-      two.clock.advance(5_001);
-      expect(await looksOf(() => seesWhom(two, browser))).toBe(2);
-      await one.resolver.signOut(browser.header());
-      two.clock.advance(5_001);
-      expect(await looksOf(() => seesWhom(two, browser))).toBe(2);
-      expect(two.events).toContainEqual({ type: 'session_rejected', reason: 'signed_out' });
-    },
-  );
+  it('a look-up takes one command for the session and one for its user', async () => {
+    const shared = createShared();
+    const [one, two] = createTwo(shared);
+    const browser = await signIn(one, 'ada');
+    const looksOf = async (work: () => Promise<unknown>): Promise<number> => {
+      const before = shared.lookUps;
+      await work();
+      return shared.lookUps - before;
+    };
+    expect(await looksOf(() => seesWhom(two, browser))).toBe(2);
+    await one.resolver.signOut((await signIn(one, 'grace')).header());
+    two.clock.advance(5_001);
+    expect(await looksOf(() => seesWhom(two, browser))).toBe(2);
+    await one.resolver.signOut(browser.header());
+    two.clock.advance(5_001);
+    expect(await looksOf(() => seesWhom(two, browser))).toBe(2);
+    expect(two.events).toContainEqual({ type: 'session_rejected', reason: 'signed_out' });
+  });
 
   it('a sign-out holds elsewhere if the session is completed there or its user’s record is unreachable', async () => {
     const shared = createShared();
-    const { read } = shared;
+    const read = shared.read.bind(shared);
     const [one, two] = createTwo(shared);
     const content = one.provider.issue('ada');
     await one.resolver.signOut(createMemoryBrowser(content).header());

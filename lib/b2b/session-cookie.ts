@@ -45,7 +45,6 @@ export function createB2bSource(
   return {
     adapter: 'b2b',
     isSealed: true,
-    hasVariants: true,
     findCookie: createChunksFinder(cookieName),
     read: (cookies) => readSealed(cookies, cookieName, seal),
     async verify(content, origin, token) {

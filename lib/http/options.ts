@@ -180,7 +180,9 @@ function isCoordinator(value: unknown): boolean {
   return (
     typeof value === 'object' &&
     value !== null &&
-    ['coordinate', 'confirmDelivery', 'forget', 'read', 'merge'].every((name) => typeof Reflect.get(value, name) === 'function')
+    ['coordinate', 'confirmDelivery', 'forget', 'read', 'merge'].every(
+      (name) => typeof Reflect.get(value, name) === 'function',
+    )
   );
 }
 

@@ -140,5 +140,5 @@ return 1`;
 function parseRecord(text: string): SessionRecord {
   const times = text.split(' ').map((part) => /^([^ =]+)=(-?\d+)$/.exec(part));
   if (times.includes(null)) throw new Error('Redis holds a record that no script of ours has written');
-  return Object.fromEntries(times.map((time) => [time?.[1], Number(time?.[2])]));
+  return Object.fromEntries(times.map((time) => [String(time?.[1]), Number(time?.[2])]));
 }

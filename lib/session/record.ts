@@ -77,7 +77,8 @@ export function spentName(token: string): string {
 /** @returns the very same `one` where `other` adds nothing */
 export function mergeRecords(one: SessionRecord, other: SessionRecord): SessionRecord {
   const later = Object.entries(other).filter(([name, time]) => time > (one[name] ?? -Infinity));
-  return later.length === 0 ? one : limitTokens({ ...one, ...Object.fromEntries(later) });
+  const merged = limitTokens({ ...one, ...Object.fromEntries(later) });
+  return later.some(([name]) => merged[name] !== undefined) ? merged : one;
 }
 
 function limitTokens(record: SessionRecord): SessionRecord {

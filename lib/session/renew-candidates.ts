@@ -127,7 +127,8 @@ function fallbackOf<Content>(
   { revocations }: SessionContext<Content>,
   { candidate, alive }: Renewable<Content>,
 ): Resolution | undefined {
-  const isOver = alive === undefined || revocations.knownRevocation(revocations.keysOf(candidate, undefined)) !== undefined;
+  const isOver =
+    alive === undefined || revocations.knownRevocation(revocations.keysOf(candidate, undefined)) !== undefined;
   return isOver ? undefined : { session: alive, cookies: [] };
 }
 

@@ -113,6 +113,9 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
     return isRevocation(before.standing) ? before.standing : standing;
   }
 
+  const isOld = ({ session }: Renewed<Content>, standing: Standing): boolean =>
+    standing === 'spent' || isRenewalUrgent(session.claims, now());
+
   return async (from) => {
     const { first, current, keys, variant } = from;
     const { settled, isNew } = await requestTokens(from);
@@ -133,7 +136,7 @@ function createHop<Content>(context: SessionContext<Content>): (from: HopFrom<Co
     }
     const taken = await takeAnswer(context, next, keys, isNew ? 'new' : variant);
     const hop =
-      taken.kind === 'renewed' && !isNew && (standing === 'spent' || isRenewalUrgent(taken.session.claims, now()))
+      taken.kind === 'renewed' && !isNew && isOld(taken, standing)
         ? { kind: 'old' as const, next, answer: taken }
         : taken;
     if (taken.kind === 'renewed') newest.add(next);

@@ -107,7 +107,8 @@ async function verifyOne<Content>(
     const { session } = verdict;
     // Without a fallback: outdated claims are not trusted during an outage either.
     if (standing === 'stale') return { candidate, alive: undefined, isVerified: true };
-    if (standing === 'spent' || isRenewalUrgent(session.claims, now())) return { candidate, alive: session, isVerified: true };
+    if (standing === 'spent' || isRenewalUrgent(session.claims, now()))
+      return { candidate, alive: session, isVerified: true };
     cacheSession(context, attempt.cookieHeader, candidate, { ...verdict, checkedAt });
     return session;
   }

@@ -65,6 +65,24 @@ export function createRevocations(
   const records = createRecords(shared, outages, now, changes);
   const keysOf = createKeysOf(adapter);
   const { notify, subscribe } = createListeners();
+  const standings = createStandings({ records, keysOf, now });
+  const parts: Parts = { records, keysOf, notify, now, ...standings };
+  return {
+    ...createEnding(parts),
+    ...createRenewing(parts),
+    ...createOthers(parts),
+    ...standings,
+    keysOf,
+    subscribe,
+    /** Whether there are other processes to ask. */
+    isShared: records.isShared,
+    /** How long a check's result is valid before the other processes are asked again, in milliseconds. */
+    recheckMs: shared === undefined ? Infinity : sharedRecheckMs,
+  };
+}
+
+/** What a token is worth, by what this process knows and by what the coordinator says. */
+function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keysOf' | 'now'>) {
   const known = (keys: SessionKeys): Standing =>
     records.isEmpty() ? 'live' : standingOf(records.known(keys.subjects), keys);
   const knownRevocation = (keys: SessionKeys): Revocation | undefined => asRevocation(known(keys));
@@ -80,13 +98,7 @@ export function createRevocations(
   }
 
   return {
-    ...createEnding({ records, keysOf, notify, now }),
-    ...createRenewing({ records, keysOf, look, known, now }),
-    ...createEndOthers({ records, keysOf, notify, look, known, now }),
-    keysOf,
-    subscribe,
-    /** Whether there are other processes to ask. */
-    isShared: records.isShared,
+    look,
     /** What this process knows. */
     known,
     /** Whether this process knows that the token was exchanged for tokens of another organization. */
@@ -115,8 +127,6 @@ export function createRevocations(
     check: (facts: SessionFacts, token: string | undefined) => look(keysOf(facts, token), 'requests'),
     /** The same for a refresh's answer: a check that began before it arrived may have missed a sign-out. */
     checkAfterRefresh: (facts: SessionFacts, token: string | undefined) => look(keysOf(facts, token), token),
-    /** How long a check's result is valid before the other processes are asked again, in milliseconds. */
-    recheckMs: shared === undefined ? Infinity : sharedRecheckMs,
   };
 }
 
@@ -182,7 +192,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
 }
 
 /** `renewSession`, and the tokens that it does not concern. */
-function createRenewing({ records, keysOf, look, known, now }: Omit<Parts, 'notify'>) {
+function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysOf' | 'now'>) {
   return {
     /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
     renew(target: SessionTarget): Promise<void> {
@@ -210,6 +220,23 @@ function createRenewing({ records, keysOf, look, known, now }: Omit<Parts, 'noti
       await records.tell(session, { [freshName(keys)]: stale }, ttlMs);
     },
     /**
+     * Records that tokens were exchanged for those of another organization. Never rejects.
+     *
+     * @param tokens identify the refresh tokens
+     */
+    async spend(sessionIds: readonly (string | undefined)[], tokens: readonly string[], ttlMs: number): Promise<void> {
+      const change = Object.fromEntries(tokens.map((token) => [spentName(token), Math.ceil(now())]));
+      const facts = { userId: undefined, beganAt: 0, issuedAt: 0 };
+      const subjects = new Set(sessionIds.flatMap((sessionId) => keysOf({ ...facts, sessionId }, undefined).subjects));
+      await Promise.all([...subjects].map((subject) => records.tell(subject, change, ttlMs)));
+    },
+  };
+}
+
+/** Calls that spare a session. What is spared is told first, so that the call never applies to it. */
+function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
+  return {
+    /**
      * `renew` for a user's tokens except these of one session; these stay due if they already were.
      *
      * @throws {AuthError} likewise
@@ -225,35 +252,20 @@ function createRenewing({ records, keysOf, look, known, now }: Omit<Parts, 'noti
           const until = Math.max(stale, records.known(keys.subjects)['stale'] ?? -1);
           // Also by its access token, which may be sent as a bearer token.
           const names = [freshName(keys), freshName({ ...keys, token: undefined })];
-          return keys.session !== undefined
-            ? records.tell(keys.session, Object.fromEntries(names.map((name) => [name, until])), tokenMs)
-            : undefined;
+          const change = Object.fromEntries(names.map((name) => [name, until]));
+          return keys.session === undefined ? Promise.resolve(true) : records.tell(keys.session, change, tokenMs);
         }),
       );
-      const [subject = ''] = keysOf({ sessionId: undefined, userId: user, beganAt: 0, issuedAt: 0 }, undefined).subjects;
+      const [subject = ''] = keysOf(
+        { sessionId: undefined, userId: user, beganAt: 0, issuedAt: 0 },
+        undefined,
+      ).subjects;
       records.note(subject, { stale }, tokenMs);
       await told;
       await records.call(subject, { stale }, tokenMs);
     },
     /**
-     * Records that tokens were exchanged for those of another organization. Never rejects.
-     *
-     * @param tokens identify the refresh tokens
-     */
-    async spend(sessionIds: readonly (string | undefined)[], tokens: readonly string[], ttlMs: number): Promise<void> {
-      const change = Object.fromEntries(tokens.map((token) => [spentName(token), Math.ceil(now())]));
-      const facts = { userId: undefined, beganAt: 0, issuedAt: 0 };
-      const subjects = new Set(sessionIds.flatMap((sessionId) => keysOf({ ...facts, sessionId }, undefined).subjects));
-      await Promise.all([...subjects].map((subject) => records.tell(subject, change, ttlMs)));
-    },
-  };
-}
-
-function createEndOthers({ records, keysOf, notify, look, known, now }: Parts) {
-  return {
-    /**
-     * Ends all sessions of a user except one; that one stays ended if it already was. It is spared first, so that the call
-     * never applies to it.
+     * Ends all sessions of a user except one; that one stays ended if it already was.
      *
      * @throws {AuthError} `provider_unavailable` where it applies in this process only
      */

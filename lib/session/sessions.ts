@@ -126,11 +126,11 @@ export function createSessions<Content>(
     renewChanged: createRenewChanged(context, renew),
     renewStored: createRenewStored(context, renew),
     resolveBearer: createResolveBearer(context),
-    revocationOf: revocations.find,
-    beginSession: revocations.begin,
-    endSession: revocations.end,
-    endOthers: revocations.endOthers,
-    renewSession: revocations.renew,
+    revocationOf: (sessionId, beganAt) => revocations.find(sessionId, beganAt),
+    beginSession: (facts, beganAt) => revocations.begin(facts, beganAt),
+    endSession: (target) => revocations.end(target),
+    endOthers: (kept) => revocations.endOthers(kept),
+    renewSession: (target) => revocations.renew(target),
     async revokeSession(stored) {
       const { sessionId, tokenLifetimeMs } = stored;
       if (sessionId === undefined) return;

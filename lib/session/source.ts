@@ -125,8 +125,6 @@ export class VariantRefused extends AuthError {
  */
 export interface SessionSource<Content, S extends Session = Session> {
   readonly adapter: AdapterName;
-  /** Whether a session can be refreshed by a `RefreshVariant`. */
-  readonly hasVariants?: boolean;
   /** Whether only this application can create the cookie; a session from an unsealed one is untrusted until verified. */
   readonly isSealed: boolean;
   /**

@@ -81,7 +81,8 @@ export function createSwitchSession<Content>(
     const reason = renewal.kind === 'ended' ? renewal.reason : undefined;
     if (reason === 'superseded' && verdict !== undefined) return { session: verdict.session, cookies: [] };
     return reason === 'replaced' || reason === 'superseded'
-      ? signedOut : { session: null, cookies: source.clear(cookies) };
+      ? signedOut
+      : { session: null, cookies: source.clear(cookies) };
   };
 }
 

@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { emptyRecord, forever, freshName, mergeRecords, spentName, standingOf } from '../../lib/session/record.ts';
+import type { SessionRecord } from '../../lib/session/record.ts';
+
+const names = ['ended', 'spared', 'signedOut', 'replaced', 'stale'];
+const tokens = Array.from('abcdefghijkl', (letter) => freshName({ token: letter, issuedAt: 0 }));
+const records = fc
+  .dictionary(fc.constantFrom(...names, ...tokens), fc.integer({ min: 0, max: 6 }))
+  .map((record) => mergeRecords(emptyRecord, record));
+const presented = fc.record({
+  beganAt: fc.integer({ min: 0, max: 7 }),
+  issuedAt: fc.integer({ min: 0, max: 7 }),
+  token: fc.constantFrom(undefined, 'a', 'b'),
+});
+const runs = { numRuns: 5_000 };
+const at = { beganAt: 5, issuedAt: 5, token: 'a' };
+
+describe('merging records', () => {
+  it('gives the same in any order, with any grouping, and any number of times', () => {
+    fc.assert(
+      fc.property(records, records, records, (a, b, c) => {
+        expect(mergeRecords(a, b)).toEqual(mergeRecords(b, a));
+        expect(mergeRecords(mergeRecords(a, b), c)).toEqual(mergeRecords(a, mergeRecords(b, c)));
+        const merged = mergeRecords(a, b);
+        expect(mergeRecords(merged, b)).toBe(merged);
+      }),
+      runs,
+    );
+  });
+
+  it('keeps the latest time of each name, and the eight latest tokens', () => {
+    const merged = mergeRecords({ ended: 3, stale: 4 }, { ended: 2, stale: 5, replaced: 1 });
+    expect(merged).toEqual({ ended: 3, stale: 5, replaced: 1 });
+    const many = Object.fromEntries(tokens.map((name, index) => [name, index]));
+    expect(Object.keys(mergeRecords(many, { ended: 1 })).sort()).toEqual([...tokens.slice(4), 'ended'].sort());
+  });
+});
+
+describe('a presented token', () => {
+  it('of a signed-out session stays without worth, whatever is learned later', () => {
+    fc.assert(
+      fc.property(records, records, presented, (before, change, each) => {
+        const signedOut = mergeRecords(before, { signedOut: each.beganAt });
+        expect(standingOf(mergeRecords(signedOut, change), each)).toBe('signed_out');
+      }),
+      runs,
+    );
+  });
+
+  it('never gains by an end, a sign-out, a replacement or a renewSession', () => {
+    const ends = fc.dictionary(
+      fc.constantFrom('ended', 'signedOut', 'replaced', 'stale'),
+      fc.integer({ min: 0, max: 6 }),
+    );
+    fc.assert(
+      fc.property(records, ends, presented, (before, change, each) => {
+        if (standingOf(before, each) === 'live') return;
+        expect(standingOf(mergeRecords(before, change), each)).not.toBe('live');
+      }),
+      runs,
+    );
+  });
+
+  it.each<[string, SessionRecord, Partial<typeof at> | { readonly token: undefined }, string]>([
+    ['is live where nothing is known', emptyRecord, {}, 'live'],
+    ['ends by endSession at the time of its sign-in', { ended: 5 }, {}, 'ended'],
+    ['of a sign-in after endSession is live', { ended: 4 }, {}, 'live'],
+    ['of a session that was spared is live', { ended: 5, spared: 5 }, {}, 'live'],
+    ['of a session that was spared once ends by the next call', { ended: 6, spared: 5 }, {}, 'ended'],
+    ['of a sign-in after the sign-out of the same session is live', { signedOut: 4 }, {}, 'live'],
+    [
+      'of a session that no sign-in continues stays signed out',
+      { signedOut: forever },
+      { beganAt: 1e15 },
+      'signed_out',
+    ],
+    ['of a replaced session is replaced', { replaced: 5 }, {}, 'replaced'],
+    ['of a replaced session that was signed out is signed out', { replaced: 5, signedOut: 5 }, {}, 'signed_out'],
+    ['of a replaced session clears no cookie when endSession follows', { replaced: 5, ended: 6 }, {}, 'replaced'],
+    ['from before renewSession is stale', { stale: 5 }, {}, 'stale'],
+    ['from after renewSession is live', { stale: 4 }, {}, 'live'],
+    ['that was renewed after renewSession is live', { stale: 5, [freshName(at)]: 5 }, {}, 'live'],
+    ['that was renewed is stale again after the next call', { stale: 6, [freshName(at)]: 5 }, {}, 'stale'],
+    ['of another renewal is stale', { stale: 5, [freshName({ ...at, token: 'b' })]: 5 }, {}, 'stale'],
+    [
+      'without a refresh token counts by its time',
+      { stale: 5, [freshName({ token: undefined, issuedAt: 5 })]: 5 },
+      { token: undefined },
+      'live',
+    ],
+    ['that was exchanged in a switch is spent', { [spentName('a')]: 1 }, {}, 'spent'],
+    ['beside one that was exchanged is live', { [spentName('b')]: 1 }, {}, 'live'],
+    ['that was exchanged and has outdated claims is stale', { [spentName('a')]: 1, stale: 5 }, {}, 'stale'],
+    ['of an ended session is ended before it is stale', { ended: 5, stale: 5 }, {}, 'ended'],
+  ])('%s', (_, record, change, expected) => {
+    expect(standingOf(record, { ...at, ...change })).toBe(expected);
+  });
+});
