@@ -294,7 +294,7 @@ describe('a password that is refused', () => {
 
 describe('an outage', () => {
   it('shows the form again, and the next try succeeds even if the backend applied the first one', async () => {
-    await start({ options: { timeoutMs: 500 } });
+    await start({ options: { timeoutMs: 1500 } });
     const visitor = app.visitor();
     await openHashLink(visitor);
     app.supabase.fail('update-user', 'lost', 1);
@@ -373,7 +373,7 @@ describe('an outage', () => {
   });
 
   it('while a signed-in user changes the password leaves the new password, too', async () => {
-    await start({ options: { timeoutMs: 500 } });
+    await start({ options: { timeoutMs: 1500 } });
     const visitor = await app.signedIn();
     const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
     app.supabase.fail('update-user', 'lost', 1);
