@@ -4,6 +4,8 @@ import type { Answer } from '../support/visitor.ts';
 
 /** Odd, so that the median is a time that was measured. */
 const tries = 11;
+/** How much longer the project takes for some addresses. */
+const extraMs = 300;
 const unknown = 'ida@example.com';
 const waiting = 'eva@example.com';
 
@@ -24,7 +26,7 @@ const shapeOf = ({ status, headers, text, setCookies }: Answer, email: string): 
 describe.each<[string, readonly string[]]>([
   ['for addresses that get a mail', [unknown, waiting]],
   ['for a known address', [ada.email]],
-])('while the project takes 300 ms longer %s', (_title, slow) => {
+])('while the project takes longer %s', (_title, slow) => {
   it.each([
     ['/auth/signup', 450],
     ['/auth/resend', 450],
@@ -43,7 +45,7 @@ describe.each<[string, readonly string[]]>([
     const send = (email: string): Promise<Answer> => postForm(app.visitor(), route, { email, password: 'long enough' });
     // A process learns from its first sign-up that this project sends mails, and loads what it needs.
     await postForm(app.visitor(), '/auth/signup', { email: 'first@example.com', password: 'long enough' });
-    app.supabase.switches.extraMs = (email) => (slow.includes(email) ? 300 : 0);
+    app.supabase.switches.extraMs = (email) => (slow.includes(email) ? extraMs : 0);
 
     const times = new Map<string, number[]>([unknown, waiting, ada.email].map((email) => [email, []]));
     const shapes = new Set<string>();
@@ -56,7 +58,11 @@ describe.each<[string, readonly string[]]>([
       }
     }
     expect([...shapes]).toHaveLength(1);
-    const medians = [...times.values()].map(median);
-    expect(Math.max(...medians) - Math.min(...medians)).toBeLessThan(50);
+    // Answers of one round, so that a busy machine slows all of them down alike.
+    const [first, ...others] = [...times.values()] as [number[], ...number[][]];
+    for (const other of others) {
+      const differences = other.map((time, round) => time - first[round]!);
+      expect(Math.abs(median(differences))).toBeLessThan(extraMs / 3);
+    }
   });
 });
