@@ -6,7 +6,6 @@ import { createCookieFinder, parseCookies } from '../lib/core/cookies.ts';
 import { createPathMatcher } from '../lib/core/path-matcher.ts';
 import { createKeySet } from '../lib/tokens/key-set.ts';
 import { verifyAccessToken, readToken } from '../lib/tokens/access-token.ts';
-import { createSlot } from '../lib/http/message.ts';
 import { createSessionCache, unseen } from '../lib/session/session-cache.ts';
 import { createSeal, openSeal } from '../lib/b2b/seal.ts';
 import type { Fixtures } from './fixtures.ts';
@@ -50,7 +49,7 @@ async function run(fixtures: Fixtures, batchMs: number, sizes: readonly number[]
   verified.add(seal, sessionLike(content as Opened));
   const socket = new Socket();
   const nextRequest = () => new IncomingMessage(socket);
-  const [field, weakMap, symbol] = [createSlot<object, object>(), new WeakMap<object, unknown>(), Symbol('value')];
+  const [weakMap, symbol] = [new WeakMap<object, unknown>(), Symbol('value')];
   const matchers = [5, 50, 500].map((count) => [count, createPathMatcher(patterns(count))] as const);
 
   const findSession = createCookieFinder('b2b-session');
@@ -60,8 +59,7 @@ async function run(fixtures: Fixtures, batchMs: number, sizes: readonly number[]
     ['find the session in a 4 KB Cookie header', () => findSession(nextHeader())],
     ['look up a verified session', () => verified.get(nextSeal())],
     ['make a request object', () => nextRequest()],
-    ['make one, and attach a value by a private field', () => field.add(nextRequest(), content as object)],
-    ['the same by a WeakMap', () => weakMap.set(nextRequest(), content)],
+    ['make one, and attach a value by a WeakMap', () => weakMap.set(nextRequest(), content)],
     [
       'the same by a symbol that printing does not show',
       () => Object.defineProperty(nextRequest(), symbol, { value: content }),

@@ -33,7 +33,7 @@ export function registerClients(backend: BackendContext, cookie: SessionCookie):
 
 /**
  * The request's own Supabase client: it acts as the signed-in user, or anonymously without a session, so row-level security
- * Created on first use, once per request; the response's cookies carry what its `auth` stores.
+ * applies. It is created on first use, once per request; the response's cookies carry what its `auth` stores.
  *
  * @throws {ConfigurationError} when `backendAuth` was not mounted before
  * @throws {AuthError} `provider_unavailable` (503) when the access token has expired and the backend is out of reach

@@ -3,7 +3,7 @@ import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { sanitizeReturnTo } from '../core/return-to.ts';
 import { queryOf, withQuery } from '../core/url.ts';
-import { clientFacts, createSlot, isHeadOpen, isSafeMountPath, keepPrivate, peerAddress } from './message.ts';
+import { clientFacts, isHeadOpen, isSafeMountPath, keepPrivate, peerAddress } from './message.ts';
 import { prefersJson, protocolOf, requestOrigin, requestTarget, type HostRequest } from './message.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { Resolution } from '../session/renew-candidates.ts';
@@ -256,7 +256,7 @@ export class AuthRequest {
 }
 
 /** Each request's first `AuthRequest`, which links to the others. Other code cannot read or forge it, and logging the request omits it. */
-const firstPassed = createSlot<IncomingMessage, AuthRequest>();
+const firstPassed = new WeakMap<IncomingMessage, AuthRequest>();
 
 /** The `AuthRequest` of the first adapter that the request passed. */
 export function firstAuthRequest(req: IncomingMessage): AuthRequest | undefined {
@@ -302,7 +302,7 @@ export function passAdapter(
     last = known;
   }
   const request = new AuthRequest(definition, req, res, prefix, last);
-  if (last === undefined) firstPassed.add(req, request);
+  if (last === undefined) firstPassed.set(req, request);
   else last.following = request;
   return request;
 }

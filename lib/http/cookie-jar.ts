@@ -1,7 +1,7 @@
 import onHeaders from 'on-headers';
 import type { ServerResponse } from 'node:http';
 import { serializeCookie } from '../core/cookies.ts';
-import { createSlot, isHeadOpen, varyOn } from './message.ts';
+import { isHeadOpen, varyOn } from './message.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Adapter } from './adapter.ts';
 
@@ -34,14 +34,14 @@ interface CookieDelivery extends Delivery {
 /** Without a limit, cookies from a sibling domain could make every response too large for a proxy. */
 const maxDeletions = 20;
 
-const jars = createSlot<ServerResponse, CookieJar>();
+const jars = new WeakMap<ServerResponse, CookieJar>();
 
 /** Shared by all adapters, so that each of their cookies is sent once. */
 export function jarOf(res: ServerResponse): CookieJar {
   let jar = jars.get(res);
   if (jar === undefined) {
     jar = createCookieJar(res);
-    jars.add(res, jar);
+    jars.set(res, jar);
   }
   return jar;
 }
