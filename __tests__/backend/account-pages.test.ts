@@ -64,7 +64,7 @@ const returnTo = '  returnTo=/account?tab=1';
 const queried = 'returnTo=%2Faccount%3Ftab%3D1';
 const backToSignIn = `Back to sign-in → /auth/login?${queried}`;
 const forgotPassword = `Forgot password? → /auth/forgot?${queried}`;
-const anotherAccount = ['form to /auth/logout', returnTo, '  [Use another account]'];
+const anotherAccount = ['form to /auth/logout', returnTo, '  prompt=login', '  [Use another account]'];
 const tooMany = 'alert: Too many attempts. Try again in 12 minutes.';
 const unreachable = 'alert: We can’t reach the sign-in service right now.';
 

@@ -51,6 +51,7 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
     async post(request) {
       const fields = await readFields(request.req, request.res);
       const link = readLink(request, (name) => fields.get(name));
+      request.errorReturnTo = link.returnTo;
       try {
         const prepared = await spendLink(request, link);
         // A changed address requires both links; after the first there is no session yet.

@@ -156,6 +156,8 @@ async function answerCode(
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
     const [newest] = pending;
+    // A repeated request shares the result of the first one, which knows the flow.
+    request.errorReturnTo ??= request.returnTo(newest?.returnTo);
     if (error.code === 'provider_unavailable' && newest !== undefined) {
       request.writeCookies([flows.markCodeSpent(newest, fingerprint(code))]);
     }
