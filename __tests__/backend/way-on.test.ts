@@ -628,3 +628,43 @@ describe('a person whom the provider remembers', () => {
     expect(pathOf(browser.at.url)).toBe('/account');
   });
 });
+
+describe('a refusal leads back to where the person wanted to go', () => {
+  afterEach(() => void (isAccepted = true));
+
+  it('after a link that was used', async () => {
+    await browser.open('/auth/confirm?token_hash=gone&type=magiclink&returnTo=/account');
+    await browser.submit({ token_hash: 'gone' });
+    expect([browser.at.answer.status, await leave()]).toEqual([400, '/account']);
+  });
+
+  it('after an outage at the callback', async () => {
+    await browser.open('/auth/login?provider=github&returnTo=/account');
+    app.supabase.fail('pkce', 503);
+    await approve();
+    expect(browser.at.answer.status).toBe(503);
+    heal();
+    expect(browser.links().map(({ href }) => href)).toContain('');
+    await browser.open('');
+    await browser.submit(bob);
+    expect(pathOf(browser.at.url)).toBe('/account');
+  });
+
+  it('after the older of two sign-ins', async () => {
+    addPerson();
+    isAccepted = false;
+    await browser.open('/auth/login?provider=github&returnTo=/account');
+    const consent = browser.at.url;
+    await browser.jar.get('/auth/login?provider=github&returnTo=/members');
+    await browser.post(consent, { decision: 'approve', email: person.email });
+    expect([browser.at.answer.status, await leave()]).toEqual([403, '/account']);
+  });
+
+  it('after a callback that came twice', async () => {
+    isAccepted = false;
+    await browser.open('/auth/login?provider=github&returnTo=/account');
+    await approve();
+    await browser.open('');
+    expect([browser.at.answer.status, await leave()]).toEqual([403, '/account']);
+  });
+});

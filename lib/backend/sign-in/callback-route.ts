@@ -155,9 +155,9 @@ async function answerCode(
     return redirect(303, await storeSignIn(backend, request, prepared, writes));
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    const [newest] = pending;
-    // A repeated request shares the result of the first one, which knows the flow.
-    request.errorReturnTo ??= request.returnTo(newest?.returnTo);
+    const [newest, ...others] = pending;
+    // With several flows only the request that exchanged the code knows which one came back.
+    if (others.length === 0) request.errorReturnTo ??= request.returnTo(newest?.returnTo);
     if (error.code === 'provider_unavailable' && newest !== undefined) {
       request.writeCookies([flows.markCodeSpent(newest, fingerprint(code))]);
     }
