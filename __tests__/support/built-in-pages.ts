@@ -175,6 +175,15 @@ function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): R
       isPending: true,
       error: failure('factor_unavailable'),
     }),
+    'factor, unavailable for a session': unavailablePage(site, request, {
+      ...state,
+      factors: [
+        { ...app, type: 'webauthn', name: 'Key of Ada' },
+        { ...app, type: 'recovery_code' },
+      ],
+      isPending: false,
+      error: failure('factor_unavailable'),
+    }),
     'factor, rejected': rejectedPage(site, request, { ...state, error: failure('access_denied') }),
     'factor, remove': removePage(site, request, { ...state, factor: { ...app, name: 'Work' }, isLast: false }),
     'factor, remove the last': removePage(site, request, { ...state, factor: app, isLast: true }),
@@ -240,6 +249,12 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
     error: error('invalid_state'),
     'error, canceled': error('access_denied'),
     'error, no access': error('forbidden', { account: { name: email, otherUrl: '/auth/login?prompt=login' } }),
+    'error, not accepted': error('not_accepted', { account: { name: email, otherUrl: '/auth/login?prompt=login' } }),
+    'error, no member': error('not_a_member', { account: { name: undefined, otherUrl: '/auth/login?prompt=login' } }),
+    'error, invitation used': error('invitation_invalid'),
+    'error, way refused': error('sign_in_method_refused'),
+    'error, not fresh': error('sign_in_not_fresh'),
+    'error, signed out': error('unauthenticated', { hasSession: false }),
     'error, refused': error('provider_refused'),
     'error, unavailable': error('provider_unavailable', {
       error: failure('provider_unavailable', { retryAfter: 5 }),
