@@ -85,6 +85,14 @@ describe('the hook', () => {
       expect(answer.text).toContain('This page needs your second factor.');
     });
 
+    it('when an emailed code is entered', async () => {
+      const { supabase } = await startRefusing('rate_limited', { signInMethods: ['code'] });
+      const visitor = app.visitor();
+      await postForm(visitor, '/auth/code', { email: ada.email });
+      const answer = await postForm(visitor, '/auth/code', { email: ada.email, code: supabase.mails.at(-1)!.token });
+      expect([answer.status, answer.text.includes('wrong codes')]).toEqual([429, false]);
+    });
+
     it.each([
       ['link_expired', '/auth/confirm'],
       ['code_rejected', '/auth/callback'],
