@@ -65,6 +65,8 @@ const forged = async (count: number, from?: number): Promise<string[]> =>
 const asCookies = (values: readonly string[], name = app.cookieName): string =>
   values.map((value) => `${name}=${value}`).join('; ');
 
+const newSignIn = { email: 'eve@example.com', password: 'battery staple' };
+
 /** The genuine cookie of a session that this process has not verified. */
 const unseen = async (): Promise<string> => {
   const visitor = await app.signedIn({});
@@ -108,13 +110,35 @@ describe('twelve forged session cookies', () => {
   });
 });
 
-it('twelve forged cookies of a sign-in in progress cost four signature checks and no call', async () => {
+/** The same for sign-ins in progress. */
+async function forgedPending(count: number): Promise<string> {
   const amr = [{ method: 'otp', timestamp: Math.floor(app.clock.now() / 1000) }];
-  const pending = (await forgedTokens(12, 0, { amr })).map((access_token) => {
+  const pending = (await forgedTokens(count, 0, { amr })).map((access_token) => {
     const value = { kind: 'recovery', access_token, refresh_token: 'r' };
     return Buffer.from(JSON.stringify(value)).toString('base64url');
   });
-  const cookie = asCookies(pending, `${flowPrefix}${app.cookieName}-pending`);
+  return asCookies(pending, `${flowPrefix}${app.cookieName}-pending`);
+}
+
+it('five forged cookies of a sign-in in progress keep none alive at a sign-out or a sign-in', async () => {
+  app.supabase.addFactor(ada.email);
+  for (const path of ['/auth/logout', '/auth/login']) {
+    const forgeries = await forgedPending(5);
+    const before = app.supabase.sessionsOf(ada.email).length;
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', ada);
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(before + 1);
+    app.supabase.addUser(newSignIn);
+    const own = visitor.cookieHeader();
+    const done = await post(path, [forgeries, own].join('; '), newSignIn);
+    expect([200, 303]).toContain(done.status);
+    await until(() => app.supabase.sessionsOf(ada.email).length === before);
+    expect((await ask('/auth/verify', own)).status).toBe(401);
+  }
+});
+
+it('twelve forged cookies of a sign-in in progress cost four signature checks and no call', async () => {
+  const cookie = await forgedPending(12);
   verify.mockClear();
   const before = app.supabase.requests.length;
   expect((await ask('/auth/verify', cookie)).status).toBe(401);
@@ -133,7 +157,6 @@ describe('forged cookies in front of the genuine one', () => {
 
   const accessTokenIn = (cookie: string): string =>
     JSON.parse(Buffer.from(cookie.split('=base64-')[1] ?? '', 'base64url').toString()).access_token;
-  const newSignIn = { email: 'eve@example.com', password: 'battery staple' };
 
   it.each([
     ['/auth/logout', 'verified before', (visitor: Visitor) => visitor.getJson('/auth/session')],
