@@ -213,6 +213,8 @@ const hookRefusals: readonly AuthErrorCode[] = [
   'email_in_use',
   'identity_in_use',
   'link_expired',
+  'code_rejected',
+  'second_factor_required',
   'session_too_large',
   'token_rejected',
   'invalid_state',

@@ -34,6 +34,7 @@ import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import type { Factor } from '../../lib/backend/factor-list.ts';
+import { mailedBefore, tooManyCodes } from '../../lib/backend/throttle.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
 import type { ErrorPageParts } from '../../lib/http/error-page.ts';
 import { createBrand } from '../../lib/http/page-options.ts';
@@ -197,7 +198,8 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
   const site = siteOf({ pages });
   const state = { returnTo };
   const again = { returnTo, email };
-  const limited = { ...again, step: 'code', error: failure('rate_limited', { retryAfter: 700 }) } as const;
+  const limited = (reason: string) =>
+    ({ ...again, step: 'code', error: failure('rate_limited', { retryAfter: 700, reason }) }) as const;
   const codesOnly = siteOf({ signInMethods: ['code'], sso: true, providers: ['github'], pages });
   const everyWay = siteOf({ signInMethods: ['password', 'code'], sso: true, pages });
   return {
@@ -212,8 +214,8 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     }),
     'code sent': codePage(site, request, { ...again, step: 'code', resendIn: 60 }),
     'code, wrong': codePage(site, request, { ...again, step: 'code', error: failure('code_wrong') }),
-    'code, another email too soon': codePage(site, request, { ...limited, limited: 'emails' }),
-    'code, closed': codePage(site, request, { ...limited, limited: 'codes' }),
+    'code, another email too soon': codePage(site, request, limited(mailedBefore)),
+    'code, closed': codePage(site, request, limited(tooManyCodes)),
     sso: ssoPage(site, request, state),
     'sso, unavailable': ssoPage(site, request, { ...again, error: failure('sso_unavailable') }),
   };
