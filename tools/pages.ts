@@ -95,19 +95,24 @@ iframe{border:0;width:${width}px;height:${height}px;transform:scale(${scale});tr
 async function writeSheets(folder: string): Promise<void> {
   const { launchBrowser } = await import('../__tests__/support/browser.ts');
   mkdirSync(folder, { recursive: true });
-  const browser = await launchBrowser();
-  for (const colorScheme of ['light', 'dark'] as const) {
-    const context = await browser.newContext({ viewport: { width: 1700, height: 900 }, colorScheme });
-    const page = await context.newPage();
-    for (const look of Object.keys(looks)) {
-      for (const width of [390, 320, 1280]) {
-        await page.goto(`${server.origin}/sheet/${look}?width=${width}`, { waitUntil: 'load', timeout: 60_000 });
-        const path = join(folder, `${look}-${width}-${colorScheme}.png`);
-        await page.screenshot({ path, fullPage: true, timeout: 60_000 });
-        console.log(path);
+  for (const look of Object.keys(looks)) {
+    // A new browser for each look: the frames of some sheets fill a small machine's memory, and a page then crashes.
+    const browser = await launchBrowser();
+    try {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const context = await browser.newContext({ viewport: { width: 1700, height: 900 }, colorScheme });
+        for (const width of [390, 320, 1280]) {
+          const page = await context.newPage();
+          await page.goto(`${server.origin}/sheet/${look}?width=${width}`, { waitUntil: 'load', timeout: 180_000 });
+          const path = join(folder, `${look}-${width}-${colorScheme}.png`);
+          await page.screenshot({ path, fullPage: true, timeout: 180_000 });
+          console.log(path);
+          await page.close();
+        }
+        await context.close();
       }
+    } finally {
+      await browser.close();
     }
-    await context.close();
   }
-  await browser.close();
 }

@@ -133,8 +133,20 @@ const incomplete = (authenticateError: Extract<Switches['authenticateError'], st
   why: `with ${authenticateError}`,
   arrange: switching({ authenticateError }),
 });
+/** A refusal of the token endpoint, after which WorkOS keeps the person signed in. */
+const atToken = (code: AuthErrorCode, answer: string): Refusal => ({
+  code,
+  why: `with ${answer}`,
+  arrange: switching({ authenticateError: { status: 400, body: { code: answer, message: 'No.' } } }),
+});
 const refusals: readonly Refusal[] = [
   ...afterTokens,
+  atToken('not_a_member', 'organization_membership_not_found'),
+  atToken('invitation_invalid', 'invitation_invalid'),
+  atToken('invitation_for_another_address', 'invitation_cannot_be_used_for_email'),
+  atToken('sign_in_method_refused', 'authentication_method_not_allowed'),
+  atToken('signup_disabled', 'sign_up_not_allowed'),
+  atToken('sign_in_refused', 'a_code_of_next_year'),
   incomplete('mfa_enrollment'),
   incomplete('mfa_challenge'),
   incomplete('email_verification_required'),

@@ -53,6 +53,13 @@ const page = (heading: string, ...lines: readonly string[]): string[] => [
   `h1: ${heading}`,
   ...lines,
 ];
+/** The name has its own text direction. */
+const removal = (name: string, ...lines: readonly string[]): string[] => [
+  '200',
+  `title: Remove “${name}”? · Northwind`,
+  `h1: Remove “ ${name} ”?`,
+  ...lines,
+];
 const refused = (status: string, heading: string, ...lines: readonly string[]): string[] => [
   status,
   `title: Error: ${heading} · Northwind`,
@@ -64,7 +71,7 @@ const returnTo = '  returnTo=/account?tab=1';
 const queried = 'returnTo=%2Faccount%3Ftab%3D1';
 const backToSignIn = `Back to sign-in → /auth/login?${queried}`;
 const forgotPassword = `Forgot password? → /auth/forgot?${queried}`;
-const anotherAccount = ['form to /auth/logout', returnTo, '  [Use another account]'];
+const anotherAccount = ['form to /auth/logout', returnTo, '  prompt=login', '  [Use another account]'];
 const tooMany = 'alert: Too many attempts. Try again in 12 minutes.';
 const unreachable = 'alert: We can’t reach the sign-in service right now.';
 
@@ -302,8 +309,15 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'factor, unavailable': refused(
     '422',
     'Your second factor can’t be used here',
-    'alert: Your account is protected by Security key . This app can’t ask for it, so you can’t continue with this account.',
+    'alert: Your account asks for a second factor that this app can’t check: Security key . So you can’t continue with this account.',
     ...anotherAccount,
+  ),
+  'factor, unavailable for a session': refused(
+    '422',
+    'Your second factor can’t be used here',
+    'alert: Your account asks for a second factor that this app can’t check: Key of Ada and Recovery codes . So you can’t continue with this account.',
+    ...anotherAccount,
+    'Back to home → /',
   ),
   'factor, rejected': refused(
     '403, no form may be sent',
@@ -311,9 +325,9 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'alert: Your code wasn’t accepted. Sign in again, or contact support.',
     `Sign in → /auth/login?${queried}`,
   ),
-  'factor, remove': page(
-    'Remove “Work”?',
-    'lead: You can’t confirm your sign-in with it anymore. We’ll ask for another one of your second factors.',
+  'factor, remove': removal(
+    'Work',
+    'lead: You won’t be able to use it anymore. We’ll ask for another one of your second factors.',
     'form to /auth/enroll',
     '  remove=a',
     '  sure=yes',
@@ -321,8 +335,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     '  [Remove]',
     `Cancel → /auth/enroll?${queried}`,
   ),
-  'factor, remove the last': page(
-    'Remove “Authenticator app”?',
+  'factor, remove the last': removal(
+    'Authenticator app',
     'lead: It is your only one. Two-step sign-in will be off: we won’t ask for a code when you sign in.',
     'form to /auth/enroll',
     '  remove=a',

@@ -1,5 +1,5 @@
 import { createServerClient } from '@supabase/ssr';
-import { ada, startBackendApp } from '../support/backend-app.ts';
+import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 
 let app: BackendApp;
@@ -105,5 +105,54 @@ describe('the cookie', () => {
     const visitor = await app.signedIn({});
     const deletions = (await visitor.post('/auth/logout')).setCookies;
     expect(deletions.map((line) => line.includes('Domain=example.com')).sort()).toEqual([false, true]);
+  });
+});
+
+describe('a field that is null', () => {
+  const nullable = ['expires_at', 'provider_token', 'provider_refresh_token', 'weak_password', 'user', 'token_type'];
+  const nulls = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, null]));
+
+  it.each([...nullable.map((field) => [field, [field]] as const), ['each of them', nullable] as const])(
+    'is absent in the cookie of another library (%s)',
+    async (_what, fields) => {
+      await start();
+      app.supabase.addNote(ada.email, 'mine');
+      const visitor = app.visitor();
+      setSession(visitor, { ...(await app.supabase.issueSession(ada.email)), ...nulls(fields) });
+      expect((await visitor.getJson('/auth/session')).json.user?.email).toBe(ada.email);
+      expect((await visitor.get('/notes')).json.data).toHaveLength(1);
+      app.clock.advance(3_700_000);
+      expect((await visitor.getJson('/auth/session')).status).toBe(200);
+      expect(app.supabase.calls('refresh')).toBe(1);
+      await visitor.post('/auth/logout');
+      expect(app.supabase.sessionsOf(ada.email)).toEqual([]);
+    },
+  );
+
+  it('is absent in every answer with tokens: of a sign-in, a second factor and a refresh', async () => {
+    const changed: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      if (!/\/(token|verify)$/.test(new URL(new Request(input).url).pathname)) return response;
+      const fields = nulls(nullable.filter((field) => field !== 'user' && field !== 'token_type'));
+      return Response.json({ ...((await response.json()) as object), ...fields }, { status: response.status });
+    };
+    await start({ options: { fetch: changed } });
+    const visitor = app.visitor();
+    expect((await visitor.postJson('/auth/login', ada)).status).toBe(200);
+    app.clock.advance(3_700_000);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    const factor = app.supabase.addFactor(ada.email);
+    const other = app.visitor();
+    expect((await other.postJson('/auth/login', ada)).json.redirectTo).toBe('/auth/verify');
+    expect((await other.postJson('/auth/verify', { code: app.supabase.codeOf(factor) })).status).toBe(200);
+    expect((await other.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it.each(['access_token', 'refresh_token'])('is missing where it is the %s', async (field) => {
+    await start();
+    const visitor = app.visitor();
+    setSession(visitor, { ...(await app.supabase.issueSession(ada.email)), [field]: null });
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
+    expect(visitor.cookies.size).toBe(0);
   });
 });

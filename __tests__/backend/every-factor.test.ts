@@ -71,7 +71,7 @@ describe('a verified factor that this package cannot ask for', () => {
     expect([await isSignedOut(visitor), app.eventTypes().includes('signed_in')]).toEqual([true, false]);
     // The way on: another account.
     const left = await submit(visitor, page, 'Use another account');
-    expect([left.status, left.headers.location]).toEqual([303, '/account']);
+    expect([left.status, left.headers.location]).toEqual([303, '/auth/login?returnTo=%2Faccount&prompt=login']);
     expect([...visitor.cookies.keys()]).toEqual([]);
     await signInAs(visitor, bob);
   });
@@ -170,7 +170,8 @@ describe('a verified factor that this package cannot ask for', () => {
     expect((await follow(visitor, '/auth/enroll')).status).toBe(422);
     expect((await visitor.postJson('/auth/enroll', {})).status).toBe(403);
     const left = await submit(visitor, page, 'Use another account');
-    expect([left.headers.location, await isSignedOut(visitor)]).toEqual([path, true]);
+    const otherAccount = `/auth/login?returnTo=${encodeURIComponent(path)}&prompt=login`;
+    expect([left.headers.location, await isSignedOut(visitor)]).toEqual([otherAccount, true]);
     await signInAs(visitor, bob);
   });
 

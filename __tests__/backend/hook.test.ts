@@ -1,7 +1,9 @@
 import { AuthError } from '../../lib/backend/index.ts';
+import type { AuthErrorCode, BackendAuthOptions } from '../../lib/backend/index.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { itAtRoot } from '../support/only.ts';
+import type { Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
@@ -25,12 +27,16 @@ describe('the hook', () => {
 
   describe('that refuses with a code of another page decides the answer', () => {
     const refused = 'Single sign-on isn’t set up for this email.';
-    const startRefusing = (): Promise<BackendApp> =>
+    const startRefusing = (
+      code: AuthErrorCode = 'sso_unavailable',
+      options?: BackendAuthOptions,
+    ): Promise<BackendApp> =>
       start({
         options: {
-          onSignIn() {
-            throw new AuthError('sso_unavailable');
+          onSignIn({ session }) {
+            if (session.user.email === ada.email) throw new AuthError(code);
           },
+          ...options,
         },
       });
 
@@ -53,6 +59,57 @@ describe('the hook', () => {
       const answer = await postForm(visitor, '/auth/password', { password: 'a brand new password 1' });
       expect(answer.status).toBe(422);
       expect(answer.text).toContain(refused);
+    });
+
+    it.each([
+      ['page', (visitor: Visitor) => postForm(visitor, '/auth/password', { password: 'a brand new password 1' })],
+      ['JSON', (visitor: Visitor) => visitor.postJson('/auth/password', { password: 'a brand new password 1' })],
+    ])('when a new password is set after a link, also with the code for a missing factor (%s)', async (_form, save) => {
+      const { supabase } = await startRefusing('second_factor_required');
+      const visitor = app.visitor();
+      await postForm(visitor, '/auth/forgot', { email: ada.email });
+      const { location } = await visitor.get(supabase.mails.at(-1)!.confirmationUrl);
+      await visitor.get(location);
+      const answer = await save(visitor);
+      expect(answer.status).toBe(403);
+      expect(answer.text).toContain('This page needs your second factor.');
+      expect((await visitor.getJson('/auth/session')).status).toBe(401);
+    });
+
+    it('when the password of a session is changed, also with the code for a missing factor', async () => {
+      await startRefusing('second_factor_required');
+      const visitor = await app.signedIn({});
+      const fields = { currentPassword: ada.password, password: 'a brand new password 1' };
+      const answer = await postForm(visitor, '/auth/password', fields);
+      expect(answer.status).toBe(403);
+      expect(answer.text).toContain('This page needs your second factor.');
+    });
+
+    it('when an emailed code is entered', async () => {
+      const { supabase } = await startRefusing('rate_limited', { signInMethods: ['code'] });
+      const visitor = app.visitor();
+      await postForm(visitor, '/auth/code', { email: ada.email });
+      const answer = await postForm(visitor, '/auth/code', { email: ada.email, code: supabase.mails.at(-1)!.token });
+      expect([answer.status, answer.text.includes('wrong codes')]).toEqual([429, false]);
+    });
+
+    it.each([
+      ['link_expired', '/auth/confirm'],
+      ['code_rejected', '/auth/callback'],
+    ] as const)('beside the session of another user (%s at %s)', async (code, path) => {
+      const { supabase } = await startRefusing(code, { signInMethods: ['password', 'code'] });
+      const eve = { email: 'eve@example.com', password: 'battery staple' };
+      supabase.addUser(eve);
+      const visitor = app.visitor();
+      await visitor.postJson('/auth/login', eve);
+      await postForm(visitor, '/auth/code', { email: ada.email });
+      const { confirmationUrl, tokenHash } = supabase.mails.at(-1)!;
+      const answer =
+        path === '/auth/confirm'
+          ? await postForm(visitor, path, { token_hash: tokenHash, type: 'magiclink' })
+          : await visitor.get((await visitor.get(confirmationUrl)).location);
+      expect([answer.status, answer.headers.location]).toEqual([400, undefined]);
+      expect((await visitor.getJson('/auth/session')).json.user.email).toBe(eve.email);
     });
   });
 

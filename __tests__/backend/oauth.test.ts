@@ -39,6 +39,53 @@ describe('starting OAuth', () => {
     expect((await app.visitor().get('/auth/login')).location).toContain('provider=google');
   });
 
+  it.each([
+    ['google', 'prompt', 'select_account'],
+    ['azure', 'prompt', 'select_account'],
+    ['github', 'prompt', 'select_account'],
+    ['kakao', 'prompt', 'select_account'],
+    ['keycloak', 'prompt', 'login'],
+    ['custom:acme', 'prompt', 'login'],
+    ['facebook', 'auth_type', 'reauthenticate'],
+    ['spotify', 'show_dialog', 'true'],
+    ['twitch', 'force_verify', 'true'],
+    ['discord', 'prompt', null],
+    ['gitlab', 'prompt', null],
+  ])('with prompt=login asks %s for the account by %s=%s', async (provider, name, value) => {
+    await start();
+    const query = async (path: string) => new URL((await app.visitor().get(path)).location).searchParams;
+    const path = `/auth/login?provider=${provider}`;
+    expect((await query(`${path}&prompt=login`)).get(name)).toBe(value);
+    for (const plain of [path, `${path}&prompt=none`, `${path}&prompt=LOGIN`, `${path}&${name}=consent`]) {
+      expect((await query(plain)).has(name)).toBe(false);
+    }
+  });
+
+  itAtRoot('starts the default provider with prompt=login only if that asks for the account', async () => {
+    await start({ options: { defaultProvider: 'google' } });
+    const asked = await app.visitor().get('/auth/login?prompt=login&returnTo=/account');
+    expect([asked.status, new URL(asked.location).searchParams.get('prompt')]).toEqual([302, 'select_account']);
+    await app.close();
+    await start({ options: { defaultProvider: 'discord' } });
+    expect((await app.visitor().get('/auth/login?prompt=login')).location).toContain('provider=discord');
+    await app.close();
+    await start({ options: { defaultProvider: 'gitlab' } });
+    expect((await app.visitor().get('/auth/login')).location).toContain('provider=gitlab');
+    const { status, text } = await app.visitor().get('/auth/login?prompt=login&returnTo=/account');
+    expect(status).toBe(200);
+    expect(text).toContain('href="/auth/login?provider=gitlab&amp;returnTo=%2Faccount&amp;prompt=login"');
+    expect(text).toContain('type="password"');
+  });
+
+  itAtRoot('hands prompt=login to the application’s own page', async () => {
+    await start({ options: { defaultProvider: 'gitlab', pages: { signIn: '/sign-in', signUp: '/join' } } });
+    for (const path of ['/sign-in', '/join']) {
+      const own = path === '/join' ? '/auth/signup' : '/auth/login';
+      const { pathname, search } = new URL((await app.visitor().get(`${own}?prompt=login&returnTo=/account`)).location);
+      expect([pathname, search]).toEqual([path, '?prompt=login&returnTo=%2Faccount']);
+    }
+  });
+
   itAtRoot.each<[BackendAppSetup['options'], string, number]>([
     [{ callbackUrl: 'https://front.example/cb', appBaseUrl: 'https://app.example' }, 'https://front.example/cb', 302],
     [{ appBaseUrl: 'https://app.example/base/' }, 'https://app.example/base/auth/callback', 302],

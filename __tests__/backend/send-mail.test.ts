@@ -1,3 +1,4 @@
+import { createHook } from 'node:async_hooks';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { until } from '../support/until.ts';
@@ -93,3 +94,33 @@ describe('a call that may send an email', () => {
     expect(app.events).toStrictEqual([{ adapter: 'backend', type: 'mail_failed', code: 'provider_unavailable' }]);
   });
 });
+
+/** Runs `work` and counts the timers of this length that start meanwhile. */
+async function timersOf(ms: number, work: () => Promise<unknown>): Promise<number> {
+  let count = 0;
+  const hook = createHook({
+    init(_id, type, _trigger, resource) {
+      if (type === 'Timeout' && Reflect.get(resource, '_idleTimeout') === ms) count += 1;
+    },
+  });
+  hook.enable();
+  await work().finally(() => hook.disable());
+  return count;
+}
+
+it.each(['/auth/forgot', '/auth/resend'])(
+  'starts no timer of %s for an attempt that the throttle refuses',
+  async (route) => {
+    const [mailAnswerMs, timeoutMs] = [37, 4_321];
+    await start({ options: { mailAnswerMs, timeoutMs }, standIn: { autoconfirm: false, mailFrequency: 0 } });
+    const send = (): Promise<unknown> => app.visitor().postJson(route, { email: ada.email });
+    expect(await timersOf(mailAnswerMs, send)).toBe(1);
+    const refused = async (): Promise<void> => {
+      const { status } = await app.visitor().postJson(route, { email: ada.email });
+      expect(status).toBe(429);
+    };
+    for (let count = 1; count < 10; count += 1) await send();
+    expect(await timersOf(mailAnswerMs, refused)).toBe(0);
+    expect(await timersOf(timeoutMs, refused)).toBe(0);
+  },
+);

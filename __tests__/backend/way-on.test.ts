@@ -20,7 +20,7 @@ let refuseSignIn: AuthErrorCode | undefined;
 
 beforeAll(async () => {
   app = await startBackendApp({
-    standIn: { mailFrequency: 0, anonymousUsers: true, ssoDomains: new Set(['example.com']) },
+    standIn: { mailFrequency: 0, anonymousUsers: true, oauthSessions: true, ssoDomains: new Set(['example.com']) },
     options: {
       providers: ['github'],
       signInMethods: ['password', 'code'],
@@ -67,8 +67,12 @@ const addPerson = (user: Partial<Parameters<BackendApp['supabase']['addUser']>[0
 /** As many clicks as a person would try. */
 const maxClicks = 2;
 
-/** Clicks through the page's own links until a form signs another person in or signs this one out. */
-async function leave(): Promise<void> {
+/**
+ * Clicks through the page's own links until a form signs another person in or signs this one out.
+ *
+ * @returns the page that the other person then sees
+ */
+async function leave(): Promise<string> {
   const queue = [{ page: browser.fork(), clicks: 0 }];
   const seen = new Set<string>();
   for (const { page, clicks } of queue) {
@@ -78,17 +82,17 @@ async function leave(): Promise<void> {
     if (has('/auth/login', ['email', 'password'])) {
       await page.submit(bob);
       expect(await emailOf(page)).toBe(bob.email);
-      return;
+      return pathOf(page.at.url);
     }
     const signOut = forms.find(({ action }) => pathOf(action) === '/auth/logout');
     if (signOut !== undefined) {
       await page.post(signOut.action, signOut.fields);
       const isHeld = (name: string): boolean => /^(-pending)?(\.\d+)?$/.test(name.slice(app.cookieName.length));
       expect([...page.jar.cookies.keys()].filter(isHeld)).toEqual([]);
-      await page.open('/auth/login');
+      if (pathOf(page.at.url) !== '/auth/login') await page.open('/auth/login');
       await page.submit(bob);
       expect(await emailOf(page)).toBe(bob.email);
-      return;
+      return pathOf(page.at.url);
     }
     if (clicks === maxClicks) continue;
     for (const { href } of page.links()) {
@@ -209,6 +213,8 @@ const hookRefusals: readonly AuthErrorCode[] = [
   'email_in_use',
   'identity_in_use',
   'link_expired',
+  'code_rejected',
+  'second_factor_required',
   'session_too_large',
   'token_rejected',
   'invalid_state',
@@ -235,11 +241,11 @@ describe.each(Object.keys(arrivals))('a sign-in by %s', (arrival) => {
     await leave();
   });
 
-  it('that accept refuses leads on', async () => {
+  it('that accept refuses leads on, with returnTo', async () => {
     isAccepted = false;
     await arrive();
     expect(browser.at.answer.status).toBe(403);
-    await leave();
+    expect(await leave()).toBe('/account');
   });
 
   it('whose token is refused leads on', async () => {
@@ -535,4 +541,132 @@ it.each(refusals)('$what leads on', async ({ status, arrive }) => {
   heal();
   await leave();
   isAccepted = true;
+});
+
+describe('a person whom the provider remembers', () => {
+  afterEach(() => void (isAccepted = true));
+
+  /** Where the page's only link or button to this leads. */
+  function linkTo(part: string): string {
+    const found = browser.links().filter(({ href }) => href.includes(part));
+    if (found.length !== 1) throw new Error(`${found.length} links to ${part}: ${browser.at.answer.text}`);
+    return found[0]?.href ?? '';
+  }
+  const otherAccount = () => browser.open(linkTo('prompt=login'));
+  const viaGithub = () => browser.open(linkTo('provider=github'));
+  const isAsked = (): boolean => !isOwn(browser.at.url);
+  async function goOnAsBob(): Promise<void> {
+    expect(isAsked()).toBe(true);
+    isAccepted = true;
+    await browser.post(browser.at.url, { decision: 'approve', email: bob.email });
+    expect(await emailOf(browser)).toBe(bob.email);
+  }
+  const arriveRefused = async (): Promise<void> => {
+    isAccepted = false;
+    await arrivals['OAuth']?.();
+    expect(browser.at.answer.status).toBe(403);
+  };
+
+  it('is signed in without a question, unless they ask for another account', async () => {
+    await arrivals['OAuth']?.();
+    await browser.open('/auth/logout');
+    await browser.submit({});
+    await browser.open('/auth/login?provider=github');
+    expect([isAsked(), await emailOf(browser)]).toEqual([false, person.email]);
+  });
+
+  it('can choose another account there after a refusal', async () => {
+    await arriveRefused();
+    await otherAccount();
+    await viaGithub();
+    await goOnAsBob();
+    expect(pathOf(browser.at.url)).toBe('/account');
+  });
+
+  it('can choose another account there after a guard’s check', async () => {
+    addPerson();
+    await browser.open('/auth/login?provider=github&returnTo=/members');
+    await approve();
+    expect(browser.at.answer.status).toBe(403);
+    await otherAccount();
+    await viaGithub();
+    await goOnAsBob();
+    expect(browser.at.answer.text).toBe('members');
+  });
+
+  it('can choose another account there from the page that names theirs', async () => {
+    await arrivals['OAuth']?.();
+    await browser.open('/auth/login?returnTo=/account');
+    await otherAccount();
+    await viaGithub();
+    await goOnAsBob();
+  });
+
+  it('can choose another account there after a wrong password and from the sign-up page', async () => {
+    await arriveRefused();
+    await otherAccount();
+    await browser.submit({ email: person.email, password: 'not this one' });
+    expect(browser.at.answer.status).toBe(401);
+    const failed = browser.fork();
+    await browser.open(linkTo('/auth/signup'));
+    await browser.submit({ email: 'no address', password: 'x' });
+    expect(browser.at.answer.status).toBe(400);
+    await viaGithub();
+    expect(isAsked()).toBe(true);
+    browser = failed;
+    await viaGithub();
+    await goOnAsBob();
+  });
+
+  it('can choose another account there while the second factor is missing', async () => {
+    app.supabase.addFactor(addPerson());
+    await browser.open('/auth/login?provider=github&returnTo=/account');
+    await approve();
+    const leaving = browser.forms().find(({ action }) => pathOf(action) === '/auth/logout');
+    await browser.post(leaving?.action ?? '', leaving?.fields ?? {});
+    expect(pathOf(browser.at.url)).toBe('/auth/login');
+    await viaGithub();
+    await goOnAsBob();
+    expect(pathOf(browser.at.url)).toBe('/account');
+  });
+});
+
+describe('a refusal leads back to where the person wanted to go', () => {
+  afterEach(() => void (isAccepted = true));
+
+  it('after a link that was used', async () => {
+    await browser.open('/auth/confirm?token_hash=gone&type=magiclink&returnTo=/account');
+    await browser.submit({ token_hash: 'gone' });
+    expect([browser.at.answer.status, await leave()]).toEqual([400, '/account']);
+  });
+
+  it('after an outage at the callback', async () => {
+    await browser.open('/auth/login?provider=github&returnTo=/account');
+    app.supabase.fail('pkce', 503);
+    await approve();
+    expect(browser.at.answer.status).toBe(503);
+    heal();
+    expect(browser.links().map(({ href }) => href)).toContain('');
+    await browser.open('');
+    await browser.submit(bob);
+    expect(pathOf(browser.at.url)).toBe('/account');
+  });
+
+  it('after the older of two sign-ins', async () => {
+    addPerson();
+    isAccepted = false;
+    await browser.open('/auth/login?provider=github&returnTo=/account');
+    const consent = browser.at.url;
+    await browser.jar.get('/auth/login?provider=github&returnTo=/members');
+    await browser.post(consent, { decision: 'approve', email: person.email });
+    expect([browser.at.answer.status, await leave()]).toEqual([403, '/account']);
+  });
+
+  it('after a callback that came twice', async () => {
+    isAccepted = false;
+    await browser.open('/auth/login?provider=github&returnTo=/account');
+    await approve();
+    await browser.open('');
+    expect([browser.at.answer.status, await leave()]).toEqual([403, '/account']);
+  });
 });

@@ -36,6 +36,12 @@ it.each<[AuthErrorCode, number, string, string]>([
   ['forbidden', 403, 'You don’t have access', 'Sign in'],
   ['rate_limited', 429, 'Please wait a moment', 'Sign in'],
   ['invalid_request', 400, 'Something went wrong', 'Sign in'],
+  ['sign_in_refused', 403, 'Something went wrong', 'Sign in'],
+  ['sign_in_method_refused', 403, 'One more step', 'Sign in'],
+  ['sign_in_not_fresh', 403, 'One more step', 'Sign in'],
+  ['invitation_invalid', 403, 'This link doesn’t work anymore', 'Sign in'],
+  ['invitation_for_another_address', 403, 'You don’t have access', 'Sign in'],
+  ['not_a_member', 403, 'You don’t have access', 'Sign in'],
 ])('for %s (%i) shows "%s" and a link to continue', (code, status, heading, way) => {
   const page = pageFor(code);
   expect(page.status).toBe(status);

@@ -8,6 +8,7 @@ import type { Handler } from '../support/handler-list.ts';
 import { itWithoutProxy } from '../support/only.ts';
 import { serve } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
+import type { Answer } from '../support/visitor.ts';
 
 let warnings: string[];
 beforeEach(() => {
@@ -29,11 +30,35 @@ it('a Supabase project that does not answer is one process warning, and visitors
     expect(status).toBe(503);
     expect(text).not.toContain('signed out');
   }
-  const page = await visitor.get('/auth/login?provider=github');
-  expect(page.text).not.toContain('won’t be signed out');
+  await visitor.get('/auth/login?provider=github');
+  const page = await visitor.get('/auth/callback?code=made-up');
+  expect([page.status, page.text.includes('signed out')]).toEqual([503, false]);
   await server.close();
   expect(warnings.filter((text) => text.includes('did not answer'))).toEqual([
     'backendAuth: the Supabase project did not answer; check BAAS_URL and whether the server can reach it. To find out more: npx express-auth-adapters doctor',
+  ]);
+});
+
+it('a WorkOS that does not answer is one process warning, and visitors read nothing of staying signed in', async () => {
+  const { host, listener } = createApplication();
+  const address = { apiHostname: '127.0.0.1', port: 9, https: false };
+  host.use(b2bAuth({ ...createB2bTestKit().options, ...address, fetch }) as Handler);
+  const server = await serve(listener);
+  const visitor = createVisitor(server.origin);
+  const callback = async (query: string): Promise<Answer> => {
+    const { location } = await visitor.get('/login');
+    return visitor.get(`/callback?state=${new URL(location).searchParams.get('state') ?? ''}&${query}`);
+  };
+  // What a stranger's query says of the provider must not use the warning up.
+  await callback('error=server_error&error_description=did+not+answer');
+  expect(warnings.filter((text) => text.includes('did not answer'))).toEqual([]);
+  for (let round = 0; round < 2; round += 1) {
+    const { status, text } = await callback('code=made-up');
+    expect([status, text.includes('signed out')]).toEqual([503, false]);
+  }
+  await server.close();
+  expect(warnings.filter((text) => text.includes('did not answer'))).toEqual([
+    'b2bAuth: WorkOS did not answer; check B2B_API_HOSTNAME and whether the server can reach it. To find out more: npx express-auth-adapters doctor',
   ]);
 });
 

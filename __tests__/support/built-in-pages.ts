@@ -34,6 +34,7 @@ import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import type { Factor } from '../../lib/backend/factor-list.ts';
+import { mailedBefore, tooManyCodes } from '../../lib/backend/throttle.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
 import type { ErrorPageParts } from '../../lib/http/error-page.ts';
 import { createBrand } from '../../lib/http/page-options.ts';
@@ -175,6 +176,15 @@ function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): R
       isPending: true,
       error: failure('factor_unavailable'),
     }),
+    'factor, unavailable for a session': unavailablePage(site, request, {
+      ...state,
+      factors: [
+        { ...app, type: 'webauthn', name: 'Key of Ada' },
+        { ...app, type: 'recovery_code' },
+      ],
+      isPending: false,
+      error: failure('factor_unavailable'),
+    }),
     'factor, rejected': rejectedPage(site, request, { ...state, error: failure('access_denied') }),
     'factor, remove': removePage(site, request, { ...state, factor: { ...app, name: 'Work' }, isLast: false }),
     'factor, remove the last': removePage(site, request, { ...state, factor: app, isLast: true }),
@@ -188,7 +198,8 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
   const site = siteOf({ pages });
   const state = { returnTo };
   const again = { returnTo, email };
-  const limited = { ...again, step: 'code', error: failure('rate_limited', { retryAfter: 700 }) } as const;
+  const limited = (reason: string) =>
+    ({ ...again, step: 'code', error: failure('rate_limited', { retryAfter: 700, reason }) }) as const;
   const codesOnly = siteOf({ signInMethods: ['code'], sso: true, providers: ['github'], pages });
   const everyWay = siteOf({ signInMethods: ['password', 'code'], sso: true, pages });
   return {
@@ -203,8 +214,8 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     }),
     'code sent': codePage(site, request, { ...again, step: 'code', resendIn: 60 }),
     'code, wrong': codePage(site, request, { ...again, step: 'code', error: failure('code_wrong') }),
-    'code, another email too soon': codePage(site, request, { ...limited, limited: 'emails' }),
-    'code, closed': codePage(site, request, { ...limited, limited: 'codes' }),
+    'code, another email too soon': codePage(site, request, limited(mailedBefore)),
+    'code, closed': codePage(site, request, limited(tooManyCodes)),
     sso: ssoPage(site, request, state),
     'sso, unavailable': ssoPage(site, request, { ...again, error: failure('sso_unavailable') }),
   };
@@ -240,6 +251,12 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
     error: error('invalid_state'),
     'error, canceled': error('access_denied'),
     'error, no access': error('forbidden', { account: { name: email, otherUrl: '/auth/login?prompt=login' } }),
+    'error, not accepted': error('not_accepted', { account: { name: email, otherUrl: '/auth/login?prompt=login' } }),
+    'error, no member': error('not_a_member', { account: { name: undefined, otherUrl: '/auth/login?prompt=login' } }),
+    'error, invitation used': error('invitation_invalid'),
+    'error, way refused': error('sign_in_method_refused'),
+    'error, not fresh': error('sign_in_not_fresh'),
+    'error, signed out': error('unauthenticated', { hasSession: false }),
     'error, refused': error('provider_refused'),
     'error, unavailable': error('provider_unavailable', {
       error: failure('provider_unavailable', { retryAfter: 5 }),

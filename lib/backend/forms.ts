@@ -166,12 +166,18 @@ export function formElsewhere(
   returnTo: string,
 ): Reply | undefined {
   if (ownPage === undefined && !request.wantsJson) return undefined;
-  return redirectOrJson(request, withWayBack(request, ownPage ?? request.localPath(path), returnTo), 302);
+  const prompt = wantsOtherAccount(request) ? { prompt: 'login' } : undefined;
+  return redirectOrJson(request, withWayBack(request, ownPage ?? request.localPath(path), returnTo, prompt), 302);
 }
 
 /** Redirects to the application's own page, with the error's code in the query. */
 export function failureElsewhere(request: AuthRequest, ownPage: string, error: AuthError, returnTo: string): Reply {
   return redirect(303, withWayBack(request, ownPage, returnTo, { error: error.code }));
+}
+
+/** Whether the form, or the query, asks for another account than before (OpenID Connect Core §3.1.2.1). */
+export function wantsOtherAccount({ query }: AuthRequest, fields?: Fields): boolean {
+  return (fields?.get('prompt') ?? query.get('prompt')) === 'login';
 }
 
 /** The URL of one of the adapter's pages, with further parameters and then `returnTo`. */

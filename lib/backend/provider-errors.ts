@@ -239,6 +239,11 @@ function weakPasswordMessage(error: unknown): { readonly message?: string } {
   return defined({ message });
 }
 
+/** Whether the backend, or this package, refused with this code: the application's own refusals, such as of `onSignIn`, have no reason. */
+export function isOwnRefusal(error: unknown, code: AuthErrorCode): error is AuthError {
+  return error instanceof AuthError && error.code === code && error.reason !== undefined;
+}
+
 /** GoTrue's codes where it, or a project's hook that it asked, did not answer in time; `timeout` is our own. */
 const timeouts: ReadonlySet<string | undefined> = new Set([
   'timeout',

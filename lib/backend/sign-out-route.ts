@@ -1,6 +1,7 @@
 import { defined } from '../core/json.ts';
 import { readFields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
+import { otherAccountUrl } from '../http/page.ts';
 import { redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { header, isPrefetch } from '../http/message.ts';
@@ -10,7 +11,7 @@ import type { Allowance } from '../session/allowance.ts';
 import type { EndedSession } from '../session/sign-out.ts';
 import type { SessionFacts } from '../session/record.ts';
 import type { BackendContext } from './context.ts';
-import { readReturnTo } from './forms.ts';
+import { readReturnTo, wantsOtherAccount } from './forms.ts';
 import type { StoredContent } from './session-cookie.ts';
 import { endPending } from './sign-in/pending.ts';
 import { endAtBackend } from './sign-in/sign-in.ts';
@@ -54,7 +55,9 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
     },
     async post(request) {
       const fields = await readFields(request.req, request.res);
-      return leave(request, 303, readReturnTo(request, fields));
+      const returnTo = readReturnTo(request, fields);
+      const isOtherAccount = wantsOtherAccount(request, fields);
+      return leave(request, 303, isOtherAccount ? otherAccountUrl(request, returnTo) : returnTo);
     },
   };
 }

@@ -30,8 +30,12 @@ export const mailWaitSeconds = limits.mail.windowSeconds;
 
 /** The `reason` of a refusal because an email with a code was sent within the last minute. */
 export const mailedBefore = 'email_sent_before';
+/** The `reason` of a refusal because too many codes were wrong. */
+export const tooManyCodes = 'too_many_codes';
 
 type Scope = keyof typeof limits;
+
+const reasons: Partial<Record<Scope, string>> = { mail: mailedBefore, code: tooManyCodes, mailedCode: tooManyCodes };
 
 const eventScopes = {
   account: 'account',
@@ -182,7 +186,7 @@ export function createThrottle(parts: ThrottleParts): Throttle {
     if (counted.kind === 'reserved') return counted;
     emit({ type: 'throttled', scope: eventScopes[scope] });
     const retryAfter = Math.max(1, Math.ceil(counted.waitMs / 1000));
-    throw new AuthError('rate_limited', { retryAfter, reason: scope === 'mail' ? mailedBefore : undefined });
+    throw new AuthError('rate_limited', { retryAfter, reason: reasons[scope] });
   }
 
   return {

@@ -35,14 +35,15 @@ export async function checkB2b(context: DoctorContext, add: Add): Promise<void> 
 /** Checks the form of each value: its kind, its variable and its environment. */
 function checkCredentials({ clientId, apiKey }: B2bOptions, env: NodeJS.ProcessEnv, add: Add): void {
   const kinds = [
-    ['client_id', 'B2B_CLIENT_ID', clientId, 'a client id (client_…)', 'client_', 'sk_'],
-    ['api_key_kind', 'B2B_API_KEY', apiKey, 'an API key (sk_…)', 'sk_', 'client_'],
+    ['client_id', 'B2B_CLIENT_ID', clientId, 'a client id (client_…)', 'client_'],
+    ['api_key_kind', 'B2B_API_KEY', apiKey, 'an API key (sk_…)', 'sk_'],
   ] as const;
-  for (const [id, name, value, what, prefix, other] of kinds) {
+  for (const [id, name, value, what, prefix] of kinds) {
     const fix = `Copy ${what} from API Keys in the WorkOS dashboard, without anything around it.`;
     if (!/^[\w.-]+$/.test(value)) add('problem', id, `${name} holds blanks, quotes or a line break`, { fix });
     else if (value.startsWith(prefix)) add('ok', id, `${name} is ${what}`);
-    else add(value.startsWith(other) ? 'problem' : 'warning', id, `${name} is not ${what}`, { fix });
+    // The options refuse swapped values; WorkOS may give others a new form.
+    else add('warning', id, `${name} is not ${what}`, { fix });
   }
   const isProduction = env['NODE_ENV'] === 'production';
   if (!apiKey.startsWith(isProduction ? 'sk_test_' : 'sk_live_')) return;

@@ -4,7 +4,6 @@ import type { Allowance } from './allowance.ts';
 import { refreshKey } from './refresh-coordinator.ts';
 import type { Revocation } from './record.ts';
 import type { SessionContext } from './session-context.ts';
-import { isForged, maxForged } from './source.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';
 
 /** One of the sessions of a request at sign-out, with its verification. */
@@ -45,19 +44,19 @@ export interface SignOut<Content> {
   ): Promise<ReplacedSessions<Content>>;
 }
 
-/** Sign-out: records the end of a session, so that no running request restores it. */
+/**
+ * Sign-out: records the end of a session, so that no running request restores it. Every session that was read is verified, however
+ * many forged ones are among them: a sibling domain can set those, and would keep the genuine one alive. A source reads at most 16.
+ */
 export function createSignOut<Content>(context: SessionContext<Content>): SignOut<Content> {
-  const { source, allowanceOf, revocations, cache } = context;
-  /** Whether too many were forged to verify another one. A session that was verified before ends even so. */
-  const isSkipped = (sessions: readonly Ended[], { cookie }: Candidate<Content>): boolean =>
-    hasTooManyForged(sessions) && cache.get(cookie) === undefined;
+  const { source, allowanceOf, revocations } = context;
   return {
     async signOut(cookieHeader, peer) {
       const cookies = parseCookies(cookieHeader);
       const allowance = allowanceOf(peer);
       const sessions: EndedSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, cookies)) {
-        if (!isSkipped(sessions, candidate)) sessions.push(await end(context, candidate, 'signed_out', allowance));
+        sessions.push(await end(context, candidate, 'signed_out', allowance));
       }
       return { sessions, cookies: source.clear(cookies), allowance };
     },
@@ -65,7 +64,7 @@ export function createSignOut<Content>(context: SessionContext<Content>): SignOu
       const allowance = allowanceOf(peer);
       const sessions: EndedSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, parseCookies(cookieHeader))) {
-        if (candidate.sessionId === newSessionId || isSkipped(sessions, candidate)) continue;
+        if (candidate.sessionId === newSessionId) continue;
         const hadEnded = revocations.knownRevocation(revocations.keysOf(candidate, undefined)) !== undefined;
         const left = await end(context, candidate, 'replaced', allowance);
         if (!hadEnded) sessions.push(left);
@@ -73,12 +72,6 @@ export function createSignOut<Content>(context: SessionContext<Content>): SignOu
       return { sessions, allowance };
     },
   };
-}
-
-type Ended = Pick<EndedSession<unknown>, 'verdict'>;
-
-function hasTooManyForged(sessions: readonly Ended[]): boolean {
-  return sessions.filter(({ verdict }) => verdict !== undefined && isForged(verdict)).length >= maxForged;
 }
 
 async function end<Content>(

@@ -65,14 +65,6 @@ export async function verifyStored<Content>(
   return verdict;
 }
 
-/** How many tokens with a bad signature one request may have checked: each costs as much as a genuine one. */
-export const maxForged = 4;
-
-/** Whether a key of the provider was tried, and the token is not signed with it. */
-export function isForged(verdict: Verdict): boolean {
-  return verdict.kind === 'invalid' && verdict.reason === 'signature';
-}
-
 /** Why a token is invalid, for events. */
 export function verdictReason(verdict: Verdict): string {
   return verdict.kind === 'invalid' ? verdict.reason : verdict.kind;

@@ -17,6 +17,8 @@ export interface Switches {
   providers: ReadonlySet<string>;
   /** The signed-in user at the OAuth providers unless the consent form names another. */
   oauthEmail: string;
+  /** Whether an OAuth provider remembers who is signed in, and asks again only where a request wants it. */
+  oauthSessions: boolean;
   /** Seconds between two mails to the same address. */
   mailFrequency: number;
   /** The failure of every email: the mail server is down, the project's quota is used up, the default server sends to members only. */

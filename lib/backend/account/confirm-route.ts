@@ -11,6 +11,7 @@ import type { BackendContext } from '../context.ts';
 import { localUrl } from '../forms.ts';
 import type { BackendOptions } from '../options.ts';
 import { confirmPage, linkExpiredPage } from '../pages/notice.ts';
+import { isOwnRefusal } from '../provider-errors.ts';
 import { readPending } from '../sign-in/pending.ts';
 import { prepareSignIn, storeSignIn } from '../sign-in/sign-in.ts';
 import type { PreparedSignIn } from '../sign-in/sign-in.ts';
@@ -51,6 +52,7 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
     async post(request) {
       const fields = await readFields(request.req, request.res);
       const link = readLink(request, (name) => fields.get(name));
+      request.errorReturnTo = link.returnTo;
       try {
         const prepared = await spendLink(request, link);
         // A changed address requires both links; after the first there is no session yet.
@@ -92,7 +94,7 @@ async function answerRefusal(
   emit(signInFailed(error), request.startedAt);
   const { returnTo } = link;
   // The button was pressed again; the first press has already succeeded.
-  if (error.code === 'link_expired' && isForPassword(settings, link.type)) {
+  if (isOwnRefusal(error, 'link_expired') && isForPassword(settings, link.type)) {
     const waiting = await readPending(backend, request);
     if (waiting?.kind === 'recovery') {
       return redirectOrJson(request, localUrl(request, settings.passwordPath, returnTo));
@@ -100,7 +102,7 @@ async function answerRefusal(
     if (!request.wantsJson) return linkExpiredPage(backend, request, { returnTo, error });
     throw error;
   }
-  if (error.code === 'link_expired' && (await request.resolveSession()) !== null)
+  if (isOwnRefusal(error, 'link_expired') && (await request.resolveSession()) !== null)
     return redirectOrJson(request, returnTo);
   // A temporary error keeps the button for another attempt.
   const isPassing = error.code === 'provider_unavailable' || error.code === 'rate_limited';

@@ -21,7 +21,7 @@ import {
 } from '../forms.ts';
 import { passwordPage } from '../pages/credentials.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
-import { organizationSignIn } from '../provider-errors.ts';
+import { isOwnRefusal, organizationSignIn } from '../provider-errors.ts';
 import { foldAccount } from '../throttle.ts';
 import { beginPending, clearPending, discardIssued, issuedContent } from '../sign-in/pending.ts';
 import { markUnanswered, needsFactor, readPending } from '../sign-in/pending.ts';
@@ -66,7 +66,7 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
         if (!isFormOf(grant, fields)) throw otherAccount();
         return redirectOrJson(request, await save(request, grant, fields, returnTo));
       } catch (error) {
-        const isMissing = error instanceof AuthError && error.code === 'second_factor_required';
+        const isMissing = isOwnRefusal(error, 'second_factor_required');
         if (isMissing && grant !== undefined) return askFactor(backend, request, grant, returnTo);
         return showForm(backend, request, grant, { returnTo, error: errorForForm(backend, request, error) });
       }
@@ -287,7 +287,7 @@ async function changeAs(
     return returnTo;
   }
   await refuseSignedOut();
-  throw new AuthError('second_factor_required');
+  throw new AuthError('second_factor_required', { reason: 'factor_missing' });
 }
 
 /** A concurrent sign-out takes precedence. */

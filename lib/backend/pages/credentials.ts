@@ -3,6 +3,7 @@ import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { otherAccountUrl } from '../../http/page.ts';
 import { duration, emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
+import { mailedBefore, tooManyCodes } from '../throttle.ts';
 import {
   backToSignIn,
   codeField,
@@ -170,8 +171,6 @@ interface CodeState extends FormState {
   readonly step: 'address' | 'code';
   /** Seconds until another email can be sent, where one was just sent. */
   readonly resendIn?: number | undefined;
-  /** The limit that was exceeded, where `error` is `rate_limited`. */
-  readonly limited?: 'emails' | 'codes' | undefined;
 }
 
 /** Asks for the address, and then for the code that was sent to it. */
@@ -215,11 +214,12 @@ function codeLinks(site: Site, request: PageRequest, state: CodeState): Html {
   return html`${state.step === 'code' && toOther}${backToSignIn(site, request, state)}`;
 }
 
-function codeErrorOf({ text }: Site, { error, limited }: CodeState): FormError | undefined {
+/** Other limits, such as the backend's own, are not about wrong codes, nor is a refusal of `onSignIn`. */
+function codeErrorOf({ text }: Site, { error }: CodeState): FormError | undefined {
   if (error === undefined) return undefined;
   const shown = formErrorOf(error, text);
-  if (error.code !== 'rate_limited' || limited === undefined) return shown;
-  return { ...shown, message: limited === 'emails' ? text.codeEmailsLimited : text.codesLimited };
+  if (error.reason === mailedBefore) return { ...shown, message: text.codeEmailsLimited };
+  return error.reason === tooManyCodes ? { ...shown, message: text.codesLimited } : shown;
 }
 
 /** Asks for the address whose domain names the organization. */

@@ -117,10 +117,13 @@ export function unavailablePage(
   const { text } = site;
   const { links } = request.definition.brand;
   const names = [...new Set(state.factors.map((factor) => factorName(site, factor).plain))];
-  const factors = new Intl.ListFormat(request.definition.brand.lang).format(names);
+  const list = new Intl.ListFormat(request.definition.brand.lang).formatToParts(names);
+  const factors = list.map(({ value }) => value).join('');
+  // Each name has its own text direction.
+  const markup = list.map(({ type, value }) => (type === 'element' ? emphasis(value) : value));
   return showPage(site, request, {
     heading: text.factorUnavailableHeading,
-    lead: fillIn(text.factorUnavailableText, { factors }, emphasis),
+    lead: fillIn(text.factorUnavailableText, { factors }, () => html`${markup}`),
     leadRole: 'alert',
     error: state.error,
     hasForm: true,
@@ -154,7 +157,7 @@ export function removePage(
   const action = request.localPath(settings.enrollPath);
   const hidden = { remove: factor.id, sure: 'yes', ...returnToOf(state) };
   return showPage(site, request, {
-    heading: fillIn(text.removeHeading, { factor: factorName(site, factor).plain }),
+    heading: fillIn(text.removeHeading, { factor: factorName(site, factor).plain }, (name) => html`<bdi>${name}</bdi>`),
     lead: isLast ? text.removeLastText : text.removeText,
     hasForm: true,
     content: html`${postForm(action, hidden, html`<button>${text.removeButton}</button>`)}

@@ -30,6 +30,8 @@ export interface FormState {
   readonly returnTo: string;
   /** As the user typed it, so that it need not be typed again. Passwords have no such field. */
   readonly email?: string | undefined;
+  /** For another account than before: OAuth providers must ask which one. */
+  readonly isOtherAccount?: boolean | undefined;
   /** Why the form is shown again; it sets the page's status. */
   readonly error?: AuthError | undefined;
 }
@@ -69,13 +71,16 @@ export function showPage(
   return { ...reply, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };
 }
 
-/** The field for links and forms; `/` is the default, so it is left out of URLs. */
-export function returnToOf({ returnTo }: Pick<FormState, 'returnTo'>): { readonly returnTo?: string } {
-  return returnTo === '/' ? {} : { returnTo };
+/** The fields for links and forms; `/` is the default, so it is left out of URLs. */
+export function returnToOf({ returnTo, isOtherAccount }: Pick<FormState, 'returnTo' | 'isOtherAccount'>): {
+  readonly returnTo?: string;
+  readonly prompt?: 'login';
+} {
+  return { ...(returnTo === '/' ? {} : { returnTo }), ...(isOtherAccount === true ? { prompt: 'login' } : {}) };
 }
 
 /** A link to another of our pages, with `returnTo`. */
-export function withReturnTo(href: string, state: Pick<FormState, 'returnTo'>): string {
+export function withReturnTo(href: string, state: Pick<FormState, 'returnTo' | 'isOtherAccount'>): string {
   return withQuery(href, returnToOf(state));
 }
 
@@ -228,7 +233,11 @@ export function focusOf(email: string | undefined, error: FormError | undefined)
   return email === undefined || email === '' ? 'email' : 'password';
 }
 
-export function forgotLink({ settings, text }: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): Html {
+export function forgotLink(
+  { settings, text }: Site,
+  request: PageRequest,
+  state: Pick<FormState, 'returnTo' | 'isOtherAccount'>,
+): Html {
   const href = withReturnTo(request.localPath(settings.forgotPath), state);
   return html`<a href="${safeHref(href)}">${text.toForgotLink}</a>`;
 }
@@ -237,8 +246,8 @@ export function backToSignIn({ text }: Site, request: PageRequest, { returnTo }:
   return html`<p class="actions"><a href="${safeHref(request.signInUrl(returnTo))}">${text.backToSignIn}</a></p>`;
 }
 
-/** Signs out, which also ends a pending sign-in at the backend. */
+/** Signs out, which also ends a pending sign-in at the backend, and leads to a sign-in with another account. */
 export function otherAccount({ settings, text }: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): Html {
   const button = html`<button class="link">${text.otherAccount}</button>`;
-  return html`<div class="actions">${postForm(request.localPath(settings.logoutPath), returnToOf(state), button)}</div>`;
+  return html`<div class="actions">${postForm(request.localPath(settings.logoutPath), returnToOf({ ...state, isOtherAccount: true }), button)}</div>`;
 }

@@ -39,13 +39,20 @@ const rowFrom = 4;
 
 /** "Continue with GitHub" for each provider. These are links, so the page's `form-action` does not apply to them. */
 export function providerButtons({ settings, text }: Site, request: PageRequest, state: FormState): HtmlValue {
-  const { providers, loginPath } = settings;
+  const { defaultProvider, loginPath } = settings;
+  const isListed = settings.providers.some(({ name }) => name === defaultProvider);
+  // The page is shown in its place, where it would not ask for the account.
+  const unlisted = defaultProvider === undefined || isListed ? [] : [{ name: defaultProvider }];
+  const providers: readonly { readonly name: string; readonly label?: string | undefined }[] = [
+    ...settings.providers,
+    ...unlisted,
+  ];
   if (providers.length === 0) return undefined;
   const isRow = providers.length >= rowFrom;
   const buttons = providers.map((provider) => {
     const query = new URLSearchParams({ provider: provider.name, ...returnToOf(state) });
     const href = safeHref(`${request.localPath(loginPath)}?${query.toString()}`);
-    const name = ('label' in provider ? provider.label : undefined) ?? providerLabel(provider.name);
+    const name = provider.label ?? providerLabel(provider.name);
     const icon = providerIcon(provider.name);
     const label = fillIn(text.continueWith, { provider: name });
     return html`<li>${isRow ? iconButton(href, label, icon ?? initialsIcon(name)) : html`<a class="button quiet" href="${href}">${icon}${label}</a>`}</li>

@@ -106,7 +106,7 @@ export const englishText = {
   /** A user all of whose second factors need something that these pages cannot ask for. */
   factorUnavailableHeading: 'Your second factor can’t be used here',
   factorUnavailableText:
-    'Your account is protected by {factors}. This app can’t ask for it, so you can’t continue with this account.',
+    'Your account asks for a second factor that this app can’t check: {factors}. So you can’t continue with this account.',
   factorRejectedHeading: 'Your sign-in has ended',
   factorRejectedText: 'Your code wasn’t accepted. Sign in again, or contact support.',
   factorNeedsEmail:
@@ -119,7 +119,7 @@ export const englishText = {
   removeButton: 'Remove',
   /** `{factor}` is the name of the app, or the phone. */
   removeHeading: 'Remove “{factor}”?',
-  removeText: 'You can’t confirm your sign-in with it anymore. We’ll ask for another one of your second factors.',
+  removeText: 'You won’t be able to use it anymore. We’ll ask for another one of your second factors.',
   removeLastText: 'It is your only one. Two-step sign-in will be off: we won’t ask for a code when you sign in.',
   doneLink: 'Done',
   enrollHeading: 'Set up your app',

@@ -14,7 +14,7 @@ import { otherLinkAnswer } from '../account/mail-routes.ts';
 import type { BackendContext } from '../context.ts';
 import { localUrl } from '../forms.ts';
 import { linkExpiredPage, pleaseSignInPage } from '../pages/notice.ts';
-import { callbackError, codeOf } from '../provider-errors.ts';
+import { callbackError, codeOf, isOwnRefusal } from '../provider-errors.ts';
 import { flowMaxAge } from './flow-cookies.ts';
 import type { SignInFlow } from './flow-cookies.ts';
 import { admitPending, readPending } from './pending.ts';
@@ -94,7 +94,7 @@ function createSpendCode(backend: BackendContext): SpendCode {
   function countTry(code: string): void {
     const key = fingerprint(code);
     const { count } = tries.get(key) ?? { count: 0 };
-    if (count === maxTries) throw new AuthError('code_rejected');
+    if (count === maxTries) throw new AuthError('code_rejected', { reason: 'too_many_tries' });
     tries.set(key, { count: count + 1 });
   }
 
@@ -155,11 +155,13 @@ async function answerCode(
     return redirect(303, await storeSignIn(backend, request, prepared, writes));
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    const [newest] = pending;
+    const [newest, ...others] = pending;
+    // With several flows only the request that exchanged the code knows which one came back.
+    if (others.length === 0) request.errorReturnTo ??= request.returnTo(newest?.returnTo);
     if (error.code === 'provider_unavailable' && newest !== undefined) {
       request.writeCookies([flows.markCodeSpent(newest, fingerprint(code))]);
     }
-    if (error.code !== 'code_rejected') throw error;
+    if (!isOwnRefusal(error, 'code_rejected')) throw error;
     return handleUnusableCode(backend, request, pending, { error, code: codeOf(error.cause) });
   }
 }

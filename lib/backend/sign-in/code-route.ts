@@ -9,7 +9,7 @@ import type { MailSentBody } from '../../types.ts';
 import { sendMail } from '../account/mail-routes.ts';
 import type { BackendContext } from '../context.ts';
 import { errorForForm, formElsewhere, redirectUrl } from '../forms.ts';
-import { readCaptcha, readEmailCode, readEmail, readReturnTo, rethrowAs } from '../forms.ts';
+import { FormProblem, asBadAddress, readCaptcha, readEmailCode, readEmail, readReturnTo, rethrowAs } from '../forms.ts';
 import { codePage } from '../pages/credentials.ts';
 import { fillIn } from '../../http/page-text.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
@@ -70,7 +70,7 @@ async function enterCode(backend: BackendContext, request: AuthRequest, form: Co
       const result = await auth.verifyOtp({ email, token, type: 'email' });
       return unwrap(result).session;
     });
-  const issued = await attempts.runMailedCode(request.req, email, () => check().catch(asWrongCode));
+  const issued = await attempts.runMailedCode(request.req, email, () => check().catch(asWrongCode).catch(asBadAddress));
   if (issued === null) throw new AuthError('token_rejected');
   return redirectOrJson(request, await completeSignIn(backend, request, issued, returnTo));
 }
@@ -93,20 +93,19 @@ export function codeRoute(backend: BackendContext): AuthRoute {
       const fields = await readFields(request.req, request.res);
       const returnTo = readReturnTo(request, fields);
       const hasCode = fields.has('code');
-      let email: string | undefined;
       try {
-        email = readEmail(fields);
+        const email = readEmail(fields);
         return await (hasCode ? enterCode : sendCode)(backend, request, { email, returnTo, fields });
       } catch (error) {
         const shown = errorForForm(backend, request, error);
+        const isOfAddress = shown instanceof FormProblem && shown.field === 'email';
         // Where an email was sent shortly before, its code can be entered.
-        const wasSent = email !== undefined && (hasCode || shown.reason === mailedBefore);
+        const wasSent = !isOfAddress && (hasCode || shown.reason === mailedBefore);
         return codePage(backend, request, {
           step: wasSent ? 'code' : 'address',
-          email: email ?? fields.get('email'),
+          email: fields.get('email')?.trim(),
           returnTo,
           error: shown,
-          limited: hasCode ? 'codes' : wasSent ? 'emails' : undefined,
         });
       }
     },

@@ -101,9 +101,16 @@ function storePending(backend: BackendContext, request: AuthRequest, waiting: Pe
   writePending(backend, request, writeChunks(cookieName(backend), encodePending(waiting), request.cookies));
 }
 
-/** @throws {AuthError} `provider_unavailable` where only the backend can decide */
-export async function readPending(backend: BackendContext, request: AuthRequest): Promise<PendingSignIn | undefined> {
-  for (const stored of storedIn(backend, request)) {
+/**
+ * @param tries how many of the stored ones are checked; a sign-out checks each of them (16 at most)
+ * @throws {AuthError} `provider_unavailable` where only the backend can decide
+ */
+export async function readPending(
+  backend: BackendContext,
+  request: AuthRequest,
+  tries = maxTries,
+): Promise<PendingSignIn | undefined> {
+  for (const stored of storedIn(backend, request).slice(0, tries)) {
     const startedAt = performance.now();
     const live = await liveSession(backend, request, stored);
     // A token with both factors is not pending: such a cookie was forged.
@@ -129,7 +136,7 @@ export function clearPending(backend: BackendContext, request: AuthRequest): voi
 
 /** Deletes the cookie and ends its session at the backend. It never throws. */
 export async function endPending(backend: BackendContext, request: AuthRequest): Promise<void> {
-  const waiting = await readPending(backend, request).catch(() => undefined);
+  const waiting = await readPending(backend, request, Infinity).catch(() => undefined);
   // Afterward, because reading it may renew it.
   clearPending(backend, request);
   if (waiting === undefined) return;
@@ -143,7 +150,7 @@ export async function endPendingOfOthers(
   request: AuthRequest,
   userId: string | undefined,
 ): Promise<void> {
-  const waiting = await readPending(backend, request).catch(() => undefined);
+  const waiting = await readPending(backend, request, Infinity).catch(() => undefined);
   if (waiting?.session.user.id !== userId) await endPending(backend, request);
 }
 
@@ -201,7 +208,7 @@ function writePending({ flows }: BackendContext, request: AuthRequest, writes: r
 
 function storedIn(backend: BackendContext, { cookies }: AuthRequest): readonly Stored[] {
   const { values } = sessionCandidates(cookies, cookieName(backend), (text) => parse(text) !== undefined);
-  return values.flatMap((text) => parse(text) ?? []).slice(0, maxTries);
+  return values.flatMap((text) => parse(text) ?? []);
 }
 
 type Live = Pick<PendingSignIn, 'session' | 'content'>;

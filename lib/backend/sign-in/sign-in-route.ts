@@ -12,7 +12,8 @@ import type { AuthRoute, RouteHandler } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { asBadAddress, errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../forms.ts';
-import { FormProblem, readCaptcha, readEmail, readPassword, readReturnTo, rethrowAs } from '../forms.ts';
+import { FormProblem, readCaptcha, readEmail, readPassword, readReturnTo } from '../forms.ts';
+import { rethrowAs, wantsOtherAccount } from '../forms.ts';
 import { providerName } from '../option-schema.ts';
 import type { BackendOptions } from '../options.ts';
 import { signedInPage, signInPage, ssoPage } from '../pages/credentials.ts';
@@ -38,22 +39,24 @@ export function signInRoute(backend: BackendContext): AuthRoute {
     } catch (error) {
       const shown = errorForForm(backend, request, error);
       if (pages.signIn !== undefined) return failureElsewhere(request, pages.signIn, shown, returnTo);
-      return signInPage(backend, request, { returnTo, email: fields.get('email'), error: shown });
+      const isOtherAccount = wantsOtherAccount(request, fields);
+      return signInPage(backend, request, { returnTo, isOtherAccount, email: fields.get('email'), error: shown });
     }
   };
   return {
     path: loginPath,
     option: 'loginPath',
     async get(request) {
-      if (request.query.has('provider') || settings.defaultProvider !== undefined) return startOAuth(backend, request);
+      const isOtherAccount = wantsOtherAccount(request);
+      if (request.query.has('provider') || startsAtOnce(settings, isOtherAccount)) return startOAuth(backend, request);
       const returnTo = readReturnTo(request);
       const elsewhere = formElsewhere(request, pages.signIn, loginPath, returnTo);
       if (elsewhere !== undefined) return elsewhere;
-      const session = request.query.get('prompt') === 'login' ? null : await sessionAtHand(request);
+      const session = isOtherAccount ? null : await sessionAtHand(request);
       // A guard's `maxAge` requires a new sign-in, even with a session.
       const isFresh = request.query.has('max_age');
       return session === null || isFresh
-        ? signInPage(backend, request, { returnTo, email: session?.user.email ?? undefined })
+        ? signInPage(backend, request, { returnTo, isOtherAccount, email: session?.user.email ?? undefined })
         : signedInPage(backend, request, { returnTo, account: accountName(session) });
     },
     // Without passwords the path answers GET only.
@@ -67,6 +70,36 @@ async function sessionAtHand(request: AuthRequest): Promise<BackendSession | nul
   return session?.adapter === 'backend' && !session.user.isAnonymous ? session : null;
 }
 
+/** Not where the provider would sign in the same account again: the page then offers the other ways. */
+function startsAtOnce({ defaultProvider }: BackendOptions, isOtherAccount: boolean): boolean {
+  return defaultProvider !== undefined && (!isOtherAccount || accountQuestion(defaultProvider) !== undefined);
+}
+
+/**
+ * The parameters, passed on by Supabase, with which a provider asks for the account. Without them it signs in its current
+ * one again. Those without parameters always ask. The remaining ones know no such parameter.
+ */
+const accountQuestions: ReadonlyMap<string, Readonly<Record<string, string>>> = new Map(
+  Object.entries({
+    azure: { prompt: 'select_account' },
+    github: { prompt: 'select_account' },
+    google: { prompt: 'select_account' },
+    kakao: { prompt: 'select_account' },
+    keycloak: { prompt: 'login' },
+    facebook: { auth_type: 'reauthenticate' },
+    spotify: { show_dialog: 'true' },
+    twitch: { force_verify: 'true' },
+    apple: {},
+    discord: {},
+    notion: {},
+  }),
+);
+
+/** A project's own provider speaks OpenID Connect, where `login` must work (§15.1), or ignores it (RFC 6749 §3.1). */
+function accountQuestion(provider: string): Readonly<Record<string, string>> | undefined {
+  return provider.startsWith('custom:') ? { prompt: 'login' } : accountQuestions.get(provider);
+}
+
 /** `GET /auth/login?provider=`: redirects to the provider through the backend. */
 async function startOAuth(backend: BackendContext, request: AuthRequest): Promise<Reply> {
   const { settings, supabase, flows } = backend;
@@ -78,7 +111,8 @@ async function startOAuth(backend: BackendContext, request: AuthRequest): Promis
   const returnTo = request.returnTo(query.get('returnTo'));
   const redirectTo = redirectUrl(request, settings);
   const { url, writes } = await supabase.call(request, async (call) => {
-    const options = { redirectTo, skipBrowserRedirect: false, ...defined({ scopes }) };
+    const queryParams = wantsOtherAccount(request) ? accountQuestion(name) : undefined;
+    const options = { redirectTo, skipBrowserRedirect: false, ...defined({ scopes, queryParams }) };
     // The SDK's type lists the current providers; `custom:` ones and future ones work as well.
     const result = await call.auth.signInWithOAuth({ provider: name as 'github', options });
     const writes = flows.remember(call.started(), { kind: 'oauth', returnTo }, request.cookies);

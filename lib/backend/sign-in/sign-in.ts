@@ -45,6 +45,7 @@ export async function prepareSignIn(
   request: AuthRequest,
   { issued, returnTo, kind = needsFactor(issued) ? 'factor' : 'session' }: Issued,
 ): Promise<PreparedSignIn> {
+  request.errorReturnTo = returnTo;
   if (kind !== 'session') return { kind, issued, returnTo };
   const { settings, source, writer, emit } = backend;
   const content = issuedContent(issued);

@@ -10,6 +10,7 @@ import { mailAnswer, sendMail } from '../account/mail-routes.ts';
 import type { BackendContext } from '../context.ts';
 import { errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../forms.ts';
 import { badAddress, readCaptcha, readEmail, readNewPassword, readReturnTo, rethrowAs } from '../forms.ts';
+import { wantsOtherAccount } from '../forms.ts';
 import { signUpPage } from '../pages/credentials.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { rethrowStaleKeys } from '../stale-keys.ts';
@@ -38,7 +39,7 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
     get(request) {
       const returnTo = readReturnTo(request);
       const elsewhere = formElsewhere(request, pages.signUp, signupPath, returnTo);
-      return elsewhere ?? signUpPage(backend, request, { returnTo });
+      return elsewhere ?? signUpPage(backend, request, { returnTo, isOtherAccount: wantsOtherAccount(request) });
     },
     async post(request) {
       const fields = await readFields(request.req, request.res);
@@ -53,7 +54,8 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
       } catch (error) {
         const shown = errorForForm(backend, request, error);
         if (pages.signUp !== undefined) return failureElsewhere(request, pages.signUp, shown, returnTo);
-        return signUpPage(backend, request, { returnTo, email: fields.get('email'), error: shown });
+        const isOtherAccount = wantsOtherAccount(request, fields);
+        return signUpPage(backend, request, { returnTo, isOtherAccount, email: fields.get('email'), error: shown });
       }
     },
   };

@@ -21,6 +21,19 @@ interface Started {
 /** The providers that tests use; GoTrue supports many more. */
 const knownProviders = new Set(['apple', 'azure', 'discord', 'facebook', 'github', 'gitlab', 'google']);
 
+/** The value of `prompt` with which a provider asks for the account; others of these providers ignore the parameter. */
+const accountPrompts: Readonly<Record<string, string>> = {
+  azure: 'select_account',
+  github: 'select_account',
+  google: 'select_account',
+};
+
+/** Parameters of Supabase's own endpoint. It passes every other one on to the provider. */
+const ownParameters = new Set(['provider', 'scopes', 'redirect_to', 'code_challenge', 'code_challenge_method']);
+
+/** The provider's cookie, which names the person who is signed in there. */
+const providerCookie = 'provider-stand-in';
+
 /** The browser's path through an OAuth provider: /authorize → the provider's consent page → /callback → the application. */
 export function createOauth(project: Project) {
   const { siteUrl, redirectAllowList, switches, users, sessions, flows, now, url: origin } = project;
@@ -41,7 +54,8 @@ export function createOauth(project: Project) {
     const target = allowedRedirect(query('redirect_to'), siteUrl, redirectAllowList);
     const state = randomUUID();
     started.set(state, { provider, target, pkce, startedAt: now() });
-    const parameters = { state, scope: query('scopes') };
+    const others = [...url.searchParams].filter(([name]) => !ownParameters.has(name));
+    const parameters = { ...Object.fromEntries(others), state, scope: query('scopes') };
     return redirect(302, withParameters(`${origin}/provider/${provider}/authorize`, parameters, 'query'));
   }
 
@@ -67,19 +81,30 @@ export function createOauth(project: Project) {
     return body['skip_http_redirect'] === true ? json(200, { url }) : redirect(303, url);
   }
 
-  /** The provider's page, and what its buttons do. */
-  function consent({ method, url, body }: StandInRequest): Reply {
+  /** The provider's page, and what its buttons do. With `oauthSessions` it asks each browser once, and then only on request. */
+  function consent({ method, url, headers, body }: StandInRequest): Reply {
     const state = url.searchParams.get('state') ?? '';
-    if (method !== 'POST') return consentPage(url.pathname.split('/')[2] ?? '', switches.oauthEmail);
+    const provider = url.pathname.split('/')[2] ?? '';
     const back = `${origin}/auth/v1/callback`;
+    if (method !== 'POST') {
+      const isAsked = url.searchParams.get('prompt') === (accountPrompts[provider] ?? 'never');
+      const known = switches.oauthSessions && !isAsked ? signedInAt(headers.cookie) : undefined;
+      return known === undefined ? consentPage(provider, switches.oauthEmail) : approve(known);
+    }
     if (textField(body, 'decision') !== 'approve') {
       // The provider's own error; GoTrue passes it on without an error_code.
       const denial = { error: 'access_denied', error_description: 'The user has denied your application access.' };
       return redirect(302, withParameters(back, { ...denial, state }, 'query'));
     }
-    const code = randomUUID();
-    approvals.set(code, textField(body, 'email') || switches.oauthEmail);
-    return redirect(302, withParameters(back, { code, state }, 'query'));
+    return approve(textField(body, 'email') || switches.oauthEmail);
+
+    function approve(email: string): Reply {
+      const code = randomUUID();
+      approvals.set(code, email);
+      const reply = redirect(302, withParameters(back, { code, state }, 'query'));
+      const cookie = `${providerCookie}=${encodeURIComponent(email)}; Path=/provider/${provider}; HttpOnly; SameSite=Lax`;
+      return switches.oauthSessions ? { ...reply, headers: { ...reply.headers, 'set-cookie': cookie } } : reply;
+    }
   }
 
   async function callback({ url }: StandInRequest): Promise<Reply> {
@@ -131,6 +156,11 @@ export function createOauth(project: Project) {
   }
 
   return { authorize, sso, consent, callback };
+}
+
+function signedInAt(cookieHeader = ''): string | undefined {
+  const cookie = cookieHeader.split(/; */).find((pair) => pair.startsWith(`${providerCookie}=`));
+  return cookie && decodeURIComponent(cookie.slice(providerCookie.length + 1));
 }
 
 export type Oauth = ReturnType<typeof createOauth>;

@@ -3,7 +3,7 @@ import { json, recordField, textField } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import { confirm } from '../project.ts';
 import type { Project } from '../project.ts';
-import { obfuscatedUserJson, userJson } from '../users.ts';
+import { checkEmail, obfuscatedUserJson, userJson } from '../users.ts';
 import type { User } from '../types.ts';
 import { checkCaptcha } from './captcha.ts';
 import { readChallengeOf, redirectOf, takeTime } from './mail-request.ts';
@@ -70,6 +70,10 @@ export async function resend(project: Project, request: StandInRequest): Promise
   if (textField(body, 'email') === '') {
     throw new GoTrueError(400, 'validation_failed', 'Type provided requires an email address');
   }
+  if (project.switches.emailProviderDisabled) {
+    throw new GoTrueError(400, 'email_provider_disabled', 'Email logins are disabled');
+  }
+  checkEmail(textField(body, 'email'));
   await takeTime(project, textField(body, 'email'));
   const user = project.users.find(textField(body, 'email'));
   if (user && user.confirmedAt === undefined) await sendConfirmation(project, request, user);
