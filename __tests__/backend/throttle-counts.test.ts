@@ -799,3 +799,16 @@ it('counts an email to an address once a minute, in any spelling and from whatev
   await again.canceled();
   await expect(throttle.mail('ada@example.com')).resolves.toBeDefined();
 });
+
+describe('an emailed code', () => {
+  it.each([
+    ['of a network is refused after five wrong ones from there', home, 5],
+    ['where the address is not known is refused after thirty, as five would close it for everyone', undefined, 30],
+    ['where the address is none is refused after thirty', 'not an address', 30],
+  ])('%s', async (_, address, limit) => {
+    for (let count = 0; count < limit; count += 1) {
+      await (await throttle.mailedCode('ada@example.com', address)).counted();
+    }
+    await expect(throttle.mailedCode('Ada@example.com', address)).rejects.toMatchObject({ code: 'rate_limited' });
+  });
+});

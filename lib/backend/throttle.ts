@@ -170,7 +170,7 @@ export interface Throttle {
    * @param subject the owner of the code, such as `factor:<id>`; only its hash is kept
    */
   code(subject: string): Promise<ThrottledAttempt>;
-  /** Counts an attempt with an emailed code: five wrong ones from one network, or 30 from all, close the address there or everywhere. */
+  /** Counts an attempt with an emailed code: five wrong ones from one network, or 30 from all, close the address there or everywhere. Without an address only the 30 count. */
   mailedCode(account: string, address: string | undefined): Promise<ThrottledAttempt>;
   /** Counts an email with a code to an address, from any network: one per minute. */
   mail(account: string): Promise<ThrottledAttempt>;
@@ -192,11 +192,14 @@ export function createThrottle(parts: ThrottleParts): Throttle {
   return {
     code: (subject) => count('code', hash(subject), 'forgives'),
     async mailedCode(account, address) {
-      const subject = accountKey(account, networkKey(address));
+      const network = networkKey(address);
+      const all = accountKey(account, undefined);
+      // Without an address, five wrong codes of anyone would close the address for everyone.
+      if (network === undefined) return count('mailedCode', all, 'forgives');
       // The network's limit first: a network that is over it must not use up the limit of all.
-      const ofNetwork = await count('code', subject, 'forgives');
+      const ofNetwork = await count('code', accountKey(account, network), 'forgives');
       try {
-        return both(ofNetwork, await count('mailedCode', accountKey(account, undefined), 'forgives'));
+        return both(ofNetwork, await count('mailedCode', all, 'forgives'));
       } catch (error) {
         await ofNetwork.canceled();
         throw error;
