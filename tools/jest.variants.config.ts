@@ -1,6 +1,10 @@
 // The HTTP suites on all other hosts and setups; `npm test` uses Express 5 at the root, without a proxy, with cached
 // sessions. `npm run test:variants -- --selectProjects Connect` runs one of them. `.ci/run` uses another Node version
-// for each, so that every host, front, Node version, prefix, proxy and cache setting occurs at least once.
+// for each, so that every host, front, Node version, prefix, proxy and cache setting occurs at least once. There, each
+// suite has one of the variants in turn, by the number in TEST_VARIANT_TURN: three commits later it has met all of them.
+// `npm run test:nightly` runs all suites on all variants.
+import { createHash } from 'node:crypto';
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from 'jest';
 import type { Variant } from '../__tests__/support/variant.ts';
@@ -32,6 +36,21 @@ const always = [
 const belowPrefix = ['http/mounting', 'http/express-stack', 'http/two-adapters-of-one-name'];
 
 const rootDir = join(import.meta.dirname, '..');
+const turn = process.env['TEST_VARIANT_TURN'];
+
+/** The suites that have another variant in this turn, as patterns of their paths. */
+function othersOf(variant: number): string[] {
+  if (turn === undefined || turn === '') return [];
+  const files = suites.flatMap((suite) => globSync(`__tests__/${suite}/**/*.test.ts`, { cwd: rootDir }));
+  return files
+    .filter((file) => (hashOf(file) + Number(turn)) % Object.keys(variants).length !== variant)
+    .map((file) => `/${file.replaceAll('.', '\\.')}$`);
+}
+
+function hashOf(text: string): number {
+  return createHash('sha256').update(text).digest().readUInt32BE();
+}
+
 const { maxWorkers, reporters, testTimeout, ...project } = base;
 
 const config: Config = {
@@ -39,15 +58,18 @@ const config: Config = {
   maxWorkers,
   reporters,
   testTimeout,
-  projects: Object.entries(variants).map(([displayName, variant]) => ({
+  projects: Object.entries(variants).map(([displayName, variant], index) => ({
     ...project,
     rootDir,
     displayName,
     globals: { variant },
     testMatch: suites.map((suite) => `<rootDir>/__tests__/${suite}/**/*.test.ts`),
-    testPathIgnorePatterns: [...always, ...(variant.prefix === undefined ? [] : belowPrefix)].map(
-      (file) => `/__tests__/${file}\\.test\\.ts$`,
-    ),
+    testPathIgnorePatterns: [
+      ...[...always, ...(variant.prefix === undefined ? [] : belowPrefix)].map(
+        (file) => `/__tests__/${file}\\.test\\.ts$`,
+      ),
+      ...othersOf(index),
+    ],
   })),
 };
 

@@ -1,21 +1,22 @@
-// Runs the property tests with a hundred times as many generated inputs as `npm test`.
+// Runs the property tests with a hundred times as many generated inputs as `npm test`, and all suites on all hosts.
 import { spawnSync } from 'node:child_process';
 
-const { status } = spawnSync(
-  process.execPath,
-  [
-    '--experimental-vm-modules',
-    '--disable-warning=ExperimentalWarning',
-    'node_modules/jest/bin/jest.js',
-    '--testTimeout=3600000',
-    // One at a time they take half an hour.
-    '--maxWorkers=2',
-    '__tests__/core/return-to',
-    '__tests__/hostile',
-  ],
-  {
+/** @param {string[]} args @param {NodeJS.ProcessEnv} env */
+function jest(args, env) {
+  const node = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+  const quiet = '--disable-warning=EXPRESS_AUTH_ADAPTERS_PREFIX';
+  const { status } = spawnSync(process.execPath, [...node, quiet, 'node_modules/jest/bin/jest.js', ...args], {
     stdio: 'inherit',
-    env: { ...process.env, RETURN_TO_RUNS: '1000000', PATH_MATCHER_RUNS: '60000', RETURN_TO_FLOW_RUNS: '5000' },
-  },
+    env: { ...process.env, ...env },
+  });
+  return status ?? 1;
+}
+
+const runs = { RETURN_TO_RUNS: '1000000', PATH_MATCHER_RUNS: '60000', RETURN_TO_FLOW_RUNS: '5000' };
+// One at a time they take half an hour.
+const properties = jest(
+  ['--testTimeout=3600000', '--maxWorkers=2', '__tests__/core/return-to', '__tests__/hostile'],
+  runs,
 );
-process.exitCode = status ?? 1;
+const variants = jest(['--config', 'tools/jest.variants.config.ts'], {});
+process.exitCode = properties || variants;
