@@ -327,6 +327,18 @@ describe('the ten minutes of a sign-in in progress', () => {
   });
 });
 
+it('leaves no cookie behind if it is completed by the request whose renewal needs more chunks', async () => {
+  await start({ standIn: { accessTokenTtl: 8 } });
+  const visitor = app.visitor();
+  await setPending(visitor, 'recovery');
+  app.supabase.switches.tokenClaims = { pad: 'x'.repeat(2_500) };
+  app.clock.advance(9_000);
+  const saved = await postForm(visitor, '/auth/password', { password: 'a brand new password 1' });
+  expect(saved.status).toBe(303);
+  expect([...visitor.cookies.keys()].filter((name) => name.includes('-pending'))).toEqual([]);
+  expect((await visitor.get('/auth/password')).text).toContain('name="currentPassword"');
+});
+
 describe('the backend’s answer to a sign-in in progress', () => {
   it.each<[string, string | undefined, (session: Record<string, unknown>) => unknown]>([
     ['names no time', undefined, (session) => ({ ...session, expires_at: 'soon' })],

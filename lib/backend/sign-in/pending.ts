@@ -73,9 +73,8 @@ const maxTries = 4;
 export async function beginPending(backend: BackendContext, request: AuthRequest, pending: NewPending): Promise<void> {
   const { kind, issued, returnTo, isUnanswered = false, isAdmitted = false } = pending;
   const { content, userId } = await verifyPending(backend, request, issued);
-  const stored = { kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered };
-  const writes = writeChunks(cookieName(backend), encodePending(stored), request.cookies);
-  const bytes = cookieBytes(writes);
+  const text = encodePending({ kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered });
+  const bytes = cookieBytes(writeChunks(cookieName(backend), text, request.cookies));
   const present = Buffer.byteLength(request.req.headers.cookie ?? '');
   if (bytes > maxPendingBytes || bytes + present > maxHeaderBytes) {
     await discardIssued(backend, content);
@@ -83,7 +82,7 @@ export async function beginPending(backend: BackendContext, request: AuthRequest
   }
   if (!isAdmitted) await beginSession(backend, content);
   await endPendingOfOthers(backend, request, userId);
-  writePending(backend, request, writes);
+  writePending(backend, request, text);
 }
 
 /** Verifies tokens that the backend just issued: earlier `endSession` calls do not apply to them. @throws {AuthError} as `beginPending` */
@@ -98,7 +97,7 @@ export function markUnanswered(backend: BackendContext, request: AuthRequest, wa
 }
 
 function storePending(backend: BackendContext, request: AuthRequest, waiting: PendingSignIn): void {
-  writePending(backend, request, writeChunks(cookieName(backend), encodePending(waiting), request.cookies));
+  writePending(backend, request, encodePending(waiting));
 }
 
 /** @throws {AuthError} `provider_unavailable` where only the backend can decide */
@@ -119,12 +118,7 @@ export async function readPending(backend: BackendContext, request: AuthRequest)
 
 /** Deletes the cookie of a completed one. */
 export function clearPending(backend: BackendContext, request: AuthRequest): void {
-  const present = chunkNames(request.cookies, cookieName(backend));
-  writePending(
-    backend,
-    request,
-    present.map((name) => ({ name, value: undefined })),
-  );
+  writePending(backend, request, undefined);
 }
 
 /** Deletes the cookie and ends its session at the backend. It never throws. */
@@ -195,8 +189,16 @@ function cookieName({ settings }: BackendContext): string {
   return `${settings.cookieName}-pending`;
 }
 
-function writePending({ flows }: BackendContext, request: AuthRequest, writes: readonly CookieWrite[]): void {
-  request.writeCookies(writes.map((each) => ({ ...each, attributes: flows.attributes })));
+/** @param text `undefined` deletes the cookie */
+function writePending(backend: BackendContext, request: AuthRequest, text: string | undefined): void {
+  const name = cookieName(backend);
+  // This response may already write a renewed one, in more chunks than the request has.
+  const present = new Map([...request.cookies, ...request.written.map((write) => [write.name, ['']] as const)]);
+  const writes: readonly CookieWrite[] =
+    text === undefined
+      ? chunkNames(present, name).map((chunk) => ({ name: chunk, value: undefined }))
+      : writeChunks(name, text, present);
+  request.writeCookies(writes.map((each) => ({ ...each, attributes: backend.flows.attributes })));
 }
 
 function storedIn(backend: BackendContext, { cookies }: AuthRequest): readonly Stored[] {
