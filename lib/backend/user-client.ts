@@ -107,6 +107,8 @@ async function createUserClient(
   async function sessionWrites(): Promise<readonly CookieWrite[]> {
     const text = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
     const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]])).sessions;
+    // A sign-in or a sign-out during this request takes precedence; the SDK also removes what it ended at the backend.
+    if (verified !== undefined && (await resolver.hasEnded(verified))) return [];
     if (changed === undefined) return (await resolver.signOut(request.req.headers.cookie, request.peer)).cookies;
     const stored = withOwnExpiry(changed.content);
     if (stored.access_token !== weighedToken) {

@@ -107,9 +107,15 @@ export async function endRejected(
   return rejectedPage(backend, request, { error: told, returnTo });
 }
 
-async function endHere(backend: BackendContext, request: AuthRequest, { waiting }: FactorSubject): Promise<void> {
-  if (waiting !== undefined) clearPending(backend, request);
-  else request.writeCookies((await backend.resolver.signOut(request.req.headers.cookie, request.peer)).cookies);
+async function endHere(
+  backend: BackendContext,
+  request: AuthRequest,
+  { waiting, session }: FactorSubject,
+): Promise<void> {
+  const { resolver } = backend;
+  if (waiting === undefined) request.writeCookies(await resolver.endOver(request.req.headers.cookie, session));
+  // Another response that ended it may have stored a newer one.
+  else if (!(await resolver.hasEnded(session))) clearPending(backend, request);
 }
 
 /**

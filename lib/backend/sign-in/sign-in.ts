@@ -160,8 +160,8 @@ async function storeSession(
 ): Promise<void> {
   const { source, writer, resolver } = backend;
   const { sessionId, userId } = source.toStored(content);
-  // A concurrent sign-out takes precedence.
-  if ((await resolver.revocationOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
+  // A concurrent sign-out takes precedence, and so does the new sign-in that has replaced a session whose tokens come late.
+  if ((await resolver.revocationOf(sessionId)) !== undefined) throw new AuthError('invalid_state');
   const writes = await writer.write(content, request.cookies);
   const { sessions, allowance } = await resolver.replace(request.req.headers.cookie, sessionId, request.peer);
   // In the background: the sessions have already ended here.
