@@ -364,6 +364,22 @@ describe('the backend’s answer to a sign-in in progress', () => {
   });
 });
 
+it('is refused at once where a hook removes amr: no page could find it later', async () => {
+  await start({ standIn: { mailFrequency: 0 } });
+  app.supabase.addFactor(ada.email);
+  Object.assign(app.supabase.switches, { tokenClaims: { amr: undefined } });
+  const visitor = app.visitor();
+  await postForm(visitor, '/auth/forgot', { email: ada.email });
+  const { tokenHash } = app.supabase.mails.at(-1)!;
+  const answers = [
+    await postForm(visitor, '/auth/login', ada),
+    await postForm(app.visitor(), '/auth/confirm', { token_hash: tokenHash, type: 'recovery' }),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([502, 502]);
+  expect(app.supabase.sessionsOf(ada.email)).toHaveLength(0);
+  expect([...visitor.cookies.keys()].filter((name) => name.includes('-pending'))).toEqual([]);
+});
+
 it('does not become a session if its value is put into the session cookie', async () => {
   await start();
   const visitor = app.visitor();

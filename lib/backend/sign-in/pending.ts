@@ -72,7 +72,7 @@ const maxTries = 4;
  */
 export async function beginPending(backend: BackendContext, request: AuthRequest, pending: NewPending): Promise<void> {
   const { kind, issued, returnTo, isUnanswered = false, isAdmitted = false } = pending;
-  const { content, userId } = await verifyPending(backend, request, issued);
+  const { content, userId } = await verifyPending(backend, request, pending);
   const text = encodePending({ kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered });
   const bytes = cookieBytes(writeChunks(cookieName(backend), text, request.cookies));
   const present = Buffer.byteLength(request.req.headers.cookie ?? '');
@@ -86,8 +86,12 @@ export async function beginPending(backend: BackendContext, request: AuthRequest
 }
 
 /** Verifies tokens that the backend just issued: earlier `endSession` calls do not apply to them. @throws {AuthError} as `beginPending` */
-export async function admitPending(backend: BackendContext, request: AuthRequest, issued: SdkSession): Promise<void> {
-  const { content } = await verifyPending(backend, request, issued);
+export async function admitPending(
+  backend: BackendContext,
+  request: AuthRequest,
+  pending: Pick<NewPending, 'kind' | 'issued'>,
+): Promise<void> {
+  const { content } = await verifyPending(backend, request, pending);
   await beginSession(backend, content);
 }
 
@@ -172,11 +176,15 @@ export function beginSession({ source, resolver }: BackendContext, content: Stor
 async function verifyPending(
   backend: BackendContext,
   request: AuthRequest,
-  issued: SdkSession,
+  { kind, issued }: Pick<NewPending, 'kind' | 'issued'>,
 ): Promise<{ readonly content: StoredContent; readonly userId: string }> {
   const content = pendingContent(issuedContent(issued));
   const session = await verifyIssued(backend, content);
   try {
+    // No later request would find it, and the person would be sent from page to page.
+    if (kind !== 'change' && signInTime(kind, session.claims) === undefined) {
+      throw new AuthError('token_rejected', { reason: 'amr' });
+    }
     await request.refuseUnaccepted(session);
   } catch (refusal) {
     await discardIssued(backend, content);
