@@ -9,7 +9,7 @@ import type { BackendContext } from '../context.ts';
 import { errorForForm, localUrl } from '../forms.ts';
 import { rejectedPage } from '../pages/factors.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import { clearPending, issuedContent, readPending } from '../sign-in/pending.ts';
+import { clearPending, isOutage, issuedContent, readPending } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import { prepareSignIn, renewSession, storeSignIn } from '../sign-in/sign-in.ts';
 import type { PreparedSignIn } from '../sign-in/sign-in.ts';
@@ -234,8 +234,7 @@ async function store(
     return next;
   } catch (error) {
     // After an outage the same sign-in can be retried; after a refusal it ends.
-    const mayWork = error instanceof AuthError && error.code === 'provider_unavailable';
-    if (!mayWork) clearPending(backend, request);
+    if (!isOutage(error)) clearPending(backend, request);
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { clientFacts } from '../../http/message.ts';
 import { verdictReason } from '../../session/source.ts';
-import { readToken } from '../../tokens/access-token.ts';
+import { isRenewalUrgent, readToken } from '../../tokens/access-token.ts';
 import type { Token } from '../../tokens/access-token.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
@@ -187,10 +187,16 @@ async function verifyPending(
     }
     await request.refuseUnaccepted(session);
   } catch (refusal) {
-    await discardIssued(backend, content);
+    // With both factors, it is a pending sign-in that goes on, and that its cookie still holds.
+    if (session.claims['aal'] !== 'aal2' || !isOutage(refusal)) await discardIssued(backend, content);
     throw refusal;
   }
   return { content, userId: session.user.id };
+}
+
+/** Whether the same may work later. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof AuthError && error.code === 'provider_unavailable';
 }
 
 function cookieName({ settings }: BackendContext): string {
@@ -217,7 +223,7 @@ function storedIn(backend: BackendContext, { cookies }: AuthRequest): readonly S
 type Live = Pick<PendingSignIn, 'session' | 'content'>;
 
 /**
- * Accepts only tokens of a sign-in of the last ten minutes that was not ended here. Expired ones are renewed like a session's:
+ * Accepts only tokens of a sign-in of the last ten minutes that was not ended here. They are renewed like a session's:
  * a project's tokens may live for less than the ten minutes.
  */
 async function liveSession(
@@ -231,10 +237,9 @@ async function liveSession(
   if (!isRecent(backend, kind, claims)) return undefined;
   const client = clientFacts(request.req, request.peer);
   const session = await resolver.resolveBearer(content.access_token, client, true);
-  const { exp } = claims;
-  const isExpired = typeof exp === 'number' && exp * 1000 <= settings.now();
-  const live =
-    session === undefined && isExpired ? await renewPending(backend, request, content) : { session, content };
+  // Also one that may expire before the backend reads it.
+  const isDue = typeof claims['exp'] === 'number' && isRenewalUrgent(claims, settings.now());
+  const live = isDue ? await renewPending(backend, request, content) : { session, content };
   // A token with `client_id` was issued to another application by the project's OAuth server.
   if (live?.session?.adapter !== 'backend' || live.session.claims['client_id'] !== undefined) return undefined;
   if (!isRecent(backend, kind, live.session.claims)) return undefined;
