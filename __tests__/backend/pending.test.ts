@@ -327,6 +327,20 @@ describe('the ten minutes of a sign-in in progress', () => {
   });
 });
 
+it('renews a token that may expire before the backend reads it', async () => {
+  await start({ standIn: { accessTokenTtl: 100 } });
+  const visitor = app.visitor();
+  await setPending(visitor, 'recovery');
+  for (const [seconds, refreshes] of [
+    [89, 0],
+    [2, 1],
+  ] as const) {
+    app.clock.advance(seconds * 1000);
+    expect((await visitor.get('/auth/password')).text).toContain('name="password"');
+    expect(app.supabase.calls('refresh')).toBe(refreshes);
+  }
+});
+
 it('leaves no cookie behind if it is completed by the request whose renewal needs more chunks', async () => {
   await start({ standIn: { accessTokenTtl: 8 } });
   const visitor = app.visitor();

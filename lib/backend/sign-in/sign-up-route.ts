@@ -79,7 +79,7 @@ function createSignUp(backend: BackendContext) {
         if (!isConverted) confirms = true;
         return null;
       } catch (error) {
-        return isGone(error) ? create(call) : rethrowStaleKeys(backend)(error);
+        return isGone(error) ? create(call) : rethrowStaleKeys(backend, guest?.access_token ?? '')(error);
       }
     };
     const known = { sendsMail: confirms === true, sendsNone: confirms === false };
