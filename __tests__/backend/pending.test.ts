@@ -66,6 +66,23 @@ describe('a sign-in in progress', () => {
     expect([answer.status, app.supabase.calls('update-user')]).toEqual([400, 0]);
   });
 
+  it('ends with sign-out while accept has no answer about it', async () => {
+    let isBroken = true;
+    const accept = (): boolean => {
+      if (isBroken) throw new Error('The database is down');
+      return true;
+    };
+    await start({ options: { accept } });
+    const visitor = app.visitor();
+    await setPending(visitor, 'recovery');
+    const copy = new Map(visitor.cookies);
+    expect((await visitor.post('/auth/logout')).status).toBe(303);
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(0);
+    isBroken = false;
+    for (const [name, value] of copy) visitor.cookies.set(name, value);
+    expect((await visitor.get('/auth/password')).status).toBe(400);
+  });
+
   it('continues if the factor was added in the same second', async () => {
     await start();
     const owner = await app.signedIn();

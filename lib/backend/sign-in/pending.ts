@@ -106,8 +106,16 @@ function storePending(backend: BackendContext, request: AuthRequest, waiting: Pe
 
 /** @throws {AuthError} `provider_unavailable` where only the backend can decide */
 export async function readPending(backend: BackendContext, request: AuthRequest): Promise<PendingSignIn | undefined> {
+  const startedAt = performance.now();
+  for await (const waiting of livePending(backend, request)) {
+    if (await request.accepts(waiting.session, startedAt)) return waiting;
+  }
+  return undefined;
+}
+
+/** Those of the cookies, whether or not `accept` lets them in. @throws {AuthError} as `readPending` */
+async function* livePending(backend: BackendContext, request: AuthRequest): AsyncGenerator<PendingSignIn, void> {
   for (const stored of storedIn(backend, request)) {
-    const startedAt = performance.now();
     const live = await liveSession(backend, request, stored);
     // A token with both factors is not pending: such a cookie was forged.
     const isComplete = stored.kind === 'factor' && live?.session.claims['aal'] === 'aal2';
@@ -115,9 +123,8 @@ export async function readPending(backend: BackendContext, request: AuthRequest)
     const waiting = { ...stored, ...live, returnTo: request.returnTo(stored.returnTo) };
     // First, because a renewal has spent the former token.
     if (live.content !== stored.content) storePending(backend, request, waiting);
-    if (await request.accepts(live.session, startedAt)) return waiting;
+    yield waiting;
   }
-  return undefined;
 }
 
 /** Deletes the cookie of a completed one. */
@@ -125,14 +132,18 @@ export function clearPending(backend: BackendContext, request: AuthRequest): voi
   writePending(backend, request, undefined);
 }
 
-/** Deletes the cookie and ends its session at the backend. It never throws. */
+/** Deletes the cookie and ends its session at the backend. It never throws, and needs no answer of `accept`. */
 export async function endPending(backend: BackendContext, request: AuthRequest): Promise<void> {
-  const waiting = await readPending(backend, request).catch(() => undefined);
+  try {
+    for await (const { content } of livePending(backend, request)) {
+      await backend.resolver.revokeSession(backend.source.toStored(content));
+      await discardIssued(backend, content);
+    }
+  } catch (error) {
+    backend.explain('a pending sign-in was not ended at the backend: %s', String(error));
+  }
   // Afterward, because reading it may renew it.
   clearPending(backend, request);
-  if (waiting === undefined) return;
-  await backend.resolver.revokeSession(backend.source.toStored(waiting.content));
-  await discardIssued(backend, waiting.content);
 }
 
 /** The same, unless it belongs to this user. It never throws. */
