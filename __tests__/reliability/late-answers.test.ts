@@ -11,7 +11,7 @@ const bob = { email: 'bob@example.com', password: 'a second account 1' };
 
 let app: BackendApp;
 /** Holds back the backend's answers to these calls, after the backend has done its work. */
-let held: { readonly calls: RegExp; readonly until: Promise<void> } | undefined;
+let held: { readonly calls: RegExp; readonly until: Promise<unknown> } | undefined;
 let answered = 0;
 beforeEach(async () => {
   [held, answered] = [undefined, 0];
@@ -91,13 +91,13 @@ describe('a new sign-in is kept when the late request', () => {
   ])('%s', async (title, calls, ask) => {
     const visitor = await app.signedIn();
     if (title.includes('factor')) app.supabase.addFactor(ada.email);
-    const answer = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<undefined>();
     held = { calls, until: answer.promise };
     const late = ask(before(visitor));
     await until(() => answered > 0);
     held = undefined;
     await postForm(visitor, '/auth/login', bob);
-    answer.resolve();
+    answer.resolve(undefined);
     receive(visitor, await late);
     expect(await emailOf(visitor)).toBe(bob.email);
   });
@@ -105,13 +105,13 @@ describe('a new sign-in is kept when the late request', () => {
 
 it('a sign-out is kept when a late request changes the user through the SDK', async () => {
   const visitor = await app.signedIn();
-  const answer = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<undefined>();
   held = { calls: /^PUT /, until: answer.promise };
   const late = before(visitor).get('/update');
   await until(() => answered > 0);
   held = undefined;
   await visitor.post('/auth/logout');
-  answer.resolve();
+  answer.resolve(undefined);
   expect((await late).setCookies).toEqual([]);
 });
 

@@ -80,10 +80,7 @@ async function createUserClient(
       getAll: () => [...jar].map(([name, value]) => ({ name, value })),
       // It must never throw: the SDK also calls it from promises that are never awaited, perhaps long after the response.
       setAll: async (changes: readonly { name: string; value: string; options: CookieOptions }[]) => {
-        for (const { name, value } of changes) {
-          if (value === '') jar.delete(name);
-          else jar.set(name, value);
-        }
+        applyTo(jar, changes);
         await deliver(changes.map(({ name, value }) => ({ name, value: value === '' ? undefined : value })));
       },
     },
@@ -116,6 +113,16 @@ async function createUserClient(
       await writer.fits(stored, session?.user.id);
     }
     return writer.write(stored, cookies);
+  }
+}
+
+function applyTo(
+  jar: Map<string, string>,
+  changes: readonly { readonly name: string; readonly value: string }[],
+): void {
+  for (const { name, value } of changes) {
+    if (value === '') jar.delete(name);
+    else jar.set(name, value);
   }
 }
 
