@@ -132,3 +132,22 @@ it('keeps an old cookie out in every process, and lets the new one in, although 
   await one.close();
   await two.close();
 });
+
+it('signs in again to a session that another account replaced, where its end never reached WorkOS', async () => {
+  const app = await startB2bApp({ provider });
+  const person = await signIn(app);
+  const { sessionId } = await sessionOf(person);
+  const old = person.browser.cookieHeader();
+  provider.workos.switches.outage = { revoke: 'refuse' };
+  const start = await person.browser.get('/login?prompt=login');
+  await person.browser.get((await app.workos.authorize(start.location, { user: demoUsers.oneOrganization })).href);
+  expect((await sessionOf(person)).user.id).toBe(demoUsers.oneOrganization.id);
+  expect((await person.browser.get(await callbackOf(person))).status).toBe(303);
+  expect((await sessionOf(person)).sessionId).toBe(sessionId);
+  expect((await person.browser.get('/dashboard')).status).toBe(200);
+  expect((await app.visitor().get('/auth/session', { headers: { cookie: old } })).status).toBe(401);
+  await person.browser.post('/logout');
+  expect((await sessionOf(person)).error.code).toBe('unauthenticated');
+  provider.workos.switches.outage = {};
+  await app.close();
+});

@@ -138,7 +138,7 @@ export function createSessions<Content>(
     },
     async awaitSuccessor({ sessionId, tokenLifetimeMs }) {
       if (sessionId === undefined || (await revocations.find(sessionId)) !== undefined) return;
-      await revocations.revoke(sessionId, 'replaced', tokenLifetimeMs);
+      await revocations.revoke(sessionId, 'replaced', tokenLifetimeMs, lastStart(source, {}));
     },
     async renewOthers(userId, spent, next) {
       const keysOf = (stored: StoredSession<Content>) => revocations.keysOf(stored, refreshKey(source.adapter, stored));
