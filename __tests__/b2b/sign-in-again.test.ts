@@ -1,3 +1,4 @@
+import { endSession } from '../../lib/b2b/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 import { createShared } from '../support/shared-memory.ts';
@@ -150,4 +151,30 @@ it('signs in again to a session that another account replaced, where its end nev
   expect((await sessionOf(person)).error.code).toBe('unauthenticated');
   provider.workos.switches.outage = {};
   await app.close();
+});
+
+it('endSession by id ends a session in every process, although a sign-in has continued it after a sign-out', async () => {
+  const coordinator = createShared(provider.clock.now);
+  const cookiePassword = 'a password of the two processes, 32+';
+  const one = await startB2bApp({ provider, options: { coordinator, cookiePassword } });
+  const two = await startB2bApp({ provider, options: { coordinator, cookiePassword } });
+  const person = await signIn(one);
+  const { sessionId } = await sessionOf(person);
+  provider.clock.advance(1_000);
+  await person.browser.post('/logout');
+  provider.clock.advance(1_000);
+  await person.browser.get(await callbackOf(person));
+  const cookie = person.browser.cookieHeader();
+  const statuses = (): Promise<number[]> =>
+    Promise.all(
+      [one, two].map(async (app) => (await app.visitor().get('/auth/session', { headers: { cookie } })).status),
+    );
+  expect(await statuses()).toEqual([200, 200]);
+  await endSession(one.auth, { sessionId });
+  provider.clock.advance(5_001);
+  expect(await statuses()).toEqual([401, 401]);
+  coordinator.isDown = true;
+  await expect(endSession(two.auth, { sessionId })).rejects.toMatchObject({ status: 503 });
+  await one.close();
+  await two.close();
 });

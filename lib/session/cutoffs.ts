@@ -128,9 +128,11 @@ export function createCutoffs(
 
   return {
     subjectsOf,
-    end: (target) => {
-      const endedUntil = Math.ceil(now()) + ('sessionId' in target ? skewMs : 0);
-      return times.call(subjectOf(target), { ...never, endedUntil }, cookieMs);
+    async end(target) {
+      const isSession = 'sessionId' in target;
+      const endedUntil = Math.ceil(now()) + (isSession ? skewMs : 0);
+      await times.call(subjectOf(target), { ...never, endedUntil }, cookieMs);
+      if (isSession) await times.raiseSignOut(subjectOf(target), endedUntil, cookieMs);
     },
     renew: (target) => times.call(subjectOf(target), { ...never, staleUntil: Math.ceil(now()) }, tokenMs),
     ...createKeeping({ check, known }, { times, began, renewed, subjectsOf, now }),

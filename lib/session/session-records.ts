@@ -65,11 +65,21 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
     async call(subject: string, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
       // Here first, so that it applies in this process even if the coordinator fails.
       raise(subject, cutoffs);
-      try {
-        await shared?.setCutoffs?.(subject, cutoffs, ttlMs);
-      } catch (cause) {
-        throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
-      }
+      await told(async () => shared?.setCutoffs?.(subject, cutoffs, ttlMs));
+    },
+    /**
+     * Moves the time of a recorded sign-out to that of a later `call`. The record keeps only the later of the two numbers, and that
+     * of a sign-out is always the greater one, so the call would not end a session that a sign-in has continued since.
+     *
+     * @throws {AuthError} likewise
+     */
+    async raiseSignOut(subject: string, endedUntil: number, ttlMs: number): Promise<void> {
+      await told(async () => {
+        const standing = signOutTime(Number((await shared?.cutoffsOf?.(subject))?.endedUntil));
+        if (standing !== undefined && standing < endedUntil) {
+          await shared?.setCutoffs?.(subject, signedOutAt(endedUntil), ttlMs);
+        }
+      });
     },
     /** The times that this process knows. */
     known,
@@ -98,6 +108,15 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
     /** Makes `find` report a record in every process. */
     announce: (subject: string, ttlMs: number) => record(subject, never, ttlMs),
   };
+}
+
+/** @throws {AuthError} `provider_unavailable` where the coordinator failed */
+async function told(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (cause) {
+    throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
+  }
 }
 
 /** @param at when, in milliseconds since the epoch; Infinity where no sign-in may continue the session */
