@@ -178,3 +178,20 @@ it('endSession by id ends a session in every process, although a sign-in has con
   await one.close();
   await two.close();
 });
+
+it('a refusal ends a session that was renewed here before a sign-in continued it', async () => {
+  const app = await startB2bApp({ provider });
+  const person = await signIn(app);
+  provider.clock.advance(299_000);
+  expect((await sessionOf(person)).authenticated).toBe(true);
+  provider.clock.advance(1_000);
+  await person.browser.get(await callbackOf(person));
+  provider.clock.advance(310_000);
+  const body = { code: 'invalid_grant', message: 'Refused.' };
+  provider.workos.switches.authenticateError = { status: 400, body };
+  expect((await person.browser.get('/dashboard')).status).toBe(307);
+  provider.workos.switches.authenticateError = null;
+  expect(person.browser.cookies.has('b2b-session')).toBe(false);
+  expect(app.events.filter(({ type }) => type === 'session_ended')).toHaveLength(1);
+  await app.close();
+});
