@@ -1,4 +1,7 @@
-import { endSession } from '../../lib/b2b/index.ts';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { authenticateUpgrade, endSession } from '../../lib/b2b/index.ts';
+import type { StandInUser } from '../../example-app/providers/workos/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 import { createShared } from '../support/shared-memory.ts';
@@ -18,10 +21,10 @@ interface Person {
   readonly hosted: Record<string, string>;
 }
 
-async function signIn(app: B2bApp): Promise<Person> {
+async function signIn(app: B2bApp, { id } = demoUsers.personal as StandInUser, query = ''): Promise<Person> {
   const browser = app.visitor();
-  const start = await browser.get('/login');
-  const body = new URLSearchParams({ user_id: demoUsers.personal.id });
+  const start = await browser.get(`/login${query}`);
+  const body = new URLSearchParams({ user_id: id });
   const chosen = await fetch(start.location, { method: 'POST', body, redirect: 'manual' });
   const [cookie = ''] = (chosen.headers.get('set-cookie') ?? '').split(';');
   expect((await browser.get(chosen.headers.get('location') ?? '')).status).toBe(303);
@@ -29,8 +32,8 @@ async function signIn(app: B2bApp): Promise<Person> {
 }
 
 /** Until AuthKit answers with a code, without a question. */
-async function callbackOf({ browser, hosted }: Person, on?: B2bApp): Promise<string> {
-  const start = await browser.get(on === undefined ? '/login' : `${on.origin}/login`);
+async function callbackOf({ browser, hosted }: Person, query = ''): Promise<string> {
+  const start = await browser.get(`/login${query}`);
   const back = await fetch(start.location, { headers: hosted, redirect: 'manual' });
   return back.headers.get('location') ?? '';
 }
@@ -193,5 +196,24 @@ it('a refusal ends a session that was renewed here before a sign-in continued it
   provider.workos.switches.authenticateError = null;
   expect(person.browser.cookies.has('b2b-session')).toBe(false);
   expect(app.events.filter(({ type }) => type === 'session_ended')).toHaveLength(1);
+  await app.close();
+});
+
+it('a sign-in that moves the session to another organization ends the WebSockets of the former one', async () => {
+  const app = await startB2bApp({ provider });
+  const [north, south] = demoUsers.twoOrganizations.organizations;
+  const person = await signIn(app, demoUsers.twoOrganizations, `?organization_id=${north.id}`);
+  const upgrade = () => {
+    const req = new IncomingMessage(new Socket());
+    const { host } = new URL(app.origin);
+    Object.assign(req.headers, { host, origin: app.origin, cookie: person.browser.cookieHeader() });
+    return authenticateUpgrade(app.auth, req);
+  };
+  const former = await upgrade();
+  await person.browser.get(await callbackOf(person, `?organization_id=${north.id}`));
+  expect(former.ended.aborted).toBe(false);
+  await person.browser.get(await callbackOf(person, `?organization_id=${south.id}`));
+  expect(former.ended.reason).toMatchObject({ reason: 'switched' });
+  expect((await upgrade()).session).toMatchObject({ sessionId: former.session.claims.sid, organizationId: south.id });
   await app.close();
 });
