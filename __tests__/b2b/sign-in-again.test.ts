@@ -1,9 +1,11 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { authenticateUpgrade, endSession } from '../../lib/b2b/index.ts';
+import { jest } from '@jest/globals';
+import { authenticateUpgrade, endSession, requireSession } from '../../lib/b2b/index.ts';
 import type { StandInUser } from '../../example-app/providers/workos/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { sendText } from '../support/hosts.ts';
 import { createShared } from '../support/shared-memory.ts';
 import type { Visitor } from '../support/visitor.ts';
 
@@ -216,4 +218,24 @@ it('a sign-in that moves the session to another organization ends the WebSockets
   expect(former.ended.reason).toMatchObject({ reason: 'switched' });
   expect((await upgrade()).session).toMatchObject({ sessionId: former.session.claims.sid, organizationId: south.id });
   await app.close();
+});
+
+it('a sign-in right after endSession is fresh, and tells operators nothing about clocks', async () => {
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  provider.workos.switches.extraClaims = { auth_time: undefined };
+  const app = await startB2bApp({
+    provider,
+    after: (host) => host.get('/fresh', requireSession({ maxAge: 60 }), (_req, res) => sendText(res, 'fresh')),
+  });
+  try {
+    const person = await signIn(app);
+    await endSession(app.auth, { sessionId: (await sessionOf(person)).sessionId });
+    await person.browser.get(await callbackOf(person));
+    expect((await person.browser.get('/fresh')).text).toBe('fresh');
+    expect(warn).not.toHaveBeenCalled();
+  } finally {
+    warn.mockRestore();
+    provider.workos.switches.extraClaims = {};
+    await app.close();
+  }
 });
