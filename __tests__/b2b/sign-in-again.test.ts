@@ -184,6 +184,32 @@ it('endSession by id ends a session in every process, although a sign-in has con
   await two.close();
 });
 
+it.each(['sessionId', 'userId'] as const)(
+  'a cookie that endSession by %s has ended stays out, although a sign-in continues its session',
+  async (by) => {
+    const coordinator = createShared(provider.clock.now);
+    const cookiePassword = 'a password of the two processes, 32+';
+    const one = await startB2bApp({ provider, options: { coordinator, cookiePassword } });
+    const two = await startB2bApp({ provider, options: { coordinator, cookiePassword } });
+    const person = await signIn(one);
+    const old = person.browser.cookieHeader();
+    const { sessionId, user } = await sessionOf(person);
+    provider.clock.advance(1_000);
+    await endSession(one.auth, by === 'sessionId' ? { sessionId } : { userId: user.id });
+    provider.clock.advance(1_000);
+    person.browser.cookies.clear();
+    await person.browser.get(await callbackOf(person));
+    expect((await sessionOf(person)).sessionId).toBe(sessionId);
+    const cookie = person.browser.cookieHeader();
+    for (const app of [one, two]) {
+      expect((await app.visitor().get('/auth/session', { headers: { cookie } })).status).toBe(200);
+      expect((await app.visitor().get('/auth/session', { headers: { cookie: old } })).status).toBe(401);
+    }
+    await one.close();
+    await two.close();
+  },
+);
+
 it('a refusal ends a session that was renewed here before a sign-in continued it', async () => {
   const app = await startB2bApp({ provider });
   const person = await signIn(app);

@@ -106,22 +106,22 @@ export function createCutoffs(
     subjectsOf({ sessionId: undefined, userId: undefined, ...target })[0] ?? '';
 
   async function check(keys: SessionKeys, group?: string): ReturnType<Cutoffs['check']> {
-    const { session = '', subjects, beganAt, issuedAt } = keys;
+    const { subjects, beganAt, issuedAt } = keys;
     const { endedUntil, staleUntil, signedOutUntil, hasRecord } = await times.find(subjects, group);
     return {
       signedOutUntil,
       hasRecord,
-      isEnded: beganAt <= endedUntil && !isTold(await began.has(beganAfter(session, endedUntil))),
+      isEnded: beganAt <= endedUntil && !isTold(await began.has(beganAfter(keys, endedUntil))),
       isStale: issuedAt <= staleUntil && (await renewed.has(renewedAfter(keys, staleUntil))) !== true,
     };
   }
 
   function known(keys: SessionKeys): Concern {
     if (times.isEmpty()) return unconcerned;
-    const { session = '', subjects, beganAt, issuedAt } = keys;
+    const { subjects, beganAt, issuedAt } = keys;
     const { endedUntil, staleUntil } = times.known(subjects);
     return {
-      isEnded: beganAt <= endedUntil && !began.isKnown(beganAfter(session, endedUntil)),
+      isEnded: beganAt <= endedUntil && !began.isKnown(beganAfter(keys, endedUntil)),
       isStale: issuedAt <= staleUntil && !renewed.isKnown(renewedAfter(keys, staleUntil)),
     };
   }
@@ -139,7 +139,7 @@ export function createCutoffs(
     async begin({ sessionId, userId }, beganAt) {
       const { endedUntil, signedOutUntil } = await times.find(subjectsOf({ sessionId, userId }));
       if (beganAt !== undefined && beganAt <= endedUntil && sessionId !== undefined) {
-        await began.add(beganAfter(hash(sessionId), endedUntil), cookieMs);
+        await began.add(beganAfter({ session: hash(sessionId), beganAt }, endedUntil), cookieMs);
       }
       return Math.max(now(), endedUntil + 1, afterSignOut(signedOutUntil));
     },
@@ -197,7 +197,7 @@ function createKeeping(
       const at = Math.ceil(now());
       const until = Math.max(at, times.known(kept.subjects).endedUntil);
       const note = async (): Promise<boolean> =>
-        isEnded || kept.session === undefined || began.add(beganAfter(kept.session, until), cookieMs);
+        isEnded || kept.session === undefined || began.add(beganAfter(kept, until), cookieMs);
       const isNoted = note();
       const cutoffs = { ...never, endedUntil: at };
       times.raise(subjectOf(userId), cutoffs);

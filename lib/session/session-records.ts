@@ -197,13 +197,22 @@ export function isTold(isException: boolean | undefined): boolean {
   throw new AuthError('provider_unavailable', { reason: 'coordinator', retryAfter: 5 });
 }
 
+interface StartName {
+  readonly session: string | undefined;
+  readonly beganAt: number;
+}
+
 interface TokenName {
   readonly session: string | undefined;
   readonly token: string | undefined;
   readonly issuedAt: number;
 }
 
-/** The time is part of the name, so an exception does not apply to a later call. */
-export const beganAfter = (session: string, time: number): string => `began:${session}:${time}`;
+/**
+ * The time is part of the name, so an exception does not apply to a later call. The session's start is, too: a provider may
+ * continue a session under its id, and an old cookie of it stays ended.
+ */
+export const beganAfter = ({ session, beganAt }: StartName, time: number): string =>
+  `began:${session}:${beganAt}:${time}`;
 export const renewedAfter = ({ session, token, issuedAt }: TokenName, time: number): string =>
   `renewed:${token ?? `${session}:${issuedAt}`}:${time}`;
