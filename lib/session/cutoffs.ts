@@ -91,6 +91,7 @@ const cookieMs = localMs;
 /** Tolerance for a named session, whose start may have been read from a clock that is ahead. */
 const skewMs = 60_000;
 
+const noTarget: Pick<SessionFacts, 'sessionId' | 'userId'> = { sessionId: undefined, userId: undefined };
 const unconcerned: Concern = { isEnded: false, isStale: false };
 
 /** The times of `endSession` and `renewSession`, by session and by user. */
@@ -101,9 +102,7 @@ export function createCutoffs(
   now: () => number,
 ): Cutoffs {
   const subjectsOf = createSubjectsOf(adapter);
-
-  const subjectOf = (target: SessionTarget): string =>
-    subjectsOf({ sessionId: undefined, userId: undefined, ...target })[0] ?? '';
+  const subjectOf = (target: SessionTarget): string => subjectsOf({ ...noTarget, ...target })[0] ?? '';
 
   async function check(keys: SessionKeys, group?: string): ReturnType<Cutoffs['check']> {
     const { subjects, beganAt, issuedAt } = keys;

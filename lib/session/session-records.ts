@@ -67,20 +67,7 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
       raise(subject, cutoffs);
       await told(async () => shared?.setCutoffs?.(subject, cutoffs, ttlMs));
     },
-    /**
-     * Moves the time of a recorded sign-out to that of a later `call`. The record keeps only the later of the two numbers, and that
-     * of a sign-out is always the greater one, so the call would not end a session that a sign-in has continued since.
-     *
-     * @throws {AuthError} likewise
-     */
-    async raiseSignOut(subject: string, endedUntil: number, ttlMs: number): Promise<void> {
-      await told(async () => {
-        const standing = signOutTime(Number((await shared?.cutoffsOf?.(subject))?.endedUntil));
-        if (standing !== undefined && standing < endedUntil) {
-          await shared?.setCutoffs?.(subject, signedOutAt(endedUntil), ttlMs);
-        }
-      });
-    },
+    raiseSignOut: createRaiseSignOut(shared),
     /** The times that this process knows. */
     known,
     isEmpty: () => local.size === 0,
@@ -108,6 +95,21 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
     /** Makes `find` report a record in every process. */
     announce: (subject: string, ttlMs: number) => record(subject, never, ttlMs),
   };
+}
+
+/**
+ * Moves the time of a recorded sign-out to that of a later `call`. The record keeps only the later of the two numbers, and that
+ * of a sign-out is always the greater one, so the call would not end a session that a sign-in has continued since.
+ */
+function createRaiseSignOut(shared: Shared) {
+  /** @throws {AuthError} `provider_unavailable` where the coordinator failed */
+  return (subject: string, endedUntil: number, ttlMs: number): Promise<void> =>
+    told(async () => {
+      const standing = signOutTime(Number((await shared?.cutoffsOf?.(subject))?.endedUntil));
+      if (standing !== undefined && standing < endedUntil) {
+        await shared?.setCutoffs?.(subject, signedOutAt(endedUntil), ttlMs);
+      }
+    });
 }
 
 /** @throws {AuthError} `provider_unavailable` where the coordinator failed */
