@@ -229,24 +229,27 @@ it('a refusal ends a session that was renewed here before a sign-in continued it
 });
 
 // The handshake that the test makes up has passed no proxy.
-itWithoutProxy('a sign-in that moves the session to another organization ends the WebSockets of the former one', async () => {
-  const app = await startB2bApp({ provider });
-  const [north, south] = demoUsers.twoOrganizations.organizations;
-  const person = await signIn(app, demoUsers.twoOrganizations, `?organization_id=${north.id}`);
-  const upgrade = () => {
-    const req = new IncomingMessage(new Socket());
-    const { host } = new URL(app.origin);
-    Object.assign(req.headers, { host, origin: app.origin, cookie: person.browser.cookieHeader() });
-    return authenticateUpgrade(app.auth, req);
-  };
-  const former = await upgrade();
-  await person.browser.get(await callbackOf(person, `?organization_id=${north.id}`));
-  expect(former.ended.aborted).toBe(false);
-  await person.browser.get(await callbackOf(person, `?organization_id=${south.id}`));
-  expect(former.ended.reason).toMatchObject({ reason: 'switched' });
-  expect((await upgrade()).session).toMatchObject({ sessionId: former.session.claims.sid, organizationId: south.id });
-  await app.close();
-});
+itWithoutProxy(
+  'a sign-in that moves the session to another organization ends the WebSockets of the former one',
+  async () => {
+    const app = await startB2bApp({ provider });
+    const [north, south] = demoUsers.twoOrganizations.organizations;
+    const person = await signIn(app, demoUsers.twoOrganizations, `?organization_id=${north.id}`);
+    const upgrade = () => {
+      const req = new IncomingMessage(new Socket());
+      const { host } = new URL(app.origin);
+      Object.assign(req.headers, { host, origin: app.origin, cookie: person.browser.cookieHeader() });
+      return authenticateUpgrade(app.auth, req);
+    };
+    const former = await upgrade();
+    await person.browser.get(await callbackOf(person, `?organization_id=${north.id}`));
+    expect(former.ended.aborted).toBe(false);
+    await person.browser.get(await callbackOf(person, `?organization_id=${south.id}`));
+    expect(former.ended.reason).toMatchObject({ reason: 'switched' });
+    expect((await upgrade()).session).toMatchObject({ sessionId: former.session.claims.sid, organizationId: south.id });
+    await app.close();
+  },
+);
 
 it('a sign-in right after endSession is fresh, and tells operators nothing about clocks', async () => {
   const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
