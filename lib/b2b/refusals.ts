@@ -69,9 +69,10 @@ export const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>(
     invalid_connection: notSetUp,
     invalid_profile: notSetUp,
     pkce_not_supported: notSetUp,
-    invalid_request: notSetUp,
-    invalid_request_parameters: notSetUp,
-    token_too_big: notSetUp,
+    // The code in a callback's query can cause these two, so they are no sign of a refused key.
+    invalid_request: { signIn: 'sign_in_refused' },
+    invalid_request_parameters: { signIn: 'sign_in_refused' },
+    token_too_big: { signIn: 'session_too_large' },
 
     mfa_verification: organizationSignIn,
     session_revoked: spent,

@@ -91,6 +91,7 @@ const cookieMs = localMs;
 /** Tolerance for a named session, whose start may have been read from a clock that is ahead. */
 const skewMs = 60_000;
 
+const noTarget: Pick<SessionFacts, 'sessionId' | 'userId'> = { sessionId: undefined, userId: undefined };
 const unconcerned: Concern = { isEnded: false, isStale: false };
 
 /** The times of `endSession` and `renewSession`, by session and by user. */
@@ -101,43 +102,43 @@ export function createCutoffs(
   now: () => number,
 ): Cutoffs {
   const subjectsOf = createSubjectsOf(adapter);
-
-  const subjectOf = (target: SessionTarget): string =>
-    subjectsOf({ sessionId: undefined, userId: undefined, ...target })[0] ?? '';
+  const subjectOf = (target: SessionTarget): string => subjectsOf({ ...noTarget, ...target })[0] ?? '';
 
   async function check(keys: SessionKeys, group?: string): ReturnType<Cutoffs['check']> {
-    const { session = '', subjects, beganAt, issuedAt } = keys;
+    const { subjects, beganAt, issuedAt } = keys;
     const { endedUntil, staleUntil, signedOutUntil, hasRecord } = await times.find(subjects, group);
     return {
       signedOutUntil,
       hasRecord,
-      isEnded: beganAt <= endedUntil && !isTold(await began.has(beganAfter(session, endedUntil))),
+      isEnded: beganAt <= endedUntil && !isTold(await began.has(beganAfter(keys, endedUntil))),
       isStale: issuedAt <= staleUntil && (await renewed.has(renewedAfter(keys, staleUntil))) !== true,
     };
   }
 
   function known(keys: SessionKeys): Concern {
     if (times.isEmpty()) return unconcerned;
-    const { session = '', subjects, beganAt, issuedAt } = keys;
+    const { subjects, beganAt, issuedAt } = keys;
     const { endedUntil, staleUntil } = times.known(subjects);
     return {
-      isEnded: beganAt <= endedUntil && !began.isKnown(beganAfter(session, endedUntil)),
+      isEnded: beganAt <= endedUntil && !began.isKnown(beganAfter(keys, endedUntil)),
       isStale: issuedAt <= staleUntil && !renewed.isKnown(renewedAfter(keys, staleUntil)),
     };
   }
 
   return {
     subjectsOf,
-    end: (target) => {
-      const endedUntil = Math.ceil(now()) + ('sessionId' in target ? skewMs : 0);
-      return times.call(subjectOf(target), { ...never, endedUntil }, cookieMs);
+    async end(target) {
+      const isSession = 'sessionId' in target;
+      const endedUntil = Math.ceil(now()) + (isSession ? skewMs : 0);
+      await times.call(subjectOf(target), { ...never, endedUntil }, cookieMs);
+      if (isSession) await times.raiseSignOut(subjectOf(target), endedUntil, cookieMs);
     },
     renew: (target) => times.call(subjectOf(target), { ...never, staleUntil: Math.ceil(now()) }, tokenMs),
     ...createKeeping({ check, known }, { times, began, renewed, subjectsOf, now }),
     async begin({ sessionId, userId }, beganAt) {
       const { endedUntil, signedOutUntil } = await times.find(subjectsOf({ sessionId, userId }));
       if (beganAt !== undefined && beganAt <= endedUntil && sessionId !== undefined) {
-        await began.add(beganAfter(hash(sessionId), endedUntil), cookieMs);
+        await began.add(beganAfter({ session: hash(sessionId), beganAt }, endedUntil), cookieMs);
       }
       return Math.max(now(), endedUntil + 1, afterSignOut(signedOutUntil));
     },
@@ -195,7 +196,7 @@ function createKeeping(
       const at = Math.ceil(now());
       const until = Math.max(at, times.known(kept.subjects).endedUntil);
       const note = async (): Promise<boolean> =>
-        isEnded || kept.session === undefined || began.add(beganAfter(kept.session, until), cookieMs);
+        isEnded || kept.session === undefined || began.add(beganAfter(kept, until), cookieMs);
       const isNoted = note();
       const cutoffs = { ...never, endedUntil: at };
       times.raise(subjectOf(userId), cutoffs);

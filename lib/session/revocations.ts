@@ -25,7 +25,7 @@ export interface RevocationCheck {
 /** What this process knows of a session's end. */
 interface KnownRevocation {
   readonly revocation: Revocation;
-  /** Of a sign-out: what began until then is over, in milliseconds since the epoch. A later sign-in may continue the session's id. */
+  /** What began until then is over, in milliseconds since the epoch. A later sign-in may continue the session's id. */
   readonly until: number;
 }
 
@@ -106,10 +106,10 @@ export function createRevocations(
     return { session: sessionKey(sessionId), subjects: subjectsOf(facts), token, beganAt, issuedAt };
   }
 
-  /** When this process last saw the session signed out; 0 for never. */
-  function earlierSignOut(sessionId: string | undefined): number {
-    const here = sessionId === undefined ? undefined : local.get(sessionKey(sessionId));
-    return here?.revocation === 'signed_out' ? here.until : 0;
+  /** When this process last saw the session end; 0 for never. */
+  function earlierEnd(sessionId: string | undefined): number {
+    const until = sessionId === undefined ? undefined : local.get(sessionKey(sessionId))?.until;
+    return Number.isFinite(until) ? Number(until) : 0;
   }
 
   async function look(
@@ -154,9 +154,9 @@ export function createRevocations(
 
   return {
     ...cutoffs,
-    /** A sign-in that was allowed after a sign-out begins later than it, even where this clock was set back since. */
+    /** A sign-in that was allowed after a session's end begins later than it, even where this clock was set back since. */
     begin: async (facts: Parameters<typeof cutoffs.begin>[0], beganAt?: number): Promise<number> => {
-      return Math.max(await cutoffs.begin(facts, beganAt), earlierSignOut(facts.sessionId) + 1);
+      return Math.max(await cutoffs.begin(facts, beganAt), earlierEnd(facts.sessionId) + 1);
     },
     end,
     endOthers,
@@ -197,14 +197,10 @@ export function createRevocations(
      */
     async revoke(sessionId: string, revocation: Revocation, tokenLifetimeMs: number, beganAt = 0): Promise<void> {
       const ttlMs = revocationMs(tokenLifetimeMs);
-      const until = Math.ceil(Math.max(now(), beganAt, earlierSignOut(sessionId)));
+      const until = Math.ceil(Math.max(now(), beganAt, earlierEnd(sessionId)));
       // A sign-out is never downgraded to a replacement.
       if (revocation === 'replaced' && knownByKey(sessionKey(sessionId), beganAt) === 'signed_out') return;
-      local.set(
-        sessionKey(sessionId),
-        { revocation, until: revocation === 'signed_out' ? until : Infinity },
-        { ttl: ttlMs },
-      );
+      local.set(sessionKey(sessionId), { revocation, until }, { ttl: ttlMs });
       notify(subjectOf(sessionId));
       if (revocation === 'replaced') {
         await Promise.all([

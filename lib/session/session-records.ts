@@ -65,12 +65,9 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
     async call(subject: string, cutoffs: SessionCutoffs, ttlMs: number): Promise<void> {
       // Here first, so that it applies in this process even if the coordinator fails.
       raise(subject, cutoffs);
-      try {
-        await shared?.setCutoffs?.(subject, cutoffs, ttlMs);
-      } catch (cause) {
-        throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
-      }
+      await told(async () => shared?.setCutoffs?.(subject, cutoffs, ttlMs));
     },
+    raiseSignOut: createRaiseSignOut(shared),
     /** The times that this process knows. */
     known,
     isEmpty: () => local.size === 0,
@@ -98,6 +95,30 @@ export function createSessionRecords(shared: Shared, askShared: AskShared, now: 
     /** Makes `find` report a record in every process. */
     announce: (subject: string, ttlMs: number) => record(subject, never, ttlMs),
   };
+}
+
+/**
+ * Moves the time of a recorded sign-out to that of a later `call`. The record keeps only the later of the two numbers, and that
+ * of a sign-out is always the greater one, so the call would not end a session that a sign-in has continued since.
+ */
+function createRaiseSignOut(shared: Shared) {
+  /** @throws {AuthError} `provider_unavailable` where the coordinator failed */
+  return (subject: string, endedUntil: number, ttlMs: number): Promise<void> =>
+    told(async () => {
+      const standing = signOutTime(Number((await shared?.cutoffsOf?.(subject))?.endedUntil));
+      if (standing !== undefined && standing < endedUntil) {
+        await shared?.setCutoffs?.(subject, signedOutAt(endedUntil), ttlMs);
+      }
+    });
+}
+
+/** @throws {AuthError} `provider_unavailable` where the coordinator failed */
+async function told(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (cause) {
+    throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
+  }
 }
 
 /** @param at when, in milliseconds since the epoch; Infinity where no sign-in may continue the session */
@@ -178,13 +199,22 @@ export function isTold(isException: boolean | undefined): boolean {
   throw new AuthError('provider_unavailable', { reason: 'coordinator', retryAfter: 5 });
 }
 
+interface StartName {
+  readonly session: string | undefined;
+  readonly beganAt: number;
+}
+
 interface TokenName {
   readonly session: string | undefined;
   readonly token: string | undefined;
   readonly issuedAt: number;
 }
 
-/** The time is part of the name, so an exception does not apply to a later call. */
-export const beganAfter = (session: string, time: number): string => `began:${session}:${time}`;
+/**
+ * The time is part of the name, so an exception does not apply to a later call. The session's start is, too: a provider may
+ * continue a session under its id, and an old cookie of it stays ended.
+ */
+export const beganAfter = ({ session, beganAt }: StartName, time: number): string =>
+  `began:${session}:${beganAt}:${time}`;
 export const renewedAfter = ({ session, token, issuedAt }: TokenName, time: number): string =>
   `renewed:${token ?? `${session}:${issuedAt}`}:${time}`;
