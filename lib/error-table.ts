@@ -160,7 +160,7 @@ export const errorTable = {
   sign_in_refused: {
     status: 403,
     message: 'Your sign-in was refused. Sign in again, or contact support.',
-    when: 'WorkOS refuses a sign-in with a code that this version does not know; `reason` of the event names it.',
+    when: 'WorkOS refuses a sign-in for another reason, which `reason` of the event names.',
   },
   sign_in_incomplete: {
     status: 403,
@@ -225,7 +225,7 @@ export const errorTable = {
   session_too_large: {
     status: 422,
     message: 'Your account has more data than a session can hold. Please contact support.',
-    when: 'The session would take more than 12 KB of cookies.',
+    when: 'The session would take more than 12 KB of cookies, or WorkOS cannot issue a token of its size.',
   },
   rate_limited: {
     status: 429,

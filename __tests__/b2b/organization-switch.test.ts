@@ -12,6 +12,7 @@ import { sendJson } from '../support/hosts.ts';
 import { createShared } from '../support/shared-memory.ts';
 import { until } from '../support/until.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
+import { itWithoutProxy } from '../support/only.ts';
 
 let provider: SharedProvider;
 beforeAll(async () => (provider = await startProvider()));
@@ -508,28 +509,31 @@ describe('an open WebSocket', () => {
     return req;
   }
 
-  it('of the former organization is told to end, here and in another process; one of the new organization stays', async () => {
-    const coordinator = createShared();
-    const app = await start({ coordinator });
-    const other = await start({ coordinator, cookiePassword: app.cookiePassword });
-    const visitor = await member(app);
-    const here = await authenticateUpgrade(app.auth, handshake(app, visitor));
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date', 'performance'] });
-    try {
-      const elsewhere = await authenticateUpgrade(other.auth, handshake(other, visitor));
-      await jsonPost(visitor, south.id);
-      expect(here.ended.reason).toMatchObject({ code: 'unauthenticated', reason: 'switched' });
-      const after = await authenticateUpgrade(app.auth, handshake(app, visitor));
-      await jest.advanceTimersByTimeAsync(3_100);
-      await until(() => elsewhere.ended.aborted);
-      expect(elsewhere.ended.reason).toMatchObject({ reason: 'switched' });
-      expect(after.ended.aborted).toBe(false);
-    } finally {
-      jest.useRealTimers();
-    }
-  });
+  itWithoutProxy(
+    'of the former organization is told to end, here and in another process; one of the new organization stays',
+    async () => {
+      const coordinator = createShared();
+      const app = await start({ coordinator });
+      const other = await start({ coordinator, cookiePassword: app.cookiePassword });
+      const visitor = await member(app);
+      const here = await authenticateUpgrade(app.auth, handshake(app, visitor));
+      jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date', 'performance'] });
+      try {
+        const elsewhere = await authenticateUpgrade(other.auth, handshake(other, visitor));
+        await jsonPost(visitor, south.id);
+        expect(here.ended.reason).toMatchObject({ code: 'unauthenticated', reason: 'switched' });
+        const after = await authenticateUpgrade(app.auth, handshake(app, visitor));
+        await jest.advanceTimersByTimeAsync(3_100);
+        await until(() => elsewhere.ended.aborted);
+        expect(elsewhere.ended.reason).toMatchObject({ reason: 'switched' });
+        expect(after.ended.aborted).toBe(false);
+      } finally {
+        jest.useRealTimers();
+      }
+    },
+  );
 
-  it('stays where the switch is refused', async () => {
+  itWithoutProxy('stays where the switch is refused', async () => {
     const app = await start();
     const visitor = await member(app);
     const { ended } = await authenticateUpgrade(app.auth, handshake(app, visitor));

@@ -38,6 +38,9 @@ describe('a failed call to WorkOS', () => {
     [{ status: 401, error: 'invalid_grant' }, 'invalid_grant', {}],
     [{ status: 400, rawData: { message: 'Sorry' } }, 'no_code', { message: 'Sorry' }],
     [{ status: 400, rawData: { message: ssoMessage } }, 'sso_required', { message: ssoMessage }],
+    // The SDK puts the message of a 404 nowhere else.
+    [{ status: 404, message: "Organization not found: 'org_01EHQ'." }, 'organization_not_found', {}],
+    [{ status: 404, code: 'not_found', message: 'Organization not found' }, 'organization_not_found', {}],
   ])('%j is a rejection with the provider’s own code', (error, code, details) => {
     expect(classifyFailure(error)).toEqual({ kind: 'refused', status: error.status, code, details });
   });
@@ -47,6 +50,10 @@ describe('a failed call to WorkOS', () => {
     [{ status: 404, code: '', error: 7, rawData: null }, 'no_code'],
     [{ status: 302, rawData: { error: { code: 'nested' } } }, 'no_code'],
     [{ status: 404, code: 'not_found' }, 'unexpected_status'],
+    [{ status: 404, message: 'A gateway says: Organization not found.' }, 'no_code'],
+    [{ status: 404, message: 'Organization not foundered' }, 'no_code'],
+    [{ status: 500, message: 'Organization not found' }, 'server_error'],
+    [{ status: 409, message: 'Organization not found' }, 'no_code'],
     [{ status: 409, error: 'b' }, 'unexpected_status'],
     [{ status: 403, code: 'rate_limit_exceeded' }, 'rate_limited'],
     [{ status: 400, error: 'slow_down' }, 'rate_limited'],

@@ -20,6 +20,8 @@ const everyRefusal = [
   ['a_code_of_next_year', 422, { code: 'a_code_of_next_year', message: 'Refused.' }] as const,
   ['sso_required', 400, { message: ssoMessage }] as const,
   ['sso_required', 422, { message: ssoMessage }] as const,
+  ['organization_not_found', 404, { message: "Organization not found: 'org_01EHQMYV6MBK39QC5PZXHY59C3'." }] as const,
+  ['organization_not_found', 404, { code: 'not_found', message: 'Organization not found' }] as const,
   ['no_code', 400, { message: 'Refused.' }] as const,
   ['invalid_grant', 401, { error: 'invalid_grant', error_description: 'Refused.' }] as const,
 ];
@@ -67,6 +69,7 @@ describe.each(everyRefusal)('WorkOS’ refusal %s (%i)', (code, status, body) =>
 
 it.each([
   [404, { code: 'not_found', message: 'Not found.' }],
+  [404, { message: 'Not Found' }],
   [401, { message: 'Unauthorized' }],
   [400, { error: 'unauthorized_client', error_description: 'No.' }],
   [403, { code: 'rate_limit_exceeded', message: 'Slow.' }],

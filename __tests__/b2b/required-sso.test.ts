@@ -59,6 +59,18 @@ describe('a code that WorkOS refuses with sso_required', () => {
     },
   );
 
+  it('names the required connection only, also where authorizationParams names another one', async () => {
+    const own = await startB2bApp({ options: { authorizationParams: { connection_id: 'conn_own' } } });
+    const visitor = own.visitor();
+    const login = await visitor.get('/login');
+    const callback = await own.workos.authorize(login.location, { user: personal });
+    const body = { code: 'sso_required', message: 'Refused.', connection_ids: ['conn_1'] };
+    own.workos.switches.authenticateError = { status: 403, body };
+    const again = await visitor.get(callback.href);
+    expect(target(again.location).getAll('connection_id')).toEqual(['conn_1']);
+    await own.close();
+  });
+
   it.each([{}, { connection_ids: ['https://evil.example'] }, { connection_id: 7 }, { connection_ids: 'conn_1' }])(
     'is refused where %j names no connection',
     async (body) => {

@@ -1,5 +1,6 @@
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode } from '../../lib/errors.ts';
+import { refusals as codes } from '../../lib/b2b/refusals.ts';
 import { requireSession } from '../../lib/b2b/index.ts';
 import type { OnB2bSignIn } from '../../lib/b2b/index.ts';
 import type { Switches } from '../../example-app/providers/workos/index.ts';
@@ -128,30 +129,16 @@ const afterTokens: readonly Refusal[] = [
     arrange: switching({ extraClaims: { permissions: Array(2_000).fill('reports:read') } }),
   },
 ];
-const incomplete = (authenticateError: Extract<Switches['authenticateError'], string>): Refusal => ({
-  code: 'sign_in_incomplete',
-  why: `with ${authenticateError}`,
-  arrange: switching({ authenticateError }),
-});
-/** A refusal of the token endpoint, after which WorkOS keeps the person signed in. */
-const atToken = (code: AuthErrorCode, answer: string): Refusal => ({
-  code,
-  why: `with ${answer}`,
-  arrange: switching({ authenticateError: { status: 400, body: { code: answer, message: 'No.' } } }),
-});
-const refusals: readonly Refusal[] = [
-  ...afterTokens,
-  atToken('not_a_member', 'organization_membership_not_found'),
-  atToken('invitation_invalid', 'invitation_invalid'),
-  atToken('invitation_for_another_address', 'invitation_cannot_be_used_for_email'),
-  atToken('sign_in_method_refused', 'authentication_method_not_allowed'),
-  atToken('signup_disabled', 'sign_up_not_allowed'),
-  atToken('sign_in_refused', 'a_code_of_next_year'),
-  incomplete('mfa_enrollment'),
-  incomplete('mfa_challenge'),
-  incomplete('email_verification_required'),
-  incomplete('organization_authentication_methods_required'),
-];
+/** Failures that a new sign-in with the same account may mend, or that concern the application. */
+const notAboutAccount: ReadonlySet<AuthErrorCode> = new Set(['code_rejected', 'provider_refused']);
+const byWorkos: readonly Refusal[] = [...codes, ['a_code_of_next_year', { signIn: 'sign_in_refused' }] as const]
+  .filter(([, { signIn }]) => !notAboutAccount.has(signIn))
+  .map(([code, { signIn }]) => ({
+    code: signIn,
+    why: `with ${code}`,
+    arrange: switching({ authenticateError: { status: 403, body: { code, message: 'Refused.' } } }),
+  }));
+const refusals: readonly Refusal[] = [...afterTokens, ...byWorkos];
 
 /** The person of the tenant's application is no member of it before the invitation. */
 const startOf = ({ isTenant }: Refusal): string =>

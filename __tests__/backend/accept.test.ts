@@ -273,4 +273,57 @@ describe('an accept that', () => {
     finish(true);
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
+
+  describe('has no answer at the last step leaves the sign-in to be tried again:', () => {
+    let isSlow = false;
+    const slowly: Accept = () => (isSlow ? new Promise(() => undefined) : true);
+    async function tryTwice(visitor: Visitor, path: string, fields: Record<string, string>): Promise<unknown[]> {
+      isSlow = true;
+      const late = await postForm(visitor, path, fields);
+      isSlow = false;
+      const again = await postForm(visitor, path, fields);
+      return [late.status, late.text.includes('Try again in'), again.status, again.headers.location];
+    }
+    beforeEach(async () => {
+      isSlow = false;
+      await start({ options: { timeoutMs: 200, accept: slowly } });
+    });
+    const openLink = (visitor: Visitor) =>
+      postForm(visitor, '/auth/confirm', { token_hash: app.supabase.mails.at(-1)!.tokenHash, type: 'recovery' });
+    const isSignedIn = async (visitor: Visitor) => (await visitor.getJson('/auth/session')).status === 200;
+
+    it('a second factor', async () => {
+      const factor = app.supabase.addFactor(ada.email);
+      const visitor = app.visitor();
+      await postForm(visitor, '/auth/login', ada);
+      const code = app.supabase.codeOf(factor);
+      expect(await tryTwice(visitor, '/auth/verify', { code })).toEqual([503, true, 303, '/']);
+      expect(await isSignedIn(visitor)).toBe(true);
+    });
+
+    it('a second factor after a link for a new password', async () => {
+      const factor = app.supabase.addFactor(ada.email);
+      const visitor = app.visitor();
+      await postForm(visitor, '/auth/forgot', { email: ada.email });
+      await openLink(visitor);
+      const code = app.supabase.codeOf(factor);
+      expect(await tryTwice(visitor, '/auth/verify', { code })).toEqual([503, true, 303, '/auth/password']);
+      expect((await postForm(visitor, '/auth/password', { password: 'a brand new password 1' })).status).toBe(303);
+      expect(await isSignedIn(visitor)).toBe(true);
+    });
+
+    it('a new password, where the hook after it cannot answer', async () => {
+      await app.close();
+      const onSignIn = (): void => {
+        if (isSlow) throw new AuthError('provider_unavailable', { retryAfter: 5 });
+      };
+      await start({ options: { onSignIn } });
+      const visitor = app.visitor();
+      await postForm(visitor, '/auth/forgot', { email: ada.email });
+      await openLink(visitor);
+      const fields = { password: 'a brand new password 1' };
+      expect(await tryTwice(visitor, '/auth/password', fields)).toEqual([503, true, 303, '/']);
+      expect(await isSignedIn(visitor)).toBe(true);
+    });
+  });
 });

@@ -13,6 +13,8 @@ async function start(setup: BackendAppSetup = {}): Promise<void> {
     after: (host) => {
       host.get('/danger', requireSession({ adapter: 'backend', maxAge: 300 }), (_req, res) => sendText(res, 'danger'));
       host.get('/enrolled', requireSession({ aal: 'enrolled' }), (_req, res) => sendText(res, 'enrolled'));
+      const bearer = requireSession({ aal: 'enrolled', credentials: ['bearer'] });
+      host.get('/bearer', bearer, (_req, res) => sendText(res, 'enrolled'));
     },
   });
 }
@@ -200,5 +202,17 @@ describe('a token that the backend refuses although its signature is right', () 
     isStale = false;
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
     expect((await waiting.getJson('/auth/verify')).status).toBe(200);
+  });
+
+  it('is no such warning where the token may just have expired there', async () => {
+    await start();
+    const { access_token: token } = await app.supabase.issueSession(ada.email, { ttl: 5 });
+    const gate = app.supabase.gate('user');
+    const asked = app.visitor().get('/bearer', { headers: { authorization: `Bearer ${token}` } });
+    await gate.waitFor(1);
+    app.clock.advance(6_000);
+    gate.open();
+    expect((await asked).status).toBe(503);
+    expect(app.events).toEqual([]);
   });
 });

@@ -147,6 +147,43 @@ it('gets the same answer for an address in use', async () => {
   await startWithGuest();
 });
 
+describe('a guest whose account was completed in another browser, with a token from before', () => {
+  /** The guest's old token again, after the link in the email was opened elsewhere. */
+  async function startWithOldToken(): Promise<Visitor> {
+    const visitor = await startWithGuest();
+    const old = visitor.cookieHeader();
+    await postForm(visitor, '/auth/signup', account);
+    const confirmed = { token_hash: lastMail()?.tokenHash ?? '', type: 'email_change' };
+    expect((await postForm(app.visitor(), '/auth/confirm', confirmed)).status).toBe(303);
+    visitor.cookies.clear();
+    visitor.cookies.set(app.cookieName, old.slice(old.indexOf('=') + 1));
+    expect((await userOf(visitor)).isAnonymous).toBe(true);
+    return visitor;
+  }
+
+  it('sets no other password by signing up again, and is signed in', async () => {
+    const visitor = await startWithOldToken();
+    const again = await visitor.postJson('/auth/signup', { ...account, password: 'another password' });
+    expect([again.status, again.json]).toEqual([200, { redirectTo: '/' }]);
+    expect(await userOf(visitor)).toMatchObject({ email: account.email, isAnonymous: false });
+    expect((await app.visitor().postJson('/auth/login', account)).status).toBe(200);
+  });
+
+  it('does not make the project one that confirms nothing, whose answers tell who has an account', async () => {
+    const old = await startWithOldToken();
+    const fresh = app.visitor();
+    const guest = await fetch(`${app.supabase.url}/auth/v1/signup`, {
+      method: 'POST',
+      headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    setSession(fresh, await guest.json());
+    await old.postJson('/auth/signup', account);
+    const answer = await fresh.postJson('/auth/signup', { email: ada.email, password: account.password });
+    expect([answer.status, answer.json.emailConfirmationRequired]).toEqual([200, true]);
+  });
+});
+
 it('learns that the password is weak, and stays a guest', async () => {
   const visitor = await startWithGuest();
   const { status, json } = await visitor.postJson('/auth/signup', { ...account, password: 'abc' });

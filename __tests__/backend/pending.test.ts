@@ -66,6 +66,23 @@ describe('a sign-in in progress', () => {
     expect([answer.status, app.supabase.calls('update-user')]).toEqual([400, 0]);
   });
 
+  it('ends with sign-out while accept has no answer about it', async () => {
+    let isBroken = true;
+    const accept = (): boolean => {
+      if (isBroken) throw new Error('The database is down');
+      return true;
+    };
+    await start({ options: { accept } });
+    const visitor = app.visitor();
+    await setPending(visitor, 'recovery');
+    const copy = new Map(visitor.cookies);
+    expect((await visitor.post('/auth/logout')).status).toBe(303);
+    expect(app.supabase.sessionsOf(ada.email)).toHaveLength(0);
+    isBroken = false;
+    for (const [name, value] of copy) visitor.cookies.set(name, value);
+    expect((await visitor.get('/auth/password')).status).toBe(400);
+  });
+
   it('continues if the factor was added in the same second', async () => {
     await start();
     const owner = await app.signedIn();
@@ -327,6 +344,32 @@ describe('the ten minutes of a sign-in in progress', () => {
   });
 });
 
+it('renews a token that may expire before the backend reads it', async () => {
+  await start({ standIn: { accessTokenTtl: 100 } });
+  const visitor = app.visitor();
+  await setPending(visitor, 'recovery');
+  for (const [seconds, refreshes] of [
+    [89, 0],
+    [2, 1],
+  ] as const) {
+    app.clock.advance(seconds * 1000);
+    expect((await visitor.get('/auth/password')).text).toContain('name="password"');
+    expect(app.supabase.calls('refresh')).toBe(refreshes);
+  }
+});
+
+it('leaves no cookie behind if it is completed by the request whose renewal needs more chunks', async () => {
+  await start({ standIn: { accessTokenTtl: 8 } });
+  const visitor = app.visitor();
+  await setPending(visitor, 'recovery');
+  app.supabase.switches.tokenClaims = { pad: 'x'.repeat(2_500) };
+  app.clock.advance(9_000);
+  const saved = await postForm(visitor, '/auth/password', { password: 'a brand new password 1' });
+  expect(saved.status).toBe(303);
+  expect([...visitor.cookies.keys()].filter((name) => name.includes('-pending'))).toEqual([]);
+  expect((await visitor.get('/auth/password')).text).toContain('name="currentPassword"');
+});
+
 describe('the backend’s answer to a sign-in in progress', () => {
   it.each<[string, string | undefined, (session: Record<string, unknown>) => unknown]>([
     ['names no time', undefined, (session) => ({ ...session, expires_at: 'soon' })],
@@ -350,6 +393,22 @@ describe('the backend’s answer to a sign-in in progress', () => {
     const failure = { adapter: 'backend', type: 'sign_in_failed', code: 'token_rejected' };
     expect(app.events).toContainEqual(reason === undefined ? failure : { ...failure, reason });
   });
+});
+
+it('is refused at once where a hook removes amr: no page could find it later', async () => {
+  await start({ standIn: { mailFrequency: 0 } });
+  app.supabase.addFactor(ada.email);
+  Object.assign(app.supabase.switches, { tokenClaims: { amr: undefined } });
+  const visitor = app.visitor();
+  await postForm(visitor, '/auth/forgot', { email: ada.email });
+  const { tokenHash } = app.supabase.mails.at(-1)!;
+  const answers = [
+    await postForm(visitor, '/auth/login', ada),
+    await postForm(app.visitor(), '/auth/confirm', { token_hash: tokenHash, type: 'recovery' }),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([502, 502]);
+  expect(app.supabase.sessionsOf(ada.email)).toHaveLength(0);
+  expect([...visitor.cookies.keys()].filter((name) => name.includes('-pending'))).toEqual([]);
 });
 
 it('does not become a session if its value is put into the session cookie', async () => {

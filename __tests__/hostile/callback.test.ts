@@ -265,3 +265,19 @@ it.each(['provider_refused', 'token_rejected', 'keys_rotated'])(
     }
   },
 );
+
+it.each([
+  { error: 'invalid_request', error_description: 'code is invalid.' },
+  { code: 'invalid_request_parameters', message: 'Validation failed.' },
+])('a code that WorkOS finds malformed warns no operator, as a visitor can make one up: %j', async (body) => {
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  app.workos.switches.authenticateError = { status: 400, body };
+  try {
+    const visitor = app.visitor();
+    expect((await visitor.get((await b2b.walk(visitor)).href)).status).toBe(403);
+    expect(warn).not.toHaveBeenCalled();
+  } finally {
+    app.workos.switches.authenticateError = null;
+    warn.mockRestore();
+  }
+});

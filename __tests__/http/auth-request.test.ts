@@ -16,7 +16,7 @@ const unused = {
   resolveBearer: () => Promise.resolve(undefined),
   endSession: () => Promise.resolve(),
   renewSession: () => Promise.resolve(),
-  signOut: () => Promise.reject(new Error('unused')),
+  endOver: () => Promise.reject(new Error('unused')),
   watchSession: () => Promise.resolve(() => undefined),
 };
 

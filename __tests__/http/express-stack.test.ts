@@ -161,6 +161,18 @@ describe.each(versions)('on $name', ({ app: createApp, Router, wildcard }) => {
     expect(twice['/x']).toMatch(/b2bAuth.* is mounted twice/);
   });
 
+  it('a router that contains itself is searched once', async () => {
+    const mount = (app: Application): void => {
+      const tree = Router();
+      tree.get('/leaf', secret);
+      tree.use('/branch', tree);
+      app.use('/tree', tree);
+      app.use(b2b({ protectedRoutes: '/account' }));
+    };
+    const expected = { '/tree/branch/leaf': 'SECRET', '/account': 'guard', '/elsewhere': 'SECRET' };
+    expect(await answers(mount, Object.keys(expected))).toEqual(expected);
+  });
+
   it('the search does not change the match of a request in progress', () => {
     const router = Router();
     router.use('/:tenant', backend());

@@ -328,7 +328,7 @@ describe('a second factor', () => {
       cachedSession: sessionOf,
       endSession: () => Promise.resolve(),
       renewSession: () => Promise.resolve(),
-      signOut: () => Promise.reject(new Error('unused')),
+      endOver: () => Promise.reject(new Error('unused')),
       watchSession: () => Promise.resolve(() => undefined),
       resolve: () => Promise.resolve({ session: null, cookies: [] }),
       resolveBearer: (token) => {

@@ -5,6 +5,7 @@ import { createB2bTestKit, createBackendTestKit } from '../../lib/testing/index.
 import { createApplication } from '../support/application.ts';
 import type { Handler } from '../support/handler-list.ts';
 import { sendText } from '../support/hosts.ts';
+import { itOnExpress } from '../support/only.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
@@ -101,6 +102,24 @@ describe.each(names)('two %s adapters', (adapter) => {
     expect((await get('/protected', {})).headers.location).toContain('login');
   });
 });
+
+itOnExpress.each(names)(
+  'an application that goes on after the error of two %s adapters guards by neither',
+  async (adapter) => {
+    const { first, second, cookie } = twoOf(adapter);
+    const { host, listener } = createApplication();
+    host.use(first);
+    // The error of the first one skips the second.
+    host.use('/admin', second);
+    host.onError((_error, _req, _res, next) => next());
+    host.use('/admin', requireSession({ adapter }) as Handler, (_req, res) => sendText(res, 'SECRET'));
+    host.onError((error, _req, res) => sendText(res, error.name, 500));
+    const server = await serve(listener);
+    const answer = await createVisitor(server.origin).get('/admin', { headers: { cookie: await cookie() } });
+    await server.close();
+    expect([answer.status, answer.text]).toEqual([500, 'ConfigurationError']);
+  },
+);
 
 it('two adapters that answer one path are refused on each request that has passed both', async () => {
   const b2b = b2bAuth(createB2bTestKit().options) as Handler;

@@ -436,7 +436,8 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
 
     it('merges as it does in a process, in any order', async () => {
       const process = await createProcess();
-      const names = ['ended', 'spared', ...Array.from('abcdefghijkl', (letter) => `fresh:b2b:${letter}`)];
+      const kinds = ['fresh:b2b:', 'spent:b2b:'];
+      const names = ['ended', ...kinds.flatMap((kind) => Array.from('abcdefghijkl', (letter) => kind + letter))];
       const change = fc.dictionary(fc.constantFrom(...names), fc.integer({ min: 0, max: 5 }), { minKeys: 1 });
       let serial = 0;
       await fc.assert(

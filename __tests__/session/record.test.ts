@@ -1,8 +1,16 @@
 import fc from 'fast-check';
-import { emptyRecord, forever, freshName, mergeRecords, spentName, standingOf } from '../../lib/session/record.ts';
+import {
+  emptyRecord,
+  forever,
+  freshName,
+  mergeRecords,
+  sparedName,
+  spentName,
+  standingOf,
+} from '../../lib/session/record.ts';
 import type { SessionRecord } from '../../lib/session/record.ts';
 
-const names = ['ended', 'spared', 'signedOut', 'replaced', 'stale'];
+const names = ['ended', sparedName(3), sparedName(5), 'signedOut', 'replaced', 'stale'];
 const tokens = Array.from('abcdefghijkl', (letter) => freshName({ token: letter, issuedAt: 0 }));
 const records = fc
   .dictionary(fc.constantFrom(...names, ...tokens), fc.integer({ min: 0, max: 6 }))
@@ -28,11 +36,13 @@ describe('merging records', () => {
     );
   });
 
-  it('keeps the latest time of each name, and the eight latest tokens', () => {
+  it('keeps the latest time of each name, and the eight latest names of each kind', () => {
     const merged = mergeRecords({ ended: 3, stale: 4 }, { ended: 2, stale: 5, replaced: 1 });
     expect(merged).toEqual({ ended: 3, stale: 5, replaced: 1 });
     const many = Object.fromEntries(tokens.map((name, index) => [name, index]));
-    expect(Object.keys(mergeRecords(many, { ended: 1 })).sort()).toEqual([...tokens.slice(4), 'ended'].sort());
+    const rest = { ended: 1, [sparedName(1)]: 1 };
+    const expected = [...tokens.slice(4), ...Object.keys(rest)].sort();
+    expect(Object.keys(mergeRecords(many, rest)).sort()).toEqual(expected);
   });
 });
 
@@ -65,8 +75,14 @@ describe('a presented token', () => {
     ['is live where nothing is known', emptyRecord, {}, 'live'],
     ['ends by endSession at the time of its sign-in', { ended: 5 }, {}, 'ended'],
     ['of a sign-in after endSession is live', { ended: 4 }, {}, 'live'],
-    ['of a session that was spared is live', { ended: 5, spared: 5 }, {}, 'live'],
-    ['of a session that was spared once ends by the next call', { ended: 6, spared: 5 }, {}, 'ended'],
+    ['of a session that was spared is live', { ended: 5, [sparedName(5)]: 5 }, {}, 'live'],
+    ['of a session that was spared once ends by the next call', { ended: 6, [sparedName(5)]: 5 }, {}, 'ended'],
+    [
+      'of an earlier sign-in stays ended where a later one of the same id was spared',
+      { ended: 6, [sparedName(6)]: 6 },
+      {},
+      'ended',
+    ],
     ['of a sign-in after the sign-out of the same session is live', { signedOut: 4 }, {}, 'live'],
     [
       'of a session that no sign-in continues stays signed out',

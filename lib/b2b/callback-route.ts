@@ -173,6 +173,7 @@ async function admit(
   // A bearer token of this session carries the start time in whole seconds of the provider's clock.
   const { beganAt } = source.factsOf(session.claims);
   const signedInAt = (await resolver.beginSession({ sessionId, userId }, beganAt)) / 1000;
+  resolver.leaveFormer(session);
   emit({ type: 'signed_in', userId, ...defined({ sessionId, organizationId }) }, request.startedAt);
   return {
     kind: 'signed_in',

@@ -49,7 +49,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       cookieOptions: cookieAttributes(settings.cookieOptions, settings.cookieName),
       appBaseUrl: settings.appBaseUrl,
       trustedOrigins: settings.trustedOrigins,
-      freshSignIn: createFreshSignIn((session) => source.signedInAt(session)),
+      freshSignIn: createFreshSignIn((session) => source.signedInAt(session), settings.now),
       foreignClient: (claims) => foreignClient(claims, settings.clientId),
       now: settings.now,
       onError: settings.onError,
@@ -72,14 +72,18 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
  * When the user signed in: WorkOS' `auth_time` where the token has it, otherwise when our callback ran.
  *
  * @param signedInAt the callback time from the session's seal, in seconds since the epoch
+ * @param now milliseconds since the epoch
  */
-function createFreshSignIn(signedInAt: (session: B2bSession) => number | undefined): FreshSignIn {
+function createFreshSignIn(signedInAt: (session: B2bSession) => number | undefined, now: () => number): FreshSignIn {
   const ownTime = (session: Session): number | undefined =>
     session.adapter === 'b2b' ? signedInAt(session) : undefined;
   return {
     authenticatedAt(session) {
       const { auth_time: authTime } = session.claims;
-      return typeof authTime === 'number' && Number.isFinite(authTime) ? authTime : ownTime(session);
+      if (typeof authTime === 'number' && Number.isFinite(authTime)) return authTime;
+      // A sign-in after `endSession` begins later than the call, which is not by WorkOS' clock.
+      const own = ownTime(session);
+      return own === undefined ? undefined : Math.min(own, now() / 1000);
     },
     signInId: (session) => JSON.stringify([session.claims.sid, session.claims.auth_time, ownTime(session)]),
     // AuthKit receives it as `max_age` (OpenID Connect Core §3.1.2.1).

@@ -2,7 +2,8 @@ import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { fitForEvent } from '../session/events.ts';
 import type { RefreshOutcome } from '../session/source.ts';
-import { codeForm, ownFaults, passing, refusals, refusalStatuses, ssoMessage, statusNames } from './refusals.ts';
+import { codeForm, organizationMessage, ownFaults, passing, refusals } from './refusals.ts';
+import { refusalStatuses, ssoMessage, statusNames } from './refusals.ts';
 
 /**
  * Classifies a failed call to WorkOS by the error's shape. It avoids `instanceof`, because an
@@ -23,12 +24,14 @@ export type ProviderFailure =
   | { readonly kind: 'misconfigured' };
 
 export function classifyFailure(error: unknown): ProviderFailure {
-  const { status, error: oauthCode, code, rawData, cause, retryAfter } = fieldsOf(error);
+  const { status, error: oauthCode, code, message, rawData, cause, retryAfter } = fieldsOf(error);
   const details = fieldsOf(rawData);
   const seconds = typeof retryAfter === 'number' && Number.isFinite(retryAfter) ? retryAfter : undefined;
   // HTML instead of JSON comes from a proxy or gateway, whatever its status.
   if (typeof fieldsOf(cause)['rawStatus'] === 'number') return unavailable('not_json', seconds);
   if (typeof status !== 'number') return { kind: 'unanswered' };
+  if (isUnknownOrganization(status, message))
+    return { kind: 'refused', status, code: 'organization_not_found', details };
   const named = [code, oauthCode, details['code'], details['error']].find((name) => isText(name));
   if (isText(oauthCode, ownFaults) || isOwnFault(status, named)) return { kind: 'misconfigured' };
   const reason = passingReason(status, named);
@@ -42,6 +45,11 @@ export function classifyFailure(error: unknown): ProviderFailure {
 /** A refused API key is a 401 without a code of the token endpoint that we know. */
 function isOwnFault(status: number, code = ''): boolean {
   return ownFaults.has(code) || (status === 401 && !refusals.has(code));
+}
+
+/** The SDK drops the body of a 404, except its code and message. */
+function isUnknownOrganization(status: number, message: unknown): boolean {
+  return status === 404 && isText(message) && organizationMessage.test(message);
 }
 
 function passingReason(status: number, code = ''): string | undefined {

@@ -69,9 +69,10 @@ export const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>(
     invalid_connection: notSetUp,
     invalid_profile: notSetUp,
     pkce_not_supported: notSetUp,
-    invalid_request: notSetUp,
-    invalid_request_parameters: notSetUp,
-    token_too_big: notSetUp,
+    // The code in a callback's query can cause these two, so they are no sign of a refused key.
+    invalid_request: { signIn: 'sign_in_refused' },
+    invalid_request_parameters: { signIn: 'sign_in_refused' },
+    token_too_big: { signIn: 'session_too_large' },
 
     mfa_verification: organizationSignIn,
     session_revoked: spent,
@@ -99,7 +100,7 @@ export const passing: ReadonlyMap<string, 'rate_limited' | 'server_error'> = new
   ['temporarily_unavailable', 'server_error'],
 ]);
 
-/** Statuses with which the token endpoint itself refuses. A JSON 404 comes from a wrong host. */
+/** Statuses with which the token endpoint itself refuses. A JSON 404 comes from a wrong host, unless it is about the organization. */
 export const refusalStatuses: readonly number[] = [400, 401, 403, 422];
 
 /** Form of WorkOS' codes. A gateway between us and WorkOS refuses in words. */
@@ -114,5 +115,8 @@ export const statusNames: ReadonlySet<string> = new Set([
   'unprocessable_content',
 ]);
 
-/** The one refusal of the OpenAPI file that has a message and no code. */
+/** One of the two refusals of the OpenAPI file that have a message and no code. */
 export const ssoMessage = 'Must use SSO for selected organization';
+
+/** The other one, a 404: "Organization not found: 'org_01EHQ…'.". The emulator leaves out the id. */
+export const organizationMessage = /^Organization not found(?:[:.]|$)/;

@@ -116,6 +116,8 @@ function withParameters(authorizationUrl: string, further: B2bOptions['authoriza
     query.delete('screen_hint');
   }
   for (const [name, values] of Object.entries(further)) {
+    // This sign-in already names another connection, which WorkOS requires.
+    if (query.has(name)) continue;
     for (const value of [values].flat()) query.append(name, value);
   }
   return url.href;

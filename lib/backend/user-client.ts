@@ -80,10 +80,7 @@ async function createUserClient(
       getAll: () => [...jar].map(([name, value]) => ({ name, value })),
       // It must never throw: the SDK also calls it from promises that are never awaited, perhaps long after the response.
       setAll: async (changes: readonly { name: string; value: string; options: CookieOptions }[]) => {
-        for (const { name, value } of changes) {
-          if (value === '') jar.delete(name);
-          else jar.set(name, value);
-        }
+        applyTo(jar, changes);
         await deliver(changes.map(({ name, value }) => ({ name, value: value === '' ? undefined : value })));
       },
     },
@@ -107,6 +104,8 @@ async function createUserClient(
   async function sessionWrites(): Promise<readonly CookieWrite[]> {
     const text = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
     const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]])).sessions;
+    // A sign-in or a sign-out during this request takes precedence; the SDK also removes what it ended at the backend.
+    if (verified !== undefined && (await resolver.hasEnded(verified))) return [];
     if (changed === undefined) return (await resolver.signOut(request.req.headers.cookie, request.peer)).cookies;
     const stored = withOwnExpiry(changed.content);
     if (stored.access_token !== weighedToken) {
@@ -114,6 +113,16 @@ async function createUserClient(
       await writer.fits(stored, session?.user.id);
     }
     return writer.write(stored, cookies);
+  }
+}
+
+function applyTo(
+  jar: Map<string, string>,
+  changes: readonly { readonly name: string; readonly value: string }[],
+): void {
+  for (const { name, value } of changes) {
+    if (value === '') jar.delete(name);
+    else jar.set(name, value);
   }
 }
 

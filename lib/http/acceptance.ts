@@ -55,6 +55,8 @@ interface Answer {
 
 /** Minimum number of kept answers, also where the cache of sessions is off. */
 const minAnswers = 1_000;
+/** The least that an answer counts, in bytes. A longer token counts in full: users write to their own tokens. */
+const answerBytes = 2 * 1024;
 /** Milliseconds that an answer outlives its token: during an outage a token is served a little longer. */
 const graceMs = 60_000;
 
@@ -99,13 +101,15 @@ function createAnswers(
   decide: (session: Session, req: IncomingMessage) => Promise<Answer>,
   { timeoutMs, maxCachedSessions, now }: AcceptanceSettings,
 ) {
-  const kept = createBoundedMap<Answer>({ max: Math.max(maxCachedSessions, minAnswers), ttlMs: graceMs, now });
+  const max = Math.max(maxCachedSessions, minAnswers) * answerBytes;
+  const kept = createBoundedMap<Answer>({ max, sizeOf: () => answerBytes, ttlMs: graceMs, now });
   const running = new Map<string, Promise<Answer>>();
 
   function start(session: Session, req: IncomingMessage): Promise<Answer> {
     const { accessToken, expiresAt } = session;
     const call = decide(session, req).then((answer) => {
-      kept.set(accessToken, answer, { ttl: Math.max(0, expiresAt - now()) + graceMs });
+      const size = Math.max(answerBytes, accessToken.length);
+      kept.set(accessToken, answer, { size, ttl: Math.max(0, expiresAt - now()) + graceMs });
       return answer;
     });
     // A call that never settles must not keep its session out for good: after the deadline the next request asks again.

@@ -52,7 +52,7 @@ export interface Adapter {
   readonly name: 'b2bAuth' | 'backendAuth';
   readonly resolver: Pick<
     SessionResolver<unknown>,
-    'cachedSession' | 'endSession' | 'renewSession' | 'resolve' | 'resolveBearer' | 'signOut' | 'watchSession'
+    'cachedSession' | 'endOver' | 'endSession' | 'renewSession' | 'resolve' | 'resolveBearer' | 'watchSession'
   >;
   /** The option `accept`; omitted where every session is accepted. */
   readonly acceptance?: Acceptance | undefined;

@@ -29,6 +29,8 @@ export class AuthRequest {
   readonly preceding: AuthRequest | undefined;
   /** The same request as seen by the next adapter that it passed. */
   following: AuthRequest | undefined;
+  /** Why the adapter is mounted wrongly. Then nothing is guarded by it, even where the application goes on after the error. */
+  misuse: ConfigurationError | undefined;
   /** Whether a guard of this adapter has let the request pass. */
   isGuarded = false;
   /** Whether a guard uses a bearer token. Then a session of the cookies writes no cookie; its new tokens wait for the next request. */
@@ -275,7 +277,7 @@ export function authRequestsOf(req: IncomingMessage): readonly AuthRequest[] {
  * their own, so that a session of one must not pass as the other's, even where the application goes on after the second one's error.
  *
  * @param caller the called function's name, for the message
- * @throws {ConfigurationError} where the request has passed two adapters of the name
+ * @throws {ConfigurationError} where the request has passed two adapters of the name, or one that is mounted wrongly
  */
 export function passedAs(req: IncomingMessage, adapter: AdapterName | undefined, caller: string): AuthRequest[] {
   const found: AuthRequest[] = [];
@@ -284,6 +286,7 @@ export function passedAs(req: IncomingMessage, adapter: AdapterName | undefined,
     if (adapter !== undefined && definition.adapter !== adapter) continue;
     const rival = found.find((other) => isRival(other.definition, definition));
     if (rival !== undefined) throw new ConfigurationError(caller, [passedTwice(definition)]);
+    if (request.misuse !== undefined) throw request.misuse;
     found.push(request);
   }
   return found;

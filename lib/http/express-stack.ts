@@ -216,8 +216,12 @@ export function protectedBefore(
     .find(isProtected);
 }
 
-function holds(router: object, definition: Adapter): boolean {
-  return definitions.get(router) === definition || layersOf(router).some(({ handle }) => holds(handle, definition));
+/** @param above the routers that contain it: one may contain itself, as for the paths of a tree */
+function holds(router: object, definition: Adapter, above: readonly object[] = []): boolean {
+  if (above.includes(router)) return false;
+  const below = [...above, router];
+  const isBelow = layersOf(router).some(({ handle }) => holds(handle, definition, below));
+  return definitions.get(router) === definition || isBelow;
 }
 
 function routerIn(app: object): unknown {
@@ -226,14 +230,22 @@ function routerIn(app: object): unknown {
   return 'router' in app && !('lazyrouter' in app) ? app.router : undefined;
 }
 
-function adaptersBelow(router: object, restOfRouter: StackedAdapter['restOf']): StackedAdapter[] {
+/** @param above as for `holds` */
+function adaptersBelow(
+  router: object,
+  restOfRouter: StackedAdapter['restOf'],
+  above: readonly object[] = [],
+): StackedAdapter[] {
+  if (above.includes(router)) return [];
   return layersOf(router).flatMap((layer) => {
     const restOf = (path: string): string | undefined => {
       const rest = restOfRouter(path);
       return rest === undefined ? undefined : restBelow(layer, rest);
     };
     const definition = definitions.get(layer.handle);
-    return definition === undefined ? adaptersBelow(layer.handle, restOf) : [{ definition, restOf }];
+    return definition === undefined
+      ? adaptersBelow(layer.handle, restOf, [...above, router])
+      : [{ definition, restOf }];
   });
 }
 

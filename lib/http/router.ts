@@ -57,6 +57,7 @@ export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: re
   return routerOf(definition, (req, res, next) => {
     const request = passAdapter(definition, req, res, mountPath(req));
     const misuse = checkMount(request);
+    request.misuse = misuse;
     if (misuse !== undefined) {
       next(misuse);
       return;

@@ -45,7 +45,7 @@ function endedOrThrow(failure: unknown): 'ended' {
 async function endHere(request: AuthRequest, session: Session): Promise<Reply> {
   if (session.credential === 'bearer') throw new AuthError('invalid_token');
   const { resolver } = request.definition;
-  request.writeCookies((await resolver.signOut(request.req.headers.cookie, request.peer)).cookies);
+  request.writeCookies(await resolver.endOver(request.req.headers.cookie, session));
   return challengeWith(request, new AuthError('unauthenticated'), request.signInUrl(request.wayBack));
 }
 

@@ -112,25 +112,31 @@ function readOptions(options: RedisCoordinatorOptions): v.InferOutput<typeof sch
 }
 
 /**
- * Keeps the later time of each name, the eight latest tokens, and the longer lifetime. The record is text, `name=time` separated by
+ * Keeps the later time of each name, the eight latest names of each kind with a colon, and the longer lifetime. The record is text, `name=time` separated by
  * spaces, so that a look-up is a plain GET. KEYS: record. ARGV: lifetime in milliseconds, then names and times in turn.
  */
 const mergeScript = `
-local times, tokens = {}, {}
+local times, kinds = {}, {}
 local function add(name, time)
   if not times[name] or tonumber(time) > tonumber(times[name]) then times[name] = time end
 end
 for name, time in string.gmatch(redis.call('GET', KEYS[1]) or '', '([^ =]+)=(-?%d+)') do add(name, time) end
 for at = 2, #ARGV, 2 do add(ARGV[at], ARGV[at + 1]) end
 for name in pairs(times) do
-  if string.find(name, ':', 1, true) then table.insert(tokens, name) end
+  local kind = string.match(name, '^[^:]*:')
+  if kind then
+    kinds[kind] = kinds[kind] or {}
+    table.insert(kinds[kind], name)
+  end
 end
-table.sort(tokens, function(one, other)
-  local a, b = tonumber(times[one]), tonumber(times[other])
-  if a == b then return one > other end
-  return a > b
-end)
-for at = 9, #tokens do times[tokens[at]] = nil end
+for _, names in pairs(kinds) do
+  table.sort(names, function(one, other)
+    local a, b = tonumber(times[one]), tonumber(times[other])
+    if a == b then return one > other end
+    return a > b
+  end)
+  for at = 9, #names do times[names[at]] = nil end
+end
 local record = {}
 for name, time in pairs(times) do table.insert(record, name .. '=' .. time) end
 local ttl = math.max(tonumber(ARGV[1]), redis.call('PTTL', KEYS[1]))

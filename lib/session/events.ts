@@ -104,7 +104,8 @@ const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<Exclude<Operat
   backend: {
     provider_refused:
       'Supabase refused a request, as it does with a wrong or revoked key; check BAAS_ANON_KEY (or BAAS_PUBLISHABLE_KEY) and BAAS_URL',
-    token_rejected: 'a token that Supabase issued failed verification; check BAAS_URL and the option issuer',
+    token_rejected:
+      'a token that Supabase issued failed verification; check BAAS_URL, the option issuer, and that a hook for access tokens keeps the claim amr',
     keys_unavailable:
       'the keys that sign tokens could not be fetched; check BAAS_URL and whether the server can reach it',
     provider_unreachable: 'the Supabase project did not answer; check BAAS_URL and whether the server can reach it',

@@ -5,7 +5,8 @@ import { createHash } from 'node:crypto';
  * only grows, so two records merge by taking the later of each, in any order and any number of times.
  *
  * - `ended`: sessions that began until then are over, by `endSession`.
- * - `spared`: calls of `endSession` until then do not concern this session: it was signed in, or kept, after them.
+ * - `spared:` with a start: calls of `endSession` until then do not concern the sign-in that began then, by the provider's
+ *   own clock: it was completed, or kept, after them. An earlier sign-in that the provider continued under the same id stays ended.
  * - `signedOut`: sign-ins that began until then are over; `forever` where no sign-in continues the session.
  * - `replaced`: the same, because a newer session has its place in the browser.
  * - `stale`: access tokens that were issued until then are renewed before use, by `renewSession`.
@@ -48,14 +49,14 @@ const never = -1;
 export const forever = 8_640_000_000_000_000;
 export const emptyRecord: SessionRecord = {};
 
-/** The names of tokens that a record holds at most; the latest are kept. */
-const maxTokens = 8;
+/** The names of each kind with a colon that a record holds at most; the latest are kept. */
+const maxNames = 8;
 
 export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: Presented): Standing {
-  const { signedOut = never, replaced = never, ended = never, spared = never, stale = never } = record;
+  const { signedOut = never, replaced = never, ended = never, stale = never } = record;
   if (beganAt <= signedOut) return 'signed_out';
   if (beganAt <= replaced) return 'replaced';
-  if (beganAt <= ended && spared < ended) return 'ended';
+  if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
   if (issuedAt <= stale && (record[freshName({ token, issuedAt })] ?? never) < stale) return 'stale';
   if (token !== undefined && record[spentName(token)] !== undefined) return 'spent';
   return 'live';
@@ -63,6 +64,11 @@ export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: 
 
 export function isRevocation(standing: Standing): standing is Revocation {
   return standing === 'signed_out' || standing === 'replaced' || standing === 'ended';
+}
+
+/** @param beganAt in milliseconds since the epoch */
+export function sparedName(beganAt: number): string {
+  return `spared:${beganAt}`;
 }
 
 /** The name of a token that is fresh; of a bearer token only the time is known. */
@@ -77,16 +83,23 @@ export function spentName(token: string): string {
 /** @returns the very same `one` where `other` adds nothing */
 export function mergeRecords(one: SessionRecord, other: SessionRecord): SessionRecord {
   const later = Object.entries(other).filter(([name, time]) => time > (one[name] ?? -Infinity));
-  const merged = limitTokens({ ...one, ...Object.fromEntries(later) });
+  if (later.length === 0) return one;
+  const merged = limitNames({ ...one, ...Object.fromEntries(later) });
   return later.some(([name]) => merged[name] !== undefined) ? merged : one;
 }
 
-function limitTokens(record: SessionRecord): SessionRecord {
-  const tokens = Object.entries(record).filter(([name]) => name.includes(':'));
-  if (tokens.length <= maxTokens) return record;
-  tokens.sort(([oneName, one], [otherName, other]) => other - one || (oneName < otherName ? 1 : -1));
-  const dropped = new Set(tokens.slice(maxTokens).map(([name]) => name));
-  return Object.fromEntries(Object.entries(record).filter(([name]) => !dropped.has(name)));
+function limitNames(record: SessionRecord): SessionRecord {
+  const kinds = Map.groupBy(Object.entries(record), ([name]) => name.slice(0, name.indexOf(':') + 1));
+  kinds.delete('');
+  const dropped = [...kinds.values()].flatMap((names) => names.toSorted(latestFirst).slice(maxNames));
+  if (dropped.length === 0) return record;
+  const rest = new Map(Object.entries(record));
+  for (const [name] of dropped) rest.delete(name);
+  return Object.fromEntries(rest);
+}
+
+function latestFirst([oneName, one]: [string, number], [otherName, other]: [string, number]): number {
+  return other - one || (oneName < otherName ? 1 : -1);
 }
 
 /** Hashes the id of a session, user or token, so that each has the same size. */

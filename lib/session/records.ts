@@ -1,6 +1,5 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
-import { defined } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { emptyRecord, mergeRecords } from './record.ts';
 import type { SessionRecord } from './record.ts';
@@ -55,9 +54,10 @@ export function createRecords(
     if (merged !== found) records.set(subject, merged, { ttl: Math.max(ttlMs, records.getRemainingTTL(subject)) });
   }
 
-  function note(subject: string, { ended, spared, ...rest }: SessionRecord, ttlMs: number): void {
-    noteIn(lasting, subject, defined({ ended, spared }), cookieMs);
-    noteIn(passing, subject, rest, ttlMs);
+  function note(subject: string, change: SessionRecord, ttlMs: number): void {
+    const parts = Map.groupBy(Object.entries(change), ([name]) => isLasting(name));
+    noteIn(lasting, subject, Object.fromEntries(parts.get(true) ?? []), cookieMs);
+    noteIn(passing, subject, Object.fromEntries(parts.get(false) ?? []), ttlMs);
   }
 
   const known = (subjects: readonly string[]): SessionRecord => subjects.map(here).reduce(mergeRecords, emptyRecord);
@@ -114,6 +114,11 @@ function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) 
     underWay.set(name, joined);
     return joined;
   };
+}
+
+/** A session that `endSession` ended stays ended while a browser may keep its cookie. */
+function isLasting(name: string): boolean {
+  return name === 'ended' || name.startsWith('spared:');
 }
 
 /** An application's own coordinator may return anything; an invalid time would end or lift the wrong sessions. */

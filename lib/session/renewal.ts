@@ -171,17 +171,28 @@ function createRequestTokens<Content>(
 
 /** The newest token of each session that was recently renewed here. */
 function createNewestTokens<Content>({ source, now }: SessionContext<Content>) {
-  const newest = createBoundedMap<string>({ max: maxNewest, ttlMs: newestMs, now });
+  const newest = createBoundedMap<NewestToken>({ max: maxNewest, ttlMs: newestMs, now });
   return {
     add(stored: StoredSession<Content>): void {
-      if (stored.sessionId !== undefined) newest.set(hash(stored.sessionId), refreshKey(source.adapter, stored));
+      const { sessionId, issuedAt } = stored;
+      if (sessionId !== undefined) newest.set(hash(sessionId), { key: refreshKey(source.adapter, stored), issuedAt });
     },
-    /** A late request carries a token that was renewed here since: its browser has a newer one, and the session continues. */
+    /**
+     * A late request carries a token that was renewed here since: its browser has a newer one, and the session continues. A
+     * later token is that of a new sign-in into the same session.
+     */
     isSuperseded(stored: StoredSession<Content>): boolean {
       const latest = stored.sessionId === undefined ? undefined : newest.get(hash(stored.sessionId));
-      return latest !== undefined && latest !== refreshKey(source.adapter, stored);
+      if (latest === undefined || latest.issuedAt < stored.issuedAt) return false;
+      return latest.key !== refreshKey(source.adapter, stored);
     },
   };
+}
+
+interface NewestToken {
+  readonly key: string;
+  /** When its access token was issued, in milliseconds since the epoch. */
+  readonly issuedAt: number;
 }
 
 /** @param asked `new` where the provider just answered this request, else the requested variant */

@@ -13,17 +13,25 @@ const maxRestMs = 60_000;
 
 export function createRest(now: () => number): Rest {
   let rest: { readonly startedAt: number; readonly ms: number; readonly reason: string | undefined } | undefined;
+
+  /** What is left of the provider's number, in milliseconds; 0 where calls may be made. */
+  function leftMs(): number {
+    if (rest === undefined) return 0;
+    const { startedAt, ms } = rest;
+    const passed = now() - startedAt;
+    // A clock that was set back must not prolong it.
+    return passed < 0 || passed >= Math.min(ms, maxRestMs) ? 0 : ms - passed;
+  }
+
   return {
     begin({ reason, retryAfter = 0 }) {
-      rest = { startedAt: now(), ms: retryAfter * 1000, reason };
+      const ms = retryAfter * 1000;
+      // The answer to another call that was under way must not shorten it.
+      if (ms > leftMs()) rest = { startedAt: now(), ms, reason };
     },
     refuse() {
-      if (rest === undefined) return;
-      const { startedAt, ms, reason } = rest;
-      const passed = now() - startedAt;
-      // A clock that was set back must not prolong it.
-      if (passed < 0 || passed >= Math.min(ms, maxRestMs)) rest = undefined;
-      else throw new AuthError('provider_unavailable', { reason, retryAfter: (ms - passed) / 1000 });
+      const left = leftMs();
+      if (left > 0) throw new AuthError('provider_unavailable', { reason: rest?.reason, retryAfter: left / 1000 });
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { ChangeCount } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
-import { forever, freshName, hash, isRevocation, spentName, standingOf } from './record.ts';
+import { forever, freshName, hash, isRevocation, sparedName, spentName, standingOf } from './record.ts';
 import type { Presented, Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
 import { cookieMs, createRecords, tokenMs } from './records.ts';
 import type { Records } from './records.ts';
@@ -156,7 +156,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
       const { session, subjects } = keysOfTarget(facts);
       const { ended = -1, signedOut = -1, replaced = -1 } = (await records.find(subjects)).record;
       if (beganAt !== undefined && beganAt <= ended && session !== undefined) {
-        await records.tell(session, { spared: ended }, cookieMs);
+        await records.tell(session, { [sparedName(beganAt)]: ended }, cookieMs);
       }
       const passed = [ended, signedOut, replaced].filter((time) => time < forever);
       return Math.max(now(), ...passed.map((time) => time + 1));
@@ -278,9 +278,10 @@ function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
       const isEnded = standing === 'ended' || known(keys) === 'ended';
       const [user = ''] = keysOf({ ...kept, sessionId: undefined }, undefined).subjects;
       const ended = Math.ceil(now());
-      const spared = Math.max(ended, records.known(keys.subjects)['ended'] ?? -1);
+      const until = Math.max(ended, records.known(keys.subjects)['ended'] ?? -1);
+      const spared = { [sparedName(keys.beganAt)]: until };
       const spare = async (): Promise<boolean> =>
-        isEnded || keys.session === undefined || records.tell(keys.session, { spared }, cookieMs);
+        isEnded || keys.session === undefined || records.tell(keys.session, spared, cookieMs);
       const isTold = spare();
       records.note(user, { ended }, cookieMs);
       notify(user);

@@ -48,6 +48,8 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   resolveBearer(token: string, client: ClientFacts, takesStale?: boolean): Promise<Session | undefined>;
   readonly revocationOf: Revocations['find'];
   readonly beginSession: Revocations['begin'];
+  /** Ends the watches of the same session in another organization, which a switch or a new sign-in has left. */
+  leaveFormer(session: Session): void;
   readonly endSession: Revocations['end'];
   readonly endOthers: Revocations['endOthers'];
   readonly renewSession: Revocations['renew'];
@@ -106,6 +108,7 @@ export function createSessions<Content>(
   const renew = createRenew(context);
   const switchSession = createSwitchSession(context, renew);
   const sessionWatch = createSessionWatch(revocations, now);
+  const leaveFormer = (session: Session): void => sessionWatch.switched(source.factsOf(session.claims), session);
   return {
     ...createSignOut(context),
     cachedSession: createCachedSession({
@@ -119,10 +122,10 @@ export function createSessions<Content>(
     resolve: createResolve(context, renew),
     async switchSession(...asked) {
       const resolution = await switchSession(...asked);
-      const { session } = resolution;
-      if (session !== null) sessionWatch.switched(source.factsOf(session.claims), session);
+      if (resolution.session !== null) leaveFormer(resolution.session);
       return resolution;
     },
+    leaveFormer,
     renewChanged: createRenewChanged(context, renew),
     renewStored: createRenewStored(context, renew),
     resolveBearer: createResolveBearer(context),

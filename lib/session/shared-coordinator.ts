@@ -32,7 +32,7 @@ export interface SharedCoordinator {
   read(subject: string): Promise<SessionRecord | undefined>;
   /**
    * Adds times to a record: of each name, the later time stays. The record keeps the longer lifetime, also of an earlier call.
-   * Of the names with a colon, which are names of tokens, a coordinator may drop all but the eight latest.
+   * Of the names with the same text before a colon, a coordinator may drop all but the eight latest.
    */
   merge(subject: string, change: SessionRecord, ttlMs: number): Promise<void>;
   /**

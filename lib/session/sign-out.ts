@@ -2,9 +2,12 @@ import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Allowance } from './allowance.ts';
 import { refreshKey } from './refresh-coordinator.ts';
+import { isRevocation } from './record.ts';
 import type { Revocation } from './record.ts';
 import type { SessionContext } from './session-context.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';
+import { tokenLifetimeMs } from '../tokens/access-token.ts';
+import type { Session } from '../types.ts';
 
 /** One of the sessions of a request at sign-out, with its verification. */
 export interface EndedSession<Content> {
@@ -42,6 +45,14 @@ export interface SignOut<Content> {
     newSessionId: string | undefined,
     peer?: string,
   ): Promise<ReplacedSessions<Content>>;
+  /**
+   * Ends a verified session that the provider says is over, and no other session of the cookies.
+   *
+   * @returns the deletion of the cookies; none where another session lies in them, or may have replaced this one meanwhile
+   */
+  endOver(cookieHeader: string | undefined, session: Session): Promise<readonly CookieWrite[]>;
+  /** Whether a verified session has ended or was replaced here, or may have elsewhere: the response that did so wrote its cookies. */
+  hasEnded(session: Session): Promise<boolean>;
 }
 
 /**
@@ -50,7 +61,26 @@ export interface SignOut<Content> {
  */
 export function createSignOut<Content>(context: SessionContext<Content>): SignOut<Content> {
   const { source, allowanceOf, revocations } = context;
+  const hasEnded = ({ claims }: Session): Promise<boolean> =>
+    revocations.checkAfterRefresh(source.factsOf(claims), undefined).then(
+      ({ standing }) => isRevocation(standing),
+      () => true,
+    );
+
   return {
+    hasEnded,
+    async endOver(cookieHeader, session) {
+      const facts = source.factsOf(session.claims);
+      const { sessionId } = facts;
+      const isKept = await hasEnded(session);
+      if (sessionId !== undefined) {
+        const lifetimeMs = tokenLifetimeMs(session.claims);
+        await revocations.revoke(sessionId, 'signed_out', lifetimeMs, lastStart(source, facts));
+      }
+      const cookies = parseCookies(cookieHeader);
+      const hasOthers = (await candidatesIn(source, cookies)).some((candidate) => candidate.sessionId !== sessionId);
+      return isKept || hasOthers ? [] : source.clear(cookies);
+    },
     async signOut(cookieHeader, peer) {
       const cookies = parseCookies(cookieHeader);
       const allowance = allowanceOf(peer);

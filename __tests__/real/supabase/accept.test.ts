@@ -1,5 +1,6 @@
 import { decodeJwt } from 'jose';
 import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { postForm } from '../../support/backend-app.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 import { sessionOf, setSession, useRealApp } from '../support/application.ts';
 import { ageSession } from '../support/database.ts';
@@ -137,8 +138,25 @@ describeOwnGoTrue('a session of three days ago', () => {
     const refused = await visitor.postJson('/auth/enroll', {});
     expect([refused.status, refused.json.error.code]).toEqual([401, 'fresh_sign_in_required']);
     expect(await real.project.admin(`/admin/users/${user.id}/factors`)).toEqual([]);
-    const page = await visitor.get('/auth/enroll');
-    expect(new URL(page.location).pathname).toBe('/auth/login');
+  });
+
+  it('adds one after the new sign-in that the page’s form leads to', async () => {
+    const { user, visitor } = await old();
+    const form = { returnTo: '/account' };
+    expect((await visitor.get('/auth/enroll')).status).toBe(200);
+    const sent = await postForm(visitor, '/auth/enroll', form);
+    const { pathname, searchParams } = new URL(sent.location);
+    expect([sent.status, pathname]).toEqual([303, '/auth/login']);
+    const returnTo = searchParams.get('returnTo') ?? '';
+    expect(returnTo).toBe('/auth/enroll?returnTo=%2Faccount');
+    expect((await visitor.get(sent.location)).text).toContain('name="password"');
+    const { email, password: known } = user;
+    const back = await postForm(visitor, '/auth/login', { email, password: known, returnTo });
+    expect([back.status, back.location]).toEqual([303, `${real.app.origin}${returnTo}`]);
+    const { factorId, secret } = (await visitor.postJson('/auth/enroll', {})).json;
+    expect((await visitor.postJson('/auth/enroll', { factorId, code: totp(secret) })).status).toBe(200);
+    expect((await visitor.getJson('/recent')).status).toBe(200);
+    expect((await visitor.getJson('/secure')).status).toBe(200);
   });
 
   it('does not get fresh by a second factor that was added to it', async () => {

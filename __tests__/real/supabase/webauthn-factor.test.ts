@@ -1,3 +1,4 @@
+import { decodeJwt } from 'jose';
 import { totp } from '../../../example-app/providers/supabase/totp.ts';
 import { postForm } from '../../support/backend-app.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
@@ -7,8 +8,8 @@ import { createSigningKey } from '../support/gotrue.ts';
 import type { User } from '../support/project.ts';
 import { addSecurityKey, webAuthnSettings } from '../support/security-key.ts';
 
-/** Words by which a page may call it. */
-const key = /security key/i;
+/** The name that its owner gave it, by which the pages call it. */
+const key = 'Blue key';
 const lostFactor = /no longer has a second factor/i;
 
 describeOwnGoTrue('a security key, which the built-in pages cannot ask for,', () => {
@@ -26,10 +27,10 @@ describeOwnGoTrue('a security key, which the built-in pages cannot ask for,', ()
   const factorTypes = async (userId: string): Promise<readonly string[]> =>
     (await real.project.admin(`/admin/users/${userId}/factors`)).map((each: any) => each.factor_type).sort();
 
-  async function keyHolder() {
+  async function keyHolder(name?: string) {
     const user = await real.project.addUser();
     const { access_token: token } = await signInAtGoTrue(user);
-    const { session } = await addSecurityKey(real.project, token);
+    const { session } = await addSecurityKey(real.project, token, name);
     return { user, session };
   }
 
@@ -71,8 +72,11 @@ describeOwnGoTrue('a security key, which the built-in pages cannot ask for,', ()
     expect(sessionOf(visitor)).toBeUndefined();
   });
 
-  it('is named on the page that ends such a sign-in, with a way on', async () => {
-    const { user } = await keyHolder();
+  it.each([
+    ['Blue key', key],
+    ['', 'Security key'],
+  ])('is named (%j) on the page that ends such a sign-in, with a way on', async (name, shown) => {
+    const { user } = await keyHolder(name);
     const visitor = real.app.visitor();
     const form = await postForm(visitor, '/auth/login', {
       email: user.email,
@@ -80,7 +84,7 @@ describeOwnGoTrue('a security key, which the built-in pages cannot ask for,', ()
       returnTo: '/account',
     });
     const page = form.location === '' ? form : await walk(visitor, form.location);
-    expect([page.status, key.test(page.text), lostFactor.test(page.text)]).toEqual([422, true, false]);
+    expect([page.status, page.text.includes(shown), lostFactor.test(page.text)]).toEqual([422, true, false]);
     expect(page.text).toMatch(/<a [^>]*href="[^"]*\/auth\/(login|logout)|<form/);
   });
 
@@ -116,7 +120,7 @@ describeOwnGoTrue('a security key, which the built-in pages cannot ask for,', ()
     setSession(visitor, await signInAtGoTrue(user));
     const end = await walk(visitor, path);
     expect(new Set(end.paths).size).toBe(end.paths.length);
-    expect([end.status, key.test(end.text), lostFactor.test(end.text)]).toEqual([422, true, false]);
+    expect([end.status, end.text.includes(key), lostFactor.test(end.text)]).toEqual([422, true, false]);
   });
 
   it('beside an app is not needed: the app completes the sign-in', async () => {
@@ -129,18 +133,35 @@ describeOwnGoTrue('a security key, which the built-in pages cannot ask for,', ()
     expect((await visitor.getJson('/strict')).status).toBe(200);
   });
 
-  it('still counts after the app was removed: no aal1 session passes, and no page turns in circles', async () => {
+  it('keeps the app beside it from being removed here, because the account could not sign in anymore', async () => {
     const { user, appId, secret } = await appAndKeyHolder();
     const visitor = real.app.visitor();
     await visitor.postJson('/auth/login', user);
     await visitor.postJson('/auth/verify', { code: totp(secret) });
-    await visitor.postJson('/auth/enroll', { remove: appId });
+    const refused = await visitor.postJson('/auth/enroll', { remove: appId });
+    expect([refused.status, refused.json.error.code]).toEqual([422, 'factor_unavailable']);
+    const page = await postForm(visitor, '/auth/enroll', { remove: appId, sure: 'yes' });
+    expect([page.status, page.text.includes('only one that can be used here')]).toEqual([422, true]);
+    expect(await factorTypes(user.id)).toEqual(['totp', 'webauthn']);
+    expect((await visitor.getJson('/secure')).status).toBe(200);
+  });
+
+  it('still counts after the app was removed elsewhere: no aal1 session passes, and no page turns in circles', async () => {
+    const { user, appId, secret } = await appAndKeyHolder();
+    const visitor = real.app.visitor();
+    await visitor.postJson('/auth/login', user);
+    await visitor.postJson('/auth/verify', { code: totp(secret) });
+    const { access_token: token, refresh_token: refreshToken } = sessionOf(visitor);
+    expect((await real.project.ask(`/factors/${appId}`, 'DELETE', undefined, token)).status).toBe(200);
     expect(await factorTypes(user.id)).toEqual(['webauthn']);
     // GoTrue takes this session back to aal1, and the key is still there.
+    const { body: lowered } = await real.project.refresh(refreshToken);
+    expect(decodeJwt(lowered.access_token)['aal']).toBe('aal1');
+    setSession(visitor, lowered);
     for (const path of ['/secure', '/strict']) {
       const end = await walk(visitor, path);
       expect([path, new Set(end.paths).size]).toEqual([path, end.paths.length]);
-      expect([path, end.status, lostFactor.test(end.text)]).toEqual([path, 422, false]);
+      expect([path, end.status, end.text.includes(key), lostFactor.test(end.text)]).toEqual([path, 422, true, false]);
     }
     const again = real.app.visitor();
     const answer = await again.postJson('/auth/login', user);

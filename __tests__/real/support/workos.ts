@@ -21,7 +21,16 @@ export const apiKey = 'sk_test_default';
 
 /** For what every WorkOS emulator shows. */
 export const describeEmulator = (name: string, suite: (url: string) => void): void =>
-  describeWith(['WORKOS_EMULATOR_URL'], name, (url = '') => suite(url));
+  describeWith(['WORKOS_EMULATOR_URL'], name, (url = '') => {
+    beforeAll(() => removeHooks(url));
+    suite(url);
+  });
+
+/** A suite that was killed leaves its refusals in the emulator, where later suites would meet them. */
+async function removeHooks(url: string): Promise<void> {
+  const hooks = (await (await fetch(`${url}/_emulate/hooks`)).json()) as readonly { readonly id: string }[];
+  for (const { id } of hooks) await fetch(`${url}/_emulate/hooks/${id}`, { method: 'DELETE' });
+}
 
 export interface Mounted {
   readonly host: Host;

@@ -56,7 +56,7 @@ describeEmulator('organizations at the emulator', (url) => {
     expect(choicesOf(chooser)).toHaveLength(60);
     for (const id of [closed, 'org_01NOWHERE']) {
       const refused = await visitor.get(link.replace(/organization_id=.*/, `organization_id=${id}`));
-      expect([id, refused.status]).toEqual([id, 403]);
+      expect([id, refused.status, refused.text.includes('not_a_member')]).toEqual([id, 403, true]);
     }
     expect((await visitor.get(link)).status).toBe(303);
   });

@@ -4,11 +4,15 @@ import type { RelayFault } from '../support/relay.ts';
 
 const faults: readonly (readonly [string, RelayFault])[] = [
   ['answers 503', { status: 503 }],
-  ['answers 429', { status: 429, headers: { 'retry-after': '7' }, body: '{"message":"Too Many Requests"}' }],
+  ['answers 429', { status: 429, headers: { 'retry-after': '3' }, body: '{"message":"Too Many Requests"}' }],
   ['answers with a page', { status: 502, headers: { 'content-type': 'text/html' }, body: '<html>Bad gateway</html>' }],
   ['refuses our key', { status: 401, body: '{"message":"Unauthorized"}' }],
   ['refuses connections', 'refused'],
 ];
+
+/** How long the provider asks to wait. A refresh waits as long; without a number, the next request tries again. */
+const toldSeconds = (fault: RelayFault): number =>
+  typeof fault === 'object' && 'headers' in fault ? Number(fault.headers['retry-after'] ?? 0) : 0;
 
 describeEmulator('a way to the emulator that', (url) => {
   let app: RealB2b;
@@ -44,6 +48,11 @@ describeEmulator('a way to the emulator that', (url) => {
     expect([waiting.status, visitor.cookies.has('b2b-session')]).toEqual([503, true]);
     expect(waiting.text).toContain('<a class="button" href="">Try again</a>');
     app.relay.heal();
+    const waitSeconds = toldSeconds(fault);
+    if (waitSeconds > 0) {
+      expect((await visitor.get('/dashboard')).status).toBe(503);
+      await new Promise((resolve) => setTimeout(resolve, waitSeconds * 1000));
+    }
     expect((await visitor.get('/dashboard')).status).toBe(200);
   });
 

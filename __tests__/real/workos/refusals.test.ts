@@ -46,6 +46,7 @@ const lost: readonly (readonly [string, Refusal])[] = [
     'token_too_big',
     'a_code_of_tomorrow',
   ].map((code): readonly [string, Refusal] => [code, { status: 403, body: { code, message: 'Refused' } }]),
+  ['a 404 for the organization', { status: 404, body: { message: "Organization not found: 'org_01EHQ'." } }],
   ['no code at all', { status: 422, body: { message: 'Must use SSO for selected organization' } }],
   ['invalid_grant', { status: 400, body: { error: 'invalid_grant', error_description: 'Session has ended' } }],
 ];

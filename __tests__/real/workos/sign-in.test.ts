@@ -62,7 +62,9 @@ describeEmulator('a sign-in through the emulator', (url) => {
   it('that the emulator ends with an error shows a page with a link, and keeps the existing session', async () => {
     const visitor = await app.signedIn(await addUser(app));
     const refused = await visitor.get(await app.callback(visitor, 'unknown@nowhere.example'));
-    expect([refused.status, refused.text.includes('href="/login"')]).toEqual([403, true]);
+    // The emulator: ?error=user_not_found. Only `access_denied` is the visitor's own decision.
+    expect([refused.status, refused.text.includes('href="/login"')]).toEqual([400, true]);
+    expect(app.events.at(-1)).toMatchObject({ type: 'sign_in_failed', code: 'sign_in_failed' });
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
   });
 

@@ -32,6 +32,7 @@ export interface AuthenticateContext {
   readonly codes: OneTimeStore<AuthorizationCode>;
   readonly pending: OneTimeStore<PendingAuthentication>;
   readonly sessions: Sessions;
+  readonly users: ReadonlyMap<string, StandInUser>;
   readonly now: () => number;
 }
 
@@ -45,12 +46,24 @@ const invalidGrant = (description: string) => oauthError(400, 'invalid_grant', d
  * https://workos.com/docs/reference/authkit/authentication
  */
 export function createAuthenticate(context: AuthenticateContext): (body: RequestBody) => Promise<Reply> {
-  const { clientId, apiKey, switches, codes, pending, sessions, now } = context;
+  const { clientId, apiKey, switches, codes, pending, sessions, users, now } = context;
 
   function errorInstead(user: StandInUser, authenticationMethod: string): Reply | null {
     if (switches.authenticateError === null) return null;
     const token = pending.issue({ user, authenticationMethod });
     return authenticateErrorReply(switches.authenticateError, user, token, now());
+  }
+
+  function notAMember(organizationId: unknown): Reply {
+    const isKnown = [...users.values()].some(({ organizations }) =>
+      organizations.some(({ id }) => id === organizationId),
+    );
+    // WorkOS' OpenAPI file has no code for it.
+    if (!isKnown) return json(404, { message: `Organization not found: '${String(organizationId)}'.` });
+    return json(400, {
+      code: 'organization_membership_not_found',
+      message: 'The user is not a member of the selected organization.',
+    });
   }
 
   async function startIn(browser: BrowserSession | undefined, start: StartSession): Promise<TokenPair> {
@@ -94,7 +107,7 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
     }
     const { user, authenticationMethod, browser } = known;
     // Before the token is spent: after a wrong choice the user may choose again.
-    if (!user.organizations.some(({ id }) => id === organizationId)) return notAMember();
+    if (!user.organizations.some(({ id }) => id === organizationId)) return notAMember(organizationId);
     pending.take(token);
     return (
       errorInstead(user, authenticationMethod) ??
@@ -113,7 +126,7 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
       case 'rotated':
         return success(rotation.pair, switches);
       case 'not_a_member':
-        return notAMember();
+        return notAMember(organizationId);
       case 'invalid_grant':
         return invalidGrant(rotation.description);
     }
@@ -157,9 +170,3 @@ function success(
 }
 
 const missing = (parameter: string) => oauthError(400, 'invalid_request', `${parameter} is required.`);
-
-const notAMember = () =>
-  json(400, {
-    code: 'organization_membership_not_found',
-    message: 'The user is not a member of the selected organization.',
-  });

@@ -92,7 +92,7 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
       browsers: createBrowserSessions(sessions),
       now,
     }),
-    authenticate: createAuthenticate({ clientId, apiKey, switches, codes, pending, sessions, now }),
+    authenticate: createAuthenticate({ clientId, apiKey, switches, codes, pending, sessions, users, now }),
     jwks: (id: string) => (id === clientId ? json(200, keys.jwks()) : json(404, { message: 'Client not found.' })),
     logout: (query: URLSearchParams) => logout(query, { sessions, logoutReturnTos }),
     revoke: (sessionId: unknown, authorization: string | undefined) =>

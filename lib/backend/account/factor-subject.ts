@@ -9,7 +9,7 @@ import type { BackendContext } from '../context.ts';
 import { errorForForm, localUrl } from '../forms.ts';
 import { rejectedPage } from '../pages/factors.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import { clearPending, issuedContent, readPending } from '../sign-in/pending.ts';
+import { clearPending, isOutage, issuedContent, readPending } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import { prepareSignIn, renewSession, storeSignIn } from '../sign-in/sign-in.ts';
 import type { PreparedSignIn } from '../sign-in/sign-in.ts';
@@ -107,9 +107,15 @@ export async function endRejected(
   return rejectedPage(backend, request, { error: told, returnTo });
 }
 
-async function endHere(backend: BackendContext, request: AuthRequest, { waiting }: FactorSubject): Promise<void> {
-  if (waiting !== undefined) clearPending(backend, request);
-  else request.writeCookies((await backend.resolver.signOut(request.req.headers.cookie, request.peer)).cookies);
+async function endHere(
+  backend: BackendContext,
+  request: AuthRequest,
+  { waiting, session }: FactorSubject,
+): Promise<void> {
+  const { resolver } = backend;
+  if (waiting === undefined) request.writeCookies(await resolver.endOver(request.req.headers.cookie, session));
+  // Another response that ended it may have stored a newer one.
+  else if (!(await resolver.hasEnded(session))) clearPending(backend, request);
 }
 
 /**
@@ -228,8 +234,7 @@ async function store(
     return next;
   } catch (error) {
     // After an outage the same sign-in can be retried; after a refusal it ends.
-    const mayWork = error instanceof AuthError && error.code === 'provider_unavailable';
-    if (!mayWork) clearPending(backend, request);
+    if (!isOutage(error)) clearPending(backend, request);
     throw error;
   }
 }

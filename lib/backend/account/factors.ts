@@ -45,9 +45,9 @@ async function callAs<Result>(
   backend: BackendContext,
   visitor: Visitor,
   work: (call: SupabaseCall) => Promise<Result>,
-  options?: { readonly session: StoredContent },
+  session: StoredContent,
 ): Promise<Result> {
-  return backend.supabase.call(visitor, work, options).catch(rethrowStaleKeys(backend));
+  return backend.supabase.call(visitor, work, { session }).catch(rethrowStaleKeys(backend, session.access_token));
 }
 
 export function listFactors(
@@ -55,10 +55,11 @@ export function listFactors(
   visitor: Visitor,
   { access_token: accessToken }: Pick<StoredContent, 'access_token'>,
 ): Promise<UserFactors> {
-  return callAs(backend, visitor, async ({ auth, unwrap }) => {
+  const ask = async ({ auth, unwrap }: SupabaseCall): Promise<UserFactors> => {
     const { user } = unwrap(await auth.getUser(accessToken));
     return { user, factors: readFactors(user) };
-  });
+  };
+  return backend.supabase.call(visitor, ask).catch(rethrowStaleKeys(backend, accessToken));
 }
 
 /** For guards: whether a verified factor exists. @throws {AuthError} `unauthenticated` where the session has ended there, or an outage */
@@ -85,7 +86,7 @@ export function sendFactorCode(
 ): Promise<string> {
   const challenge = async ({ auth, unwrap }: SupabaseCall): Promise<string> =>
     present(unwrap(await auth.mfa.challenge({ factorId, channel: 'sms' }))).id;
-  return callAs(backend, visitor, challenge, { session });
+  return callAs(backend, visitor, challenge, session);
 }
 
 /** @returns the same session at `aal2`, with new tokens; the user's other `aal1` sessions have ended at the backend */
@@ -103,7 +104,7 @@ export function verifyFactor(
     state = 'sends the code';
     return present(unwrap(await auth.mfa.verify({ factorId, challengeId: challenge, code })));
   };
-  return callAs(backend, visitor, verify, { session }).catch((error: unknown) => {
+  return callAs(backend, visitor, verify, session).catch((error: unknown) => {
     if (state === 'sends the code' || !(error instanceof AuthError) || !isTimeout(error)) throw error;
     state = 'is over';
     // Without the reason, the throttle does not take it for a code that was judged.
@@ -129,11 +130,11 @@ export async function enrollApp(
     return { factorId: id, secret: totp.secret, uri: totp.uri };
   };
   try {
-    return await callAs(backend, visitor, enroll, { session });
+    return await callAs(backend, visitor, enroll, session);
   } catch (error) {
     const isFull = error instanceof AuthError && error.reason === 'too_many_enrolled_mfa_factors';
     if (!isFull || !(await removeUnfinished(backend, visitor, session))) throw error;
-    return await callAs(backend, visitor, enroll, { session });
+    return await callAs(backend, visitor, enroll, session);
   }
 }
 
@@ -150,9 +151,7 @@ export async function removeFactor(
   session: StoredContent,
   factorId: string,
 ): Promise<void> {
-  await callAs(backend, visitor, async ({ auth, unwrap }) => unwrap(await auth.mfa.unenroll({ factorId })), {
-    session,
-  });
+  await callAs(backend, visitor, async ({ auth, unwrap }) => unwrap(await auth.mfa.unenroll({ factorId })), session);
 }
 
 const namePrefix = 'app-';

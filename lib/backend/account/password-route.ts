@@ -24,7 +24,7 @@ import { linkExpiredPage } from '../pages/notice.ts';
 import { isOwnRefusal, organizationSignIn } from '../provider-errors.ts';
 import { foldAccount } from '../throttle.ts';
 import { beginPending, clearPending, discardIssued, issuedContent } from '../sign-in/pending.ts';
-import { markUnanswered, needsFactor, readPending } from '../sign-in/pending.ts';
+import { isOutage, markUnanswered, needsFactor, readPending } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import { prepareSignIn, storeSignIn, verifyUrl } from '../sign-in/sign-in.ts';
 import type { PreparedSignIn } from '../sign-in/sign-in.ts';
@@ -106,7 +106,11 @@ function createSave(backend: BackendContext) {
       if (waiting.needsFactor) return verifyUrl(backend, request, returnTo);
       const prepared = await setOnce([waiting.content.access_token, password], async () => {
         const issued = await setAfterLink(backend, request, waiting, password);
-        return prepareSignIn(backend, request, { kind: 'session', issued, returnTo });
+        return prepareSignIn(backend, request, { kind: 'session', issued, returnTo }).catch((error: unknown) => {
+          // The password is set: the same form must not be told that it is the old one.
+          if (isOutage(error)) markUnanswered(backend, request, waiting);
+          throw error;
+        });
       });
       const next = await storeSignIn(backend, request, prepared);
       clearPending(backend, request);
@@ -192,7 +196,7 @@ async function setAfterLink(
     return await setPassword(backend, request, grant, password);
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    if (error.code === 'provider_unavailable') markUnanswered(backend, request, waiting);
+    if (isOutage(error)) markUnanswered(backend, request, waiting);
     if (error.code !== 'same_password' || !waiting.isUnanswered) throw error;
     // The attempt without an answer has set the password.
     await endOtherSessions(backend, grant);
@@ -251,7 +255,7 @@ async function changePassword(
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
     // The current password of the next attempt may already have been replaced.
-    if (error.code === 'provider_unavailable' && !needsFactor(issued) && !(await isSignedOut(backend, session))) {
+    if (isOutage(error) && !needsFactor(issued) && !(await isSignedOut(backend, session))) {
       await beginPending(backend, request, { kind: 'change', issued, returnTo, isUnanswered: true });
     } else await discardIssued(backend, issued);
     throw error;

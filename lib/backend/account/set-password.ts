@@ -36,7 +36,7 @@ export async function setPassword(
   const attributes = { password, ...defined({ current_password: currentPassword }) };
   const user = await backend.supabase
     .call(request, async ({ auth, unwrap }) => unwrap(await auth.updateUser(attributes)).user, { session: content })
-    .catch(rethrowStaleKeys(backend));
+    .catch(rethrowStaleKeys(backend, content.access_token));
   await endOtherSessions(backend, { content, replaced });
   return asIssued(content, user);
 }

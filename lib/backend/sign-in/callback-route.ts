@@ -126,7 +126,7 @@ function createSpendCode(backend: BackendContext): SpendCode {
     const prepared = await prepareSignIn(backend, request, { issued, returnTo, kind });
     if (prepared.kind === 'session') return { prepared, writes };
     // Called here and not when the cookie is written, because a reload writes the cookie again.
-    await admitPending(backend, request, issued);
+    await admitPending(backend, request, prepared);
     return { prepared: { ...prepared, isAdmitted: true }, writes };
   }
 

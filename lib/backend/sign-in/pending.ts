@@ -6,7 +6,7 @@ import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { clientFacts } from '../../http/message.ts';
 import { verdictReason } from '../../session/source.ts';
-import { readToken } from '../../tokens/access-token.ts';
+import { isRenewalUrgent, readToken } from '../../tokens/access-token.ts';
 import type { Token } from '../../tokens/access-token.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
@@ -72,10 +72,9 @@ const maxTries = 4;
  */
 export async function beginPending(backend: BackendContext, request: AuthRequest, pending: NewPending): Promise<void> {
   const { kind, issued, returnTo, isUnanswered = false, isAdmitted = false } = pending;
-  const { content, userId } = await verifyPending(backend, request, issued);
-  const stored = { kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered };
-  const writes = writeChunks(cookieName(backend), encodePending(stored), request.cookies);
-  const bytes = cookieBytes(writes);
+  const { content, userId } = await verifyPending(backend, request, pending);
+  const text = encodePending({ kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered });
+  const bytes = cookieBytes(writeChunks(cookieName(backend), text, request.cookies));
   const present = Buffer.byteLength(request.req.headers.cookie ?? '');
   if (bytes > maxPendingBytes || bytes + present > maxHeaderBytes) {
     await discardIssued(backend, content);
@@ -83,12 +82,16 @@ export async function beginPending(backend: BackendContext, request: AuthRequest
   }
   if (!isAdmitted) await beginSession(backend, content);
   await endPendingOfOthers(backend, request, userId);
-  writePending(backend, request, writes);
+  writePending(backend, request, text);
 }
 
 /** Verifies tokens that the backend just issued: earlier `endSession` calls do not apply to them. @throws {AuthError} as `beginPending` */
-export async function admitPending(backend: BackendContext, request: AuthRequest, issued: SdkSession): Promise<void> {
-  const { content } = await verifyPending(backend, request, issued);
+export async function admitPending(
+  backend: BackendContext,
+  request: AuthRequest,
+  pending: Pick<NewPending, 'kind' | 'issued'>,
+): Promise<void> {
+  const { content } = await verifyPending(backend, request, pending);
   await beginSession(backend, content);
 }
 
@@ -98,20 +101,34 @@ export function markUnanswered(backend: BackendContext, request: AuthRequest, wa
 }
 
 function storePending(backend: BackendContext, request: AuthRequest, waiting: PendingSignIn): void {
-  writePending(backend, request, writeChunks(cookieName(backend), encodePending(waiting), request.cookies));
+  writePending(backend, request, encodePending(waiting));
 }
 
-/**
- * @param tries how many of the stored ones are checked; a sign-out checks each of them (16 at most)
- * @throws {AuthError} `provider_unavailable` where only the backend can decide
- */
+/** @throws {AuthError} `provider_unavailable` where only the backend can decide */
 export async function readPending(
   backend: BackendContext,
   request: AuthRequest,
   tries = maxTries,
 ): Promise<PendingSignIn | undefined> {
+  const startedAt = performance.now();
+  for await (const waiting of livePending(backend, request, tries)) {
+    if (await request.accepts(waiting.session, startedAt)) return waiting;
+  }
+  return undefined;
+}
+
+/**
+ * Those of the cookies, whether or not `accept` lets them in.
+ *
+ * @param tries how many of the stored ones are checked; a sign-out checks each of them (16 at most)
+ * @throws {AuthError} as `readPending`
+ */
+async function* livePending(
+  backend: BackendContext,
+  request: AuthRequest,
+  tries: number,
+): AsyncGenerator<PendingSignIn, void> {
   for (const stored of storedIn(backend, request).slice(0, tries)) {
-    const startedAt = performance.now();
     const live = await liveSession(backend, request, stored);
     // A token with both factors is not pending: such a cookie was forged.
     const isComplete = stored.kind === 'factor' && live?.session.claims['aal'] === 'aal2';
@@ -119,29 +136,27 @@ export async function readPending(
     const waiting = { ...stored, ...live, returnTo: request.returnTo(stored.returnTo) };
     // First, because a renewal has spent the former token.
     if (live.content !== stored.content) storePending(backend, request, waiting);
-    if (await request.accepts(live.session, startedAt)) return waiting;
+    yield waiting;
   }
-  return undefined;
 }
 
 /** Deletes the cookie of a completed one. */
 export function clearPending(backend: BackendContext, request: AuthRequest): void {
-  const present = chunkNames(request.cookies, cookieName(backend));
-  writePending(
-    backend,
-    request,
-    present.map((name) => ({ name, value: undefined })),
-  );
+  writePending(backend, request, undefined);
 }
 
-/** Deletes the cookie and ends its session at the backend. It never throws. */
+/** Deletes the cookie and ends its session at the backend. It never throws, and needs no answer of `accept`. */
 export async function endPending(backend: BackendContext, request: AuthRequest): Promise<void> {
-  const waiting = await readPending(backend, request, Infinity).catch(() => undefined);
+  try {
+    for await (const { content } of livePending(backend, request, Infinity)) {
+      await backend.resolver.revokeSession(backend.source.toStored(content));
+      await discardIssued(backend, content);
+    }
+  } catch (error) {
+    backend.explain('a pending sign-in was not ended at the backend: %s', String(error));
+  }
   // Afterward, because reading it may renew it.
   clearPending(backend, request);
-  if (waiting === undefined) return;
-  await backend.resolver.revokeSession(backend.source.toStored(waiting.content));
-  await discardIssued(backend, waiting.content);
 }
 
 /** The same, unless it belongs to this user. It never throws. */
@@ -185,25 +200,43 @@ export function beginSession({ source, resolver }: BackendContext, content: Stor
 async function verifyPending(
   backend: BackendContext,
   request: AuthRequest,
-  issued: SdkSession,
+  { kind, issued }: Pick<NewPending, 'kind' | 'issued'>,
 ): Promise<{ readonly content: StoredContent; readonly userId: string }> {
   const content = pendingContent(issuedContent(issued));
   const session = await verifyIssued(backend, content);
   try {
+    // No later request would find it, and the person would be sent from page to page.
+    if (kind !== 'change' && signInTime(kind, session.claims) === undefined) {
+      throw new AuthError('token_rejected', { reason: 'amr' });
+    }
     await request.refuseUnaccepted(session);
   } catch (refusal) {
-    await discardIssued(backend, content);
+    // With both factors, it is a pending sign-in that goes on, and that its cookie still holds.
+    if (session.claims['aal'] !== 'aal2' || !isOutage(refusal)) await discardIssued(backend, content);
     throw refusal;
   }
   return { content, userId: session.user.id };
+}
+
+/** Whether the same may work later. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof AuthError && error.code === 'provider_unavailable';
 }
 
 function cookieName({ settings }: BackendContext): string {
   return `${settings.cookieName}-pending`;
 }
 
-function writePending({ flows }: BackendContext, request: AuthRequest, writes: readonly CookieWrite[]): void {
-  request.writeCookies(writes.map((each) => ({ ...each, attributes: flows.attributes })));
+/** @param text `undefined` deletes the cookie */
+function writePending(backend: BackendContext, request: AuthRequest, text: string | undefined): void {
+  const name = cookieName(backend);
+  // This response may already write a renewed one, in more chunks than the request has.
+  const present = new Map([...request.cookies, ...request.written.map((write) => [write.name, ['']] as const)]);
+  const writes: readonly CookieWrite[] =
+    text === undefined
+      ? chunkNames(present, name).map((chunk) => ({ name: chunk, value: undefined }))
+      : writeChunks(name, text, present);
+  request.writeCookies(writes.map((each) => ({ ...each, attributes: backend.flows.attributes })));
 }
 
 function storedIn(backend: BackendContext, { cookies }: AuthRequest): readonly Stored[] {
@@ -214,7 +247,7 @@ function storedIn(backend: BackendContext, { cookies }: AuthRequest): readonly S
 type Live = Pick<PendingSignIn, 'session' | 'content'>;
 
 /**
- * Accepts only tokens of a sign-in of the last ten minutes that was not ended here. Expired ones are renewed like a session's:
+ * Accepts only tokens of a sign-in of the last ten minutes that was not ended here. They are renewed like a session's:
  * a project's tokens may live for less than the ten minutes.
  */
 async function liveSession(
@@ -228,10 +261,9 @@ async function liveSession(
   if (!isRecent(backend, kind, claims)) return undefined;
   const client = clientFacts(request.req, request.peer);
   const session = await resolver.resolveBearer(content.access_token, client, true);
-  const { exp } = claims;
-  const isExpired = typeof exp === 'number' && exp * 1000 <= settings.now();
-  const live =
-    session === undefined && isExpired ? await renewPending(backend, request, content) : { session, content };
+  // Also one that may expire before the backend reads it.
+  const isDue = typeof claims['exp'] === 'number' && isRenewalUrgent(claims, settings.now());
+  const live = isDue ? await renewPending(backend, request, content) : { session, content };
   // A token with `client_id` was issued to another application by the project's OAuth server.
   if (live?.session?.adapter !== 'backend' || live.session.claims['client_id'] !== undefined) return undefined;
   if (!isRecent(backend, kind, live.session.claims)) return undefined;

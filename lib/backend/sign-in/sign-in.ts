@@ -14,7 +14,7 @@ import type { BackendContext } from '../context.ts';
 import { localUrl } from '../forms.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { beginPending, beginSession, discardIssued, endPendingOfOthers } from './pending.ts';
-import { issuedContent, needsFactor, verifyIssued } from './pending.ts';
+import { isOutage, issuedContent, needsFactor, verifyIssued } from './pending.ts';
 import type { NewPending, PendingKind } from './pending.ts';
 
 /**
@@ -31,7 +31,10 @@ export type PreparedSignIn =
 export interface Issued {
   readonly issued: SdkSession;
   readonly returnTo: string;
-  /** Default: `factor` where the user has a second factor that this sign-in lacks, else `session`. */
+  /**
+   * Default: `factor` where the user has a second factor that this sign-in lacks, else `session`. Given as `session`, it completes a
+   * pending sign-in, which can be tried again after an outage.
+   */
   readonly kind?: PendingKind | 'session' | undefined;
 }
 
@@ -43,9 +46,10 @@ export interface Issued {
 export async function prepareSignIn(
   backend: BackendContext,
   request: AuthRequest,
-  { issued, returnTo, kind = needsFactor(issued) ? 'factor' : 'session' }: Issued,
+  { issued, returnTo, kind: given }: Issued,
 ): Promise<PreparedSignIn> {
   request.errorReturnTo = returnTo;
+  const kind = given ?? (needsFactor(issued) ? 'factor' : 'session');
   if (kind !== 'session') return { kind, issued, returnTo };
   const { settings, source, writer, emit } = backend;
   const content = issuedContent(issued);
@@ -60,7 +64,7 @@ export async function prepareSignIn(
     emit({ type: 'signed_in', userId: session.user.id, ...defined({ sessionId }) }, request.startedAt);
     return { kind, content, redirectTo };
   } catch (error) {
-    await discardIssued(backend, content);
+    if (given === undefined || !isOutage(error)) await discardIssued(backend, content);
     throw error;
   }
 }
@@ -161,8 +165,8 @@ async function storeSession(
 ): Promise<void> {
   const { source, writer, resolver } = backend;
   const { sessionId, userId } = source.toStored(content);
-  // A concurrent sign-out takes precedence.
-  if ((await resolver.revocationOf(sessionId)) === 'signed_out') throw new AuthError('invalid_state');
+  // A concurrent sign-out takes precedence, and so does the new sign-in that has replaced a session whose tokens come late.
+  if ((await resolver.revocationOf(sessionId)) !== undefined) throw new AuthError('invalid_state');
   const writes = await writer.write(content, request.cookies);
   const { sessions, allowance } = await resolver.replace(request.req.headers.cookie, sessionId, request.peer);
   // In the background: the sessions have already ended here.

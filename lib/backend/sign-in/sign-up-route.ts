@@ -76,11 +76,12 @@ function createSignUp(backend: BackendContext) {
     };
     const convert = async (call: SupabaseCall): Promise<SdkSession | null> => {
       try {
-        isConverted = await convertGuest(call, account);
-        confirms = !isConverted;
+        isConverted = await convertGuest(call, account, guest?.access_token);
+        // Only then: whether a complete account was confirmed at once is not known, and a guest could make it so.
+        if (!isConverted) confirms = true;
         return null;
       } catch (error) {
-        return isGone(error) ? create(call) : rethrowStaleKeys(backend)(error);
+        return isGone(error) ? create(call) : rethrowStaleKeys(backend, guest?.access_token ?? '')(error);
       }
     };
     const known = { sendsMail: confirms === true, sendsNone: confirms === false };
@@ -109,8 +110,14 @@ async function guestSession({ source }: BackendContext, request: AuthRequest): P
  * @returns whether the account is complete; otherwise an email must be confirmed first, and the anonymous session stays
  * @throws {AuthError} as `unwrap`; `isGone` detects a session that the backend has ended
  */
-async function convertGuest({ auth, unwrap }: SupabaseCall, account: NewAccount): Promise<boolean> {
+async function convertGuest(
+  { auth, unwrap }: SupabaseCall,
+  account: NewAccount,
+  accessToken: string | undefined,
+): Promise<boolean> {
   const { email, password, options } = account;
+  // Completed in another browser since this token was issued: a sign-up must not replace that account's password.
+  if (unwrap(await auth.getUser(accessToken)).user.is_anonymous !== true) return true;
   const update = async (attributes: { readonly email: string; readonly password?: string }): Promise<boolean> => {
     const { user } = unwrap(await auth.updateUser(attributes, options));
     return user.is_anonymous !== true;

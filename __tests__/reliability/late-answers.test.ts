@@ -1,0 +1,142 @@
+// The browser signs in again while a request with its former session still waits for the backend.
+import { getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
+import { ada, encodeSession, postForm, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp } from '../support/backend-app.ts';
+import { sendJson, sendText } from '../support/hosts.ts';
+import { until } from '../support/until.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
+import type { Endpoint } from '../../example-app/providers/supabase/types.ts';
+
+const bob = { email: 'bob@example.com', password: 'a second account 1' };
+
+let app: BackendApp;
+/** Holds back the backend's answers to these calls, after the backend has done its work. */
+let held: { readonly calls: RegExp; readonly until: Promise<unknown> } | undefined;
+let answered = 0;
+beforeEach(async () => {
+  [held, answered] = [undefined, 0];
+  app = await startBackendApp({
+    options: {
+      async fetch(input, init) {
+        const answer = await fetch(input, init);
+        if (held?.calls.test(`${init?.method} ${new Request(input).url}`) === true) {
+          answered += 1;
+          await held.until;
+        }
+        return answer;
+      },
+    },
+    after: (host) => {
+      host.get('/enrolled', requireSession({ aal: 'enrolled' }), (_req, res) => sendText(res, 'enrolled'));
+      host.get('/sdk', (req, res, next) => {
+        const asked = getSupabaseClient(req).then((client) => client.auth.getUser());
+        asked.then(({ error }) => sendJson(res, { error: error?.name })).catch(next);
+      });
+      host.get('/update', (req, res, next) => {
+        const changed = getSupabaseClient(req).then((client) => client.auth.updateUser({ data: { a: 1 } }));
+        changed.then(({ error }) => sendJson(res, { error: error?.name })).catch(next);
+      });
+    },
+  });
+  app.supabase.addUser(bob);
+});
+afterEach(() => app.close());
+
+/** The same browser, whose request left with the cookies of now. */
+function before(visitor: Visitor): Visitor {
+  const copy = app.visitor();
+  for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
+  return copy;
+}
+
+/** The browser keeps what the late response says about its cookies. */
+function receive(visitor: Visitor, { setCookies }: Answer): void {
+  for (const line of setCookies) {
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+    if (value === '') visitor.cookies.delete(name);
+    else visitor.cookies.set(name, value);
+  }
+}
+
+const emailOf = async (visitor: Visitor): Promise<string | undefined> =>
+  (await visitor.getJson('/auth/session')).json.user?.email;
+
+describe('a new sign-in is kept when the late request', () => {
+  it.each<[string, Endpoint, (visitor: Visitor) => Promise<Answer>]>([
+    ['learns at a guard that its session is over', 'user', (visitor) => visitor.get('/enrolled')],
+    ['learns it from the list of factors', 'user', (visitor) => visitor.get('/auth/enroll')],
+    ['learns it from the page of the second factor', 'user', (visitor) => visitor.get('/auth/verify')],
+    ['adds a factor', 'enroll', (visitor) => postForm(visitor, '/auth/enroll', {})],
+    ['asks the SDK for the user', 'user', (visitor) => visitor.get('/sdk')],
+  ])('%s', async (_title, endpoint, ask) => {
+    const visitor = await app.signedIn();
+    const gate = app.supabase.gate(endpoint);
+    const late = ask(before(visitor));
+    await gate.waitFor(1);
+    await postForm(visitor, '/auth/login', ada);
+    await until(() => app.supabase.calls('logout') === 1);
+    gate.open();
+    receive(visitor, await late);
+    expect(await emailOf(visitor)).toBe(ada.email);
+  });
+
+  it.each<[string, RegExp, (visitor: Visitor) => Promise<Answer>]>([
+    [
+      'gives the second factor',
+      /^POST .*\/verify$/,
+      (visitor) =>
+        postForm(visitor, '/auth/verify', { code: app.supabase.codeOf(app.supabase.factorsOf(ada.email)[0]!) }),
+    ],
+    ['changes the user through the SDK', /^PUT /, (visitor) => visitor.get('/update')],
+  ])('%s', async (title, calls, ask) => {
+    const visitor = await app.signedIn();
+    if (title.includes('factor')) app.supabase.addFactor(ada.email);
+    const answer = Promise.withResolvers<undefined>();
+    held = { calls, until: answer.promise };
+    const late = ask(before(visitor));
+    await until(() => answered > 0);
+    held = undefined;
+    await postForm(visitor, '/auth/login', bob);
+    answer.resolve(undefined);
+    receive(visitor, await late);
+    expect(await emailOf(visitor)).toBe(bob.email);
+  });
+});
+
+it('a sign-out is kept when a late request changes the user through the SDK', async () => {
+  const visitor = await app.signedIn();
+  const answer = Promise.withResolvers<undefined>();
+  held = { calls: /^PUT /, until: answer.promise };
+  const late = before(visitor).get('/update');
+  await until(() => answered > 0);
+  held = undefined;
+  await visitor.post('/auth/logout');
+  answer.resolve(undefined);
+  expect((await late).setCookies).toEqual([]);
+});
+
+it('a session that the backend has ended costs no other session beside it in the cookies', async () => {
+  const [dead, good] = [await app.supabase.issueSession(ada.email), await app.supabase.issueSession(ada.email)];
+  const [, payload = ''] = dead.access_token.split('.');
+  const { session_id: sessionId } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { session_id: string };
+  app.supabase.revokeSession(sessionId);
+  const cookie = [dead, good].map((session) => `${app.cookieName}=${encodeSession(session)}`).join('; ');
+  const visitor = app.visitor();
+  expect((await visitor.get('/enrolled', { headers: { cookie } })).setCookies).toEqual([]);
+  const again = await visitor.get('/enrolled', { headers: { cookie } });
+  expect([again.status, again.text]).toEqual([200, 'enrolled']);
+});
+
+it('a new pending sign-in is kept when a late request learns that the former one is over', async () => {
+  for (const { email } of [ada, bob]) app.supabase.addFactor(email);
+  const visitor = app.visitor();
+  await postForm(visitor, '/auth/login', ada);
+  const gate = app.supabase.gate('user');
+  const late = before(visitor).get('/auth/verify');
+  await gate.waitFor(1);
+  await postForm(visitor, '/auth/login', bob);
+  await until(() => app.supabase.calls('logout') === 1);
+  gate.open();
+  receive(visitor, await late);
+  expect((await visitor.get('/auth/verify')).status).toBe(200);
+});
