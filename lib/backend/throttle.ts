@@ -198,28 +198,16 @@ export function createThrottle(parts: ThrottleParts): Throttle {
       if (network === undefined) return count('mailedCode', all, 'forgives');
       // The network's limit first: a network that is over it must not use up the limit of all.
       const ofNetwork = await count('code', accountKey(account, network), 'forgives');
-      try {
-        return both(ofNetwork, await count('mailedCode', all, 'forgives'));
-      } catch (error) {
-        await ofNetwork.canceled();
-        throw error;
-      }
+      return both(ofNetwork, await orCancel(ofNetwork, count('mailedCode', all, 'forgives')));
     },
     mail: (account) => count('mail', accountKey(account, undefined), 'counts'),
     async attempt(account, address, success = 'forgives') {
       const network = networkKey(address);
       // The network first: a network over its limit must not add accounts to the store.
       const ofNetwork = network === undefined ? undefined : await count('network', network, success);
-      const countAccount = async (email: string): Promise<ThrottledAttempt> => {
-        try {
-          return await count('account', accountKey(email, network), success);
-        } catch (error) {
-          // No password was checked, and a whole office may share one address.
-          await ofNetwork?.canceled();
-          throw error;
-        }
-      };
-      const ofAccount = account === undefined ? undefined : await countAccount(account);
+      const counting = account === undefined ? undefined : count('account', accountKey(account, network), success);
+      // No password was checked, and a whole office may share one address.
+      const ofAccount = await orCancel(ofNetwork, counting);
       return {
         succeeded: async () => {
           // The network's count also covers other accounts, so only this attempt is taken back there.
@@ -237,6 +225,19 @@ export function createThrottle(parts: ThrottleParts): Throttle {
       };
     },
   };
+}
+
+/** Takes the first count back where the second one is refused. */
+async function orCancel<Counted>(
+  first: ThrottledAttempt | undefined,
+  second: Counted | Promise<Counted>,
+): Promise<Counted> {
+  try {
+    return await second;
+  } catch (error) {
+    await first?.canceled();
+    throw error;
+  }
 }
 
 /** Two counts of one attempt. */

@@ -6,7 +6,7 @@ import type { BackendSession } from '../../types.ts';
 import { tokenLifetimeMs } from '../../tokens/access-token.ts';
 import type { BackendContext } from '../context.ts';
 import { rethrowAs } from '../forms.ts';
-import { discardIssued } from '../sign-in/pending.ts';
+import { discardIssued } from '../sign-in/issued.ts';
 import { foldAccount } from '../throttle.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { BackendSource } from '../session-source.ts';

@@ -13,8 +13,9 @@ import { outOfTime } from '../connection.ts';
 import type { BackendContext } from '../context.ts';
 import { localUrl } from '../forms.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import { beginPending, beginSession, discardIssued, endPendingOfOthers } from './pending.ts';
-import { isOutage, issuedContent, needsFactor, verifyIssued } from './pending.ts';
+import { beginSession, discardIssued, issuedContent, needsFactor, verifyIssued } from './issued.ts';
+import { beginPending, endPendingOfOthers } from './pending.ts';
+import { isOutage } from './pending.ts';
 import type { NewPending, PendingKind } from './pending.ts';
 
 /**
