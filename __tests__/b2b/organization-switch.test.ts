@@ -369,6 +369,22 @@ describe('a rejected switch', () => {
     expect((await jsonPost(visitor, south.id)).json.redirectTo).toMatch(/^\/login\?/);
   });
 
+  it('waits as long as WorkOS says after a limit, and delays no refresh of another session', async () => {
+    const app = await start();
+    const [visitor, other] = [await member(app), await member(app)];
+    app.clock.advance(260_000);
+    app.workos.switches.outage = { token: { status: 429, retryAfterSeconds: 60 } };
+    const limited = await jsonPost(visitor, south.id);
+    app.workos.heal();
+    expect([limited.status, limited.headers['retry-after']]).toEqual([503, '60']);
+    const calls = app.workos.tokenCalls;
+    expect((await jsonPost(other, south.id)).status).toBe(503);
+    expect(app.workos.tokenCalls).toBe(calls);
+    app.clock.advance(45_000);
+    expect((await other.getJson('/auth/session')).status).toBe(200);
+    expect(app.workos.tokenCalls).toBe(calls + 1);
+  });
+
   it('is a 403 for an organization of which the user is not a member, and keeps the session', async () => {
     const app = await start();
     const visitor = await member(app);

@@ -128,7 +128,7 @@ class OrganizationSwitch implements RefreshVariant<SealedSession> {
     let renewed: SealedSession;
     try {
       const asked = { refreshToken: former.refreshToken, organizationId: this.#organizationId };
-      renewed = renewedSession(await provider.refresh(asked, this.#client, signal), former);
+      renewed = renewedSession(await provider.switchOrganization(asked, this.#client, signal), former);
     } catch (error) {
       if (error instanceof AuthError) throw error;
       const failure = classifyFailure(error);

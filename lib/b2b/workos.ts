@@ -53,7 +53,6 @@ export type Provider = ReturnType<typeof createProvider>;
 /** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */
 export function createProvider(options: ProviderOptions) {
   const { clientId, apiHostname, port, https, timeoutMs, fetch, now } = options;
-  const rest = createRest(now);
   const { fetchWithin, within } = createCalls(fetch);
   const workos = createLazy(() => openSdk(options, fetchWithin));
 
@@ -61,6 +60,26 @@ export function createProvider(options: ProviderOptions) {
     const { userManagement } = await workos();
     const outOfTime = (): Error => new Error(`WorkOS did not answer within ${timeoutMs} ms`);
     return withDeadline((signal) => within(signal, () => call(userManagement)), timeoutMs, outOfTime);
+  }
+
+  /**
+   * Uses the deadline of the refresh, which may be longer than that of a request. Not before the `Retry-After` of an earlier
+   * answer to a call of its kind.
+   */
+  function createRefresh() {
+    const rest = createRest(now);
+    return async ({ refreshToken, organizationId }: RefreshRequest, client: ClientFacts, signal: AbortSignal) => {
+      const { userManagement } = await workos();
+      const request = { clientId, refreshToken, ...defined({ organizationId }), ...client };
+      rest.refuse();
+      try {
+        return await within(signal, () => userManagement.authenticateWithRefreshToken(request));
+      } catch (error) {
+        const failure = classifyFailure(error);
+        if (failure.kind === 'unavailable' && failure.retryAfter !== undefined) rest.begin(failure);
+        throw error;
+      }
+    };
   }
 
   return {
@@ -83,22 +102,9 @@ export function createProvider(options: ProviderOptions) {
           ...client,
         }),
       ),
-    /**
-     * Uses the deadline of the refresh, which may be longer than that of a request. Not before the `Retry-After` of an earlier
-     * answer to any refresh.
-     */
-    async refresh({ refreshToken, organizationId }: RefreshRequest, client: ClientFacts, signal: AbortSignal) {
-      const { userManagement } = await workos();
-      const request = { clientId, refreshToken, ...defined({ organizationId }), ...client };
-      rest.refuse();
-      try {
-        return await within(signal, () => userManagement.authenticateWithRefreshToken(request));
-      } catch (error) {
-        const failure = classifyFailure(error);
-        if (failure.kind === 'unavailable' && failure.retryAfter !== undefined) rest.begin(failure);
-        throw error;
-      }
-    },
+    refresh: createRefresh(),
+    /** A limit on switches, which one user can reach, delays no refresh of another session. */
+    switchOrganization: createRefresh(),
     /** Ends a session without a browser. */
     revokeSession: (sessionId: string) => withinBudget((users) => users.revokeSession({ sessionId })),
     logoutUrl: async (sessionId: string, returnTo: string) =>
