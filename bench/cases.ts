@@ -133,6 +133,14 @@ export const patterns: Case = {
   isTight: true,
 };
 
+export const accepting: Case = {
+  title: 'signed in, B2B, with `accept`: times without',
+  variant: 'ours.b2bAccepting',
+  over: 'ours.b2bSignedIn',
+  atLeast: 0.98,
+  isTight: true,
+};
+
 export const cookieSizes: readonly Case[] = cookieKilobytes.map((kilobytes) => ({
   title: kilobytes === 1 ? '1.2 KB, the smallest session' : `${kilobytes} KB`,
   variant: `ours.b2bPadded${kilobytes}`,

@@ -1,6 +1,16 @@
 import { cpus, release, type } from 'node:os';
 import { readFileSync } from 'node:fs';
-import { control, controlRange, cookieSizes, overExpress, overPeers, patterns, peers, tail } from './cases.ts';
+import {
+  accepting,
+  control,
+  controlRange,
+  cookieSizes,
+  overExpress,
+  overPeers,
+  patterns,
+  peers,
+  tail,
+} from './cases.ts';
 import type { Case } from './cases.ts';
 import type { ImportResult } from './imports.ts';
 import { connections, isPinned, median, quartiles } from './measure.ts';
@@ -79,7 +89,7 @@ export function reportOf(run: Run): Report {
     ...section('Against a bare Express handler that receives the same cookie', overExpress),
     ...section('Peers against the same', peers),
     ...section('Against peers', overPeers, 2),
-    ...section('Patterns', [patterns]),
+    ...section('Options', [patterns, accepting]),
     ...section('By size of the Cookie header, signed in, B2B', cookieSizes),
     ...tailSection(run, judge),
     ...importSection(run.imports, judge),
@@ -107,7 +117,7 @@ function introduction({ rounds, pairs, isQuick }: Run): string[] {
     `- Machine: ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${type()} ${release()}, Node ${process.version}.`,
     `- Versions: ${versions.join(', ')}.`,
     `- Each ratio by itself: two fresh server processes that are asked in turn, ${rounds} times each; ${pairs.usual} such pairs, ${pairs.tight} where a few`,
-    '  percent decide (the control, bare Express against warm requests, the patterns), in shuffled order.',
+    '  percent decide (the control, bare Express against warm requests, the options), in shuffled order.',
     `- ${connections} connections that each wait for their answer; server and load generator ${isPinned ? 'on a core of their own each' : 'not pinned to cores'}; the generator never`,
     '  sleeps. Ratios are taken within a round; medians, and the middle half.',
   ];

@@ -8,7 +8,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { control, cookieSizes, overExpress, overPeers, patterns, peers } from './cases.ts';
+import { accepting, control, cookieSizes, overExpress, overPeers, patterns, peers } from './cases.ts';
 import type { Case } from './cases.ts';
 import { startFixtures } from './fixtures.ts';
 import { measureImports } from './imports.ts';
@@ -32,7 +32,7 @@ const rounds = Number(options.rounds ?? (isQuick ? 4 : 3));
 const generations = isQuick ? 1 : 3;
 const pairsOfTight = isQuick ? 1 : 4;
 
-const cases = [control, ...overExpress, ...peers, ...overPeers, patterns, ...cookieSizes];
+const cases = [control, ...overExpress, ...peers, ...overPeers, patterns, accepting, ...cookieSizes];
 const chosen = cases.filter(
   (each) => each === control || each.variant.includes(options.only) || each.over.includes(options.only),
 );

@@ -53,6 +53,8 @@ const b2b = (cookies, options) => (fixtures) =>
 const own = (fixtures) => [fixtures.b2bCookie];
 export const b2bSignedIn = b2b(own);
 export const b2bCold = b2b(own, { maxCachedSessions: 0 });
+/** Asked once for the token, then remembered. */
+export const b2bAccepting = b2b(own, { accept: () => true });
 /** Twice as many users as the cache holds, in rotation: no request finds its session. */
 export const b2bCacheMisses = (fixtures) =>
   b2b(({ b2bCookies }) => b2bCookies, { maxCachedSessions: fixtures.b2bCookies.length / 2 })(fixtures);
