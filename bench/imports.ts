@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { libRoot } from './lib.ts';
 import { imports } from './cases.ts';
-import { median, shuffled } from './measure.ts';
+import { shuffled } from './measure.ts';
 
 export interface ImportResult {
   readonly title: string;
@@ -13,7 +13,7 @@ export interface ImportResult {
   readonly atMost: number;
 }
 
-/** Imports in fresh processes, alternating, after Express, which every application has loaded anyway. */
+/** Imports of Express and an entry, or of Express and the SDK, in fresh processes in turn: the shortest time of each. */
 export function measureImports(rounds: number): ImportResult[] {
   const subjects = imports.flatMap(({ entry, sdk }) => [
     { key: entry, modules: [new URL(`${entry}/index.js`, libRoot).href] },
@@ -24,15 +24,15 @@ export function measureImports(rounds: number): ImportResult[] {
     for (const { key, modules } of shuffled(subjects, Math.random)) times.get(key)?.push(timeOf(modules));
   }
   return imports.map(({ title, entry, sdk, atMost }) => {
-    const own = median(times.get(entry) ?? []);
-    const ofSdk = median(times.get(sdk.join()) ?? []);
+    const own = Math.min(...(times.get(entry) ?? []));
+    const ofSdk = Math.min(...(times.get(sdk.join()) ?? []));
     return { title, sdk: sdk.join(' + '), own, ofSdk, ratio: own / ofSdk, atMost };
   });
 }
 
 function timeOf(modules: readonly string[]): number {
   const load = modules.map((name) => `await import(${JSON.stringify(name)});`).join(' ');
-  const program = `await import('express'); const start = performance.now(); ${load} console.log(performance.now() - start);`;
+  const program = `const start = performance.now(); await import('express'); ${load} console.log(performance.now() - start);`;
   const options = { encoding: 'utf8', cwd: new URL('..', import.meta.url) } as const;
   return Number(execFileSync(process.execPath, ['--input-type=module', '--eval', program], options));
 }

@@ -189,7 +189,7 @@ function importSection(results: readonly ImportResult[], judge: Judge): string[]
     ratio.toFixed(2),
     judge(`import of ${title}`, ratio <= atMost, `≤ ${atMost}`),
   ]);
-  return ['## Imports, after Express', '', ...table(['', 'import', 'its SDK alone', 'ratio', 'wanted'], rows), ''];
+  return ['## Imports, with Express', '', ...table(['', 'entry', 'its SDK', 'ratio', 'wanted'], rows), ''];
 }
 
 function stepSections(results: StepResults | undefined): string[] {

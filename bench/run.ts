@@ -58,7 +58,7 @@ try {
     pairs: { usual: generations, tight: generations * pairsOfTight },
     isQuick,
     measured,
-    imports: isWhole ? measureImports(isQuick ? 9 : 36) : [],
+    imports: isWhole ? measureImports(isQuick ? 9 : 25) : [],
     steps: isWhole ? await measureSteps() : undefined,
   });
   tell('');
