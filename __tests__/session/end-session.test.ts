@@ -498,6 +498,34 @@ describe('in several processes', () => {
     expect(provider.calls).toEqual(['refresh-1']);
   });
 
+  it('renewSession causes another refresh after a call of a process whose clock is 30 seconds fast', async () => {
+    const shared = createShared();
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const ahead = createMemoryApp({ clock: createClock(clock.now() + 30_000), provider, shared });
+    const app = createMemoryApp({ clock, provider, shared });
+    const browser = await signIn(app, 'ada');
+    await ahead.resolver.renewSession({ userId: 'ada' });
+    expect(await seesWhom(app, browser)).toBe('ada');
+    clock.advance(1_000);
+    await app.resolver.renewSession({ userId: 'ada' });
+    expect([await seesWhom(app, browser), await seesWhom(ahead, browser)]).toEqual(['ada', 'ada']);
+    expect(provider.calls).toEqual(['refresh-1', 'refresh-2']);
+  });
+
+  it('endSession ends what began after a call of a process whose clock is 30 seconds fast', async () => {
+    const shared = createShared();
+    const clock = createClock();
+    const ahead = createMemoryApp({ clock: createClock(clock.now() + 30_000), shared });
+    const app = createMemoryApp({ clock, shared });
+    await ahead.resolver.endSession({ userId: 'ada' });
+    const browser = await signIn(app, 'ada');
+    expect(await seesWhom(app, browser)).toBe('ada');
+    const fresh = createMemoryApp({ clock, provider: app.provider, shared });
+    await fresh.resolver.endSession({ userId: 'ada' });
+    expect(await seesWhom(fresh, browser)).toBeUndefined();
+  });
+
   it('a call that the coordinator fails to store takes effect here and rejects, to be repeated', async () => {
     const shared = createShared();
     const [one] = createTwo(shared);

@@ -15,6 +15,15 @@ interface FoundRecord {
   readonly isWhole: boolean;
 }
 
+/** A call of `endSession` or `renewSession`. */
+interface Call {
+  readonly subject: string;
+  readonly name: 'ended' | 'stale';
+  /** In milliseconds since the epoch. */
+  readonly at: number;
+  readonly ttlMs: number;
+}
+
 type Answer = SessionRecord | 'none' | 'unknown';
 
 /** As long as browsers keep a session cookie. */
@@ -62,6 +71,28 @@ export function createRecords(
 
   const known = (subjects: readonly string[]): SessionRecord => subjects.map(here).reduce(mergeRecords, emptyRecord);
 
+  async function call(subject: string, change: SessionRecord, ttlMs: number): Promise<void> {
+    note(subject, change, ttlMs);
+    try {
+      await shared?.merge(subject, change, ttlMs);
+    } catch (cause) {
+      throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
+    }
+  }
+
+  async function find(subjects: readonly string[], group?: string): Promise<FoundRecord> {
+    const answers = await Promise.all(subjects.map((subject) => ask(subject, group)));
+    answers.forEach((answer, index) => {
+      if (typeof answer === 'object') note(subjects[index] ?? '', answer, tokenMs);
+    });
+    return { record: known(subjects), isWhole: answers[0] !== 'unknown' };
+  }
+
+  /** Later than each call that this process knows of: their process' clock may be ahead, and what they spared is not spared again. */
+  function nextTime({ subject, name, at }: Omit<Call, 'ttlMs'>): number {
+    return Math.max(Math.ceil(at), (here(subject)[name] ?? -1) + 1);
+  }
+
   return {
     /** Whether there are other processes to ask. */
     isShared: shared !== undefined,
@@ -76,26 +107,31 @@ export function createRecords(
       return askShared(told, shared === undefined);
     },
     /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
-    async call(subject: string, change: SessionRecord, ttlMs: number): Promise<void> {
-      note(subject, change, ttlMs);
-      try {
-        await shared?.merge(subject, change, ttlMs);
-      } catch (cause) {
-        throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
-      }
+    call,
+    nextTime,
+    /**
+     * Records a call that is later than each call before it, in any process.
+     *
+     * @param onNoted called when it applies in this process, and again when it is told
+     * @throws {AuthError} likewise
+     */
+    async callNext(next: Call, onNoted: () => void = () => undefined): Promise<void> {
+      const { subject, name, ttlMs } = next;
+      const own = nextTime(next);
+      note(subject, { [name]: own }, ttlMs);
+      onNoted();
+      await find([subject]);
+      const { [name]: latest = own } = here(subject);
+      const called = call(subject, { [name]: latest > own ? latest + 1 : own }, ttlMs);
+      onNoted();
+      await called;
     },
     /**
      * Also asks the coordinator.
      *
      * @param group calls of one group may share a pending answer; without one the answer is newer than the call
      */
-    async find(subjects: readonly string[], group?: string): Promise<FoundRecord> {
-      const answers = await Promise.all(subjects.map((subject) => ask(subject, group)));
-      answers.forEach((answer, index) => {
-        if (typeof answer === 'object') note(subjects[index] ?? '', answer, tokenMs);
-      });
-      return { record: known(subjects), isWhole: answers[0] !== 'unknown' };
-    },
+    find,
   };
 }
 

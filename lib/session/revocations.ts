@@ -164,10 +164,8 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
     /** Ends sessions that began before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
     async end(target: SessionTarget): Promise<void> {
       const [subject = ''] = keysOfTarget(target).subjects;
-      const ended = Math.ceil(now()) + ('sessionId' in target ? skewMs : 0);
-      const called = records.call(subject, { ended }, cookieMs);
-      notify(subject);
-      await called;
+      const at = now() + ('sessionId' in target ? skewMs : 0);
+      await records.callNext({ subject, name: 'ended', at, ttlMs: cookieMs }, () => notify(subject));
     },
     /**
      * Records that a session was signed out or replaced. Never rejects.
@@ -197,7 +195,8 @@ function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysO
     /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
     renew(target: SessionTarget): Promise<void> {
       const facts = { sessionId: undefined, userId: undefined, beganAt: 0, issuedAt: 0, ...target };
-      return records.call(keysOf(facts, undefined).subjects[0] ?? '', { stale: Math.ceil(now()) }, tokenMs);
+      const [subject = ''] = keysOf(facts, undefined).subjects;
+      return records.callNext({ subject, name: 'stale', at: now(), ttlMs: tokenMs });
     },
     /** The state at the start of a refresh. */
     refreshStart: ({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart => ({
@@ -246,7 +245,11 @@ function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
       const fresh = kept.filter(
         (keys, index) => looks[index] !== undefined && looks[index].standing !== 'stale' && known(keys) !== 'stale',
       );
-      const stale = Math.ceil(now());
+      const [subject = ''] = keysOf(
+        { sessionId: undefined, userId: user, beganAt: 0, issuedAt: 0 },
+        undefined,
+      ).subjects;
+      const stale = records.nextTime({ subject, name: 'stale', at: now() });
       const told = Promise.all(
         fresh.map((keys) => {
           const until = Math.max(stale, records.known(keys.subjects)['stale'] ?? -1);
@@ -256,10 +259,6 @@ function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
           return keys.session === undefined ? Promise.resolve(true) : records.tell(keys.session, change, tokenMs);
         }),
       );
-      const [subject = ''] = keysOf(
-        { sessionId: undefined, userId: user, beganAt: 0, issuedAt: 0 },
-        undefined,
-      ).subjects;
       records.note(subject, { stale }, tokenMs);
       await told;
       await records.call(subject, { stale }, tokenMs);
@@ -277,7 +276,7 @@ function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
       const { standing } = await look(keys, undefined).catch(() => ({ standing: 'ended' }));
       const isEnded = standing === 'ended' || known(keys) === 'ended';
       const [user = ''] = keysOf({ ...kept, sessionId: undefined }, undefined).subjects;
-      const ended = Math.ceil(now());
+      const ended = records.nextTime({ subject: user, name: 'ended', at: now() });
       const until = Math.max(ended, records.known(keys.subjects)['ended'] ?? -1);
       const spared = { [sparedName(keys.beganAt)]: until };
       const spare = async (): Promise<boolean> =>
