@@ -120,9 +120,9 @@ export function createRecords(
       const own = nextTime(next);
       note(subject, { [name]: own }, ttlMs);
       onNoted();
-      await find([subject]);
-      const { [name]: latest = own } = here(subject);
-      const called = call(subject, { [name]: latest > own ? latest + 1 : own }, ttlMs);
+      const answer = await ask(subject, undefined);
+      const latest = typeof answer === 'object' ? answer[name] : undefined;
+      const called = call(subject, { [name]: Math.max(own, (latest ?? -1) + 1) }, ttlMs);
       onNoted();
       await called;
     },

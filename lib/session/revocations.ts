@@ -152,11 +152,12 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
      * @returns the session's start in milliseconds since the epoch, later than every such call and every sign-out that does not
      * last, even where this clock was set back since
      */
-    async begin(facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number): Promise<number> {
+    async begin(facts: Pick<SessionFacts, 'sessionId' | 'userId' | 'issuedAt'>, beganAt?: number): Promise<number> {
       const { session, subjects } = keysOfTarget(facts);
       const { ended = -1, signedOut = -1, replaced = -1 } = (await records.find(subjects)).record;
       if (beganAt !== undefined && beganAt <= ended && session !== undefined) {
-        await records.tell(session, { [sparedName(beganAt)]: ended }, cookieMs);
+        // The provider may give a sign-in that it continues the start of the earlier one, whose tokens must not pass again.
+        await records.tell(session, { [sparedName(beganAt)]: ended, stale: facts.issuedAt - 1 }, cookieMs);
       }
       const passed = [ended, signedOut, replaced].filter((time) => time < forever);
       return Math.max(now(), ...passed.map((time) => time + 1));
