@@ -118,6 +118,16 @@ describe('the session that continues when the others end', () => {
     expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
   });
 
+  it('is among the sessions to end at the provider when a sign-in replaces it in a process that has learned of the call', async () => {
+    const { one, two, kept, browser, clock } = await startSignedIn();
+    const other = await signIn(one);
+    clock.advance(1_000);
+    await one.resolver.endOthers(kept);
+    expect(await sees(two, other.browser)).toBeUndefined();
+    const { sessions } = await two.resolver.replace(browser.header(), 'another');
+    expect(sessions.map(({ candidate }) => candidate.sessionId)).toEqual([kept.sessionId]);
+  });
+
   it('is stored again if the first try failed, so that the others end elsewhere, too', async () => {
     const { one, two, clock, shared } = createProcesses();
     const [{ kept, browser }, other] = [await signIn(one), await signIn(one)];

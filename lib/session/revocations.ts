@@ -106,7 +106,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
     /** The revocation that this process knows. */
     knownRevocation,
     /**
-     * The revocation of an unverified token that this process knows and no other can lift. With a
+     * The revocation that this process knows and no other can lift. With a
      * coordinator, a sign-in in another process may have lifted an `endSession`; only `check` asks for that.
      */
     knownFinally(keys: SessionKeys): Revocation | undefined {
