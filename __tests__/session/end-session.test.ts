@@ -90,6 +90,21 @@ describe('endSession', () => {
     expect(app.provider.calls).toEqual([]);
   });
 
+  it('for the user ends a session that was signed in again right after endSession for the session', async () => {
+    const app = createMemoryApp();
+    const content = app.provider.issue('ada');
+    const old = createMemoryBrowser({ ...content, beganAt: await app.resolver.beginSession(content) });
+    app.clock.advance(10_000);
+    await app.resolver.endSession({ sessionId: content.sessionId });
+    app.clock.advance(2_000);
+    const again = { ...app.provider.issue('ada'), sessionId: content.sessionId };
+    const browser = createMemoryBrowser({ ...again, beganAt: await app.resolver.beginSession(again) });
+    expect([await seesWhom(app, browser), await seesWhom(app, old)]).toEqual(['ada', undefined]);
+    app.clock.advance(3_000);
+    await app.resolver.endSession({ userId: 'ada' });
+    expect(await seesWhom(app, browser)).toBeUndefined();
+  });
+
   it.each([{ userId: 'ada' }, { sessionId: 'session-ada-0' }])(
     'by %j wins over a refresh in progress',
     async (target) => {

@@ -1,12 +1,26 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
-import { emptyRecord, mergeRecords } from './record.ts';
-import type { SessionRecord } from './record.ts';
+import { emptyRecord, hash, mergeRecords } from './record.ts';
+import type { Presented, SessionFacts, SessionRecord } from './record.ts';
 import { createAskShared } from './shared-coordinator.ts';
 import type { AskShared, OutageReport, SharedCoordinator } from './shared-coordinator.ts';
 
 export type Records = ReturnType<typeof createRecords>;
+
+/** The target of `endSession` and `renewSession`. */
+export type SessionTarget = { readonly sessionId: string } | { readonly userId: string };
+
+/** A session's look-up keys: ids are hashed, so that each has the same size. */
+export interface SessionKeys extends Presented {
+  /** The session's own record; `undefined` without an id. */
+  readonly session: string | undefined;
+  /** The session and its user. */
+  readonly subjects: readonly string[];
+}
+
+/** @param token identifies the refresh token; `undefined` for a bearer token */
+export type KeysOf = (facts: SessionFacts, token: string | undefined) => SessionKeys;
 
 /** The records of the subjects, merged. */
 interface FoundRecord {
@@ -18,7 +32,7 @@ interface FoundRecord {
 /** A call of `endSession` or `renewSession`. */
 interface Call {
   readonly subject: string;
-  readonly name: 'ended' | 'stale';
+  readonly name: 'ended' | 'closed' | 'stale';
   /** In milliseconds since the epoch. */
   readonly at: number;
   readonly ttlMs: number;
@@ -154,7 +168,7 @@ function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) 
 
 /** A session that `endSession` ended stays ended while a browser may keep its cookie. */
 function isLasting(name: string): boolean {
-  return name === 'ended' || name.startsWith('spared:');
+  return ['ended', 'closed'].includes(name) || name.startsWith('spared:') || name.startsWith('reopened:');
 }
 
 /** An application's own coordinator may return anything; an invalid time would end or lift the wrong sessions. */
@@ -163,4 +177,14 @@ function readAnswer(answer: unknown): Answer {
   if (typeof answer !== 'object') return 'unknown';
   const times = Object.entries(answer).map(([name, time]: [string, unknown]) => [name, Number(time)] as const);
   return times.every(([, time]) => Number.isFinite(time)) ? Object.fromEntries(times) : 'unknown';
+}
+
+/** @param adapter the adapter of these sessions: two adapters may share a coordinator */
+export function createKeysOf(adapter: string): KeysOf {
+  return ({ sessionId, userId, beganAt, issuedAt }, token) => {
+    const session = sessionId === undefined ? undefined : `${adapter}:session:${hash(sessionId)}`;
+    const user = userId === undefined ? undefined : `${adapter}:user:${hash(userId)}`;
+    const subjects = [session, user].filter((subject) => subject !== undefined);
+    return { session, subjects, token, beganAt, issuedAt };
+  };
 }

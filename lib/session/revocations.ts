@@ -1,23 +1,21 @@
 import type { ChangeCount } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
-import { forever, freshName, hash, isRevocation, sparedName, spentName, standingOf } from './record.ts';
-import type { Presented, Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
-import { cookieMs, createRecords, tokenMs } from './records.ts';
-import type { Records } from './records.ts';
+import {
+  forever,
+  freshName,
+  isClosed,
+  isRevocation,
+  reopenedName,
+  sparedName,
+  spentName,
+  standingOf,
+} from './record.ts';
+import type { Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
+import { cookieMs, createKeysOf, createRecords, tokenMs } from './records.ts';
+import type { KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
 import type { OutageReport, SharedCoordinator } from './shared-coordinator.ts';
 
 export type Revocations = ReturnType<typeof createRevocations>;
-
-/** The target of `endSession` and `renewSession`. */
-export type SessionTarget = { readonly sessionId: string } | { readonly userId: string };
-
-/** A session's look-up keys: ids are hashed, so that each has the same size. */
-export interface SessionKeys extends Presented {
-  /** The session's own record; `undefined` without an id. */
-  readonly session: string | undefined;
-  /** The session and its user. */
-  readonly subjects: readonly string[];
-}
 
 export interface RevocationCheck {
   readonly standing: Standing;
@@ -36,8 +34,6 @@ export interface RefreshStart {
 const minRevocationMs = 25_000;
 /** How long a verified session counts as live before the other processes are asked again. */
 const sharedRecheckMs = 5_000;
-/** Tolerance for a named session, whose start may have been read from a clock that is ahead. */
-const skewMs = 60_000;
 
 /**
  * How long a signed-out session must be remembered: a running refresh may return a token with its
@@ -121,7 +117,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
     async find(sessionId: string | undefined, beganAt = 0): Promise<Revocation | undefined> {
       const keys = keysOf({ sessionId, userId: undefined, beganAt, issuedAt: Infinity }, undefined);
       const { record } = await records.find(keys.subjects);
-      return asRevocation(standingOf({ ...record, ended: -1 }, keys));
+      return asRevocation(standingOf({ ...record, ended: -1, closed: -1 }, keys));
     },
     /** Asks the coordinator, too. @throws {AuthError} `provider_unavailable` where only the coordinator can tell */
     check: (facts: SessionFacts, token: string | undefined) => look(keysOf(facts, token), 'requests'),
@@ -132,7 +128,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
 
 interface Parts {
   readonly records: Records;
-  readonly keysOf: (facts: SessionFacts, token: string | undefined) => SessionKeys;
+  readonly keysOf: KeysOf;
   readonly notify: (subject: string) => void;
   readonly look: (keys: SessionKeys, group: string | undefined) => Promise<RevocationCheck>;
   readonly known: (keys: SessionKeys) => Standing;
@@ -154,19 +150,22 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
      */
     async begin(facts: Pick<SessionFacts, 'sessionId' | 'userId' | 'issuedAt'>, beganAt?: number): Promise<number> {
       const { session, subjects } = keysOfTarget(facts);
-      const { ended = -1, signedOut = -1, replaced = -1 } = (await records.find(subjects)).record;
-      if (beganAt !== undefined && beganAt <= ended && session !== undefined) {
-        // The provider may give a sign-in that it continues the start of the earlier one, whose tokens must not pass again.
-        await records.tell(session, { [sparedName(beganAt)]: ended, stale: facts.issuedAt - 1 }, cookieMs);
-      }
+      const { record } = await records.find(subjects);
+      const { ended = -1, signedOut = -1, replaced = -1 } = record;
       const passed = [ended, signedOut, replaced].filter((time) => time < forever);
-      return Math.max(now(), ...passed.map((time) => time + 1));
+      const start = Math.max(now(), ...passed.map((time) => time + 1));
+      const change = { ...sparing(record, beganAt), ...sparing(record, start) };
+      if (session !== undefined && Object.keys(change).length > 0) {
+        // The provider may give a sign-in that it continues the start of the earlier one, whose tokens must not pass again.
+        await records.tell(session, { ...change, stale: facts.issuedAt - 1 }, cookieMs);
+      }
+      return start;
     },
     /** Ends sessions that began before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
     async end(target: SessionTarget): Promise<void> {
       const [subject = ''] = keysOfTarget(target).subjects;
-      const at = now() + ('sessionId' in target ? skewMs : 0);
-      await records.callNext({ subject, name: 'ended', at, ttlMs: cookieMs }, () => notify(subject));
+      const name = 'sessionId' in target ? 'closed' : 'ended';
+      await records.callNext({ subject, name, at: now(), ttlMs: cookieMs }, () => notify(subject));
     },
     /**
      * Records that a session was signed out or replaced. Never rejects.
@@ -187,6 +186,15 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
       notify(subject);
       await told;
     },
+  };
+}
+
+/** What spares a sign-in that began then the earlier calls of `endSession`. @param beganAt in milliseconds since the epoch */
+function sparing({ ended = -1, closed = -1 }: SessionRecord, beganAt: number | undefined): SessionRecord {
+  if (beganAt === undefined) return {};
+  return {
+    ...(beganAt <= ended && { [sparedName(beganAt)]: ended }),
+    ...(isClosed(closed, beganAt) && { [reopenedName(beganAt)]: closed }),
   };
 }
 
@@ -289,15 +297,6 @@ function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
       if (!(await isTold) && !(await spare())) throw unavailable();
       await records.call(user, { ended }, cookieMs);
     },
-  };
-}
-
-function createKeysOf(adapter: string): Parts['keysOf'] {
-  return ({ sessionId, userId, beganAt, issuedAt }, token) => {
-    const session = sessionId === undefined ? undefined : `${adapter}:session:${hash(sessionId)}`;
-    const user = userId === undefined ? undefined : `${adapter}:user:${hash(userId)}`;
-    const subjects = [session, user].filter((subject) => subject !== undefined);
-    return { session, subjects, token, beganAt, issuedAt };
   };
 }
 
