@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { jest } from '@jest/globals';
-import { authenticateUpgrade, endSession, requireSession } from '../../lib/b2b/index.ts';
+import { authenticateUpgrade, currentSession, endSession, requireSession } from '../../lib/b2b/index.ts';
 import type { StandInUser } from '../../example-app/providers/workos/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
@@ -208,6 +208,33 @@ it.each(['sessionId', 'userId'] as const)(
     }
     await one.close();
     await two.close();
+  },
+);
+
+it.each(['sessionId', 'userId'] as const)(
+  'a bearer token that endSession by %s has ended stays out, although a sign-in continues its session with the same auth_time',
+  async (by) => {
+    const app = await startB2bApp({
+      provider,
+      after: (host) => {
+        host.get('/token', requireSession(), (req, res) => sendText(res, currentSession(req, 'b2b').accessToken));
+        host.get('/api', requireSession({ credentials: ['bearer'] }), (_req, res) => sendText(res, 'passed'));
+      },
+    });
+    const api = async (token: string) =>
+      (await app.visitor().get('/api', { headers: { authorization: `Bearer ${token}` } })).status;
+    const person = await signIn(app);
+    const former = (await person.browser.get('/token')).text;
+    const { sessionId, user } = await sessionOf(person);
+    expect(await api(former)).toBe(200);
+    provider.clock.advance(1_000);
+    await endSession(app.auth, by === 'sessionId' ? { sessionId } : { userId: user.id });
+    expect(await api(former)).toBe(401);
+    person.browser.cookies.clear();
+    await person.browser.get(await callbackOf(person));
+    const next = (await person.browser.get('/token')).text;
+    expect([await api(former), await api(next)]).toEqual([401, 200]);
+    await app.close();
   },
 );
 

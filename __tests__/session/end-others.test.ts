@@ -7,6 +7,8 @@ import {
 } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryBrowser, Pause } from '../support/memory-sessions.ts';
 import type { AuthError } from '../../lib/errors.ts';
+import type { Token } from '../../lib/tokens/access-token.ts';
+import type { B2bSession } from '../../lib/types.ts';
 import { createClock } from '../support/clock.ts';
 import { createShared } from '../support/shared-memory.ts';
 import type { SharedMemory } from '../support/shared-memory.ts';
@@ -116,6 +118,16 @@ describe('the session that continues when the others end', () => {
     expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
   });
 
+  it('is among the sessions to end at the provider when a sign-in replaces it in a process that has learned of the call', async () => {
+    const { one, two, kept, browser, clock } = await startSignedIn();
+    const other = await signIn(one);
+    clock.advance(1_000);
+    await one.resolver.endOthers(kept);
+    expect(await sees(two, other.browser)).toBeUndefined();
+    const { sessions } = await two.resolver.replace(browser.header(), 'another');
+    expect(sessions.map(({ candidate }) => candidate.sessionId)).toEqual([kept.sessionId]);
+  });
+
   it('is stored again if the first try failed, so that the others end elsewhere, too', async () => {
     const { one, two, clock, shared } = createProcesses();
     const [{ kept, browser }, other] = [await signIn(one), await signIn(one)];
@@ -143,6 +155,72 @@ describe('the session that continues when the others end', () => {
     await ending;
     expect([await sees(one, browser), await sees(two, browser)]).toEqual([undefined, undefined]);
   });
+});
+
+/** A process whose clock is 30 seconds ahead, which ended the others half a minute ago, and one whose clock is right. */
+async function startAhead() {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const shared = createShared();
+  const one = createMemoryApp({ shared, clock, provider });
+  const ahead = createMemoryApp({ shared, clock: createClock(clock.now() + 30_000), provider });
+  const { kept, browser } = await signIn(one);
+  clock.advance(1_000);
+  await ahead.resolver.endOthers(kept);
+  return { one, ahead, kept, browser };
+}
+
+describe('a call after one of a process whose clock is 30 seconds fast', () => {
+  it.each([0, 30_000])('ends the session that the earlier call spared, %d ms later', async (laterMs) => {
+    const { one, ahead, browser } = await startAhead();
+    one.clock.advance(laterMs);
+    await one.resolver.endSession({ userId: 'ada' });
+    const copy = createMemoryBrowser();
+    copy.cookie = browser.cookie;
+    expect([await sees(one, browser), await sees(ahead, copy)]).toEqual([undefined, undefined]);
+  });
+
+  it('ends the others that began in between, and spares its own session', async () => {
+    const { one, ahead, kept, browser } = await startAhead();
+    const other = await signIn(one);
+    expect(await sees(one, other.browser)).toBe('ada');
+    await one.resolver.endOthers(kept);
+    expect([await sees(one, other.browser), await sees(ahead, other.browser)]).toEqual([undefined, undefined]);
+    expect([await sees(one, browser), await sees(ahead, browser)]).toEqual(['ada', 'ada']);
+  });
+
+  it('renews the tokens of the others that the earlier call did not concern', async () => {
+    const { one, ahead, kept, browser } = await startAhead();
+    await ahead.resolver.renewSession({ userId: 'ada' });
+    await sees(one, browser);
+    const other = await signIn(one);
+    const own = { ...other.kept, content: other.kept.content };
+    await one.resolver.renewOthers('ada', own, own);
+    await sees(one, browser);
+    expect(one.provider.calls).toEqual([kept.refreshToken, 'refresh-2']);
+  });
+});
+
+it('a bearer token of the session that continues passes in a process that has learned of the call', async () => {
+  const verifyBearer = ({ text, claims }: Token) => {
+    const user = { id: claims['sub'] ?? '', email: '' };
+    const expiresAt = Number(claims['exp']) * 1_000;
+    const session = { adapter: 'b2b', credential: 'bearer', user, accessToken: text, claims, expiresAt } as B2bSession;
+    return Promise.resolve({ kind: 'live' as const, session });
+  };
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const setup = { shared: createShared(), clock, provider, source: { verifyBearer } };
+  const [one, two] = [createMemoryApp(setup), createMemoryApp(setup)];
+  const [{ kept }, other] = [await signIn(one), await signIn(one)];
+  const iat = Math.floor(clock.now() / 1_000);
+  const claims = Buffer.from(JSON.stringify({ sub: 'ada', sid: kept.sessionId, iat, exp: iat + 300 }));
+  const bearer = `e30.${claims.toString('base64url')}.AA`;
+  const seesBearer = async () => (await two.resolver.resolveBearer(bearer, {}))?.user.id;
+  expect(await seesBearer()).toBe('ada');
+  clock.advance(1_000);
+  await one.resolver.endOthers({ ...kept, beganAt: 0 });
+  expect([await sees(two, other.browser), await seesBearer()]).toEqual([undefined, 'ada']);
 });
 
 it('a sign-out in another process applies to a session that was replaced here', async () => {

@@ -90,6 +90,21 @@ describe('endSession', () => {
     expect(app.provider.calls).toEqual([]);
   });
 
+  it('for the user ends a session that was signed in again right after endSession for the session', async () => {
+    const app = createMemoryApp();
+    const content = app.provider.issue('ada');
+    const old = createMemoryBrowser({ ...content, beganAt: await app.resolver.beginSession(content) });
+    app.clock.advance(10_000);
+    await app.resolver.endSession({ sessionId: content.sessionId });
+    app.clock.advance(2_000);
+    const again = { ...app.provider.issue('ada'), sessionId: content.sessionId };
+    const browser = createMemoryBrowser({ ...again, beganAt: await app.resolver.beginSession(again) });
+    expect([await seesWhom(app, browser), await seesWhom(app, old)]).toEqual(['ada', undefined]);
+    app.clock.advance(3_000);
+    await app.resolver.endSession({ userId: 'ada' });
+    expect(await seesWhom(app, browser)).toBeUndefined();
+  });
+
   it.each([{ userId: 'ada' }, { sessionId: 'session-ada-0' }])(
     'by %j wins over a refresh in progress',
     async (target) => {
@@ -496,6 +511,34 @@ describe('in several processes', () => {
     clock.advance(5_001);
     for (let request = 0; request < 5; request += 1) expect(await seesWhom(app, browser)).toBe('ada');
     expect(provider.calls).toEqual(['refresh-1']);
+  });
+
+  it('renewSession causes another refresh after a call of a process whose clock is 30 seconds fast', async () => {
+    const shared = createShared();
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const ahead = createMemoryApp({ clock: createClock(clock.now() + 30_000), provider, shared });
+    const app = createMemoryApp({ clock, provider, shared });
+    const browser = await signIn(app, 'ada');
+    await ahead.resolver.renewSession({ userId: 'ada' });
+    expect(await seesWhom(app, browser)).toBe('ada');
+    clock.advance(1_000);
+    await app.resolver.renewSession({ userId: 'ada' });
+    expect([await seesWhom(app, browser), await seesWhom(ahead, browser)]).toEqual(['ada', 'ada']);
+    expect(provider.calls).toEqual(['refresh-1', 'refresh-2']);
+  });
+
+  it('endSession ends what began after a call of a process whose clock is 30 seconds fast', async () => {
+    const shared = createShared();
+    const clock = createClock();
+    const ahead = createMemoryApp({ clock: createClock(clock.now() + 30_000), shared });
+    const app = createMemoryApp({ clock, shared });
+    await ahead.resolver.endSession({ userId: 'ada' });
+    const browser = await signIn(app, 'ada');
+    expect(await seesWhom(app, browser)).toBe('ada');
+    const fresh = createMemoryApp({ clock, provider: app.provider, shared });
+    await fresh.resolver.endSession({ userId: 'ada' });
+    expect(await seesWhom(fresh, browser)).toBeUndefined();
   });
 
   it('a call that the coordinator fails to store takes effect here and rejects, to be repeated', async () => {

@@ -4,13 +4,14 @@ import {
   forever,
   freshName,
   mergeRecords,
+  reopenedName,
   sparedName,
   spentName,
   standingOf,
 } from '../../lib/session/record.ts';
 import type { SessionRecord } from '../../lib/session/record.ts';
 
-const names = ['ended', sparedName(3), sparedName(5), 'signedOut', 'replaced', 'stale'];
+const names = ['ended', 'closed', sparedName(3), sparedName(5), reopenedName(5), 'signedOut', 'replaced', 'stale'];
 const tokens = Array.from('abcdefghijkl', (letter) => freshName({ token: letter, issuedAt: 0 }));
 const records = fc
   .dictionary(fc.constantFrom(...names, ...tokens), fc.integer({ min: 0, max: 6 }))
@@ -59,7 +60,7 @@ describe('a presented token', () => {
 
   it('never gains by an end, a sign-out, a replacement or a renewSession', () => {
     const ends = fc.dictionary(
-      fc.constantFrom('ended', 'signedOut', 'replaced', 'stale'),
+      fc.constantFrom('ended', 'closed', 'signedOut', 'replaced', 'stale'),
       fc.integer({ min: 0, max: 6 }),
     );
     fc.assert(
@@ -80,6 +81,26 @@ describe('a presented token', () => {
     [
       'of an earlier sign-in stays ended where a later one of the same id was spared',
       { ended: 6, [sparedName(6)]: 6 },
+      {},
+      'ended',
+    ],
+    [
+      'of a session that endSession names ends although its clock was a minute ahead',
+      { closed: 5 },
+      { beganAt: 60_005 },
+      'ended',
+    ],
+    ['of a sign-in more than a minute after that is live', { closed: 5 }, { beganAt: 60_006 }, 'live'],
+    ['of a sign-in that continues such a session is live', { closed: 5, [reopenedName(5)]: 5 }, {}, 'live'],
+    [
+      'of a sign-in that continues such a session ends by the next call',
+      { closed: 6, [reopenedName(5)]: 5 },
+      {},
+      'ended',
+    ],
+    [
+      'of a sign-in that continues such a session ends by a call for its user',
+      { closed: 5, [reopenedName(5)]: 5, ended: 5 },
       {},
       'ended',
     ],

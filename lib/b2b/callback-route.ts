@@ -171,8 +171,8 @@ async function admit(
   });
   const userId = session.user.id;
   // A bearer token of this session carries the start time in whole seconds of the provider's clock.
-  const { beganAt } = source.factsOf(session.claims);
-  const signedInAt = (await resolver.beginSession({ sessionId, userId }, beganAt)) / 1000;
+  const { beganAt, issuedAt } = source.factsOf(session.claims);
+  const signedInAt = (await resolver.beginSession({ sessionId, userId, issuedAt }, beganAt)) / 1000;
   resolver.leaveFormer(session);
   emit({ type: 'signed_in', userId, ...defined({ sessionId, organizationId }) }, request.startedAt);
   return {

@@ -1,6 +1,6 @@
 import type { Router } from 'express';
 import { ConfigurationError } from '../errors.ts';
-import type { SessionTarget } from '../session/revocations.ts';
+import type { SessionTarget } from '../session/records.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import { adapterOf } from './express-stack.ts';
 

@@ -6,7 +6,7 @@ export type { SessionRecord } from '../session/record.ts';
 export type * from '../types.ts';
 export type { OnError } from './adapter.ts';
 export { endSession, renewSession } from './end-session.ts';
-export type { SessionTarget } from '../session/revocations.ts';
+export type { SessionTarget } from '../session/records.ts';
 export { currentSession, getSession } from './get-session.ts';
 export type { CookieOptions } from './options.ts';
 export type { PageLinks } from './page.ts';

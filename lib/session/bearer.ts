@@ -45,7 +45,9 @@ export function createResolveBearer<Content>(
     const isGood = cached !== undefined && now() - cached.checkedAt <= revocations.recheckMs;
     if (isGood) {
       const standing = revocations.known(cached.keys);
-      return standing === 'live' || (takesStale && standing === 'stale') ? cached.session : undefined;
+      if (standing === 'live' || (takesStale && standing === 'stale')) return cached.session;
+      // Another process may have spared the session or the token; the check asks for that.
+      if (!revocations.isShared) return undefined;
     }
     try {
       return await withDeadline(() => verify(text, client, takesStale), timeoutMs, outOfTime);

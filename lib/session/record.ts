@@ -4,9 +4,13 @@ import { createHash } from 'node:crypto';
  * What is known of one session, or of all sessions of a user: times in milliseconds since the epoch, by name. Every time
  * only grows, so two records merge by taking the later of each, in any order and any number of times.
  *
- * - `ended`: sessions that began until then are over, by `endSession`.
- * - `spared:` with a start: calls of `endSession` until then do not concern the sign-in that began then, by the provider's
- *   own clock: it was completed, or kept, after them. An earlier sign-in that the provider continued under the same id stays ended.
+ * - `ended`: a user's sessions that began until then are over, by `endSession`.
+ * - `spared:` with a start: calls of `endSession` for the user until then do not concern the sign-in that began then, by the
+ *   provider's own clock: it was completed, or kept, after them. An earlier sign-in that the provider continued under the same id
+ *   stays ended.
+ * - `closed`: when `endSession` was called for this session. It is over if it began until a minute later, as its start may have
+ *   been read from a clock that is ahead.
+ * - `reopened:` with a start: calls of `endSession` for this session until then do not concern the sign-in that began then.
  * - `signedOut`: sign-ins that began until then are over; `forever` where no sign-in continues the session.
  * - `replaced`: the same, because a newer session has its place in the browser.
  * - `stale`: access tokens that were issued until then are renewed before use, by `renewSession`.
@@ -49,14 +53,17 @@ const never = -1;
 export const forever = 8_640_000_000_000_000;
 export const emptyRecord: SessionRecord = {};
 
+/** How far the clock may be ahead that a session's start was read from. */
+const skewMs = 60_000;
 /** The names of each kind with a colon that a record holds at most; the latest are kept. */
 const maxNames = 8;
 
 export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: Presented): Standing {
-  const { signedOut = never, replaced = never, ended = never, stale = never } = record;
+  const { signedOut = never, replaced = never, ended = never, closed = never, stale = never } = record;
   if (beganAt <= signedOut) return 'signed_out';
   if (beganAt <= replaced) return 'replaced';
   if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
+  if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
   if (issuedAt <= stale && (record[freshName({ token, issuedAt })] ?? never) < stale) return 'stale';
   if (token !== undefined && record[spentName(token)] !== undefined) return 'spent';
   return 'live';
@@ -64,6 +71,16 @@ export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: 
 
 export function isRevocation(standing: Standing): standing is Revocation {
   return standing === 'signed_out' || standing === 'replaced' || standing === 'ended';
+}
+
+/** Whether a call of `endSession` for the session concerns a sign-in that began then. In milliseconds since the epoch. */
+export function isClosed(closed: number, beganAt: number): boolean {
+  return closed !== never && beganAt <= closed + skewMs;
+}
+
+/** @param beganAt in milliseconds since the epoch */
+export function reopenedName(beganAt: number): string {
+  return `reopened:${beganAt}`;
 }
 
 /** @param beganAt in milliseconds since the epoch */

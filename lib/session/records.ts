@@ -1,18 +1,41 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
-import { emptyRecord, mergeRecords } from './record.ts';
-import type { SessionRecord } from './record.ts';
+import { emptyRecord, hash, mergeRecords } from './record.ts';
+import type { Presented, SessionFacts, SessionRecord } from './record.ts';
 import { createAskShared } from './shared-coordinator.ts';
 import type { AskShared, OutageReport, SharedCoordinator } from './shared-coordinator.ts';
 
 export type Records = ReturnType<typeof createRecords>;
+
+/** The target of `endSession` and `renewSession`. */
+export type SessionTarget = { readonly sessionId: string } | { readonly userId: string };
+
+/** A session's look-up keys: ids are hashed, so that each has the same size. */
+export interface SessionKeys extends Presented {
+  /** The session's own record; `undefined` without an id. */
+  readonly session: string | undefined;
+  /** The session and its user. */
+  readonly subjects: readonly string[];
+}
+
+/** @param token identifies the refresh token; `undefined` for a bearer token */
+export type KeysOf = (facts: SessionFacts, token: string | undefined) => SessionKeys;
 
 /** The records of the subjects, merged. */
 interface FoundRecord {
   readonly record: SessionRecord;
   /** Whether the coordinator gave the first subject's record, which alone can spare a session. */
   readonly isWhole: boolean;
+}
+
+/** A call of `endSession` or `renewSession`. */
+interface Call {
+  readonly subject: string;
+  readonly name: 'ended' | 'closed' | 'stale';
+  /** In milliseconds since the epoch. */
+  readonly at: number;
+  readonly ttlMs: number;
 }
 
 type Answer = SessionRecord | 'none' | 'unknown';
@@ -62,6 +85,28 @@ export function createRecords(
 
   const known = (subjects: readonly string[]): SessionRecord => subjects.map(here).reduce(mergeRecords, emptyRecord);
 
+  async function call(subject: string, change: SessionRecord, ttlMs: number): Promise<void> {
+    note(subject, change, ttlMs);
+    try {
+      await shared?.merge(subject, change, ttlMs);
+    } catch (cause) {
+      throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
+    }
+  }
+
+  async function find(subjects: readonly string[], group?: string): Promise<FoundRecord> {
+    const answers = await Promise.all(subjects.map((subject) => ask(subject, group)));
+    answers.forEach((answer, index) => {
+      if (typeof answer === 'object') note(subjects[index] ?? '', answer, tokenMs);
+    });
+    return { record: known(subjects), isWhole: answers[0] !== 'unknown' };
+  }
+
+  /** Later than each call that this process knows of: their process' clock may be ahead, and what they spared is not spared again. */
+  function nextTime({ subject, name, at }: Omit<Call, 'ttlMs'>): number {
+    return Math.max(Math.ceil(at), (here(subject)[name] ?? -1) + 1);
+  }
+
   return {
     /** Whether there are other processes to ask. */
     isShared: shared !== undefined,
@@ -76,26 +121,31 @@ export function createRecords(
       return askShared(told, shared === undefined);
     },
     /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
-    async call(subject: string, change: SessionRecord, ttlMs: number): Promise<void> {
-      note(subject, change, ttlMs);
-      try {
-        await shared?.merge(subject, change, ttlMs);
-      } catch (cause) {
-        throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
-      }
+    call,
+    nextTime,
+    /**
+     * Records a call that is later than each call before it, in any process.
+     *
+     * @param onNoted called when it applies in this process, and again when it is told
+     * @throws {AuthError} likewise
+     */
+    async callNext(next: Call, onNoted: () => void = () => undefined): Promise<void> {
+      const { subject, name, ttlMs } = next;
+      const own = nextTime(next);
+      note(subject, { [name]: own }, ttlMs);
+      onNoted();
+      const answer = await ask(subject, undefined);
+      const latest = typeof answer === 'object' ? answer[name] : undefined;
+      const called = call(subject, { [name]: Math.max(own, (latest ?? -1) + 1) }, ttlMs);
+      onNoted();
+      await called;
     },
     /**
      * Also asks the coordinator.
      *
      * @param group calls of one group may share a pending answer; without one the answer is newer than the call
      */
-    async find(subjects: readonly string[], group?: string): Promise<FoundRecord> {
-      const answers = await Promise.all(subjects.map((subject) => ask(subject, group)));
-      answers.forEach((answer, index) => {
-        if (typeof answer === 'object') note(subjects[index] ?? '', answer, tokenMs);
-      });
-      return { record: known(subjects), isWhole: answers[0] !== 'unknown' };
-    },
+    find,
   };
 }
 
@@ -118,7 +168,7 @@ function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) 
 
 /** A session that `endSession` ended stays ended while a browser may keep its cookie. */
 function isLasting(name: string): boolean {
-  return name === 'ended' || name.startsWith('spared:');
+  return ['ended', 'closed'].includes(name) || name.startsWith('spared:') || name.startsWith('reopened:');
 }
 
 /** An application's own coordinator may return anything; an invalid time would end or lift the wrong sessions. */
@@ -127,4 +177,14 @@ function readAnswer(answer: unknown): Answer {
   if (typeof answer !== 'object') return 'unknown';
   const times = Object.entries(answer).map(([name, time]: [string, unknown]) => [name, Number(time)] as const);
   return times.every(([, time]) => Number.isFinite(time)) ? Object.fromEntries(times) : 'unknown';
+}
+
+/** @param adapter the adapter of these sessions: two adapters may share a coordinator */
+export function createKeysOf(adapter: string): KeysOf {
+  return ({ sessionId, userId, beganAt, issuedAt }, token) => {
+    const session = sessionId === undefined ? undefined : `${adapter}:session:${hash(sessionId)}`;
+    const user = userId === undefined ? undefined : `${adapter}:user:${hash(userId)}`;
+    const subjects = [session, user].filter((subject) => subject !== undefined);
+    return { session, subjects, token, beganAt, issuedAt };
+  };
 }

@@ -1,23 +1,21 @@
 import type { ChangeCount } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
-import { forever, freshName, hash, isRevocation, sparedName, spentName, standingOf } from './record.ts';
-import type { Presented, Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
-import { cookieMs, createRecords, tokenMs } from './records.ts';
-import type { Records } from './records.ts';
+import {
+  forever,
+  freshName,
+  isClosed,
+  isRevocation,
+  reopenedName,
+  sparedName,
+  spentName,
+  standingOf,
+} from './record.ts';
+import type { Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
+import { cookieMs, createKeysOf, createRecords, tokenMs } from './records.ts';
+import type { KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
 import type { OutageReport, SharedCoordinator } from './shared-coordinator.ts';
 
 export type Revocations = ReturnType<typeof createRevocations>;
-
-/** The target of `endSession` and `renewSession`. */
-export type SessionTarget = { readonly sessionId: string } | { readonly userId: string };
-
-/** A session's look-up keys: ids are hashed, so that each has the same size. */
-export interface SessionKeys extends Presented {
-  /** The session's own record; `undefined` without an id. */
-  readonly session: string | undefined;
-  /** The session and its user. */
-  readonly subjects: readonly string[];
-}
 
 export interface RevocationCheck {
   readonly standing: Standing;
@@ -36,8 +34,6 @@ export interface RefreshStart {
 const minRevocationMs = 25_000;
 /** How long a verified session counts as live before the other processes are asked again. */
 const sharedRecheckMs = 5_000;
-/** Tolerance for a named session, whose start may have been read from a clock that is ahead. */
-const skewMs = 60_000;
 
 /**
  * How long a signed-out session must be remembered: a running refresh may return a token with its
@@ -106,7 +102,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
     /** The revocation that this process knows. */
     knownRevocation,
     /**
-     * The revocation of an unverified token that this process knows and no other can lift. With a
+     * The revocation that this process knows and no other can lift. With a
      * coordinator, a sign-in in another process may have lifted an `endSession`; only `check` asks for that.
      */
     knownFinally(keys: SessionKeys): Revocation | undefined {
@@ -121,7 +117,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
     async find(sessionId: string | undefined, beganAt = 0): Promise<Revocation | undefined> {
       const keys = keysOf({ sessionId, userId: undefined, beganAt, issuedAt: Infinity }, undefined);
       const { record } = await records.find(keys.subjects);
-      return asRevocation(standingOf({ ...record, ended: -1 }, keys));
+      return asRevocation(standingOf({ ...record, ended: -1, closed: -1 }, keys));
     },
     /** Asks the coordinator, too. @throws {AuthError} `provider_unavailable` where only the coordinator can tell */
     check: (facts: SessionFacts, token: string | undefined) => look(keysOf(facts, token), 'requests'),
@@ -132,7 +128,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
 
 interface Parts {
   readonly records: Records;
-  readonly keysOf: (facts: SessionFacts, token: string | undefined) => SessionKeys;
+  readonly keysOf: KeysOf;
   readonly notify: (subject: string) => void;
   readonly look: (keys: SessionKeys, group: string | undefined) => Promise<RevocationCheck>;
   readonly known: (keys: SessionKeys) => Standing;
@@ -152,22 +148,24 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
      * @returns the session's start in milliseconds since the epoch, later than every such call and every sign-out that does not
      * last, even where this clock was set back since
      */
-    async begin(facts: Pick<SessionFacts, 'sessionId' | 'userId'>, beganAt?: number): Promise<number> {
+    async begin(facts: Pick<SessionFacts, 'sessionId' | 'userId' | 'issuedAt'>, beganAt?: number): Promise<number> {
       const { session, subjects } = keysOfTarget(facts);
-      const { ended = -1, signedOut = -1, replaced = -1 } = (await records.find(subjects)).record;
-      if (beganAt !== undefined && beganAt <= ended && session !== undefined) {
-        await records.tell(session, { [sparedName(beganAt)]: ended }, cookieMs);
-      }
+      const { record } = await records.find(subjects);
+      const { ended = -1, signedOut = -1, replaced = -1 } = record;
       const passed = [ended, signedOut, replaced].filter((time) => time < forever);
-      return Math.max(now(), ...passed.map((time) => time + 1));
+      const start = Math.max(now(), ...passed.map((time) => time + 1));
+      const change = { ...sparing(record, beganAt), ...sparing(record, start) };
+      if (session !== undefined && Object.keys(change).length > 0) {
+        // The provider may give a sign-in that it continues the start of the earlier one, whose tokens must not pass again.
+        await records.tell(session, { ...change, stale: facts.issuedAt - 1 }, cookieMs);
+      }
+      return start;
     },
     /** Ends sessions that began before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
     async end(target: SessionTarget): Promise<void> {
       const [subject = ''] = keysOfTarget(target).subjects;
-      const ended = Math.ceil(now()) + ('sessionId' in target ? skewMs : 0);
-      const called = records.call(subject, { ended }, cookieMs);
-      notify(subject);
-      await called;
+      const name = 'sessionId' in target ? 'closed' : 'ended';
+      await records.callNext({ subject, name, at: now(), ttlMs: cookieMs }, () => notify(subject));
     },
     /**
      * Records that a session was signed out or replaced. Never rejects.
@@ -191,13 +189,23 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
   };
 }
 
+/** What spares a sign-in that began then the earlier calls of `endSession`. @param beganAt in milliseconds since the epoch */
+function sparing({ ended = -1, closed = -1 }: SessionRecord, beganAt: number | undefined): SessionRecord {
+  if (beganAt === undefined) return {};
+  return {
+    ...(beganAt <= ended && { [sparedName(beganAt)]: ended }),
+    ...(isClosed(closed, beganAt) && { [reopenedName(beganAt)]: closed }),
+  };
+}
+
 /** `renewSession`, and the tokens that it does not concern. */
 function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysOf' | 'now'>) {
   return {
     /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
     renew(target: SessionTarget): Promise<void> {
       const facts = { sessionId: undefined, userId: undefined, beganAt: 0, issuedAt: 0, ...target };
-      return records.call(keysOf(facts, undefined).subjects[0] ?? '', { stale: Math.ceil(now()) }, tokenMs);
+      const [subject = ''] = keysOf(facts, undefined).subjects;
+      return records.callNext({ subject, name: 'stale', at: now(), ttlMs: tokenMs });
     },
     /** The state at the start of a refresh. */
     refreshStart: ({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart => ({
@@ -246,7 +254,11 @@ function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
       const fresh = kept.filter(
         (keys, index) => looks[index] !== undefined && looks[index].standing !== 'stale' && known(keys) !== 'stale',
       );
-      const stale = Math.ceil(now());
+      const [subject = ''] = keysOf(
+        { sessionId: undefined, userId: user, beganAt: 0, issuedAt: 0 },
+        undefined,
+      ).subjects;
+      const stale = records.nextTime({ subject, name: 'stale', at: now() });
       const told = Promise.all(
         fresh.map((keys) => {
           const until = Math.max(stale, records.known(keys.subjects)['stale'] ?? -1);
@@ -256,10 +268,6 @@ function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
           return keys.session === undefined ? Promise.resolve(true) : records.tell(keys.session, change, tokenMs);
         }),
       );
-      const [subject = ''] = keysOf(
-        { sessionId: undefined, userId: user, beganAt: 0, issuedAt: 0 },
-        undefined,
-      ).subjects;
       records.note(subject, { stale }, tokenMs);
       await told;
       await records.call(subject, { stale }, tokenMs);
@@ -277,7 +285,7 @@ function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
       const { standing } = await look(keys, undefined).catch(() => ({ standing: 'ended' }));
       const isEnded = standing === 'ended' || known(keys) === 'ended';
       const [user = ''] = keysOf({ ...kept, sessionId: undefined }, undefined).subjects;
-      const ended = Math.ceil(now());
+      const ended = records.nextTime({ subject: user, name: 'ended', at: now() });
       const until = Math.max(ended, records.known(keys.subjects)['ended'] ?? -1);
       const spared = { [sparedName(keys.beganAt)]: until };
       const spare = async (): Promise<boolean> =>
@@ -289,15 +297,6 @@ function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
       if (!(await isTold) && !(await spare())) throw unavailable();
       await records.call(user, { ended }, cookieMs);
     },
-  };
-}
-
-function createKeysOf(adapter: string): Parts['keysOf'] {
-  return ({ sessionId, userId, beganAt, issuedAt }, token) => {
-    const session = sessionId === undefined ? undefined : `${adapter}:session:${hash(sessionId)}`;
-    const user = userId === undefined ? undefined : `${adapter}:user:${hash(userId)}`;
-    const subjects = [session, user].filter((subject) => subject !== undefined);
-    return { session, subjects, token, beganAt, issuedAt };
   };
 }
 

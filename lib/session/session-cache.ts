@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Session } from '../types.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
 import type { CookieFinder } from '../core/cookies.ts';
-import type { SessionKeys } from './revocations.ts';
+import type { SessionKeys } from './records.ts';
 
 export type SessionCache = ReturnType<typeof createSessionCache>;
 

@@ -95,7 +95,7 @@ export function createSignOut<Content>(context: SessionContext<Content>): SignOu
       const sessions: EndedSession<Content>[] = [];
       for (const candidate of await candidatesIn(source, parseCookies(cookieHeader))) {
         if (candidate.sessionId === newSessionId) continue;
-        const hadEnded = revocations.knownRevocation(revocations.keysOf(candidate, undefined)) !== undefined;
+        const hadEnded = revocations.knownFinally(revocations.keysOf(candidate, undefined)) !== undefined;
         const left = await end(context, candidate, 'replaced', allowance);
         if (!hadEnded) sessions.push(left);
       }
