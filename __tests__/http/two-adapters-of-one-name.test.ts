@@ -88,7 +88,7 @@ describe.each(names)('two %s adapters', (adapter) => {
     }
   });
 
-  it.each(Object.keys(asks))('give no session where the application goes on after the error: %s', async (path) => {
+  itOnExpress.each(Object.keys(asks))('give no session where the application goes on after the error: %s', async (path) => {
     expect((await get('/named', {})).status).not.toBe(500);
     const { status, text } = await get(path, { 'x-first': '1', 'x-swallow': '1', cookie: await cookie() });
     expect([status, text]).toEqual([
