@@ -67,7 +67,11 @@ function createSignUp(backend: BackendContext) {
   let confirms: boolean | undefined;
 
   return async (request: AuthRequest, account: NewAccount, returnTo: string): Promise<string | null> => {
-    const guest = await guestSession(backend, request);
+    const found = await guestSession(backend, request);
+    // Before the email, whose verifier must exist when the response is sent.
+    const state = found && (await stateOf(backend, request, found));
+    if (found !== undefined && state === 'complete') return completeGuest(backend, request, found, returnTo);
+    const guest = state === 'anonymous' ? found : undefined;
     let isConverted = false as boolean;
     const create = async ({ auth, unwrap }: SupabaseCall): Promise<SdkSession | null> => {
       const { session } = unwrap(await auth.signUp(account));
@@ -76,7 +80,7 @@ function createSignUp(backend: BackendContext) {
     };
     const convert = async (call: SupabaseCall): Promise<SdkSession | null> => {
       try {
-        isConverted = await convertGuest(call, account, guest?.access_token);
+        isConverted = await convertGuest(call, account);
         // Only then: whether a complete account was confirmed at once is not known, and a guest could make it so.
         if (!isConverted) confirms = true;
         return null;
@@ -104,20 +108,34 @@ async function guestSession({ source }: BackendContext, request: AuthRequest): P
 }
 
 /**
+ * Asks the backend about a guest's session. The account may have been completed in another browser since the token was
+ * issued: a sign-up must not replace its password. `gone`: the backend has ended the session.
+ *
+ * @throws {AuthError} `provider_unavailable` where the backend does not answer
+ */
+async function stateOf(
+  backend: BackendContext,
+  request: AuthRequest,
+  { access_token: accessToken }: StoredContent,
+): Promise<'anonymous' | 'complete' | 'gone'> {
+  try {
+    const ask = async ({ auth, unwrap }: SupabaseCall) => unwrap(await auth.getUser(accessToken));
+    const { user } = await backend.supabase.call(request, ask);
+    return user.is_anonymous === true ? 'anonymous' : 'complete';
+  } catch (error) {
+    return isGone(error) ? 'gone' : rethrowStaleKeys(backend, accessToken)(error);
+  }
+}
+
+/**
  * Adds address and password to an anonymous user, whose id stays. GoTrue stores the password at
  * once, so a form that is posted twice gets `same_password`: then only the address is sent.
  *
  * @returns whether the account is complete; otherwise an email must be confirmed first, and the anonymous session stays
  * @throws {AuthError} as `unwrap`; `isGone` detects a session that the backend has ended
  */
-async function convertGuest(
-  { auth, unwrap }: SupabaseCall,
-  account: NewAccount,
-  accessToken: string | undefined,
-): Promise<boolean> {
+async function convertGuest({ auth, unwrap }: SupabaseCall, account: NewAccount): Promise<boolean> {
   const { email, password, options } = account;
-  // Completed in another browser since this token was issued: a sign-up must not replace that account's password.
-  if (unwrap(await auth.getUser(accessToken)).user.is_anonymous !== true) return true;
   const update = async (attributes: { readonly email: string; readonly password?: string }): Promise<boolean> => {
     const { user } = unwrap(await auth.updateUser(attributes, options));
     return user.is_anonymous !== true;
