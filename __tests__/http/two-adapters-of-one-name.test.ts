@@ -88,14 +88,17 @@ describe.each(names)('two %s adapters', (adapter) => {
     }
   });
 
-  itOnExpress.each(Object.keys(asks))('give no session where the application goes on after the error: %s', async (path) => {
-    expect((await get('/named', {})).status).not.toBe(500);
-    const { status, text } = await get(path, { 'x-first': '1', 'x-swallow': '1', cookie: await cookie() });
-    expect([status, text]).toEqual([
-      500,
-      expect.stringContaining('is mounted twice, and this request has passed both'),
-    ]);
-  });
+  itOnExpress.each(Object.keys(asks))(
+    'give no session where the application goes on after the error: %s',
+    async (path) => {
+      expect((await get('/named', {})).status).not.toBe(500);
+      const { status, text } = await get(path, { 'x-first': '1', 'x-swallow': '1', cookie: await cookie() });
+      expect([status, text]).toEqual([
+        500,
+        expect.stringContaining('is mounted twice, and this request has passed both'),
+      ]);
+    },
+  );
 
   it('are two adapters where no request passes both', async () => {
     expect((await get('/public', {})).text).toBe('SECRET');
