@@ -27,7 +27,8 @@ const [maxBytes, maxBytesOfOne] = [4 * 1024 * 1024, 256 * 1024];
  * A double click posts a form twice, and the browser shows the second response: it shares the first one's outcome.
  *
  * Both must have the same URL, fields, address and browser. While the first runs, they also have the same cookies. Afterward
- * the outcome is kept only for the cookies that the first response left, which no other browser has; a failure is not kept.
+ * the outcome is kept only for the cookies that the first request had and that its response left, which no other browser has;
+ * a failure is not kept.
  *
  * @returns a function that wraps a route's POST
  */
@@ -70,9 +71,11 @@ export function createDoubleSubmit({
         throw outcome.error;
       }
       if (!isFirst) return replay(request, outcome);
-      const left = cookiesOf(request, cookieName, outcome.writes);
-      // Without a cookie, nothing tells this browser from another one at the same address.
-      if (outcome.reply.status < 400 && left.size > 0) kept.set(hashOf(form, left), outcome);
+      // A second click may have left before the first response arrived. Without a cookie, nothing tells this browser
+      // from another one at the same address.
+      for (const cookies of [own, cookiesOf(request, cookieName, outcome.writes)]) {
+        if (outcome.reply.status < 400 && cookies.size > 0) kept.set(hashOf(form, cookies), outcome);
+      }
       return outcome.reply;
     };
   }
