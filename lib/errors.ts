@@ -67,6 +67,11 @@ export class ConfigurationError extends Error {
   }
 }
 
+/** Whether the provider did not answer, so that the same may work later. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof AuthError && error.code === 'provider_unavailable';
+}
+
 /** The code and reason for an event; `internal_error` means that the application's own code failed, such as `onSignIn`. */
 export function causeOf(error: unknown): { readonly code: string; readonly reason?: string } {
   if (!(error instanceof AuthError)) return { code: 'internal_error' };

@@ -2,7 +2,7 @@ import type { AuthenticationResponse } from '@workos-inc/node';
 import type { Request } from 'express';
 import { defined } from '../core/json.ts';
 import { createOnce } from '../core/bounded-map.ts';
-import { AuthError } from '../errors.ts';
+import { AuthError, isOutage } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect } from '../http/reply.ts';
@@ -63,8 +63,7 @@ async function answerCallback(context: CallbackContext, request: AuthRequest): P
   try {
     return await answerWithFlow(context, request, flow);
   } catch (error) {
-    const isOutage = error instanceof AuthError && error.code === 'provider_unavailable';
-    if (isOutage && !query.has('error'))
+    if (isOutage(error) && !query.has('error'))
       request.writeCookies(await flows.start({ ...flow, isSpent: true }, request.cookies));
     // Otherwise this flow ends; the flows of other tabs stay open.
     else if (!canStillSucceed(error, flow)) request.writeCookies(flows.finish(flow.state));
@@ -257,8 +256,7 @@ async function endRefused<Result>(
     const read = await source.read(request.cookies);
     // AuthKit may have continued the session that the browser already holds, whose own sign-out can end it.
     const isHeld = read.kind === 'stored' && read.candidates.some((held) => held.sessionId === sessionId);
-    const isOutage = error instanceof AuthError && error.code === 'provider_unavailable';
-    if (sessionId !== undefined && !isHeld && !isOutage) void revokeQuietly(context, sessionId);
+    if (sessionId !== undefined && !isHeld && !isOutage(error)) void revokeQuietly(context, sessionId);
     throw error;
   }
 }

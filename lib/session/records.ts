@@ -44,7 +44,7 @@ type Answer = SessionRecord | 'none' | 'unknown';
 export const cookieMs = 400 * 24 * 60 * 60_000;
 /** Longer than the lifetime of any access token. */
 export const tokenMs = 8 * 24 * 60 * 60_000;
-/** About 200 bytes each. */
+/** About 300 bytes each. */
 const maxRecords = 100_000;
 
 /**

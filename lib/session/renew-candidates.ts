@@ -84,7 +84,7 @@ export function createCandidateRenewal<Content>(
       if (renewal.kind === 'skipped') {
         return alive !== undefined && alive.expiresAt > now() ? fallbackOf(context, next) : signedOut;
       }
-      // Its successor is known to nothing and to none any more.
+      // Its token was exchanged in a switch, whose answer is no longer kept: its own token is still valid.
       if (renewal.reason === 'superseded' && attempt.fallback !== undefined) return attempt.fallback;
       attempt.reason = renewal.reason;
       attempt.signIn = source.signInAfter?.(candidate.content, renewal.reason);

@@ -145,8 +145,8 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
      * Records a completed sign-in: earlier `endSession` calls do not apply to it.
      *
      * @param beganAt the provider's own time of the sign-in, where the session's start is later read from it
-     * @returns the session's start in milliseconds since the epoch, later than every such call and every sign-out that does not
-     * last, even where this clock was set back since
+     * @returns the session's start in milliseconds since the epoch: later than every call for the user, and than every end of the
+     * session after which a sign-in may continue it, even where this clock was set back since
      */
     async begin(facts: Pick<SessionFacts, 'sessionId' | 'userId' | 'issuedAt'>, beganAt?: number): Promise<number> {
       const { session, subjects } = keysOfTarget(facts);

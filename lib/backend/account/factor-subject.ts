@@ -1,5 +1,5 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { AuthError } from '../../errors.ts';
+import { AuthError, isOutage } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { clientFacts } from '../../http/message.ts';
 import { redirectOrJson } from '../../http/reply.ts';
@@ -10,7 +10,7 @@ import { errorForForm, localUrl } from '../forms.ts';
 import { rejectedPage } from '../pages/factors.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { issuedContent } from '../sign-in/issued.ts';
-import { clearPending, isOutage, readPending } from '../sign-in/pending.ts';
+import { clearPending, readPending } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import { prepareSignIn, renewSession, storeSignIn } from '../sign-in/sign-in.ts';
 import type { PreparedSignIn } from '../sign-in/sign-in.ts';

@@ -1,7 +1,7 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { answerWithin } from '../../core/deadline.ts';
 import { createOnce } from '../../core/bounded-map.ts';
-import { AuthError } from '../../errors.ts';
+import { AuthError, isOutage } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
@@ -25,7 +25,7 @@ import { isOwnRefusal, organizationSignIn } from '../provider-errors.ts';
 import { foldAccount } from '../throttle.ts';
 import { discardIssued, issuedContent, needsFactor } from '../sign-in/issued.ts';
 import { beginPending, clearPending } from '../sign-in/pending.ts';
-import { isOutage, markUnanswered, readPending } from '../sign-in/pending.ts';
+import { markUnanswered, readPending } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import { prepareSignIn, storeSignIn, verifyUrl } from '../sign-in/sign-in.ts';
 import type { PreparedSignIn } from '../sign-in/sign-in.ts';

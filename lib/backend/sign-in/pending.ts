@@ -2,7 +2,7 @@ import type { Session as SdkSession } from '@supabase/supabase-js';
 import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../../core/cookie-chunks.ts';
 import type { CookieWrite } from '../../core/cookies.ts';
 import { defined, isRecord, parseJson } from '../../core/json.ts';
-import { AuthError } from '../../errors.ts';
+import { AuthError, isOutage } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { clientFacts } from '../../http/message.ts';
 import { isRenewalUrgent, readToken } from '../../tokens/access-token.ts';
@@ -187,11 +187,6 @@ async function verifyPending(
     throw refusal;
   }
   return { content, userId: session.user.id };
-}
-
-/** Whether the same may work later. */
-export function isOutage(error: unknown): boolean {
-  return error instanceof AuthError && error.code === 'provider_unavailable';
 }
 
 function cookieName({ settings }: BackendContext): string {

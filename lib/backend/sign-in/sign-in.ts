@@ -4,7 +4,7 @@ import { chunkNames } from '../../core/cookie-chunks.ts';
 import type { CookieWrite } from '../../core/cookies.ts';
 import { withDeadline } from '../../core/deadline.ts';
 import { defined } from '../../core/json.ts';
-import { AuthError } from '../../errors.ts';
+import { AuthError, isOutage } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { Allowance } from '../../session/allowance.ts';
 import type { EndedSession } from '../../session/sign-out.ts';
@@ -15,7 +15,6 @@ import { localUrl } from '../forms.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { beginSession, discardIssued, issuedContent, needsFactor, verifyIssued } from './issued.ts';
 import { beginPending, endPendingOfOthers } from './pending.ts';
-import { isOutage } from './pending.ts';
 import type { NewPending, PendingKind } from './pending.ts';
 
 /**
