@@ -10,7 +10,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
   { 'types.ts': [], 'errors.ts': [], 'error-table.ts': [] },
   { core: ['cookie', 'lru-cache', 'node:crypto', 'path-to-regexp'] },
   { tokens: ['jose'] },
-  { session: ['debug', 'lru-cache', 'node:crypto', 'node:diagnostics_channel', 'node:net'] },
+  { session: ['debug', 'lru-cache', 'node:crypto', 'node:diagnostics_channel', 'node:net', 'node:timers/promises'] },
   {
     http: [
       'express',

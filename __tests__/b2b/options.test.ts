@@ -410,12 +410,13 @@ describe('each option', () => {
 
   it('coordinator: runs refreshes and receives sign-outs', async () => {
     const calls: string[] = [];
+    const shared = createShared();
     const { clock } = await start({
       coordinator: {
-        ...createShared(),
-        coordinate(key, refresh) {
-          calls.push(`coordinate ${key.replace(/[\w-]{43}$/, '#')}`);
-          return refresh();
+        ...shared,
+        take(line, holder, unless) {
+          calls.push(`take ${line.replace(/[\w-]{43}$/, '#')}`);
+          return shared.take(line, holder, unless);
         },
         merge: async (_subject, change) => void calls.push(`merge ${Object.keys(change).join(' ')}`),
       },
@@ -424,7 +425,7 @@ describe('each option', () => {
     clock.advance(310_000);
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
     await visitor.post('/logout');
-    expect(calls).toEqual(['coordinate b2b:#', 'merge signedOut']);
+    expect(calls).toEqual(['take b2b:session:#', 'merge signedOut']);
   });
 
   it('fetch: makes every call to the provider', async () => {

@@ -1,7 +1,6 @@
 // A visitor without an account (an anonymous session) who signs up.
 import { AuthError } from '../../lib/index.ts';
 import type { BackendAuthOptions, SharedCoordinator } from '../../lib/index.ts';
-import type { SettledRefresh } from '../../lib/redis/index.ts';
 import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import type { Visitor } from '../support/visitor.ts';
@@ -93,17 +92,19 @@ it('keeps the user if the backend refuses a token whose signature is right', asy
 });
 
 it('shares the refresh of the complete session with other requests, and repeats one in progress', async () => {
-  const answers = new Map<string, SettledRefresh>();
-  const keys: string[] = [];
-  let early = Promise.resolve('');
+  const shared = createShared();
+  const lines: string[] = [];
+  let early: { readonly text: string; readonly token: string } | undefined;
   const coordinator: SharedCoordinator = {
-    ...createShared(),
-    async coordinate(key, refresh) {
-      keys.push(key);
-      const text = answers.size === 0 ? await early : '';
-      const answer = text === '' ? await refresh() : ({ kind: 'renewed', text } as const);
-      answers.set(key, answer);
-      return answer;
+    ...shared,
+    async take(line, holder, unless) {
+      lines.push(line);
+      const { text, token } = early ?? {};
+      if (text === undefined || token === undefined) return shared.take(line, holder, unless);
+      early = undefined;
+      const spent = [[unless[0], Date.now() * 2]];
+      const kept = JSON.stringify({ spent, refused: [], newest: { token, issuedAt: 0 } });
+      return { version: '1', line: kept, answer: text, holder: undefined, turnMs: 1_000 };
     },
   };
   const visitor = await startWithGuest(true, { coordinator });
@@ -116,10 +117,10 @@ it('shares the refresh of the complete session with other requests, and repeats 
     headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
     body: JSON.stringify({ refresh_token }),
   });
-  early = refreshed.text();
+  early = { text: await refreshed.text(), token: 'of another process' };
   expect((await visitor.postJson('/auth/signup', account)).status).toBe(200);
   expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
-  expect([keys.length, new Set(keys).size]).toEqual([2, 2]);
+  expect([lines.length, new Set(lines).size]).toEqual([2, 1]);
 });
 
 it('has no session if onSignIn refuses the complete account', async () => {

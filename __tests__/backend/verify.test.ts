@@ -345,7 +345,7 @@ describe('a session without its second factor', () => {
   it('gives it even if other processes cannot be informed', async () => {
     const down = () => Promise.reject(new Error('down'));
     await start({
-      options: { coordinator: { coordinate: down, confirmDelivery: down, forget: down, read: down, merge: down } },
+      options: { coordinator: { read: down, merge: down, take: down, settle: down } },
     });
     const factor = app.supabase.addFactor(ada.email);
     const visitor = app.visitor();

@@ -17,7 +17,7 @@ let verify: jest.SpiedFunction<typeof crypto.subtle.verify>;
 beforeEach(async () => {
   commands = [];
   app = await startBackendApp({
-    options: { coordinator: recording({ ...createShared(), forget: nothing, confirmDelivery: nothing }) },
+    options: { coordinator: recording(createShared()) },
     after: (host) => host.get('/vault', requireSession({ aal: 'enrolled' }), (_req, res) => sendText(res, 'vault')),
   });
   // Fetches the project's keys.
@@ -29,8 +29,6 @@ afterEach(() => {
   jest.restoreAllMocks();
   return app.close();
 });
-
-const nothing = (): Promise<void> => Promise.resolve();
 
 function recording(coordinator: SharedCoordinator): SharedCoordinator {
   return new Proxy(coordinator, {

@@ -98,7 +98,7 @@ describe('a callback', () => {
 });
 
 describe('a coordinator', () => {
-  const names = ['coordinate', 'confirmDelivery', 'forget', 'read', 'merge'];
+  const names = ['read', 'merge', 'take', 'settle'];
   const whole = Object.fromEntries(names.map((name) => [name, () => undefined]));
 
   it('is any object with the five functions', () => {

@@ -5,7 +5,7 @@ import { createClient } from 'redis';
 import { createRedisCommands } from '../../lib/redis/client.ts';
 import type { NodeRedisClient, RedisClient, RedisCommands } from '../../lib/redis/client.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
-import { createRefreshCoordinator } from '../../lib/session/refresh-coordinator.ts';
+import { createTokenLines } from '../../lib/session/token-lines.ts';
 
 const password = 'p'.repeat(32);
 
@@ -16,7 +16,7 @@ function createSilentClient(): NodeRedisClient & { readonly asked: string[] } {
     asked.push(what);
     return new Promise<never>(() => undefined);
   };
-  return { asked, isReady: true, get: (key) => silence(key), eval: (script) => silence(script) };
+  return { asked, isReady: true, hGet: (key) => silence(key), eval: (script) => silence(script) };
 }
 
 const commandsTo = (client: RedisClient, timeoutMs = 60_000, now = () => 0): RedisCommands =>
@@ -25,7 +25,7 @@ const commandsTo = (client: RedisClient, timeoutMs = 60_000, now = () => 0): Red
 describe('commands to Redis', () => {
   it('are refused at once by a redis client without a connection, instead of being queued', async () => {
     const client = createClient();
-    await expect(commandsTo(client).get('key')).rejects.toThrow('not connected');
+    await expect(commandsTo(client).hget('key', 'record')).rejects.toThrow('not connected');
   });
 
   it('are refused at once by an ioredis client whose connection ended', async () => {
@@ -37,18 +37,18 @@ describe('commands to Redis', () => {
   it('make a lazy ioredis client connect', async () => {
     const client = new Redis({ port: 1, host: '127.0.0.1', lazyConnect: true, retryStrategy: () => null });
     client.on('error', () => undefined);
-    await expect(commandsTo(client).get('key')).rejects.toThrow('Connection is closed');
+    await expect(commandsTo(client).hget('key', 'record')).rejects.toThrow('Connection is closed');
   });
 
   it('reject after their time limit, and then no other command waits for a second', async () => {
     let now = 0;
     const client = createSilentClient();
     const commands = commandsTo(client, 5, () => now);
-    await expect(commands.get('first')).rejects.toThrow('within 5 ms');
+    await expect(commands.hget('first', 'record')).rejects.toThrow('within 5 ms');
     now = 999;
-    await expect(commands.get('second')).rejects.toThrow('lately');
+    await expect(commands.hget('second', 'record')).rejects.toThrow('lately');
     now = 1_000;
-    await expect(commands.get('third')).rejects.toThrow('within 5 ms');
+    await expect(commands.hget('third', 'record')).rejects.toThrow('within 5 ms');
     expect(client.asked).toEqual(['first', 'third']);
   });
 
@@ -58,9 +58,9 @@ describe('commands to Redis', () => {
     const near = net.connect((server.address() as net.AddressInfo).port, '127.0.0.1');
     const [far]: net.Socket[] = await once(server, 'connection');
     const answer = once(near, 'data').then(([data]) => String(data));
-    const client = { ...createSilentClient(), get: () => answer };
+    const client = { ...createSilentClient(), hGet: () => answer };
 
-    const pending = commandsTo(client, 5).get('key');
+    const pending = commandsTo(client, 5).hget('key', 'record');
     far!.write('here');
     const started = performance.now();
     while (performance.now() - started < 20);
@@ -76,19 +76,19 @@ describe('commands to Redis', () => {
   it.each([undefined, 0, true, {}, [], new Error('upstream failure')])(
     'treat %p as no answer to GET',
     async (reply) => {
-      const client = { ...createSilentClient(), get: () => Promise.resolve(reply) };
-      await expect(commandsTo(client).get('key')).rejects.toThrow('that GET does not give');
+      const client = { ...createSilentClient(), hGet: () => Promise.resolve(reply) };
+      await expect(commandsTo(client).hget('key', 'record')).rejects.toThrow('that HGET does not give');
     },
   );
 
   it.each([null, '', 'text', Buffer.from('bytes')])('treat %p as an answer to GET', async (reply) => {
-    const client = { ...createSilentClient(), get: () => Promise.resolve(reply) };
-    expect(await commandsTo(client).get('key')).toBe(reply);
+    const client = { ...createSilentClient(), hGet: () => Promise.resolve(reply) };
+    expect(await commandsTo(client).hget('key', 'record')).toBe(reply);
   });
 
   it('pass on a client’s own failure', async () => {
-    const client = { ...createSilentClient(), get: () => Promise.reject(new Error('NOPERM')) };
-    await expect(commandsTo(client, 5).get('key')).rejects.toThrow('NOPERM');
+    const client = { ...createSilentClient(), hGet: () => Promise.reject(new Error('NOPERM')) };
+    await expect(commandsTo(client, 5).hget('key', 'record')).rejects.toThrow('NOPERM');
   });
 });
 
@@ -107,7 +107,9 @@ function createClusterClient(shape: 'ioredis' | 'redis') {
   };
   return {
     asked,
-    client: { isReady: true, slots, get, eval: () => get(onLive) } satisfies NodeRedisClient & { slots: unknown[] },
+    client: { isReady: true, slots, hGet: get, eval: () => get(onLive) } satisfies NodeRedisClient & {
+      slots: unknown[];
+    },
     failOver: () => {
       isDead = false;
       slots.fill(entry('heir:3'), 8_192);
@@ -120,11 +122,11 @@ describe.each(['ioredis', 'redis'] as const)('a cluster of %s with a failed mast
   it('uses the keys of the other masters, and skips the failed one', async () => {
     const { client, asked } = createClusterClient(shape);
     const commands = commandsTo(client, 5);
-    expect(await commands.get(onLive)).toBe('here');
-    await expect(commands.get(onDead)).rejects.toThrow('within 5 ms');
+    expect(await commands.hget(onLive, 'record')).toBe('here');
+    await expect(commands.hget(onDead, 'record')).rejects.toThrow('within 5 ms');
     expect(commands.isAvailable()).toBe(false);
-    await expect(commands.get(onDead)).rejects.toThrow('lately');
-    expect(await commands.get(onLive)).toBe('here');
+    await expect(commands.hget(onDead, 'record')).rejects.toThrow('lately');
+    expect(await commands.hget(onLive, 'record')).toBe('here');
     expect(commands.isAvailable()).toBe(false);
     expect(asked).toEqual([onLive, onDead, onLive]);
   });
@@ -133,25 +135,25 @@ describe.each(['ioredis', 'redis'] as const)('a cluster of %s with a failed mast
     let now = 0;
     const { client, asked, revive } = createClusterClient(shape);
     const commands = commandsTo(client, 5, () => now);
-    await expect(commands.get(onDead)).rejects.toThrow('within 5 ms');
+    await expect(commands.hget(onDead, 'record')).rejects.toThrow('within 5 ms');
     now = 1_000;
-    const probe = commands.get(onDead);
+    const probe = commands.hget(onDead, 'record');
     const failing = expect(probe).rejects.toThrow('within 5 ms');
-    await expect(commands.get(onDead)).rejects.toThrow('lately');
+    await expect(commands.hget(onDead, 'record')).rejects.toThrow('lately');
     await failing;
     expect(asked).toEqual([onDead, onDead]);
     now = 2_000;
     revive();
-    expect(await commands.get(onDead)).toBe('here');
+    expect(await commands.hget(onDead, 'record')).toBe('here');
     expect(commands.isAvailable()).toBe(true);
   });
 
   it('works fully at once when its keys have moved to another master', async () => {
     const { client, failOver } = createClusterClient(shape);
     const commands = commandsTo(client, 5);
-    await expect(commands.get(onDead)).rejects.toThrow('within 5 ms');
+    await expect(commands.hget(onDead, 'record')).rejects.toThrow('within 5 ms');
     failOver();
-    expect(await commands.get(onDead)).toBe('here');
+    expect(await commands.hget(onDead, 'record')).toBe('here');
     expect(commands.isAvailable()).toBe(true);
   });
 });
@@ -163,7 +165,7 @@ describe('a client that was just started', () => {
     const client = {
       isReady,
       isOpen: true,
-      get: () => new Promise<unknown>((resolve) => void answers.push(() => resolve('here'))),
+      hGet: () => new Promise<unknown>((resolve) => void answers.push(() => resolve('here'))),
       eval: () => Promise.reject(new Error('not asked for')),
     };
     return { client, answers };
@@ -172,7 +174,7 @@ describe('a client that was just started', () => {
   it('is waited for while its first connection opens', async () => {
     const { client, answers } = createSlowClient(false);
     const commands = createRedisCommands(client, { timeoutMs: 5, firstTimeoutMs: 60_000, now: () => 0 });
-    const reply = commands.get('key');
+    const reply = commands.hget('key', 'record');
     await new Promise((resolve) => setTimeout(resolve, 60));
     expect(answers).toEqual([]);
     client.isReady = true;
@@ -184,33 +186,37 @@ describe('a client that was just started', () => {
   it('may take longer for its first answer, and not for the next one', async () => {
     const { client, answers } = createSlowClient(true);
     const commands = createRedisCommands(client, { timeoutMs: 5, firstTimeoutMs: 60_000, now: () => 0 });
-    const first = commands.get('key');
+    const first = commands.hget('key', 'record');
     await new Promise((resolve) => setTimeout(resolve, 30));
     answers[0]!();
     expect(await first).toBe('here');
-    await expect(commands.get('key')).rejects.toThrow('within 5 ms');
+    await expect(commands.hget('key', 'record')).rejects.toThrow('within 5 ms');
   });
 
   it('is waited for only within a limit', async () => {
     const { client } = createSlowClient(false);
     const commands = createRedisCommands(client, { timeoutMs: 5, firstTimeoutMs: 50, now: () => 0 });
-    await expect(commands.get('key')).rejects.toThrow('not connected');
-    await expect(commands.get('key')).rejects.toThrow('not connected');
+    await expect(commands.hget('key', 'record')).rejects.toThrow('not connected');
+    await expect(commands.hget('key', 'record')).rejects.toThrow('not connected');
   });
 });
 
 describe('without Redis', () => {
   it('a process refreshes by itself and reports it', async () => {
     const events: string[] = [];
-    const coordinator = createRefreshCoordinator({
+    const lines = createTokenLines({
       now: Date.now,
       emit: (event) => events.push(event.type),
       timeoutMs: 5_000,
       shared: createRedisCoordinator({ client: createClient(), password }),
     });
     const answer = { kind: 'renewed', text: 'new' } as const;
-    const result = await coordinator.run('key', () => Promise.resolve(answer));
-    expect(result).toEqual({ settled: answer, isNew: true });
+    const exchanged = { ...answer, newest: { token: 'next', issuedAt: 0 }, line: 'session' };
+    const result = await lines.run(
+      { line: 'session', token: 'token' },
+      { holder: 'browser', run: () => Promise.resolve(exchanged) },
+    );
+    expect(result).toMatchObject({ settled: answer, isNew: true });
     expect(events).toEqual(['coordinator_unavailable']);
   });
 

@@ -42,7 +42,7 @@ describe('the options of the Redis coordinator', () => {
     ['a URL', 'redis://127.0.0.1'],
     ['an empty object', {}],
     ['null', null],
-    ['an object without eval', { get: () => undefined }],
+    ['an object without eval', { hGet: () => undefined }],
     ['an object without get', { eval: () => undefined }],
   ])('refuse %s as the client', (_name, given) => {
     expect(problemsOf({ client: given, password })).toEqual([expect.stringContaining('client')]);

@@ -7,7 +7,7 @@ import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 
 interface Sent {
-  readonly command: 'GET' | 'EVAL';
+  readonly command: 'HGET' | 'EVAL';
   /** How many answers had arrived when it was sent. */
   readonly after: number;
 }
@@ -37,7 +37,7 @@ function createCountingClient() {
   }
   const client: IoRedisClient = {
     status: 'ready',
-    get: (key) => count('GET', redis.get(key)),
+    hget: (key, field) => count('HGET', redis.hget(key, field)),
     eval: (script, numberOfKeys, ...rest) => count('EVAL', redis.eval(script, numberOfKeys, ...rest)),
   };
   return {
@@ -48,7 +48,7 @@ function createCountingClient() {
       sent = [];
       const commands = (name: string): number => taken.filter(({ command }) => command === name).length;
       return {
-        GET: commands('GET'),
+        HGET: commands('HGET'),
         EVAL: commands('EVAL'),
         roundTrips: new Set(taken.map(({ after }) => after)).size,
       };
@@ -72,7 +72,7 @@ async function request(app: MemoryApp, browser: MemoryBrowser): Promise<void> {
 
 describe('sessions', () => {
   /** The records of the session and of its user. */
-  const check = { GET: 2, EVAL: 0, roundTrips: 1 };
+  const check = { HGET: 2, EVAL: 0, roundTrips: 1 };
 
   it('need no command while they are in the cache, and one look-up every five seconds', async () => {
     const { app, take, browser } = setUp();
@@ -81,7 +81,7 @@ describe('sessions', () => {
     for (let count = 0; count < 50; count += 1) await request(app, browser);
     app.clock.advance(5_000);
     await request(app, browser);
-    expect(take()).toEqual({ GET: 0, EVAL: 0, roundTrips: 0 });
+    expect(take()).toEqual({ HGET: 0, EVAL: 0, roundTrips: 0 });
     app.clock.advance(1);
     for (let count = 0; count < 50; count += 1) await request(app, browser);
     expect(take()).toEqual(check);
@@ -95,7 +95,7 @@ describe('sessions', () => {
     app.clock.advance(tokenLifetimeMs);
     const resolutions = await request20();
     expect(new Set(resolutions.map(({ session }) => session?.accessToken))).toEqual(new Set(['access for refresh-2']));
-    expect(take()).toEqual({ GET: 2 + 2, EVAL: 2, roundTrips: 1 + 3 });
+    expect(take()).toEqual({ HGET: 2 + 2, EVAL: 2, roundTrips: 1 + 3 });
   });
 
   it('need three more round trips for a refresh: the claim, the answer, and a look-up of ended sessions', async () => {
@@ -103,10 +103,10 @@ describe('sessions', () => {
     app.clock.advance(tokenLifetimeMs);
     const resolution = await visit(app, browser.header());
     expect(app.provider.calls).toHaveLength(1);
-    expect(take()).toEqual({ GET: 2 + 2, EVAL: 2, roundTrips: 1 + 3 });
+    expect(take()).toEqual({ HGET: 2 + 2, EVAL: 2, roundTrips: 1 + 3 });
     // No request waits for this one.
     browser.receive(resolution);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(take()).toEqual({ GET: 0, EVAL: 1, roundTrips: 1 });
+    expect(take()).toEqual({ HGET: 0, EVAL: 1, roundTrips: 1 });
   });
 });

@@ -6,9 +6,10 @@ import { createClient } from 'redis';
 import { AuthError } from '../../lib/errors.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { NodeRedisClient, RedisClient, RedisCoordinatorOptions } from '../../lib/redis/index.ts';
-import { createRefreshCoordinator } from '../../lib/session/refresh-coordinator.ts';
-import { forever, mergeRecords } from '../../lib/session/record.ts';
-import type { SettledRefresh, SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import { forever, hash, mergeRecords } from '../../lib/session/record.ts';
+import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import { createTokenLines } from '../../lib/session/token-lines.ts';
+import type { Place, SettledRefresh, TokenLines } from '../../lib/session/token-lines.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 
@@ -61,9 +62,42 @@ function createGate<T>() {
   return { passed, open, fail };
 }
 
-/** Until a process holds a lock, by which a refresh shows that it has begun. */
-async function untilLocked(): Promise<void> {
-  while ((await admin.keys('*:lock')).length === 0) await pass(2);
+/** The session of a name, and what its hash in Redis is called. */
+const lineOf = (name: string): string => `session of ${name}`;
+const keyOf = (name: string): string => `express-auth-adapters:{${hash(lineOf(name))}}`;
+
+/** Exchanges a session's token, in a process that remembers nothing. */
+async function coordinate(
+  shared: SharedCoordinator,
+  name: string,
+  refresh: () => Promise<SettledRefresh>,
+  callLifeMs = 5_000,
+): Promise<SettledRefresh> {
+  const lines = createTokenLines({ now: Date.now, emit: () => undefined, timeoutMs: callLifeMs, callLifeMs, shared });
+  return (await exchange(lines, name, refresh)).settled;
+}
+
+function exchange(lines: TokenLines, name: string, refresh: () => Promise<SettledRefresh>) {
+  const line = lineOf(name);
+  const run = async () => {
+    const settled = await refresh();
+    return settled.kind === 'ended' ? settled : { ...settled, newest: { token: `after ${name}`, issuedAt: 0 }, line };
+  };
+  return lines.run({ line, token: `token-of-${name.replaceAll(' ', '-')}` }, { holder: 'browser', run });
+}
+
+const placeOf = (name: string): Place => ({ line: lineOf(name), token: `token-of-${name.replaceAll(' ', '-')}` });
+
+function linesOf(shared: SharedCoordinator, emit: (event: { readonly type: string }) => unknown = () => undefined) {
+  return createTokenLines({ now: Date.now, emit: (event) => void emit(event), timeoutMs: 5_000, shared });
+}
+
+/** The holder of a session's turn. */
+const holderOf = (name = 'key'): Promise<string | null> => admin.hget(keyOf(name), 'holder');
+
+/** Until a process has its turn, by which a refresh shows that it has begun. */
+async function untilTaken(name = 'key'): Promise<void> {
+  while ((await holderOf(name)) === null) await pass(2);
 }
 
 /** Until Redis has served some command more, by which the waiting ones show that they do wait. */
@@ -91,7 +125,6 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
   const createProcesses = (count: number, options?: Partial<RedisCoordinatorOptions>) =>
     Promise.all(Array.from({ length: count }, () => createProcess(options)));
 
-  const within = (ms = 5_000): AbortSignal => AbortSignal.timeout(ms);
   const never = (): Promise<never> => Promise.reject(new Error('a second refresh'));
 
   beforeEach(async () => {
@@ -110,86 +143,95 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
       calls += 1;
       return gate.passed;
     };
-    const answers = processes.map((process) => process.coordinate('key', refresh, within()));
+    const answers = processes.map((process) => coordinate(process, 'key', refresh));
     await untilPolled();
     gate.open(answer);
     expect(await Promise.all(answers)).toEqual(processes.map(() => answer));
     expect(calls).toBe(1);
     // A straggler in a process that never waited.
     const straggler = await createProcess();
-    expect(await straggler.coordinate('key', never, within())).toEqual(answer);
+    expect(await coordinate(straggler, 'key', never)).toEqual(answer);
   });
 
   it('keeps different tokens separate', async () => {
     const process = await createProcess();
-    const run = (key: string) =>
-      process.coordinate(key, () => Promise.resolve({ kind: 'renewed', text: key }), within());
+    const run = (key: string) => coordinate(process, key, () => Promise.resolve({ kind: 'renewed', text: key }));
     const keys = Array.from({ length: 20 }, (_, index) => `key ${index}`);
     expect(await Promise.all(keys.map(run))).toEqual(keys.map((text) => ({ kind: 'renewed', text })));
   });
 
-  it('leaves no lock behind, keeps a renewed answer for a day and an ended one for ten minutes', async () => {
+  it('leaves no turn behind, keeps a renewed answer for a day and an ended one for ten minutes', async () => {
     const process = await createProcess();
-    await process.coordinate('one', () => Promise.resolve(renewed), within());
-    const [key] = await admin.keys('*');
-    expect(await admin.keys('*')).toEqual([expect.stringMatching(/:answer$/)]);
-    expect(await admin.pttl(key!)).toBeGreaterThan(86_000_000);
-    expect(await admin.pttl(key!)).toBeLessThanOrEqual(86_400_000);
-    await admin.flushall();
-    await process.coordinate('two', () => Promise.resolve(ended), within());
-    const [endedKey] = await admin.keys('*');
-    expect(await admin.pttl(endedKey!)).toBeGreaterThan(590_000);
-    expect(await admin.pttl(endedKey!)).toBeLessThanOrEqual(600_000);
+    await coordinate(process, 'one', () => Promise.resolve(renewed));
+    expect(await admin.keys('*')).toEqual([keyOf('one')]);
+    expect(await holderOf('one')).toBeNull();
+    expect(await admin.pttl(keyOf('one'))).toBeGreaterThan(86_000_000);
+    expect(await admin.pttl(keyOf('one'))).toBeLessThanOrEqual(86_400_000);
+    await coordinate(process, 'two', () => Promise.resolve(ended));
+    expect(await admin.pttl(keyOf('two'))).toBeGreaterThan(590_000);
+    expect(await admin.pttl(keyOf('two'))).toBeLessThanOrEqual(600_000);
   });
 
   it('keeps a delivered answer for 25 seconds, and none that is over', async () => {
-    const process = await createProcess();
-    await process.coordinate('one', () => Promise.resolve(renewed), within());
-    const [key] = await admin.keys('*:answer');
-    await process.confirmDelivery('one');
-    const left = await admin.pttl(key!);
-    expect(left).toBeGreaterThan(20_000);
-    expect(left).toBeLessThanOrEqual(25_000);
-    await admin.pexpire(key!, 5_000);
-    await process.confirmDelivery('one');
-    expect(await admin.pttl(key!)).toBeLessThanOrEqual(5_000);
-    await process.forget('one');
-    expect(await admin.keys('*')).toEqual([]);
+    const lines = linesOf(await createProcess());
+    const place = placeOf('one');
+    await exchange(lines, 'one', () => Promise.resolve(renewed));
+    lines.deliver(place, 'after one');
+    while ((await admin.pttl(keyOf('one'))) > 25_000) await pass(2);
+    expect(await admin.pttl(keyOf('one'))).toBeGreaterThan(20_000);
+    lines.forget(place);
+    while ((await admin.keys('*')).length > 0) await pass(2);
   });
 
-  it('remembers an ended session for the full time', async () => {
-    const process = await createProcess();
-    await process.coordinate('one', () => Promise.resolve(ended), within());
-    await process.confirmDelivery('one');
-    const [key] = await admin.keys('*:answer');
-    expect(await admin.pttl(key!)).toBeGreaterThan(590_000);
+  it('keeps a record in the hash of its session, whatever becomes of the tokens', async () => {
+    const shared = await createProcess();
+    const lines = linesOf(shared);
+    await exchange(lines, 'one', () => Promise.resolve(renewed));
+    await shared.merge(lineOf('one'), { signedOut: 5 }, 3_600_000);
+    expect(await admin.keys('*')).toEqual([keyOf('one')]);
+    expect(await admin.pttl(keyOf('one'))).toBeGreaterThan(86_000_000);
+    lines.forget(placeOf('one'));
+    while ((await admin.hexists(keyOf('one'), 'answer')) === 1) await pass(2);
+    expect(await admin.pttl(keyOf('one'))).toBeLessThanOrEqual(3_600_000);
+    expect((await admin.hkeys(keyOf('one'))).sort()).toEqual(['record', 'record-until']);
+    expect(await shared.read(lineOf('one'))).toEqual({ signedOut: 5 });
+  });
+
+  it('drops tokens that have expired, although a record keeps the hash', async () => {
+    const shared = await createProcess();
+    await coordinate(shared, 'one', () => Promise.resolve(renewed));
+    await shared.merge(lineOf('one'), { ended: 5 }, 400 * 86_400_000);
+    await admin.hset(keyOf('one'), 'line-until', '1');
+    expect(await coordinate(shared, 'one', () => Promise.resolve(ended))).toEqual(ended);
+    expect(await admin.hexists(keyOf('one'), 'answer')).toBe(0);
   });
 
   it('lets another process take over when the holder dies', async () => {
     const connection = await connect();
     const dead = createRedisCoordinator({ client: connection.client, password, lockTtlMs: 300 });
     const started = createGate<undefined>();
-    const lost = dead.coordinate(
+    const lost = coordinate(
+      dead,
       'key',
       () => {
         started.open(undefined);
         return new Promise<never>(() => undefined);
       },
-      within(100),
+      100,
     );
     void lost.catch(() => undefined);
     await started.passed;
     connection.close();
     const heir = await createProcess({ lockTtlMs: 300 });
-    expect(await heir.coordinate('key', () => Promise.resolve(renewed), within())).toEqual(renewed);
+    expect(await coordinate(heir, 'key', () => Promise.resolve(renewed))).toEqual(renewed);
   });
 
   it('leaves the lock to a holder that is alive, however long its refresh takes', async () => {
     const [holder, other] = await createProcesses(2, { lockTtlMs: 150 });
     const gate = createGate<SettledRefresh>();
-    const held = holder!.coordinate('key', () => gate.passed, within());
-    await untilLocked();
-    const shared = other!.coordinate('key', never, within());
+    const held = coordinate(holder!, 'key', () => gate.passed);
+    await untilTaken();
+    const shared = coordinate(other!, 'key', never);
     // Redis keeps the time here, so it has to pass: three lives of an unattended lock.
     await pass(450);
     gate.open(renewed);
@@ -199,14 +241,12 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
   it('stops renewing the lock of a refresh that exceeds its time limit, and still shares its late answer', async () => {
     const holder = await createProcess({ lockTtlMs: 150 });
     const gate = createGate<SettledRefresh>();
-    const controller = new AbortController();
-    const held = holder.coordinate('key', () => gate.passed, controller.signal);
-    await untilLocked();
-    controller.abort();
+    const held = coordinate(holder, 'key', () => gate.passed, 300);
+    await expect(held).rejects.toMatchObject({ reason: 'timeout' });
     while ((await admin.keys('*')).length > 0) await pass(10);
     gate.open(renewed);
-    expect(await held).toEqual(renewed);
-    expect(await (await createProcess()).coordinate('key', never, within())).toEqual(renewed);
+    while ((await admin.hexists(keyOf('key'), 'answer')) === 0) await pass(2);
+    expect(await coordinate(await createProcess(), 'key', never)).toEqual(renewed);
   });
 
   it('reports a failure to those who waited for it, and not to later callers', async () => {
@@ -214,14 +254,10 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     const gate = createGate<SettledRefresh>();
     let calls = 0;
     const answers = processes.map((process) =>
-      process.coordinate(
-        'key',
-        () => {
-          calls += 1;
-          return gate.passed;
-        },
-        within(),
-      ),
+      coordinate(process, 'key', () => {
+        calls += 1;
+        return gate.passed;
+      }),
     );
     const outcomes = Promise.allSettled(answers);
     await untilPolled();
@@ -235,8 +271,8 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
       expect(reason).toMatchObject({ code: 'provider_unavailable', retryAfter: 7 });
     }
     // While the word of the failure is still there, the first request after it refreshes at once.
-    expect(await admin.keys('*')).toEqual([expect.stringMatching(/:failure:/)]);
-    expect(await processes[0]!.coordinate('key', () => Promise.resolve(renewed), within())).toEqual(renewed);
+    expect(await admin.hget(keyOf('key'), 'line')).toContain('provider_unavailable');
+    expect(await coordinate(processes[0]!, 'key', () => Promise.resolve(renewed))).toEqual(renewed);
   });
 
   it('calls an unreachable provider once, and reports no outage of Redis', async () => {
@@ -244,15 +280,14 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     const gate = createGate<SettledRefresh>();
     let calls = 0;
     const answers = (await createProcesses(5)).map((shared) =>
-      createRefreshCoordinator({
-        now: Date.now,
-        emit: (event) => events.push(event.type),
-        timeoutMs: 5_000,
-        shared,
-      }).run('key', () => {
-        calls += 1;
-        return gate.passed;
-      }),
+      exchange(
+        linesOf(shared, ({ type }) => events.push(type)),
+        'key',
+        () => {
+          calls += 1;
+          return gate.passed;
+        },
+      ),
     );
     const outcomes = Promise.allSettled(answers);
     await untilPolled(20);
@@ -269,48 +304,42 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
   ])('turns the failure %p into the code %s for waiting callers', async (failure, code) => {
     const [holder, other] = await createProcesses(2);
     const gate = createGate<SettledRefresh>();
-    const held = holder!.coordinate('key', () => gate.passed, within());
-    await untilLocked();
-    const waiting = other!.coordinate('key', never, within());
+    const held = coordinate(holder!, 'key', () => gate.passed);
+    await untilTaken();
+    const waiting = coordinate(other!, 'key', never);
     const outcomes = Promise.allSettled([held, waiting]);
     await untilPolled(2);
     gate.fail(failure);
-    expect(await outcomes).toMatchObject([{ reason: failure }, { reason: { code } }]);
+    expect(await outcomes).toMatchObject([
+      { reason: failure instanceof AuthError ? failure : { cause: failure } },
+      { reason: { code } },
+    ]);
   });
 
   it('ends a wait at the caller’s time limit', async () => {
     const [holder, other] = await createProcesses(2);
     const gate = createGate<SettledRefresh>();
-    const held = holder!.coordinate('key', () => gate.passed, within());
-    await untilLocked();
-    const controller = new AbortController();
-    const waiting = other!.coordinate('key', never, controller.signal);
-    const outcome = expect(waiting).rejects.toThrow();
-    await untilPolled(2);
-    controller.abort();
-    await outcome;
+    const held = coordinate(holder!, 'key', () => gate.passed);
+    await untilTaken();
+    await expect(coordinate(other!, 'key', never, 200)).rejects.toMatchObject({ reason: 'timeout' });
     gate.open(renewed);
     await held;
-    await expect(other!.coordinate('late', never, AbortSignal.abort())).rejects.toThrow('aborted');
   });
 
   it('stores only sealed values in Redis, under names that reveal nothing, and never without an expiry', async () => {
     const [holder, other] = await createProcesses(2);
     const gate = createGate<SettledRefresh>();
-    const held = holder!.coordinate('b2b:VISIBLE', () => gate.passed, within());
-    await untilLocked();
+    const held = coordinate(holder!, 'b2b:VISIBLE', () => gate.passed);
+    await untilTaken('b2b:VISIBLE');
     await other!.merge('session_VISIBLE', { 'fresh:b2b:token': 5 }, 60_000);
-    const failing = expect(
-      other!.coordinate('other', () => Promise.reject(new Error('VISIBLE')), within()),
-    ).rejects.toThrow('VISIBLE');
-    await failing;
-    await holder!.coordinate('third', () => Promise.resolve(renewed), within());
+    const failure = new AuthError('provider_unavailable', { cause: new Error('VISIBLE') });
+    await expect(coordinate(other!, 'other', () => Promise.reject(failure))).rejects.toBe(failure);
+    await coordinate(holder!, 'third', () => Promise.resolve(renewed));
     const keys = await admin.keys('*');
-    expect(keys.map((key) => key.split(':')[2]).sort()).toEqual(['answer', 'failure', 'lock', 'record']);
+    expect(keys).toHaveLength(4);
     for (const key of keys) {
-      expect(key).not.toContain('VISIBLE');
-      expect(key).toMatch(/^express-auth-adapters:\{[\w-]{43}\}:/);
-      expect(await admin.get(key)).not.toContain('VISIBLE');
+      expect(key).toMatch(/^express-auth-adapters:\{[\w-]{43}\}$/);
+      expect(JSON.stringify([key, await admin.hgetall(key)])).not.toContain('VISIBLE');
       expect(await admin.pttl(key)).toBeGreaterThan(0);
     }
     gate.open(renewed);
@@ -319,13 +348,10 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
 
   it('does not return an answer that was stored under another key', async () => {
     const process = await createProcess();
-    await process.coordinate('mine', () => Promise.resolve(renewed), within());
-    const [mine] = await admin.keys('*');
-    const sealed = await admin.get(mine!);
-    await process.coordinate('yours', () => Promise.resolve(ended), within());
-    const yours = (await admin.keys('*')).find((key) => key !== mine);
-    await admin.set(yours!, sealed!);
-    await expect(process.coordinate('yours', never, within())).rejects.toThrow('cannot be opened');
+    await coordinate(process, 'mine', () => Promise.resolve(renewed));
+    await coordinate(process, 'yours', () => Promise.resolve({ kind: 'renewed', text: 'of yours' }));
+    await admin.hset(keyOf('yours'), 'answer', (await admin.hget(keyOf('mine'), 'answer'))!);
+    await expect(process.take(lineOf('yours'), 'holder', [])).rejects.toThrow('cannot be opened');
   });
 
   it('reports that processes do not share a password, and works across a change of it', async () => {
@@ -335,15 +361,15 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
       createProcess({ password: [next, password] }),
       createProcess({ password: next }),
     ]);
-    await before.coordinate('key', () => Promise.resolve(renewed), within());
-    expect(await between.coordinate('key', never, within())).toEqual(renewed);
-    await expect(stranger.coordinate('key', never, within())).rejects.toThrow('cannot be opened');
+    await coordinate(before, 'key', () => Promise.resolve(renewed));
+    expect(await coordinate(between, 'key', never)).toEqual(renewed);
+    await expect(stranger.take(lineOf('key'), 'holder', [])).rejects.toThrow('cannot be opened');
   });
 
   it('separates applications by prefix', async () => {
     const [one, two] = await Promise.all([createProcess({ keyPrefix: 'one' }), createProcess({ keyPrefix: 'two' })]);
-    await one.coordinate('key', () => Promise.resolve(renewed), within());
-    expect(await two.coordinate('key', () => Promise.resolve(ended), within())).toEqual(ended);
+    await coordinate(one, 'key', () => Promise.resolve(renewed));
+    expect(await coordinate(two, 'key', () => Promise.resolve(ended))).toEqual(ended);
     await one.merge('session', { signedOut: 5 }, 1_000);
     expect(await two.read('session')).toBeUndefined();
   });
@@ -356,61 +382,62 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
   ])('keeps one answer when a holder comes late: %s', async (_name, first, second, standing) => {
     const [late, heir] = await createProcesses(2);
     const gate = createGate<SettledRefresh>();
-    const held = late!.coordinate('key', () => gate.passed, within());
-    await untilLocked();
+    const held = coordinate(late!, 'key', () => gate.passed);
+    await untilTaken();
     // As if the holder had been stopped for longer than its lock lives.
-    await admin.del(await admin.keys('*:lock'));
-    await heir!.coordinate('key', () => Promise.resolve(first), within());
+    await admin.hdel(keyOf('key'), 'holder');
+    await coordinate(heir!, 'key', () => Promise.resolve(first));
     gate.open(second);
     expect(await held).toEqual(standing);
-    expect(await heir!.coordinate('key', never, within())).toEqual(standing);
+    expect(await coordinate(heir!, 'key', never)).toEqual(standing);
   });
 
-  it('does not keep a lock alive that another process took over', async () => {
+  it('does not prolong a turn that another process took over', async () => {
     const late = await createProcess({ lockTtlMs: 150 });
     const gate = createGate<SettledRefresh>();
-    const held = late.coordinate('key', () => gate.passed, within());
-    await untilLocked();
-    const [lock] = await admin.keys('*:lock');
-    // A successor that died at once.
-    await admin.set(lock!, 'heir', 'PX', 200);
-    while ((await admin.exists(lock!)) === 1) await pass(10);
+    const held = coordinate(late, 'key', () => gate.passed);
+    await untilTaken();
+    const ends = Date.now() + 400;
+    // A successor.
+    await admin.hset(keyOf('key'), 'holder', 'heir', 'turn-until', ends);
+    await admin.pexpire(keyOf('key'), 400);
+    await pass(200);
+    expect(await admin.hmget(keyOf('key'), 'holder', 'turn-until')).toEqual(['heir', String(ends)]);
     gate.open(renewed);
-    await held;
+    expect(await held).toEqual(renewed);
   });
 
-  it('does not release a lock that another process took over', async () => {
+  it('does not end a turn that another process took over', async () => {
     const [late, heir] = await createProcesses(2);
     const [lateGate, heirGate] = [createGate<SettledRefresh>(), createGate<SettledRefresh>()];
-    const lost = late!.coordinate('key', () => lateGate.passed, within());
-    const outcome = expect(lost).rejects.toThrow('too late');
-    await untilLocked();
-    await admin.del(await admin.keys('*:lock'));
-    const held = heir!.coordinate('key', () => heirGate.passed, within());
-    await untilLocked();
-    const [lock] = await admin.keys('*:lock');
-    const holder = await admin.get(lock!);
+    const lost = coordinate(late!, 'key', () => lateGate.passed);
+    const outcome = expect(lost).rejects.toThrow(AuthError);
+    await untilTaken();
+    await admin.hdel(keyOf('key'), 'holder');
+    const held = coordinate(heir!, 'key', () => heirGate.passed);
+    await untilTaken();
+    const holder = await holderOf();
     lateGate.fail(new Error('too late'));
     await outcome;
     // Commands of one connection arrive in order: the late holder's have arrived by now.
     await late!.read('anything');
-    expect(await admin.get(lock!)).toBe(holder);
+    expect(await holderOf()).toBe(holder);
     heirGate.open(renewed);
-    await held;
+    expect(await held).toEqual(renewed);
   });
 
-  it('recognizes its own lock when the client sends a command twice', async () => {
-    const { client } = await connect();
+  it('recognizes its own turn when the client sends a command twice', async () => {
     const stutter: NodeRedisClient = {
       isReady: true,
-      get: (key) => client.get(key),
+      hGet: (key, field) => admin.hget(key, field),
       eval: async (script, { keys, arguments: args }) => {
         await admin.eval(script, keys.length, ...keys, ...args);
         return admin.eval(script, keys.length, ...keys, ...args);
       },
     };
     const process = createRedisCoordinator({ client: stutter, password });
-    expect(await process.coordinate('key', () => Promise.resolve(renewed), within())).toEqual(renewed);
+    expect(await coordinate(process, 'key', () => Promise.resolve(renewed))).toEqual(renewed);
+    expect(await holderOf()).toBeNull();
   });
 
   describe('a record', () => {
@@ -426,11 +453,11 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
         signedOut: forever,
       });
       expect(await one!.read('other')).toBeUndefined();
-      const [key] = await admin.keys('*:record');
+      const [key] = await admin.keys('*');
       expect(await admin.pttl(key!)).toBeGreaterThan(399 * 86_400_000);
       await one!.merge('short', { ended: 1 }, 1_000);
       await one!.merge('short', { ended: 1 }, 60_000);
-      const short = (await admin.keys('*:record')).find((name) => name !== key);
+      const short = (await admin.keys('*')).find((name) => name !== key);
       expect(await admin.pttl(short!)).toBeGreaterThan(50_000);
     });
 
@@ -453,8 +480,8 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     it('is refused if another program has written it', async () => {
       const process = await createProcess();
       await process.merge('user', { ended: 1 }, 60_000);
-      const [key] = await admin.keys('*:record');
-      await admin.set(key!, 'something else');
+      const [key] = await admin.keys('*');
+      await admin.hset(key!, 'record', 'something else');
       await expect(process.read('user')).rejects.toThrow('no script of ours');
     });
   });
@@ -471,17 +498,12 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
       const gates = [createGate<SettledRefresh>(), createGate<SettledRefresh>()];
       let calls = 0;
       const processes = (await createProcesses(2, { commandTimeoutMs: 200 })).map((shared) =>
-        createRefreshCoordinator({
-          now: Date.now,
-          emit: (event) => events.push(event.type),
-          timeoutMs: 5_000,
-          shared,
-        }),
+        linesOf(shared, ({ type }) => events.push(type)),
       );
       const refresh = (): Promise<SettledRefresh> => gates[calls++]!.passed;
-      const held = processes[0]!.run('key', refresh);
-      await untilLocked();
-      const waiting = processes[1]!.run('key', refresh);
+      const held = exchange(processes[0]!, 'key', refresh);
+      await untilTaken();
+      const waiting = exchange(processes[1]!, 'key', refresh);
       await untilPolled(2);
       await server.kill();
       while (calls < 2) await pass(5);
@@ -512,14 +534,14 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     it('ends with coordination after a restart, without intervention', async () => {
       const process = await createProcess({ commandTimeoutMs: 100, lockTtlMs: 100 });
       await server.kill();
-      await expect(process.coordinate('key', never, within())).rejects.toThrow();
+      await expect(coordinate(process, 'key', never)).rejects.toThrow();
       await server.start();
-      for (;;) {
-        const answer = await process.coordinate('key', () => Promise.resolve(renewed), within()).catch(() => undefined);
-        if (answer !== undefined) break;
+      // Until then each exchange is the process' own.
+      while ((await admin.hexists(keyOf('key'), 'answer')) === 0) {
+        await coordinate(process, 'key', () => Promise.resolve(renewed));
         await pass(20);
       }
-      expect(await (await createProcess()).coordinate('key', never, within())).toEqual(renewed);
+      expect(await coordinate(await createProcess(), 'key', never)).toEqual(renewed);
     });
   });
 
@@ -548,7 +570,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
               spent += 1;
               return { kind: 'renewed', text: `token ${round} ${spent}` };
             };
-            return processes[process]!.coordinate(`key ${round}`, refresh, within());
+            return coordinate(processes[process]!, `key ${round}`, refresh);
           }),
         );
         expect(most).toBe(1);

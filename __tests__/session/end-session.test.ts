@@ -414,12 +414,6 @@ describe('in several processes', () => {
 
   it('a switch in another process reaches requests with the old cookie', async () => {
     const shared = createShared();
-    const answers = new Map<string, ReturnType<typeof shared.coordinate>>();
-    shared.coordinate = (key, refresh) => {
-      const answer = answers.get(key) ?? refresh();
-      answers.set(key, answer);
-      return answer;
-    };
     const [one, two] = createTwo(shared);
     const browser = await signIn(one, 'ada');
     const variant = {
@@ -573,11 +567,10 @@ describe('with a coordinator that never answers', () => {
         shared.isSilent ? silence() : call(...args);
     const shared = {
       isSilent: true,
-      coordinate: inner.coordinate.bind(inner),
-      confirmDelivery: hear(inner.confirmDelivery.bind(inner)),
-      forget: hear(inner.forget.bind(inner)),
       read: hear(inner.read.bind(inner)),
       merge: hear(inner.merge.bind(inner)),
+      take: hear(inner.take.bind(inner)),
+      settle: hear(inner.settle.bind(inner)),
     };
     return shared;
   }

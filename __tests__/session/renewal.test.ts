@@ -131,10 +131,10 @@ describe('a renewal', () => {
     expect(provider.calls).toEqual(['refresh-1', 'refresh-2']);
   });
 
-  it('does not follow endless chains of expired answers', async () => {
+  it('is one step away for every token that led to it, however often the session was renewed', async () => {
     const { app, clock, content, provider } = setUp();
     const holders = [content];
-    for (let hop = 0; hop < 4; hop += 1) {
+    for (let times = 0; times < 6; times += 1) {
       const { cookies } = await visit(app, createMemoryBrowser(holders.at(-1)).header());
       const browser = createMemoryBrowser();
       browser.receive({ cookies });
@@ -142,9 +142,10 @@ describe('a renewal', () => {
       clock.advance(tokenLifetimeMs);
     }
     const callsSoFar = provider.calls.length;
-    await expect(visit(app, `memory=${toCookie(content)}`)).rejects.toMatchObject({ code: 'token_rejected' });
-    expect(provider.calls).toHaveLength(callsSoFar);
-    expect((await visit(app, `memory=${toCookie(holders[1]!)}`)).session?.user.id).toBe('ada');
+    for (const holder of holders) {
+      expect((await visit(app, `memory=${toCookie(holder)}`)).session?.accessToken).toBe('access for refresh-8');
+    }
+    expect(provider.calls).toHaveLength(callsSoFar + 1);
   });
 });
 

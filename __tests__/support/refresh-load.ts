@@ -3,7 +3,7 @@ import { slotOf } from '../../lib/core/redis-slot.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { RedisClient } from '../../lib/redis/index.ts';
 import { hash } from '../../lib/session/record.ts';
-import { refreshKey } from '../../lib/session/refresh-coordinator.ts';
+import { placeOf } from '../../lib/session/token-lines.ts';
 import { createMemoryApp, createMemoryBrowser, createMemoryProvider, visit } from './memory-sessions.ts';
 import type { MemoryApp, MemoryContent, MemoryProvider } from './memory-sessions.ts';
 
@@ -53,7 +53,7 @@ function createForgivingProvider() {
   const issue = (third: number): MemoryContent => {
     for (;;) {
       const content = { ...provider.issue('ada'), expiresAt: Date.now() - day };
-      const slot = slotOf(hash(refreshKey('b2b', content)));
+      const slot = slotOf(hash(placeOf('b2b', content).line));
       if (Math.floor((slot * 3) / 16_384) === third) return content;
     }
   };

@@ -1,6 +1,6 @@
 import { mergeRecords } from '../../lib/session/record.ts';
 import type { SessionRecord } from '../../lib/session/record.ts';
-import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import type { SharedCoordinator, SharedLine } from '../../lib/session/shared-coordinator.ts';
 
 export interface SharedMemory extends SharedCoordinator {
   isDown: boolean;
@@ -10,18 +10,48 @@ export interface SharedMemory extends SharedCoordinator {
   heldBy: Promise<unknown> | undefined;
 }
 
+type KeptLine = SharedLine & { readonly known: readonly string[]; readonly until: number };
+
+const noLine: KeptLine = { version: '', line: '', known: [], until: 0 };
+const turnMs = 2_000;
+
 /** What several processes share, without Redis. */
 export function createShared(now: () => number = () => 0): SharedMemory {
   const records = new Map<string, { readonly record: SessionRecord; readonly heldUntil: number }>();
+  const lines = new Map<string, KeptLine>();
+  const turns = new Map<string, { readonly holder: string; readonly until: number }>();
+  const lineOf = (name: string): KeptLine => {
+    const kept = lines.get(name);
+    return kept !== undefined && kept.until > now() ? kept : noLine;
+  };
   const reach = <Result>(work: () => Result): Promise<Result> =>
     shared.isDown ? Promise.reject(new Error('down')) : Promise.resolve(work());
   const shared: SharedMemory = {
     isDown: false,
     lookUps: 0,
     heldBy: undefined,
-    coordinate: (_key, refresh) => refresh(),
-    confirmDelivery: () => Promise.resolve(),
-    forget: () => Promise.resolve(),
+    take: (name, holder, unless) =>
+      reach(() => {
+        const kept = lineOf(name);
+        const { version, line, answer } = kept;
+        if (unless.some((token) => kept.known.includes(token)))
+          return { version, line, answer, holder: undefined, turnMs };
+        const turn = turns.get(name);
+        if (turn !== undefined && turn.holder !== holder && turn.until > now()) {
+          return { version: '', line: '', holder: turn.holder, turnMs };
+        }
+        turns.set(name, { holder, until: now() + turnMs });
+        return { version, line, answer, holder, turnMs };
+      }),
+    settle: (name, change) =>
+      reach(() => {
+        const { version, line, answer } = lineOf(name);
+        if (change.from !== undefined && change.from !== version) return { version, line, answer };
+        lines.set(name, { ...change, answer: change.answer ?? answer, until: now() + change.ttlMs });
+        if (change.known.length === 0) lines.delete(name);
+        if (turns.get(name)?.holder === change.holder) turns.delete(name);
+        return undefined;
+      }),
     async read(subject) {
       shared.lookUps += 1;
       const { heldBy } = shared;

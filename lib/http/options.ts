@@ -180,9 +180,7 @@ function isCoordinator(value: unknown): boolean {
   return (
     typeof value === 'object' &&
     value !== null &&
-    ['coordinate', 'confirmDelivery', 'forget', 'read', 'merge'].every(
-      (name) => typeof Reflect.get(value, name) === 'function',
-    )
+    ['read', 'merge', 'take', 'settle'].every((name) => typeof Reflect.get(value, name) === 'function')
   );
 }
 

@@ -7,14 +7,14 @@ import { createMasterOf } from '../core/redis-slot.ts';
 export interface NodeRedisClient {
   readonly isReady?: boolean;
   readonly isOpen?: boolean;
-  get(key: string): Promise<unknown>;
+  hGet(key: string, field: string): Promise<unknown>;
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
 /** The members used of a client of the package `ioredis` (a single client, sentinels or a cluster). */
 export interface IoRedisClient {
   readonly status: string;
-  get(key: string): Promise<unknown>;
+  hget(key: string, field: string): Promise<unknown>;
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
@@ -22,7 +22,7 @@ export type RedisClient = NodeRedisClient | IoRedisClient;
 
 /** The two required commands, with one signature for both libraries and a time limit. */
 export interface RedisCommands {
-  get(key: string): Promise<unknown>;
+  hget(key: string, field: string): Promise<unknown>;
   /** @param keys all in one slot */
   eval(script: string, keys: readonly [string, ...string[]], args: readonly string[]): Promise<unknown>;
   /** Whether the last command to each master succeeded. */
@@ -44,7 +44,7 @@ const connectPollMs = 25;
 
 export function isRedisClient(value: unknown): value is RedisClient {
   if (typeof value !== 'object' || value === null) return false;
-  return 'eval' in value && typeof value.eval === 'function' && 'get' in value && typeof value.get === 'function';
+  return ['eval', 'status' in value ? 'hget' : 'hGet'].every((name) => typeof Reflect.get(value, name) === 'function');
 }
 
 export function createRedisCommands(client: RedisClient, settings: RedisCommandSettings): RedisCommands {
@@ -63,7 +63,8 @@ export function createRedisCommands(client: RedisClient, settings: RedisCommandS
 
   return {
     isAvailable: () => breaker.isClosed(),
-    get: (key) => run(key, async () => checkReply(await client.get(key))),
+    hget: (key, field) =>
+      run(key, async () => checkReply(await (isIoRedis(client) ? client.hget(key, field) : client.hGet(key, field)))),
     eval: (script, keys, args) =>
       run(keys[0], () =>
         isIoRedis(client)
@@ -76,7 +77,7 @@ export function createRedisCommands(client: RedisClient, settings: RedisCommandS
 /** A client with a callback API returns nothing, which would read as a session that has not ended. */
 function checkReply(reply: unknown): unknown {
   if (reply === null || typeof reply === 'string' || reply instanceof Uint8Array) return reply;
-  throw new Error('The client gave an answer that GET does not give');
+  throw new Error('The client gave an answer that HGET does not give');
 }
 
 /** Waits once, shared by all commands, while the client connects for the first time. */
@@ -108,7 +109,7 @@ function isConnecting(client: RedisClient): boolean {
   return client.isReady === false && client.isOpen === true;
 }
 
-/** The common prefix of one name's keys; the hash tag puts all of them in one slot of a cluster. */
+/** The key of a name. */
 export function tagOf(keyPrefix: string, name: string): string {
   return `${keyPrefix}:{${createHash('sha256').update(name).digest('base64url')}}`;
 }

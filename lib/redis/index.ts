@@ -4,11 +4,11 @@ import type { SessionRecord } from '../session/record.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import { createRedisCommands, isPresent, isRedisClient, tagOf } from './client.ts';
 import type { RedisClient } from './client.ts';
-import { createAnswerSeal, createRefreshes } from './refreshes.ts';
+import { createAnswerSeal, createRedisLines } from './lines.ts';
 
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';
 export type { SessionRecord } from '../session/record.ts';
-export type { SettledRefresh, SharedCoordinator } from '../session/shared-coordinator.ts';
+export type { LineChange, SharedCoordinator, SharedLine, TakenLine } from '../session/shared-coordinator.ts';
 
 export interface RedisCoordinatorOptions {
   /** A connected client of `redis` or of `ioredis`; connecting, errors and closing stay yours. */
@@ -89,17 +89,17 @@ export function createRedisCoordinator(options: RedisCoordinatorOptions): Shared
     firstTimeoutMs,
     now: () => performance.now(),
   });
-  const recordKey = (subject: string): string => `${tagOf(keyPrefix, subject)}:record`;
+  const keyOf = (name: string): string => tagOf(keyPrefix, name);
   return {
+    ...createRedisLines({ commands, seal: createAnswerSeal(passwords), keyOf, turnMs: lockTtlMs }),
     isAvailable: () => commands.isAvailable(),
-    ...createRefreshes({ commands, seal: createAnswerSeal(passwords), keyPrefix, lockTtlMs }),
     async read(subject) {
-      const reply = await commands.get(recordKey(subject));
-      return isPresent(reply) ? parseRecord(String(reply)) : undefined;
+      const text = await commands.hget(keyOf(subject), 'record');
+      return isPresent(text) ? parseRecord(String(text)) : undefined;
     },
     async merge(subject, change, ttlMs) {
       const times = Object.entries(change).flatMap(([name, time]) => [name, String(Math.ceil(time))]);
-      await commands.eval(mergeScript, [recordKey(subject)], [String(Math.ceil(ttlMs)), ...times]);
+      await commands.eval(mergeScript, [keyOf(subject)], [String(Math.ceil(ttlMs)), ...times]);
     },
   };
 }
@@ -113,14 +113,14 @@ function readOptions(options: RedisCoordinatorOptions): v.InferOutput<typeof sch
 
 /**
  * Keeps the later time of each name, the eight latest names of each kind with a colon, and the longer lifetime. The record is text, `name=time` separated by
- * spaces, so that a look-up is a plain GET. KEYS: record. ARGV: lifetime in milliseconds, then names and times in turn.
+ * spaces, so that a look-up reads one field. KEYS: hash. ARGV: lifetime in milliseconds, then names and times in turn.
  */
 const mergeScript = `
 local times, kinds = {}, {}
 local function add(name, time)
   if not times[name] or tonumber(time) > tonumber(times[name]) then times[name] = time end
 end
-for name, time in string.gmatch(redis.call('GET', KEYS[1]) or '', '([^ =]+)=(-?%d+)') do add(name, time) end
+for name, time in string.gmatch(redis.call('HGET', KEYS[1], 'record') or '', '([^ =]+)=(-?%d+)') do add(name, time) end
 for at = 2, #ARGV, 2 do add(ARGV[at], ARGV[at + 1]) end
 for name in pairs(times) do
   local kind = string.match(name, '^[^:]*:')
@@ -139,8 +139,11 @@ for _, names in pairs(kinds) do
 end
 local record = {}
 for name, time in pairs(times) do table.insert(record, name .. '=' .. time) end
-local ttl = math.max(tonumber(ARGV[1]), redis.call('PTTL', KEYS[1]))
-redis.call('SET', KEYS[1], table.concat(record, ' '), 'PX', string.format('%.0f', ttl))
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local ends = math.max(now + ARGV[1], tonumber(redis.call('HGET', KEYS[1], 'record-until') or 0))
+redis.call('HSET', KEYS[1], 'record', table.concat(record, ' '), 'record-until', string.format('%.0f', ends))
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(ends - now, redis.call('PTTL', KEYS[1]))))
 return 1`;
 
 function parseRecord(text: string): SessionRecord {

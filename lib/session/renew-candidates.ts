@@ -4,10 +4,10 @@ import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { isRevocation } from './record.ts';
-import { refreshKey } from './refresh-coordinator.ts';
 import type { Renew, Renewal, Renewed } from './renewal.ts';
 import type { SessionContext } from './session-context.ts';
 import type { Candidate, ClientFacts, StoredSession } from './source.ts';
+import { placeOf } from './token-lines.ts';
 
 /** The session of a request's cookies, and the cookies for the response. */
 export interface Resolution {
@@ -70,13 +70,13 @@ export function createCandidateRenewal<Content>(
   context: SessionContext<Content>,
   renew: Renew<Content>,
 ): CandidateRenewal<Content> {
-  const { source, coordinator, now, refreshWindowMs } = context;
+  const { source, lines, now, refreshWindowMs } = context;
 
   async function renewOne(next: Renewable<Content>, attempt: Attempt): Promise<Resolution | undefined> {
     const { candidate, alive, isVerified } = next;
-    const isCoolingDown = coordinator.isCoolingDown(refreshKey(source.adapter, candidate));
+    const isResting = lines.isResting(placeOf(source.adapter, candidate));
     attempt.fallback = fallbackOf(context, next);
-    if (isCoolingDown && attempt.fallback !== undefined) return attempt.fallback;
+    if (isResting && attempt.fallback !== undefined) return attempt.fallback;
     try {
       const renewal = await renewWithin(context, renew, candidate, { ...attempt, isVerified });
       if (renewal.kind === 'renewed') return await resolutionOf(context, renewal, attempt.cookies);
@@ -100,15 +100,15 @@ export function createCandidateRenewal<Content>(
     async ahead(candidate, session, attempt) {
       const alive: Resolution = { session, cookies: [] };
       if (refreshWindowMs === 0 || renewalDueAt(session.claims, refreshWindowMs) > now()) return alive;
-      const key = refreshKey(source.adapter, candidate);
+      const place = placeOf(source.adapter, candidate);
       const renewed = async (): Promise<Resolution | undefined> => {
         const renewal = await renewWithin(context, renew, candidate, { ...attempt, isVerified: true });
         return renewal.kind === 'renewed' ? resolutionOf(context, renewal, attempt.cookies) : undefined;
       };
       // Whatever the provider answers, the current token is still valid; its expiry causes the next attempt.
       const tried = (): Promise<Resolution | undefined> => renewed().catch(() => undefined);
-      if (coordinator.settledKind(key) !== undefined) return (await tried()) ?? alive;
-      return attempt.isHeadSent() || coordinator.isCoolingDown(key) ? alive : { ...alive, later: tried() };
+      if (lines.settledKind(place) !== undefined) return (await tried()) ?? alive;
+      return attempt.isHeadSent() || lines.isResting(place) ? alive : { ...alive, later: tried() };
     },
     async first(renewable, attempt) {
       for (const next of renewable) {
@@ -134,37 +134,38 @@ function fallbackOf<Content>(
 
 /** A sealed cookie's session is renewed without limit, any other within the request's allowance. */
 export function renewWithin<Content>(
-  { source, coordinator, revocations }: SessionContext<Content>,
+  { source, lines, revocations }: SessionContext<Content>,
   renew: Renew<Content>,
   candidate: StoredSession<Content>,
   request: Pick<Attempt, 'isHeadSent' | 'client' | 'allowance'> & Pick<Renewable<Content>, 'isVerified'>,
 ): Promise<Renewal<Content>> {
   const { isHeadSent, allowance, isVerified } = request;
-  const key = refreshKey(source.adapter, candidate);
+  const place = placeOf(source.adapter, candidate);
   // An unverified token may name another user's session, so its ids end nothing and appear in no event.
   const stored = isVerified ? candidate : { ...candidate, sessionId: undefined, userId: undefined };
   const renewal = async (): Promise<Renewal<Content>> => {
     // A token that is known to be invalid causes no call to the provider or the coordinator.
-    if (!isVerified && !isHeadSent() && coordinator.settledKind(key) !== 'ended') {
+    if (!isVerified && !isHeadSent() && lines.settledKind(place) !== 'ended') {
       const { standing } = await revocations.check(candidate, undefined);
       if (isRevocation(standing)) return { kind: 'ended', reason: standing };
     }
     return renew(stored, request);
   };
-  const isFree = source.isSealed || isHeadSent() || coordinator.knows(key);
+  const isFree = source.isSealed || isHeadSent() || lines.knows(place);
   return isFree ? renewal() : allowance.refresh(candidate, isVerified, renewal);
 }
 
 export async function resolutionOf<Content>(
-  { source, coordinator, writer, revocations }: SessionContext<Content>,
-  { session, stored, keys }: Renewed<Content>,
+  { source, lines, writer, revocations }: SessionContext<Content>,
+  { session, stored, places }: Renewed<Content>,
   cookies: RequestCookies,
 ): Promise<Resolution> {
-  const sessionKeys = revocations.keysOf(stored, refreshKey(source.adapter, stored));
+  const { token } = placeOf(source.adapter, stored);
+  const keys = revocations.keysOf(stored, token);
   return {
     session,
     cookies: await writer.write(stored.content, cookies),
-    onDelivered: () => keys.forEach((spent) => coordinator.confirmDelivery(spent)),
-    isCurrent: () => revocations.knownRevocation(sessionKeys) === undefined && !revocations.isSpent(sessionKeys),
+    onDelivered: () => places.forEach((place) => lines.deliver(place, token)),
+    isCurrent: () => revocations.knownRevocation(keys) === undefined && !revocations.isSpent(keys),
   };
 }

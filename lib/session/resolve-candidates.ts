@@ -3,7 +3,6 @@ import { createBoundedMap } from '../core/bounded-map.ts';
 import { defined } from '../core/json.ts';
 import type { Session } from '../types.ts';
 import { isRenewalUrgent, renewalDueAt, urgentWindowMs } from '../tokens/access-token.ts';
-import { refreshKey } from './refresh-coordinator.ts';
 import { createCandidateRenewal, signedOut } from './renew-candidates.ts';
 import type { Attempt, Renewable, Resolution } from './renew-candidates.ts';
 import type { Renew } from './renewal.ts';
@@ -13,6 +12,7 @@ import { unseen } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
 import type { Candidate, ReadOutcome, Verdict } from './source.ts';
+import { placeOf } from './token-lines.ts';
 
 /** How many tokens with a bad signature one request may have checked: each costs as much as a genuine one. */
 const maxForged = 4;
@@ -82,9 +82,9 @@ function checkUnverified<Content>(
   { source, revocations }: SessionContext<Content>,
   candidate: Candidate<Content>,
 ): Promise<RevocationCheck> | RevocationCheck {
-  const tokenKey = refreshKey(source.adapter, candidate);
-  if (source.isSealed) return revocations.check(candidate, tokenKey);
-  const standing = revocations.knownFinally(revocations.keysOf(candidate, tokenKey)) ?? 'live';
+  const { token } = placeOf(source.adapter, candidate);
+  if (source.isSealed) return revocations.check(candidate, token);
+  const standing = revocations.knownFinally(revocations.keysOf(candidate, token)) ?? 'live';
   return { standing, checkedAt: 0 };
 }
 
@@ -96,11 +96,11 @@ async function verifyOne<Content>(
   checked: RevocationCheck,
 ): Promise<Session | Renewable<Content> | 'forged' | undefined> {
   const { source, revocations, now } = context;
-  const tokenKey = refreshKey(source.adapter, candidate);
+  const { token } = placeOf(source.adapter, candidate);
   const verdict = await verifyStored(source, candidate, attempt.allowance);
   const isProven = verdict.kind === 'live' || verdict.kind === 'expired';
   const isCheckDue = isProven && !source.isSealed;
-  const look = isCheckDue ? await revocations.check(candidate, tokenKey) : checked;
+  const look = isCheckDue ? await revocations.check(candidate, token) : checked;
   const { standing, checkedAt } = look;
   if (isRevocation(standing)) {
     attempt.reason = standing;
@@ -139,7 +139,7 @@ function cacheSession<Content>(
   if (source.findCookie(cookieHeader) !== cookie) return;
   const dueAt = renewalDueAt(session.claims, Math.max(refreshWindowMs, urgentWindowMs));
   const until = Math.min(validUntil, session.expiresAt, dueAt);
-  const keys = revocations.keysOf(candidate, refreshKey(source.adapter, candidate));
+  const keys = revocations.keysOf(candidate, placeOf(source.adapter, candidate).token);
   cache.add(cookie, { session, keys, validUntil: until, checkedAt, changes: unseen });
 }
 

@@ -1,14 +1,14 @@
 import type { Allowance } from './allowance.ts';
 import type { Emit } from './events.ts';
-import type { RefreshCoordinator } from './refresh-coordinator.ts';
 import type { Revocations } from './revocations.ts';
 import type { SessionCache } from './session-cache.ts';
 import type { SessionWriter, SessionSource } from './source.ts';
+import type { TokenLines } from './token-lines.ts';
 
 /** Shared by the parts of one adapter's sessions. */
 export interface SessionContext<Content> {
   readonly source: SessionSource<Content>;
-  readonly coordinator: RefreshCoordinator;
+  readonly lines: TokenLines;
   readonly revocations: Revocations;
   readonly cache: SessionCache;
   readonly writer: SessionWriter<Content>;

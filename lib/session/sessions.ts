@@ -6,7 +6,6 @@ import { createAllowances } from './allowance.ts';
 import { createResolveBearer } from './bearer.ts';
 import type { Emit } from './events.ts';
 import { createOutageReport, boundCoordinator } from './shared-coordinator.ts';
-import { createRefreshCoordinator, refreshKey } from './refresh-coordinator.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 import { outOfTime, signedOut } from './renew-candidates.ts';
 import type { Attempt, Resolution } from './renew-candidates.ts';
@@ -26,6 +25,7 @@ import type { ClientFacts, SessionSource, StoredSession } from './source.ts';
 import type { SessionFacts } from './record.ts';
 import { createRenewChanged, createRenewStored, createSwitchSession } from './switch-session.ts';
 import type { SessionSwitch } from './switch-session.ts';
+import { createTokenLines, placeOf } from './token-lines.ts';
 
 export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitch<Content> {
   /** The session of a cookie that was verified before; `undefined` where a look-up is not sufficient. */
@@ -104,7 +104,7 @@ export function createSessions<Content>(
 ): SessionResolver<Content> {
   const changes: ChangeCount = { count: 0 };
   const context = createContext(source, settings, changes);
-  const { cache, coordinator, revocations, now } = context;
+  const { cache, revocations, now } = context;
   const renew = createRenew(context);
   const switchSession = createSwitchSession(context, renew);
   const sessionWatch = createSessionWatch(revocations, now);
@@ -144,18 +144,26 @@ export function createSessions<Content>(
       if (sessionId === undefined) return;
       await revocations.revoke(sessionId, 'replaced', tokenLifetimeMs, lastStart(source, stored));
     },
-    async renewOthers(userId, spent, next) {
-      const keysOf = (stored: StoredSession<Content>) => revocations.keysOf(stored, refreshKey(source.adapter, stored));
-      coordinator.adopt(refreshKey(source.adapter, spent), { kind: 'renewed', text: source.serialize(next.content) });
-      await revocations.renewOthers(userId, [keysOf(spent), keysOf(next)]);
-    },
+    renewOthers: createRenewOthers(context),
     async watchSession(session, cookieHeader, onEnd) {
       const facts = await factsOf(source, session, cookieHeader);
       // The cookie may still hold a token that this session has replaced.
       const isOfSession = 'refreshToken' in facts && facts.token?.text === session.accessToken;
-      const token = isOfSession ? refreshKey(source.adapter, facts) : undefined;
+      const token = isOfSession ? placeOf(source.adapter, facts).token : undefined;
       return sessionWatch.watch(facts, session, token, onEnd);
     },
+  };
+}
+
+function createRenewOthers<Content>({
+  source,
+  lines,
+  revocations,
+}: SessionContext<Content>): SessionResolver<Content>['renewOthers'] {
+  return async (userId, spent, next) => {
+    const [from, to] = [placeOf(source.adapter, spent), placeOf(source.adapter, next)];
+    lines.follow(from, source.serialize(next.content), { token: to.token, issuedAt: next.issuedAt });
+    await revocations.renewOthers(userId, [revocations.keysOf(spent, from.token), revocations.keysOf(next, to.token)]);
   };
 }
 
@@ -168,10 +176,9 @@ function createContext<Content>(
   const shared =
     settings.coordinator && boundCoordinator(settings.coordinator, Math.ceil(timeoutMs / coordinatorShare));
   const outages = createOutageReport(shared, emit);
-  const coordinator = createRefreshCoordinator({ now, emit, timeoutMs, shared, outages });
   return {
     source,
-    coordinator,
+    lines: createTokenLines({ now, emit, timeoutMs, shared, outages }),
     revocations: createRevocations(source.adapter, shared, outages, now, changes),
     cache: createSessionCache(maxCachedSessions, now),
     writer: createSessionWriter(source, emit),

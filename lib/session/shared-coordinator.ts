@@ -2,39 +2,57 @@ import { answerWithin } from '../core/deadline.ts';
 import type { Emit } from './events.ts';
 import type { SessionRecord } from './record.ts';
 
-/** A provider's definitive answer, in a form that can travel between processes. */
-export type SettledRefresh =
-  { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
+/** A session's line of refresh tokens, as a coordinator keeps it. */
+export interface SharedLine {
+  /** Identifies this state of the line; empty where nothing is kept. */
+  readonly version: string;
+  /** The line, as text that only the adapters read. */
+  readonly line: string;
+  /** The newest tokens: a secret. The shipped coordinator seals them. */
+  readonly answer?: string | undefined;
+}
 
-/** Coordination over several processes; the shipped one runs on Redis. */
+/** The answer to `take`. */
+export interface TakenLine extends SharedLine {
+  /** Whose turn it is: that of the caller, or of another; `undefined` where one of `unless` is known. */
+  readonly holder: string | undefined;
+  /** How long a turn lasts if its holder does not take it again, in milliseconds. */
+  readonly turnMs: number;
+}
+
+/** The next state of a line. */
+export interface LineChange {
+  /** The change applies only to this version; `undefined`: to any. */
+  readonly from: string | undefined;
+  /** The version from now on. */
+  readonly version: string;
+  readonly line: string;
+  /** What `take` finds by `unless`; with an empty list the line and its answer are dropped. */
+  readonly known: readonly string[];
+  /** New tokens; without them the former ones stay. */
+  readonly answer?: string | undefined;
+  readonly ttlMs: number;
+  /** Whose turn ends with this; none where it is empty. */
+  readonly holder: string;
+}
+
+/** Coordination over several processes; the shipped one runs on Redis. Names reveal no session, user or token. */
 export interface SharedCoordinator {
-  /**
-   * Runs `refresh` unless another process does so, or just did, for the same key; resolves to the shared
-   * answer. If `refresh` fails, its caller gets the error, and waiting callers in other processes get an
-   * `AuthError`. Any other rejection is the coordinator's own failure, and the caller continues alone.
-   *
-   * @param key identifies the refresh token without revealing it
-   * @param signal aborts when the answer is no longer needed, long after the requests were answered
-   */
-  coordinate(key: string, refresh: () => Promise<SettledRefresh>, signal: AbortSignal): Promise<SettledRefresh>;
-  /**
-   * The browser received the new tokens, so only requests that were sent before still need the answer. A coordinator
-   * keeps an answer until then, for at most a day: the browser may return hours later, to another process.
-   */
-  confirmDelivery(key: string): Promise<void>;
-  /** The session has ended; no request gets the answer any more. */
-  forget(key: string): Promise<void>;
-  /**
-   * The record of a session or a user: times in milliseconds since the epoch, by name; `undefined` where there is none.
-   *
-   * @param subject identifies a session or a user without revealing the id
-   */
+  /** The record of a session or a user: times in milliseconds since the epoch, by name; `undefined` where there is none. */
   read(subject: string): Promise<SessionRecord | undefined>;
   /**
    * Adds times to a record: of each name, the later time stays. The record keeps the longer lifetime, also of an earlier call.
    * Of the names with the same text before a colon, a coordinator may drop all but the eight latest.
    */
   merge(subject: string, change: SessionRecord, ttlMs: number): Promise<void>;
+  /**
+   * Takes the turn to exchange a token of a session, if it is free, expired or the caller's own, and none of `unless` is known.
+   *
+   * @param holder identifies the caller
+   */
+  take(line: string, holder: string, unless: readonly string[]): Promise<TakenLine>;
+  /** Changes a line and ends the holder's turn, in one step. @returns the standing line where it has another version */
+  settle(line: string, change: LineChange): Promise<SharedLine | undefined>;
   /**
    * Whether no part of the coordinator is known to be unavailable. With this method, an outage ends
    * with the first successful call while it returns true; otherwise with the first successful call.
@@ -43,7 +61,7 @@ export interface SharedCoordinator {
 }
 
 /**
- * Bounds every coordinator call that a request, a sign-out or a watched session waits for. `coordinate` has its own deadline.
+ * Bounds every coordinator call that a request, a sign-out or a watched session waits for.
  *
  * @param timeoutMs milliseconds
  */
@@ -52,11 +70,10 @@ export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): 
   // The async function also converts a synchronous throw to a rejection.
   const bound = <Result>(call: () => Promise<Result>): Promise<Result> => answerWithin(call(), timeoutMs, late);
   return {
-    coordinate: (key, refresh, signal) => shared.coordinate(key, refresh, signal),
-    confirmDelivery: (key) => bound(async () => shared.confirmDelivery(key)),
-    forget: (key) => bound(async () => shared.forget(key)),
     read: (subject) => bound(async () => shared.read(subject)),
     merge: (subject, change, ttlMs) => bound(async () => shared.merge(subject, change, ttlMs)),
+    take: (line, holder, unless) => bound(async () => shared.take(line, holder, unless)),
+    settle: (line, change) => bound(async () => shared.settle(line, change)),
     // Absent where a coordinator lacks it, so that it does not seem to succeed.
     ...(shared.isAvailable && { isAvailable: () => shared.isAvailable?.() ?? true }),
   };

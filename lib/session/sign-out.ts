@@ -1,11 +1,11 @@
 import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Allowance } from './allowance.ts';
-import { refreshKey } from './refresh-coordinator.ts';
 import { isRevocation } from './record.ts';
 import type { Revocation } from './record.ts';
 import type { SessionContext } from './session-context.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';
+import { placeOf } from './token-lines.ts';
 import { tokenLifetimeMs } from '../tokens/access-token.ts';
 import type { Session } from '../types.ts';
 
@@ -105,7 +105,7 @@ export function createSignOut<Content>(context: SessionContext<Content>): SignOu
 }
 
 async function end<Content>(
-  { source, coordinator, revocations, cache }: SessionContext<Content>,
+  { source, lines, revocations, cache }: SessionContext<Content>,
   candidate: Candidate<Content>,
   revocation: Exclude<Revocation, 'ended'>,
   allowance: Allowance,
@@ -120,7 +120,7 @@ async function end<Content>(
     await revocations.revoke(sessionId, revocation, tokenLifetimeMs, lastStart(source, candidate));
   // Last: an answer stored before the revocation is deleted here, a later one is checked against it.
   // A made-up cookie has no answer to delete, and must not cost the coordinator a command.
-  if (isAuthentic) coordinator.forget(refreshKey(source.adapter, candidate));
+  if (isAuthentic) lines.forget(placeOf(source.adapter, candidate));
   return { candidate, verdict, isAuthentic };
 }
 

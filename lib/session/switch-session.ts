@@ -3,13 +3,13 @@ import { isUnknownKey } from '../tokens/access-token.ts';
 import { parseCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { isRevocation } from './record.ts';
-import { refreshKey } from './refresh-coordinator.ts';
 import { outOfTime, renewWithin, resolutionOf, signedOut } from './renew-candidates.ts';
 import type { Resolution } from './renew-candidates.ts';
 import type { Renew, Renewal, Renewed } from './renewal.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
 import type { Candidate, ClientFacts, RefreshVariant, Verdict } from './source.ts';
+import { placeOf } from './token-lines.ts';
 
 export interface SessionSwitch<Content> {
   /**
@@ -58,7 +58,7 @@ export function createSwitchSession<Content>(
   async function currentOf(candidates: readonly Candidate<Content>[]): Promise<Current<Content> | undefined> {
     let renewable: Candidate<Content> | undefined;
     for (const candidate of candidates) {
-      const { standing } = await revocations.check(candidate, refreshKey(source.adapter, candidate));
+      const { standing } = await revocations.check(candidate, placeOf(source.adapter, candidate).token);
       if (isRevocation(standing)) continue;
       const verdict = await verifyStored(source, candidate, 'provider');
       if (verdict.kind === 'live' && standing !== 'stale') return { candidate, verdict, isSpent: standing === 'spent' };

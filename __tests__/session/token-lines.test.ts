@@ -1,0 +1,482 @@
+import { AuthError } from '../../lib/errors.ts';
+import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import { createTokenLines, placeOf } from '../../lib/session/token-lines.ts';
+import type { Exchanged, Place, SettledRefresh } from '../../lib/session/token-lines.ts';
+import { createClock } from '../support/clock.ts';
+import { until } from '../support/until.ts';
+import { createShared } from '../support/shared-memory.ts';
+
+const renewed: SettledRefresh = { kind: 'renewed', text: 'new tokens' };
+const ended: SettledRefresh = { kind: 'ended', reason: 'invalid_grant' };
+
+interface SetUp {
+  readonly shared?: SharedCoordinator;
+  readonly timeoutMs?: number;
+  readonly callLifeMs?: number;
+}
+
+function setUp({ shared, timeoutMs = 5_000, callLifeMs = 25_000 }: SetUp = {}) {
+  const clock = createClock();
+  const events: string[] = [];
+  const told: unknown[] = [];
+  const lines = createTokenLines({
+    now: clock.now,
+    emit: (event) => {
+      events.push(event.type);
+      told.push(event);
+    },
+    timeoutMs,
+    callLifeMs,
+    shared,
+  });
+  let calls = 0;
+  const answering = (settled: SettledRefresh) => () => {
+    calls += 1;
+    return Promise.resolve(settled);
+  };
+  /** Exchanges the only token of a session. */
+  const run = (name: string, refresh: (signal: AbortSignal) => Promise<SettledRefresh>, variant?: string) =>
+    lines.run(place(name), {
+      holder: 'browser',
+      variant,
+      run: async (signal) => exchanged(name, await refresh(signal)),
+    });
+  return {
+    clock,
+    events,
+    told,
+    lines,
+    run,
+    knows: (name: string) => lines.knows(place(name)),
+    isResting: (name: string) => lines.isResting(place(name)),
+    deliver: (name: string) => lines.deliver(place(name), `after ${name}`),
+    forget: (name: string) => lines.forget(place(name)),
+    answering,
+    calls: () => calls,
+  };
+}
+
+const place = (name: string): Place => ({ line: `session of ${name}`, token: name });
+
+function exchanged(name: string, settled: SettledRefresh): Exchanged {
+  const { line } = place(name);
+  return settled.kind === 'ended' ? settled : { ...settled, newest: { token: `after ${name}`, issuedAt: 0 }, line };
+}
+
+const failing = (error: Error) => () => Promise.reject(error);
+
+describe('one process', () => {
+  it('runs one refresh for all simultaneous callers, and reports it as new only to the first', async () => {
+    const { run, knows } = setUp();
+    const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
+    let calls = 0;
+    const refresh = () => {
+      calls += 1;
+      return promise;
+    };
+    const all = Array.from({ length: 50 }, () => run('key', refresh));
+    expect(knows('key')).toBe(true);
+    resolve(renewed);
+    const answers = await Promise.all(all);
+    expect(calls).toBe(1);
+    expect(answers.filter(({ isNew }) => isNew)).toHaveLength(1);
+    for (const { settled } of answers) expect(settled).toEqual(renewed);
+  });
+
+  it('keeps tokens separate', async () => {
+    const { run, knows, answering, calls } = setUp();
+    await run('one', answering(renewed));
+    expect(knows('two')).toBe(false);
+    await run('two', answering(ended));
+    expect(calls()).toBe(2);
+  });
+
+  it('keeps an answer until the browser has received it', async () => {
+    const { run, clock, answering, calls } = setUp();
+    await run('key', answering(renewed));
+    clock.advance(23 * 60 * 60_000);
+    expect(await run('key', answering(ended))).toEqual({ settled: renewed, isNew: false });
+    expect(calls()).toBe(1);
+  });
+
+  it('keeps an answer for 25 seconds after the browser received it', async () => {
+    const { run, deliver, clock, answering, calls } = setUp();
+    await run('key', answering(renewed));
+    clock.advance(60_000);
+    deliver('key');
+    clock.advance(25_000);
+    expect((await run('key', answering(ended))).settled).toEqual(renewed);
+    clock.advance(1);
+    expect((await run('key', answering(ended))).settled).toEqual(ended);
+    expect(calls()).toBe(2);
+  });
+
+  it('does not restart the 25 seconds with each further delivery', async () => {
+    const { run, knows, deliver, clock, answering } = setUp();
+    await run('key', answering(renewed));
+    deliver('key');
+    clock.advance(20_000);
+    deliver('key');
+    clock.advance(5_001);
+    expect(knows('key')).toBe(false);
+  });
+
+  it('remembers for ten minutes that a token was used', async () => {
+    const { run, clock, answering, calls } = setUp();
+    await run('key', answering(ended));
+    clock.advance(10 * 60_000);
+    await run('key', answering(ended));
+    expect(calls()).toBe(1);
+    clock.advance(1);
+    await run('key', answering(ended));
+    expect(calls()).toBe(2);
+  });
+
+  it('keeps undelivered answers despite the traffic of other users', async () => {
+    const { run, knows, answering } = setUp();
+    await run('key', answering(renewed));
+    for (let index = 0; index < 25_000; index += 1) await run(`other ${index}`, answering(ended));
+    expect(knows('key')).toBe(true);
+  });
+
+  it('forgets only the tokens that it is told to forget', async () => {
+    const { run, knows, forget, answering } = setUp();
+    await run('one', answering(renewed));
+    await run('two', answering(renewed));
+    forget('one');
+    expect([knows('one'), knows('two')]).toEqual([false, true]);
+  });
+
+  it('forgets tokens that the browser already received, if it is told to', async () => {
+    const { run, knows, deliver, forget, answering, calls } = setUp();
+    await run('key', answering(renewed));
+    deliver('key');
+    forget('key');
+    expect(knows('key')).toBe(false);
+    expect(await run('key', answering(ended))).toEqual({ settled: ended, isNew: true });
+    expect(calls()).toBe(2);
+  });
+
+  it('identifies a token by its adapter and a digest, never by its value', () => {
+    const tokenOf = (adapter: 'b2b' | 'backend', refreshToken: string): string =>
+      placeOf(adapter, { refreshToken, sessionId: 'a session' }).token;
+    const token = tokenOf('b2b', 'a refresh token');
+    expect(token).toMatch(/^b2b:[\w-]{43}$/);
+    expect(tokenOf('backend', 'a refresh token')).not.toBe(token);
+    expect(tokenOf('b2b', 'another one')).not.toBe(token);
+  });
+
+  it('shares a failure among waiting callers, and does not remember it', async () => {
+    const { run, answering, events } = setUp();
+    const failure = new AuthError('provider_unavailable', { retryAfter: 7 });
+    const both = [run('key', failing(failure)), run('key', answering(renewed))];
+    expect(await Promise.allSettled(both)).toEqual([
+      { status: 'rejected', reason: failure },
+      { status: 'rejected', reason: failure },
+    ]);
+    expect(events).toEqual(['refresh_failed']);
+    expect((await run('key', answering(renewed))).isNew).toBe(true);
+  });
+
+  it('turns any error into an outage', async () => {
+    const { run } = setUp();
+    const cause = new TypeError('a bug');
+    await expect(run('key', failing(cause))).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      status: 503,
+      retryAfter: 5,
+      cause,
+    });
+  });
+
+  it.each([
+    [undefined, 5],
+    [0, 1],
+    [7, 7],
+    [1_000_000, 60],
+  ])('pauses after a failure with Retry-After %p for %p seconds', async (retryAfter, seconds) => {
+    const { run, isResting, clock } = setUp();
+    const failure = new AuthError('provider_unavailable', retryAfter === undefined ? {} : { retryAfter });
+    await run('key', failing(failure)).catch(() => undefined);
+    expect([isResting('key'), isResting('other')]).toEqual([true, false]);
+    clock.advance(seconds * 1000);
+    expect(isResting('key')).toBe(true);
+    clock.advance(1);
+    expect(isResting('key')).toBe(false);
+  });
+
+  it('reports that an answer is slow, and still receives it', async () => {
+    const { run, knows, isResting, events, answering, calls } = setUp({ timeoutMs: 20 });
+    const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
+    const first = run('key', () => promise);
+    await until(() => events.length > 0);
+    expect([events, isResting('key'), knows('key')]).toEqual([['refresh_failed'], true, true]);
+    const joined = run('key', answering(ended));
+    resolve(renewed);
+    expect([(await first).settled, (await joined).settled]).toEqual([renewed, renewed]);
+    expect([calls(), events, isResting('key')]).toEqual([0, ['refresh_failed'], false]);
+  });
+
+  it('reports a slow failure once', async () => {
+    const { run, events } = setUp({ timeoutMs: 20 });
+    const { promise, reject } = Promise.withResolvers<SettledRefresh>();
+    const first = run('key', () => promise);
+    await until(() => events.length > 0);
+    reject(new AuthError('provider_unavailable'));
+    await expect(first).rejects.toThrow(AuthError);
+    expect(events).toEqual(['refresh_failed']);
+  });
+
+  it('gives up at the time limit of the call, and keeps an answer that comes later', async () => {
+    const { run, knows, answering, calls } = setUp({ timeoutMs: 10, callLifeMs: 20 });
+    const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
+    let signal: AbortSignal | undefined;
+    const refresh = (given: AbortSignal) => {
+      signal = given;
+      return promise;
+    };
+    await expect(run('key', refresh)).rejects.toMatchObject({ code: 'provider_unavailable' });
+    expect([signal?.aborted, knows('key')]).toEqual([true, false]);
+    resolve(renewed);
+    await new Promise((done) => setImmediate(done));
+    expect((await run('key', answering(ended))).settled).toEqual(renewed);
+    expect(calls()).toBe(0);
+  });
+
+  it('prefers a late answer to the refusal of a second try with the same token', async () => {
+    const { run } = setUp({ timeoutMs: 10, callLifeMs: 20 });
+    const first = Promise.withResolvers<SettledRefresh>();
+    const second = Promise.withResolvers<SettledRefresh>();
+    await run('key', () => first.promise).catch(() => undefined);
+    const retry = run('key', () => second.promise);
+    first.resolve(renewed);
+    await first.promise;
+    second.resolve(ended);
+    expect((await retry).settled).toEqual(renewed);
+  });
+});
+
+describe('the memory for answers', () => {
+  const answer = (length: number): SettledRefresh => ({ kind: 'renewed', text: 'x'.repeat(length) });
+
+  it.each([
+    ['undelivered answers', 16, 6_000, 'x'],
+    ['delivered answers', 12, 6_000, 'x'],
+    ['answers in another script, of two bytes a character', 16, 6_000, 'Ж'],
+    ['small answers, with what an entry takes', 16, 10, 'x'],
+  ])('needs for %s no more than its limit: %s MB', async (what, maxMegabytes, length, character) => {
+    const { run, knows, deliver, answering } = setUp();
+    const text = character.repeat(length);
+    const bytes = length * (character === 'x' ? 1 : 2) + 600;
+    const most = Math.floor((maxMegabytes * 1024 * 1024) / bytes);
+    const keys = Array.from({ length: most + 100 }, (_, index) => `key ${index}`);
+    for (const key of keys) {
+      await run(key, answering({ kind: 'renewed', text }));
+      if (what.startsWith('delivered')) deliver(key);
+    }
+    const held = keys.filter((key) => knows(key));
+    expect(held).toHaveLength(most);
+    expect(held.at(-1)).toBe(keys.at(-1));
+  });
+
+  it('stores no answer that is too large for a cookie; waiting callers receive it', async () => {
+    const { run, knows, answering } = setUp();
+    const huge = answer(512 * 1024);
+    expect((await run('key', answering(huge))).settled).toEqual(huge);
+    expect(knows('key')).toBe(false);
+  });
+});
+
+describe('several processes', () => {
+  const createTwo = (shared = createShared()) => ({ shared, one: setUp({ shared }), two: setUp({ shared }) });
+  const away = (): Promise<never> => Promise.reject(new Error('no Redis'));
+
+  it('exchange a token once, and give its answer to all', async () => {
+    const { one, two } = createTwo();
+    expect(await one.run('key', one.answering(renewed))).toEqual({ settled: renewed, isNew: true });
+    expect(await two.run('key', two.answering(ended))).toEqual({ settled: renewed, isNew: false });
+    expect(two.calls()).toBe(0);
+  });
+
+  it('wait for the process whose turn it is', async () => {
+    const { one, two } = createTwo();
+    const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
+    const first = one.run('key', () => promise);
+    const second = two.run('key', two.answering(ended));
+    await new Promise((done) => setTimeout(done, 100));
+    resolve(renewed);
+    expect([await first, await second]).toEqual([
+      { settled: renewed, isNew: true },
+      { settled: renewed, isNew: false },
+    ]);
+  });
+
+  it('share a refusal, too', async () => {
+    const { one, two } = createTwo();
+    await one.run('key', one.answering(ended));
+    expect(await two.run('key', two.answering(renewed))).toEqual({ settled: ended, isNew: false });
+  });
+
+  it('share the failure of an attempt with those that waited for it, and not with later ones', async () => {
+    const { one, two } = createTwo();
+    const { promise, reject } = Promise.withResolvers<SettledRefresh>();
+    const first = one.run('key', () => promise);
+    const second = two.run('key', two.answering(renewed));
+    await new Promise((done) => setTimeout(done, 100));
+    reject(new AuthError('provider_refused', { retryAfter: 7, reason: 'a bad key', cause: new Error('secret') }));
+    await expect(first).rejects.toMatchObject({ code: 'provider_refused' });
+    const failure: unknown = await second.catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'provider_refused', retryAfter: 7 });
+    expect(failure).not.toHaveProperty('cause');
+    expect([two.calls(), two.events]).toEqual([0, ['refresh_failed']]);
+    expect((await two.run('key', two.answering(renewed))).isNew).toBe(true);
+  });
+
+  it('give holders of a spent token the newest tokens, whichever process exchanged what', async () => {
+    const { one, two } = createTwo();
+    const at = (token: string): Place => ({ line: 'session', token });
+    const exchange = (next: string) => ({
+      holder: 'requests' as const,
+      run: () =>
+        Promise.resolve({
+          kind: 'renewed' as const,
+          text: next,
+          newest: { token: next, issuedAt: 0 },
+          line: 'session',
+        }),
+    });
+    await one.lines.run(at('a'), { ...exchange('b'), holder: 'browser' });
+    await two.lines.run(at('b'), exchange('c'));
+    expect(await two.lines.run(at('a'), exchange('none'))).toEqual({
+      settled: { kind: 'renewed', text: 'c' },
+      isNew: false,
+    });
+    expect(two.lines.isSuperseded(at('a'), 0)).toBe(true);
+  });
+
+  it.each(['take', 'settle'] as const)(
+    'continue alone where %s fails, use no token twice, and report it',
+    async (verb) => {
+      const { one } = createTwo(Object.assign(createShared(), { [verb]: away }));
+      expect(await one.run('key', one.answering(renewed))).toEqual({ settled: renewed, isNew: true });
+      expect(await one.run('key', one.answering(ended))).toEqual({ settled: renewed, isNew: false });
+      expect(one.calls()).toBe(1);
+      expect(one.told).toEqual(verb === 'take' ? [{ type: 'coordinator_unavailable', operation: 'refresh' }] : []);
+    },
+  );
+
+  it('continue an own line after an outage, so that no holder of its tokens is left behind', async () => {
+    const { shared, one, two } = createTwo();
+    const at = (token: string): Place => ({ line: 'session', token });
+    const to = (next: string, holder: 'browser' | 'requests') => ({
+      holder,
+      run: () =>
+        Promise.resolve({
+          kind: 'renewed' as const,
+          text: next,
+          newest: { token: next, issuedAt: 0 },
+          line: 'session',
+        }),
+    });
+    shared.isDown = true;
+    await one.lines.run(at('a'), to('b', 'browser'));
+    shared.isDown = false;
+    await one.lines.run(at('b'), to('c', 'requests'));
+    expect((await two.lines.run(at('a'), to('none', 'browser'))).settled).toEqual({ kind: 'renewed', text: 'c' });
+  });
+
+  const cannotTell = (): never => {
+    throw new Error('unknown');
+  };
+  it.each([
+    ['throws', cannotTell],
+    ['returns nothing', () => undefined as never],
+    ['is missing', undefined],
+  ])('treat an answer as the end of an outage if isAvailable %s', async (_what, isAvailable) => {
+    const { shared, one } = createTwo(Object.assign(createShared(), isAvailable && { isAvailable }));
+    shared.isDown = true;
+    await one.run('one', one.answering(renewed));
+    shared.isDown = false;
+    await one.run('two', one.answering(renewed));
+    expect(one.events).toEqual(['coordinator_unavailable', 'coordinator_recovered']);
+  });
+
+  it('report an outage once when it begins and once when it ends, however many refreshes it affects', async () => {
+    let isDown = true;
+    const inner = createShared();
+    const shared: SharedCoordinator = {
+      ...inner,
+      take: (line, ...rest) => (isDown && line !== place('live').line ? away() : inner.take(line, ...rest)),
+      isAvailable: () => !isDown,
+    };
+    const { run, answering, events } = setUp({ shared });
+    // One part of the coordinator is unreachable, and the other one works.
+    for (const name of ['one', 'live', 'two', 'live']) await run(name, answering(renewed));
+    expect(events).toEqual(['coordinator_unavailable']);
+    isDown = false;
+    for (const name of ['three', 'four']) await run(name, answering(renewed));
+    expect(events).toEqual(['coordinator_unavailable', 'coordinator_recovered']);
+    isDown = true;
+    await run('five', answering(renewed));
+    expect(events).toEqual(['coordinator_unavailable', 'coordinator_recovered', 'coordinator_unavailable']);
+  });
+
+  it('start no exchange of their own once the time limit was spent waiting for another', async () => {
+    const shared = Object.assign(createShared(), {
+      take: () => Promise.resolve({ version: '', line: '', holder: 'another', turnMs: 1_000 }),
+    });
+    const { run, answering, calls } = setUp({ shared, timeoutMs: 10, callLifeMs: 20 });
+    await expect(run('key', answering(renewed))).rejects.toMatchObject({ code: 'provider_unavailable' });
+    expect(calls()).toBe(0);
+  });
+
+  it('tell each other once what was delivered, and what has ended', async () => {
+    const inner = createShared();
+    const told: string[] = [];
+    const shared = Object.assign(createShared(), {
+      settle: (line: string, change: Parameters<typeof inner.settle>[1]) => {
+        told.push(`${change.known.length} known, ${change.ttlMs} ms`);
+        return inner.settle(line, change);
+      },
+      take: inner.take,
+    });
+    const { run, deliver, forget, answering } = setUp({ shared });
+    await run('key', answering(renewed));
+    deliver('key');
+    deliver('key');
+    forget('key');
+    expect(told).toEqual(['1 known, 86400000 ms', '1 known, 25000 ms', '0 known, 0 ms']);
+  });
+
+  it('continue if the others cannot be informed', async () => {
+    const { shared, one } = createTwo();
+    await one.run('key', one.answering(renewed));
+    shared.isDown = true;
+    one.deliver('key');
+    one.forget('key');
+    await new Promise((done) => setImmediate(done));
+    expect(one.events).toEqual(['coordinator_unavailable']);
+  });
+
+  it.each(['not JSON', '{"spent":5}', '5'])('continue alone where the coordinator returns %s', async (line) => {
+    const shared = Object.assign(createShared(), {
+      take: (_line: string, holder: string) => Promise.resolve({ version: '1', line, holder, turnMs: 1_000 }),
+    });
+    const { run, answering, events } = setUp({ shared });
+    expect((await run('key', answering(renewed))).settled).toEqual(renewed);
+    expect(events).toEqual(['coordinator_unavailable']);
+  });
+
+  it('give the answer of a token that another session answers only to those who have the token', async () => {
+    const { one, two } = createTwo();
+    const forged = { line: place('victim').line, token: 'attacker' };
+    await one.run('victim', one.answering(renewed));
+    const exchange = {
+      holder: 'browser' as const,
+      run: () => Promise.resolve(exchanged('attacker', { kind: 'renewed', text: 'of the attacker' })),
+    };
+    expect((await one.lines.run(forged, exchange)).settled).toEqual({ kind: 'renewed', text: 'of the attacker' });
+    expect((await one.lines.run(forged, exchange)).isNew).toBe(false);
+    for (const each of [one, two]) expect((await each.run('victim', each.answering(ended))).settled).toEqual(renewed);
+  });
+});

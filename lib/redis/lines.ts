@@ -1,0 +1,127 @@
+import { sealData, unsealData } from 'iron-session';
+import type { SharedCoordinator, SharedLine } from '../session/shared-coordinator.ts';
+import type { RedisCommands } from './client.ts';
+
+interface LineStore {
+  readonly commands: RedisCommands;
+  readonly seal: AnswerSeal;
+  /** The hash of a session. */
+  readonly keyOf: (line: string) => string;
+  readonly turnMs: number;
+}
+
+/** The start of each script. An expired line counts as none; its record may keep the hash. */
+const standing = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local line = redis.call('HMGET', KEYS[1], 'version', 'line', 'answer', 'known', 'line-until')
+if line[5] and tonumber(line[5]) <= now then
+  redis.call('HDEL', KEYS[1], 'version', 'line', 'answer', 'known', 'line-until')
+  line = {}
+end
+for at = 1, 4 do line[at] = line[at] or '' end
+local turn = redis.call('HMGET', KEYS[1], 'holder', 'turn-until')
+if turn[1] and tonumber(turn[2]) <= now then turn = {} end`;
+
+/**
+ * Takes the turn unless one of the given tokens is known.
+ * KEYS: hash. ARGV: holder, the turn's length in milliseconds, then tokens. Returns the holder, version, line and answer.
+ */
+const takeScript = `${standing}
+for at = 3, #ARGV do
+  if string.find(line[4], ' ' .. ARGV[at] .. ' ', 1, true) then return {'', line[1], line[2], line[3]} end
+end
+if turn[1] and turn[1] ~= ARGV[1] then return {turn[1]} end
+redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'turn-until', string.format('%.0f', now + ARGV[2]))
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return {ARGV[1], line[1], line[2], line[3]}`;
+
+/**
+ * Changes the line where it has the version, and ends the holder's turn. The hash lives as long as its line, its record or a turn.
+ * KEYS: hash. ARGV: `any` for any version, version, next version, line, known tokens, answer, lifetime in milliseconds, holder.
+ * Returns the standing version, line and answer if it has another version.
+ */
+const settleScript = `${standing}
+if ARGV[1] ~= 'any' and line[1] ~= ARGV[2] then return {line[1], line[2], line[3]} end
+local till = now + ARGV[7]
+if ARGV[5] == '' then redis.call('HDEL', KEYS[1], 'version', 'line', 'answer', 'known', 'line-until')
+else
+  redis.call('HSET', KEYS[1], 'version', ARGV[3], 'line', ARGV[4], 'known', ARGV[5], 'line-until', string.format('%.0f', till))
+  if ARGV[6] ~= '' then redis.call('HSET', KEYS[1], 'answer', ARGV[6]) end
+end
+if turn[1] == ARGV[8] then redis.call('HDEL', KEYS[1], 'holder', 'turn-until')
+elseif turn[1] then till = math.max(till, tonumber(turn[2])) end
+till = math.max(till, tonumber(redis.call('HGET', KEYS[1], 'record-until') or 0))
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', till - now))
+return false`;
+
+/** The line of a session: its turns and its newest tokens. Each step is one script, so that it is atomic. */
+export function createRedisLines({
+  commands,
+  seal,
+  keyOf,
+  turnMs,
+}: LineStore): Pick<SharedCoordinator, 'take' | 'settle'> {
+  async function open(name: string, [version, line, sealed]: readonly string[]): Promise<SharedLine> {
+    if (version === undefined || line === undefined)
+      throw new Error('Redis gave an answer that no script of ours gives');
+    if (sealed === undefined || sealed === '') return { version, line };
+    const answer = await seal.open(name, sealed);
+    // The password differs, or another program writes these keys: coordination is impossible, and operators must see an error.
+    if (answer === undefined) throw new Error('An answer in Redis cannot be opened with this password');
+    return { version, line, answer };
+  }
+
+  return {
+    async take(name, holder, unless) {
+      const reply = toTexts(await commands.eval(takeScript, [keyOf(name)], [holder, String(turnMs), ...unless]));
+      const [current, ...line] = reply;
+      // A caller that waits needs no line.
+      const shared = current === '' || current === holder ? await open(name, line) : { version: '', line: '' };
+      return { ...shared, holder: current === '' ? undefined : current, turnMs };
+    },
+    async settle(name, { from, version, line, known, answer, ttlMs, holder }) {
+      const args = [
+        from === undefined ? 'any' : '',
+        from ?? '',
+        version,
+        line,
+        known.length === 0 ? '' : ` ${known.join(' ')} `,
+        answer === undefined ? '' : await seal.seal(name, answer, ttlMs),
+        String(Math.ceil(ttlMs)),
+        holder,
+      ];
+      const reply = await commands.eval(settleScript, [keyOf(name)], args);
+      return Array.isArray(reply) ? open(name, toTexts(reply)) : undefined;
+    },
+  };
+}
+
+function toTexts(reply: unknown): readonly string[] {
+  return Array.isArray(reply)
+    ? reply.map((part: unknown) => (part === null || part === undefined ? '' : String(part)))
+    : [];
+}
+
+/** Answers hold tokens, so Redis stores them only encrypted and authenticated. */
+interface AnswerSeal {
+  /** @param ttlMs the lifetime after which no process opens the seal, even if Redis still has it */
+  seal(line: string, answer: string, ttlMs: number): Promise<string>;
+  /** `undefined` where it was not sealed for this `line` with one of the passwords. */
+  open(line: string, sealed: string): Promise<string | undefined>;
+}
+
+/** @param passwords the first one seals, all of them open; each 32 characters or longer */
+export function createAnswerSeal(passwords: readonly [string, ...string[]]): AnswerSeal {
+  return {
+    // With the line, so that a writer to Redis cannot give one user another user's tokens.
+    seal: (line, answer, ttlMs) => sealData({ line, answer }, { password: passwords[0], ttl: Math.ceil(ttlMs / 1000) }),
+    open: async (line, sealed) => {
+      for (const password of passwords) {
+        const content = await unsealData<{ line?: unknown; answer?: unknown }>(sealed, { password });
+        if (content.line === line && typeof content.answer === 'string') return content.answer;
+      }
+      return undefined;
+    },
+  };
+}

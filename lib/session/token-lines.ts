@@ -1,0 +1,189 @@
+import { withDeadline } from '../core/deadline.ts';
+import { AuthError, causeOf } from '../errors.ts';
+import type { AdapterName } from '../types.ts';
+import type { Emit } from './events.ts';
+import { createLineMemory } from './line-memory.ts';
+import type { LineState, Place, SettledRefresh } from './line-memory.ts';
+import { createLineTurns } from './line-turns.ts';
+import { hash } from './record.ts';
+import { createOutageReport } from './shared-coordinator.ts';
+import type { OutageReport, SharedCoordinator } from './shared-coordinator.ts';
+import { VariantRefused } from './source.ts';
+import type { StoredSession } from './source.ts';
+import { exchangeToken } from './token-exchange.ts';
+import type { Exchange, LineParts, TokenAnswer } from './token-exchange.ts';
+import { deliver, exchange } from './token-line.ts';
+import type { NewestToken } from './token-line.ts';
+
+export type { Place, SettledRefresh } from './line-memory.ts';
+export type { Exchanged, TokenAnswer } from './token-exchange.ts';
+
+/** One line of tokens per session: one exchange per token, delivery, and rest after a failure. */
+export interface TokenLines {
+  /**
+   * Runs one exchange per token, however many requests ask for it. A slow call continues after its first
+   * caller stopped waiting, and later callers join it. Its answer always counts, because the token is spent.
+   *
+   * @throws {AuthError} `provider_unavailable` after at most 25 seconds; callers decide how long they wait
+   * @throws {VariantRefused} for callers with this variant
+   */
+  run(place: Place, exchanging: Exchange): Promise<TokenAnswer>;
+  /** Whether the token's answer is available or pending, so that `run` starts nothing. */
+  knows(place: Place): boolean;
+  /** The kind of the token's answer, where it is available. */
+  settledKind(place: Place): SettledRefresh['kind'] | undefined;
+  /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
+  isResting(place: Place): boolean;
+  /**
+   * A late request carries a token that was exchanged here since: its browser has a newer one, and the session continues. A
+   * later token is that of a new sign-in into the same session.
+   *
+   * @param issuedAt of the token, in milliseconds since the epoch
+   */
+  isSuperseded(place: Place, issuedAt: number): boolean;
+  /** Gives requests with a spent token its successor, where no refresh produced it. */
+  follow(place: Place, text: string, newest: NewestToken): void;
+  /** A browser received tokens: only requests that were sent before carry the token that they replace. */
+  deliver(place: Place, newest: string): void;
+  /** The session has ended; no request gets its tokens any more. */
+  forget(place: Place): void;
+}
+
+/** Long enough for a slow answer, and short enough to resend the same token within a replay window of 30 seconds. */
+const defaultCallLifeMs = 25_000;
+const defaultRestSeconds = 5;
+const maxRestSeconds = 60;
+
+export function createTokenLines(settings: {
+  readonly now: () => number;
+  readonly emit: Emit;
+  /** After this time without an answer an exchange counts as failed until the answer arrives. */
+  readonly timeoutMs: number;
+  readonly callLifeMs?: number;
+  readonly shared: SharedCoordinator | undefined;
+  readonly outages?: OutageReport;
+}): TokenLines {
+  const { now, emit, shared } = settings;
+  const { outages = createOutageReport(shared, emit) } = settings;
+  const memory = createLineMemory(now);
+  const parts: LineParts = { now, turns: shared && createLineTurns(shared, now), outages, memory };
+  const flights = new Map<string, Promise<TokenAnswer>>();
+  const start = createStart(parts, settings);
+
+  async function join(joined: Promise<TokenAnswer>, place: Place, exchanging: Exchange): Promise<TokenAnswer> {
+    try {
+      return { ...(await joined), isNew: false };
+    } catch (error) {
+      if (error instanceof VariantRefused && error.variant !== exchanging.variant) return run(place, exchanging);
+      throw error;
+    }
+  }
+
+  function run(place: Place, exchanging: Exchange): Promise<TokenAnswer> {
+    const settled = memory.find(place);
+    if (settled !== undefined) return Promise.resolve({ settled, isNew: false });
+    const joined = flights.get(place.token);
+    if (joined !== undefined) return join(joined, place, exchanging);
+    const started = start(place, exchanging).finally(() => flights.delete(place.token));
+    flights.set(place.token, started);
+    return started;
+  }
+
+  return {
+    run,
+    knows: (place) => memory.find(place) !== undefined || flights.has(place.token),
+    settledKind: (place) => memory.find(place)?.kind,
+    isResting: memory.isResting,
+    isSuperseded(place, issuedAt) {
+      const newest = place.line === place.token ? undefined : memory.newestOf(place);
+      return newest !== undefined && newest.issuedAt >= issuedAt && newest.token !== place.token;
+    },
+    follow(place, text, newest) {
+      const { line } = memory.get(place.line);
+      const followed = exchange(line, place.token, newest, { now: now(), holder: 'requests' });
+      memory.set(place.line, { line: followed, text });
+    },
+    ...createEnds(parts),
+  };
+}
+
+/** One exchange with its deadline, its event and its rest after a failure. */
+function createStart(
+  parts: LineParts,
+  { emit, timeoutMs, callLifeMs }: { readonly emit: Emit; readonly timeoutMs: number; readonly callLifeMs?: number },
+) {
+  const lifeMs = Math.max(callLifeMs ?? defaultCallLifeMs, timeoutMs);
+  const { memory } = parts;
+
+  return async (place: Place, exchanging: Exchange): Promise<TokenAnswer> => {
+    let isReported = false;
+    const report = (error: AuthError): void => {
+      memory.rest(place, restMs(error));
+      if (!isReported) emit({ type: 'refresh_failed', ...causeOf(error) });
+      isReported = true;
+    };
+    const slow = setTimeout(() => report(outOfTime()), timeoutMs).unref();
+    // Stored here and not after the deadline: whenever the answer arrives, the old token is spent.
+    const work = async (signal: AbortSignal): Promise<TokenAnswer> => {
+      const answer = await exchangeToken(parts, place, exchanging, signal);
+      memory.stopResting(place);
+      return answer;
+    };
+    try {
+      return await withDeadline(work, lifeMs, outOfTime);
+    } catch (cause) {
+      if (cause instanceof VariantRefused) throw cause;
+      const error = cause instanceof AuthError ? cause : outOfTime(cause);
+      report(error);
+      throw error;
+    } finally {
+      clearTimeout(slow);
+    }
+  };
+}
+
+/** What ends the need for an answer: nothing depends on whether the other processes hear of it. */
+function createEnds({ now, turns, outages, memory }: LineParts): Pick<TokenLines, 'deliver' | 'forget'> {
+  const tell = (told: Promise<unknown> | undefined): void =>
+    void told?.then(
+      () => outages.succeeded(),
+      () => outages.failed('refresh'),
+    );
+
+  return {
+    deliver({ line, token }, newest) {
+      for (const name of new Set([line, token])) {
+        const state = memory.get(name);
+        const apply = (standing: LineState): LineState => {
+          const delivered = deliver(standing.line, token, newest, now());
+          return delivered === standing.line ? standing : { ...standing, line: delivered };
+        };
+        const next = apply(state);
+        if (next === state) continue;
+        memory.set(name, next);
+        if (state.version !== undefined) tell(turns?.change(name, state, apply));
+      }
+    },
+    forget(place) {
+      memory.forget(place);
+      tell(turns?.forget(place.line));
+    },
+  };
+}
+
+function restMs({ retryAfter = defaultRestSeconds }: AuthError): number {
+  return Math.min(Math.max(retryAfter, 1), maxRestSeconds) * 1000;
+}
+
+function outOfTime(cause?: unknown): AuthError {
+  return new AuthError('provider_unavailable', { cause, reason: 'timeout', retryAfter: 5 });
+}
+
+/** Where a session's refresh token stands. */
+export function placeOf(
+  adapter: AdapterName,
+  { refreshToken, sessionId }: Pick<StoredSession<unknown>, 'refreshToken' | 'sessionId'>,
+): Place {
+  const token = `${adapter}:${hash(refreshToken)}`;
+  return { line: sessionId === undefined ? token : `${adapter}:session:${hash(sessionId)}`, token };
+}
