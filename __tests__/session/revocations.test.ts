@@ -1,4 +1,4 @@
-import { createOutageReport } from '../../lib/session/shared-coordinator.ts';
+import { createOutageReport } from '../../lib/session/outages.ts';
 import { hash } from '../../lib/session/record.ts';
 import { createRevocations, revocationMs } from '../../lib/session/revocations.ts';
 import { createClock } from '../support/clock.ts';

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { VariantRefused } from '../../lib/session/source.ts';
+import { VariantRefused } from '../../lib/session/token-exchange.ts';
 import type { RefreshVariant } from '../../lib/session/source.ts';
 import { createMemoryApp, createMemoryBrowser, toCookie, tokenLifetimeMs, visit } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryContent } from '../support/memory-sessions.ts';

@@ -433,13 +433,13 @@ describe('several processes', () => {
   it('tell each other once what was delivered, and what has ended', async () => {
     const inner = createShared();
     const told: string[] = [];
-    const shared = Object.assign(createShared(), {
-      settle: (line: string, change: Parameters<typeof inner.settle>[1]) => {
+    const shared: SharedCoordinator = {
+      ...inner,
+      settle: (line, change) => {
         told.push(`${change.known.length} known, ${change.ttlMs} ms`);
         return inner.settle(line, change);
       },
-      take: inner.take,
-    });
+    };
     const { run, deliver, forget, answering } = setUp({ shared });
     await run('key', answering(renewed));
     deliver('key');

@@ -1,5 +1,5 @@
 import { mergeRecords } from '../../lib/session/record.ts';
-import type { SessionRecord } from '../../lib/session/record.ts';
+import type { Times } from '../../lib/session/shared-coordinator.ts';
 import type { SharedCoordinator, SharedLine } from '../../lib/session/shared-coordinator.ts';
 
 export interface SharedMemory extends SharedCoordinator {
@@ -17,7 +17,7 @@ const turnMs = 2_000;
 
 /** What several processes share, without Redis. */
 export function createShared(now: () => number = () => 0): SharedMemory {
-  const records = new Map<string, { readonly record: SessionRecord; readonly heldUntil: number }>();
+  const records = new Map<string, { readonly record: Times; readonly heldUntil: number }>();
   const lines = new Map<string, KeptLine>();
   const turns = new Map<string, { readonly holder: string; readonly until: number }>();
   const lineOf = (name: string): KeptLine => {

@@ -23,6 +23,25 @@ export async function withDeadline<Result>(
   }
 }
 
+/** Settles like `work`, or rejects with `onAbort()` once the signal aborts. Later results are ignored. */
+export async function untilAborted<Result>(
+  work: Promise<Result>,
+  signal: AbortSignal,
+  onAbort: () => Error,
+): Promise<Result> {
+  let giveUp = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    giveUp = () => reject(onAbort());
+    if (signal.aborted) giveUp();
+    else signal.addEventListener('abort', giveUp);
+  });
+  try {
+    return await Promise.race([aborted, work]);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
+}
+
 /**
  * Settles like `answer`, or rejects with `onTimeout()` at the deadline. After a stall of the event
  * loop the timer fires before a waiting socket is read, so the rejection waits for one more read.

@@ -4,7 +4,7 @@ import { createBoundedMap } from '../core/bounded-map.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
-import { outOfTime } from '../session/renew-candidates.ts';
+import { outOfTime } from '../session/resolution.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 import { accountName } from './page-text.ts';
 

@@ -6,7 +6,7 @@ import { queryOf, withQuery } from '../core/url.ts';
 import { clientFacts, isHeadOpen, isSafeMountPath, keepPrivate, peerAddress } from './message.ts';
 import { prefersJson, protocolOf, requestOrigin, requestTarget, type HostRequest } from './message.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
-import type { Resolution } from '../session/renew-candidates.ts';
+import type { Resolution } from '../session/resolution.ts';
 import type { AdapterName, Session } from '../types.ts';
 import { NotAccepted } from './acceptance.ts';
 import type { Adapter } from './adapter.ts';

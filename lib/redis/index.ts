@@ -1,14 +1,12 @@
 import * as v from 'valibot';
 import { ConfigurationError } from '../errors.ts';
-import type { SessionRecord } from '../session/record.ts';
-import type { SharedCoordinator } from '../session/shared-coordinator.ts';
+import type { SharedCoordinator, Times } from '../session/shared-coordinator.ts';
 import { createRedisCommands, isPresent, isRedisClient, tagOf } from './client.ts';
 import type { RedisClient } from './client.ts';
 import { createAnswerSeal, createRedisLines } from './lines.ts';
 
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';
-export type { SessionRecord } from '../session/record.ts';
-export type { LineChange, SharedCoordinator, SharedLine, TakenLine } from '../session/shared-coordinator.ts';
+export type { LineChange, SharedCoordinator, SharedLine, TakenLine, Times } from '../session/shared-coordinator.ts';
 
 export interface RedisCoordinatorOptions {
   /** A connected client of `redis` or of `ioredis`; connecting, errors and closing stay yours. */
@@ -146,7 +144,7 @@ redis.call('HSET', KEYS[1], 'record', table.concat(record, ' '), 'record-until',
 redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(ends - now, redis.call('PTTL', KEYS[1]))))
 return 1`;
 
-function parseRecord(text: string): SessionRecord {
+function parseRecord(text: string): Times {
   const times = text.split(' ').map((part) => /^([^ =]+)=(-?\d+)$/.exec(part));
   if (times.includes(null)) throw new Error('Redis holds a record that no script of ours has written');
   return Object.fromEntries(times.map((time) => [String(time?.[1]), Number(time?.[2])]));

@@ -1,5 +1,6 @@
 import { sealData, unsealData } from 'iron-session';
 import type { SharedCoordinator, SharedLine } from '../session/shared-coordinator.ts';
+import { isPresent } from './client.ts';
 import type { RedisCommands } from './client.ts';
 
 interface LineStore {
@@ -97,10 +98,9 @@ export function createRedisLines({
   };
 }
 
+/** A script's `false` is null, and a client may give buffers. */
 function toTexts(reply: unknown): readonly string[] {
-  return Array.isArray(reply)
-    ? reply.map((part: unknown) => (part === null || part === undefined ? '' : String(part)))
-    : [];
+  return Array.isArray(reply) ? reply.map((part) => (isPresent(part) ? String(part) : '')) : [];
 }
 
 /** Answers hold tokens, so Redis stores them only encrypted and authenticated. */

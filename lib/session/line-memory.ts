@@ -1,29 +1,12 @@
 import { createBoundedMap, stringBytes } from '../core/bounded-map.ts';
-import { emptyLine, isOpen, lifeOf, openMs, positionOf, refusedMs } from './token-line.ts';
-import type { NewestToken, TokenLine } from './token-line.ts';
+import { emptyState, isOpen, lifeOf, openMs, positionOf, refusedMs } from './token-line.ts';
+import type { LineState, NewestToken, Place } from './token-line.ts';
 
 /** A provider's definitive answer to a refresh. */
 export type SettledRefresh =
   { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
 
-/** Where a refresh token stands: its session's line, and the token. A token without a session id has a line of its own. */
-export interface Place {
-  readonly line: string;
-  /** Identifies the refresh token without revealing it. */
-  readonly token: string;
-}
-
-/** A line with the newest tokens as text. */
-export interface LineState {
-  readonly line: TokenLine;
-  readonly text?: string | undefined;
-  /** Of the coordinator's copy, where this is one. */
-  readonly version?: string | undefined;
-}
-
 export type LineMemory = ReturnType<typeof createLineMemory>;
-
-export const emptyState: LineState = { line: emptyLine };
 
 /** Longer than the duration of any request. */
 const newestMs = 10 * 60_000;

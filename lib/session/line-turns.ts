@@ -2,11 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { AuthError } from '../errors.ts';
 import { fitForEvent } from './events.ts';
-import { emptyState } from './line-memory.ts';
-import type { LineState, Place } from './line-memory.ts';
 import type { SharedCoordinator, SharedLine, TakenLine } from './shared-coordinator.ts';
-import { emptyLine, lifeOf, positionOf } from './token-line.ts';
-import type { TokenLine } from './token-line.ts';
+import { emptyLine, emptyState, lifeOf, positionOf } from './token-line.ts';
+import type { LineState, Place, TokenLine } from './token-line.ts';
 
 /** One process' turn to exchange a token. */
 export interface Turn {

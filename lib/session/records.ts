@@ -3,8 +3,9 @@ import type { ChangeCount } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
 import { emptyRecord, hash, mergeRecords } from './record.ts';
 import type { Presented, SessionFacts, SessionRecord } from './record.ts';
-import { createAskShared } from './shared-coordinator.ts';
-import type { AskShared, OutageReport, SharedCoordinator } from './shared-coordinator.ts';
+import { createAskShared } from './outages.ts';
+import type { AskShared, OutageReport } from './outages.ts';
+import type { SharedCoordinator } from './shared-coordinator.ts';
 
 export type Records = ReturnType<typeof createRecords>;
 

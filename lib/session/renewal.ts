@@ -1,15 +1,19 @@
-import { isRenewalUrgent } from '../tokens/access-token.ts';
+import type { RequestCookies } from '../core/cookies.ts';
 import { AuthError, causeOf } from '../errors.ts';
+import { isRenewalUrgent } from '../tokens/access-token.ts';
 import type { Session } from '../types.ts';
+import type { Allowance } from './allowance.ts';
+import { measureRefresh } from './events.ts';
 import { isRevocation } from './record.ts';
 import type { Standing } from './record.ts';
-import { createRefresh } from './refresh.ts';
+import type { Resolution } from './resolution.ts';
 import { revocationMs } from './revocations.ts';
+import type { RefreshStart } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import { verdictReason, verifyStored } from './source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from './source.ts';
 import { placeOf } from './token-lines.ts';
-import type { Place, TokenAnswer } from './token-lines.ts';
+import type { Exchanged, Place, TokenAnswer } from './token-lines.ts';
 
 /** The newest tokens of a line may have to be renewed themselves, and others may renew them meanwhile. */
 const maxRounds = 4;
@@ -60,6 +64,13 @@ interface RenewalRequest<Content> {
   readonly client: ClientFacts;
   /** The refresh to use instead of the ordinary one. */
   readonly variant?: RefreshVariant<Content>;
+}
+
+/** A request that may not renew without limit. */
+interface LimitedRequest extends Pick<RenewalRequest<unknown>, 'isHeadSent' | 'client'> {
+  readonly allowance: Allowance;
+  /** Whether the token is verified as the provider's own. */
+  readonly isVerified: boolean;
 }
 
 export function createRenew<Content>(context: SessionContext<Content>): Renew<Content> {
@@ -197,4 +208,82 @@ async function takeAnswer<Content>(
 
 function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {
   return stored.sessionId === undefined ? {} : { sessionId: stored.sessionId };
+}
+
+/** Asks the provider, and once more where its answer may have been lost. */
+function createRefresh<Content>({
+  source,
+  revocations,
+}: SessionContext<Content>): (
+  stored: StoredSession<Content>,
+  call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
+  signal: AbortSignal,
+) => Promise<Exchanged> {
+  /** Called before any caller gets the answer, so that a `renewSession` costs one refresh and not one per caller. */
+  async function acceptRenewed(content: Content, start: RefreshStart): Promise<Exchanged> {
+    const next = source.toStored(content);
+    const { line, token } = placeOf(source.adapter, next);
+    await revocations.acceptRenewed(revocations.keysOf(next, token), start, revocationMs(next.tokenLifetimeMs));
+    return { kind: 'renewed', text: source.serialize(content), newest: { token, issuedAt: next.issuedAt }, line };
+  }
+
+  async function ask(
+    stored: StoredSession<Content>,
+    call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
+    signal: AbortSignal,
+  ): Promise<Exchanged> {
+    const { token } = placeOf(source.adapter, stored);
+    const start = revocations.refreshStart(revocations.keysOf(stored, token));
+    let outcome = await call(signal);
+    // The provider may have rotated the token and its answer was lost: resend the same token within its replay window.
+    if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await call(signal);
+    switch (outcome.kind) {
+      case 'renewed':
+        return acceptRenewed(outcome.content, start);
+      case 'ended':
+        return outcome;
+      case 'unanswered':
+        throw new AuthError('provider_unavailable', { cause: outcome.cause, reason: 'unanswered', retryAfter: 5 });
+    }
+  }
+
+  return (...asked) => measureRefresh(source.adapter, () => ask(...asked));
+}
+
+/** A sealed cookie's session is renewed without limit, any other within the request's allowance. */
+export function renewWithin<Content>(
+  { source, lines, revocations }: SessionContext<Content>,
+  renew: Renew<Content>,
+  candidate: StoredSession<Content>,
+  request: LimitedRequest,
+): Promise<Renewal<Content>> {
+  const { isHeadSent, allowance, isVerified } = request;
+  const place = placeOf(source.adapter, candidate);
+  // An unverified token may name another user's session, so its ids end nothing and appear in no event.
+  const stored = isVerified ? candidate : { ...candidate, sessionId: undefined, userId: undefined };
+  const renewal = async (): Promise<Renewal<Content>> => {
+    // A token that is known to be invalid causes no call to the provider or the coordinator.
+    if (!isVerified && !isHeadSent() && lines.settledKind(place) !== 'ended') {
+      const { standing } = await revocations.check(candidate, undefined);
+      if (isRevocation(standing)) return { kind: 'ended', reason: standing };
+    }
+    return renew(stored, request);
+  };
+  const isFree = source.isSealed || isHeadSent() || lines.knows(place);
+  return isFree ? renewal() : allowance.refresh(candidate, isVerified, renewal);
+}
+
+export async function resolutionOf<Content>(
+  { source, lines, writer, revocations }: SessionContext<Content>,
+  { session, stored, places }: Renewed<Content>,
+  cookies: RequestCookies,
+): Promise<Resolution> {
+  const { token } = placeOf(source.adapter, stored);
+  const keys = revocations.keysOf(stored, token);
+  return {
+    session,
+    cookies: await writer.write(stored.content, cookies),
+    onDelivered: () => places.forEach((place) => lines.deliver(place, token)),
+    isCurrent: () => revocations.knownRevocation(keys) === undefined && !revocations.isSpent(keys),
+  };
 }

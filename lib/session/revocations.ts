@@ -13,7 +13,8 @@ import {
 import type { Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
 import { cookieMs, createKeysOf, createRecords, tokenMs } from './records.ts';
 import type { KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
-import type { OutageReport, SharedCoordinator } from './shared-coordinator.ts';
+import type { OutageReport } from './outages.ts';
+import type { SharedCoordinator } from './shared-coordinator.ts';
 
 export type Revocations = ReturnType<typeof createRevocations>;
 

@@ -1,17 +1,15 @@
 import { parseCookies } from '../core/cookies.ts';
-import { withDeadline } from '../core/deadline.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
 import type { Session } from '../types.ts';
 import { createAllowances } from './allowance.ts';
 import { createResolveBearer } from './bearer.ts';
 import type { Emit } from './events.ts';
-import { createOutageReport, boundCoordinator } from './shared-coordinator.ts';
+import { createOutageReport } from './outages.ts';
+import { boundCoordinator } from './shared-coordinator.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
-import { outOfTime, signedOut } from './renew-candidates.ts';
-import type { Attempt, Resolution } from './renew-candidates.ts';
 import { createRenew } from './renewal.ts';
-import type { Renew } from './renewal.ts';
-import { createResolveCandidates } from './resolve-candidates.ts';
+import { createResolve } from './resolve.ts';
+import type { Resolve } from './resolve.ts';
 import { createRevocations } from './revocations.ts';
 import type { Revocations } from './revocations.ts';
 import { createCachedSession, createSessionCache } from './session-cache.ts';
@@ -30,14 +28,7 @@ import { createTokenLines, placeOf } from './token-lines.ts';
 export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitch<Content> {
   /** The session of a cookie that was verified before; `undefined` where a look-up is not sufficient. */
   cachedSession(cookieHeader: string | undefined): Session | undefined;
-  /**
-   * Verifies, else refreshes, else ends the session.
-   *
-   * @param isHeadSent whether it is too late to send cookies; then no token is spent
-   * @param client the request's client; provider calls for unverified tokens are counted by its address
-   * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
-   */
-  resolve(cookieHeader: string | undefined, isHeadSent: () => boolean, client?: ClientFacts): Promise<Resolution>;
+  readonly resolve: Resolve;
   /**
    * The session of an access token that came without a cookie; `undefined` where it is not valid.
    *
@@ -204,34 +195,4 @@ async function factsOf<Content>(
     candidates.find(({ sessionId }) => sessionId !== undefined && sessionId === facts.sessionId) ??
     facts
   );
-}
-
-function createResolve<Content>(
-  context: SessionContext<Content>,
-  renew: Renew<Content>,
-): SessionResolver<Content>['resolve'] {
-  const { source, allowanceOf, timeoutMs } = context;
-  const resolveCandidates = createResolveCandidates(context, renew);
-  return async (cookieHeader, isHeadSent, client = {}) => {
-    if (cookieHeader === undefined) return signedOut;
-    const cookies = parseCookies(cookieHeader);
-    const read = await source.read(cookies);
-    if (read.kind === 'none') return signedOut;
-    const reason = read.kind === 'unreadable' ? read.reason : 'unknown';
-    const allowance = allowanceOf(client.ipAddress);
-    let attempt: Attempt | undefined;
-    try {
-      return await withDeadline(
-        (signal) => {
-          attempt = { cookieHeader, cookies, isHeadSent, client, allowance, signal, outages: [], reason };
-          return resolveCandidates(read, attempt);
-        },
-        timeoutMs,
-        outOfTime,
-      );
-    } catch (error) {
-      if (attempt?.fallback === undefined) throw error;
-      return attempt.fallback;
-    }
-  };
 }

@@ -1,6 +1,7 @@
 import { answerWithin } from '../core/deadline.ts';
-import type { Emit } from './events.ts';
-import type { SessionRecord } from './record.ts';
+
+/** Times in milliseconds since the epoch, by name. */
+export type Times = Readonly<Record<string, number>>;
 
 /** A session's line of refresh tokens, as a coordinator keeps it. */
 export interface SharedLine {
@@ -38,13 +39,13 @@ export interface LineChange {
 
 /** Coordination over several processes; the shipped one runs on Redis. Names reveal no session, user or token. */
 export interface SharedCoordinator {
-  /** The record of a session or a user: times in milliseconds since the epoch, by name; `undefined` where there is none. */
-  read(subject: string): Promise<SessionRecord | undefined>;
+  /** The record of a session or a user; `undefined` where there is none. */
+  read(subject: string): Promise<Times | undefined>;
   /**
    * Adds times to a record: of each name, the later time stays. The record keeps the longer lifetime, also of an earlier call.
    * Of the names with the same text before a colon, a coordinator may drop all but the eight latest.
    */
-  merge(subject: string, change: SessionRecord, ttlMs: number): Promise<void>;
+  merge(subject: string, change: Times, ttlMs: number): Promise<void>;
   /**
    * Takes the turn to exchange a token of a session, if it is free, expired or the caller's own, and none of `unless` is known.
    *
@@ -76,56 +77,5 @@ export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): 
     settle: (line, change) => bound(async () => shared.settle(line, change)),
     // Absent where a coordinator lacks it, so that it does not seem to succeed.
     ...(shared.isAvailable && { isAvailable: () => shared.isAvailable?.() ?? true }),
-  };
-}
-
-/** Reports an outage of the shared coordinator once when it begins and once when it ends. */
-export interface OutageReport {
-  /** @param operation the requested operation */
-  failed(operation: 'refresh' | 'record'): void;
-  succeeded(): void;
-}
-
-export function createOutageReport(
-  shared: Pick<SharedCoordinator, 'isAvailable'> | undefined,
-  emit: Emit,
-): OutageReport {
-  let isAway = false;
-  return {
-    failed(operation) {
-      if (!isAway) emit({ type: 'coordinator_unavailable', operation });
-      isAway = true;
-    },
-    succeeded() {
-      if (!isAway || isPartAway(shared)) return;
-      isAway = false;
-      emit({ type: 'coordinator_recovered' });
-    },
-  };
-}
-
-function isPartAway(shared: Pick<SharedCoordinator, 'isAvailable'> | undefined): boolean {
-  try {
-    return shared?.isAvailable?.() === false;
-  } catch {
-    // An exception in the application's coordinator must not lose the answer that it has just given.
-    return false;
-  }
-}
-
-/** Resolves to the fallback where the coordinator is unavailable or absent. */
-export type AskShared = <Result>(call: Promise<Result> | undefined, fallback: Result) => Promise<Result>;
-
-export function createAskShared(outages: OutageReport): AskShared {
-  return async (call, fallback) => {
-    if (call === undefined) return fallback;
-    try {
-      const result = await call;
-      outages.succeeded();
-      return result ?? fallback;
-    } catch {
-      outages.failed('record');
-      return fallback;
-    }
   };
 }

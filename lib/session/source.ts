@@ -2,7 +2,6 @@ import { cookieBytes } from '../core/cookie-chunks.ts';
 import { deepFreeze, defined } from '../core/json.ts';
 import type { CookieFinder, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Token } from '../tokens/access-token.ts';
-import { AuthError } from '../errors.ts';
 import type { AdapterName, Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import type { SessionFacts } from './record.ts';
@@ -90,25 +89,6 @@ export interface RefreshVariant<Content> {
   isReached(session: Session): boolean;
   /** @throws {VariantRefused} where the provider refuses the variant and the token is still valid */
   refresh(content: Content, signal: AbortSignal): Promise<RefreshOutcome<Content>>;
-}
-
-/** The `reason` of a `VariantRefused`, by which other processes recognize it. */
-export const variantRefused = 'variant_refused';
-
-/** The provider refused a variant of a refresh, and the token is still valid. Requests for the ordinary refresh retry. */
-export class VariantRefused extends AuthError {
-  readonly variant: string;
-  readonly failure: unknown;
-
-  /**
-   * @param variant the name of the variant
-   * @param failure the adapter's refusal
-   */
-  constructor(variant: string, failure: unknown) {
-    super('provider_unavailable', { reason: variantRefused });
-    this.variant = variant;
-    this.failure = failure;
-  }
 }
 
 /**

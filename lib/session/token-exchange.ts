@@ -1,11 +1,10 @@
 import { AuthError } from '../errors.ts';
-import type { LineMemory, LineState, Place, SettledRefresh } from './line-memory.ts';
+import type { LineMemory, SettledRefresh } from './line-memory.ts';
 import { skewMs } from './line-turns.ts';
 import type { LineTurns, Turn } from './line-turns.ts';
-import type { OutageReport } from './shared-coordinator.ts';
-import { variantRefused } from './source.ts';
+import type { OutageReport } from './outages.ts';
 import { exchange, hasToken, positionOf, refuse } from './token-line.ts';
-import type { Holder, NewestToken } from './token-line.ts';
+import type { Holder, LineState, NewestToken, Place } from './token-line.ts';
 
 /** The provider's answer to the exchange of a token. */
 export type Exchanged =
@@ -31,6 +30,25 @@ export interface Exchange {
   /** The name of the variant, where this is one. */
   readonly variant?: string | undefined;
   readonly run: (signal: AbortSignal) => Promise<Exchanged>;
+}
+
+/** The `reason` of a `VariantRefused`, by which other processes recognize it. */
+export const variantRefused = 'variant_refused';
+
+/** The provider refused a variant of a refresh, and the token is still valid. Requests for the ordinary refresh retry. */
+export class VariantRefused extends AuthError {
+  readonly variant: string;
+  readonly failure: unknown;
+
+  /**
+   * @param variant the name of the variant
+   * @param failure the adapter's refusal
+   */
+  constructor(variant: string, failure: unknown) {
+    super('provider_unavailable', { reason: variantRefused });
+    this.variant = variant;
+    this.failure = failure;
+  }
 }
 
 export interface LineParts {

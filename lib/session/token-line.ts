@@ -22,6 +22,21 @@ export interface NewestToken {
   readonly issuedAt: number;
 }
 
+/** Where a refresh token stands: its session's line, and the token. A token without a session id has a line of its own. */
+export interface Place {
+  readonly line: string;
+  /** Identifies the refresh token without revealing it. */
+  readonly token: string;
+}
+
+/** A line with the newest tokens as text. */
+export interface LineState {
+  readonly line: TokenLine;
+  readonly text?: string | undefined;
+  /** Of the coordinator's copy, where this is one. */
+  readonly version?: string | undefined;
+}
+
 /** Who holds a token at its exchange: a browser, or only requests under way, because the token reached no browser yet. */
 export type Holder = 'browser' | 'requests';
 
@@ -38,6 +53,7 @@ export const refusedMs = 10 * 60_000;
 const maxTokens = 16;
 
 export const emptyLine: TokenLine = { spent: [], refused: [] };
+export const emptyState: LineState = { line: emptyLine };
 
 /** @param now with the tolerance for another process' clock */
 export function positionOf(line: TokenLine, token: string, now: number): Position | undefined {

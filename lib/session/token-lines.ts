@@ -3,19 +3,21 @@ import { AuthError, causeOf } from '../errors.ts';
 import type { AdapterName } from '../types.ts';
 import type { Emit } from './events.ts';
 import { createLineMemory } from './line-memory.ts';
-import type { LineState, Place, SettledRefresh } from './line-memory.ts';
+import type { SettledRefresh } from './line-memory.ts';
 import { createLineTurns } from './line-turns.ts';
 import { hash } from './record.ts';
-import { createOutageReport } from './shared-coordinator.ts';
-import type { OutageReport, SharedCoordinator } from './shared-coordinator.ts';
-import { VariantRefused } from './source.ts';
+import { createOutageReport } from './outages.ts';
+import type { OutageReport } from './outages.ts';
+import type { SharedCoordinator } from './shared-coordinator.ts';
+
 import type { StoredSession } from './source.ts';
-import { exchangeToken } from './token-exchange.ts';
+import { exchangeToken, VariantRefused } from './token-exchange.ts';
 import type { Exchange, LineParts, TokenAnswer } from './token-exchange.ts';
 import { deliver, exchange } from './token-line.ts';
-import type { NewestToken } from './token-line.ts';
+import type { LineState, NewestToken, Place } from './token-line.ts';
 
-export type { Place, SettledRefresh } from './line-memory.ts';
+export type { SettledRefresh } from './line-memory.ts';
+export type { Place } from './token-line.ts';
 export type { Exchanged, TokenAnswer } from './token-exchange.ts';
 
 /** One line of tokens per session: one exchange per token, delivery, and rest after a failure. */

@@ -1,0 +1,272 @@
+import { createHash } from 'node:crypto';
+import { createBoundedMap } from '../core/bounded-map.ts';
+import { parseCookies } from '../core/cookies.ts';
+import type { RequestCookies } from '../core/cookies.ts';
+import { untilAborted } from '../core/deadline.ts';
+import { defined } from '../core/json.ts';
+import { isRenewalUrgent, renewalDueAt, urgentWindowMs } from '../tokens/access-token.ts';
+import type { Session } from '../types.ts';
+import type { Allowance } from './allowance.ts';
+import { isRevocation } from './record.ts';
+import { renewWithin, resolutionOf } from './renewal.ts';
+import type { Renew } from './renewal.ts';
+import { outOfTime, signedOut } from './resolution.ts';
+import type { Resolution } from './resolution.ts';
+import type { RevocationCheck } from './revocations.ts';
+import { unseen } from './session-cache.ts';
+import type { SessionContext } from './session-context.ts';
+import { verifyStored } from './source.ts';
+import type { Candidate, ClientFacts, ReadOutcome, Verdict } from './source.ts';
+import { placeOf } from './token-lines.ts';
+
+/** How many tokens with a bad signature one request may have checked: each costs as much as a genuine one. */
+const maxForged = 4;
+
+type FoundCookies<Content> = Exclude<ReadOutcome<Content>, { kind: 'none' }>;
+
+/**
+ * Verifies, else refreshes, else ends the session.
+ *
+ * @param isHeadSent whether it is too late to send cookies; then no token is spent
+ * @param client the request's client; provider calls for unverified tokens are counted by its address
+ * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
+ */
+export type Resolve = (
+  cookieHeader: string | undefined,
+  isHeadSent: () => boolean,
+  client?: ClientFacts,
+) => Promise<Resolution>;
+
+interface CookieRequest {
+  readonly cookieHeader: string;
+  readonly cookies: RequestCookies;
+  readonly isHeadSent: () => boolean;
+  readonly client: ClientFacts;
+  readonly allowance: Allowance;
+  /** Aborts at the request's deadline. */
+  readonly signal: AbortSignal;
+}
+
+/** A session that needs a new token before it is used. */
+interface Renewable<Content> {
+  readonly kind: 'renewable';
+  readonly candidate: Candidate<Content>;
+  /** Its session, used while the provider is unavailable: the token expires soon, or expired seconds ago. */
+  readonly alive?: Session;
+  /** Whether the token is verified as the provider's own. */
+  readonly isVerified: boolean;
+}
+
+/** A session that is over, or never was one. */
+interface Over {
+  readonly kind: 'over';
+  readonly reason: string;
+  readonly signIn?: Readonly<Record<string, string>> | undefined;
+}
+
+/** What was found of one of a request's sessions. */
+type Finding<Content> =
+  | { readonly kind: 'resolved'; readonly resolution: Resolution }
+  | Renewable<Content>
+  | Over
+  /** It could not be judged, so nothing is cleared. */
+  | { readonly kind: 'unknown'; readonly cause: unknown }
+  /** It was left out, because too many before it were forged. */
+  | { readonly kind: 'skipped' };
+
+/** Looks at every session of the cookies, then renews the first that can be renewed, verified ones first. */
+export function createResolve<Content>(context: SessionContext<Content>, renew: Renew<Content>): Resolve {
+  const { source, allowanceOf, timeoutMs } = context;
+  const lookAtAll = createLook(context, renew);
+  const reportOnce = createRejectionReport(context);
+
+  /** @throws the first reason why a session could not be judged */
+  function conclude(read: FoundCookies<Content>, findings: readonly Finding<Content>[], request: CookieRequest) {
+    const unknown = findings.find(({ kind }) => kind === 'unknown');
+    if (unknown?.kind === 'unknown') throw unknown.cause;
+    const last = findings.findLast((finding): finding is Over => finding.kind === 'over');
+    const reason = last?.reason ?? (read.kind === 'unreadable' ? read.reason : 'unknown');
+    if (reason === 'replaced' || reason === 'superseded') return signedOut;
+    reportOnce(read, request.cookieHeader, reason);
+    // Another site's cookies must not cost a session that was not looked at.
+    const isKept = read.isKept === true || findings.some(({ kind }) => kind === 'skipped');
+    const ended = isKept ? signedOut : { session: null, cookies: source.clear(request.cookies) };
+    return { ...ended, ...defined({ signIn: last?.signIn }) };
+  }
+
+  return async (cookieHeader, isHeadSent, client = {}) => {
+    if (cookieHeader === undefined) return signedOut;
+    const cookies = parseCookies(cookieHeader);
+    const read = await source.read(cookies);
+    if (read.kind === 'none') return signedOut;
+    const signal = AbortSignal.timeout(timeoutMs);
+    const request = { cookieHeader, cookies, isHeadSent, client, signal, allowance: allowanceOf(client.ipAddress) };
+    const candidates = read.kind === 'stored' ? read.candidates : [];
+    const found = await untilAborted(lookAtAll(candidates, request), signal, outOfTime);
+    const renewable = found.filter((finding) => finding.kind === 'renewable');
+    const findings: Finding<Content>[] = found.filter((finding) => finding.kind !== 'renewable');
+    for (const next of renewable.sort((one, other) => Number(other.isVerified) - Number(one.isVerified))) {
+      if (findings.some(({ kind }) => kind === 'resolved')) break;
+      // At the deadline, no further candidates are tried.
+      if (signal.aborted) throw outOfTime();
+      findings.push(await renewOne(context, renew, next, request));
+    }
+    const resolved = findings.find((finding) => finding.kind === 'resolved');
+    return resolved?.resolution ?? conclude(read, findings, request);
+  };
+}
+
+/** @returns what was found of each session, up to the first live one */
+function createLook<Content>(context: SessionContext<Content>, renew: Renew<Content>) {
+  const { cache } = context;
+
+  return async (candidates: readonly Candidate<Content>[], request: CookieRequest): Promise<Finding<Content>[]> => {
+    const findings: Finding<Content>[] = [];
+    let forged = 0;
+    for (const candidate of candidates) {
+      // A session that was verified before is looked at even so.
+      if (forged === maxForged && cache.get(candidate.cookie) === undefined) {
+        findings.push({ kind: 'skipped' });
+        continue;
+      }
+      const finding = await look(context, renew, candidate, request).catch((cause: unknown): Finding<Content> => ({
+        kind: 'unknown',
+        cause,
+      }));
+      if (finding.kind === 'resolved') return [finding];
+      // A key of the provider was tried, and the token is not signed with it.
+      if (finding.kind === 'over' && finding.reason === 'signature') forged += 1;
+      findings.push(finding);
+    }
+    return findings;
+  };
+}
+
+async function look<Content>(
+  context: SessionContext<Content>,
+  renew: Renew<Content>,
+  candidate: Candidate<Content>,
+  request: CookieRequest,
+): Promise<Finding<Content>> {
+  const { source, revocations, now } = context;
+  const { token } = placeOf(source.adapter, candidate);
+  const before = await checkUnverified(context, candidate, token);
+  if (isRevocation(before.standing)) return { kind: 'over', reason: before.standing };
+  const verdict = await verifyStored(source, candidate, request.allowance);
+  const isProven = verdict.kind === 'live' || verdict.kind === 'expired';
+  const { standing, checkedAt } = isProven && !source.isSealed ? await revocations.check(candidate, token) : before;
+  if (isRevocation(standing)) return { kind: 'over', reason: standing };
+  if (verdict.kind === 'invalid') return { kind: 'over', reason: verdict.reason };
+  // Only we can have sealed it, so it is ours even if its key is no longer published: the provider decides.
+  const renewable = { kind: 'renewable' as const, candidate, isVerified: isProven || source.isSealed };
+  // Without its session: outdated claims are not trusted during an outage either.
+  if (verdict.kind !== 'live' || standing === 'stale') return renewable;
+  const { session } = verdict;
+  if (standing === 'spent' || isRenewalUrgent(session.claims, now())) return { ...renewable, alive: session };
+  cacheSession(context, request.cookieHeader, candidate, { ...verdict, checkedAt });
+  return { kind: 'resolved', resolution: await renewAhead(context, renew, { candidate, session }, request) };
+}
+
+/** Anyone can forge an unsealed cookie: until it is verified, only this process is asked about it. */
+function checkUnverified<Content>(
+  { source, revocations }: SessionContext<Content>,
+  candidate: Candidate<Content>,
+  token: string,
+): Promise<RevocationCheck> | RevocationCheck {
+  if (source.isSealed) return revocations.check(candidate, token);
+  const standing = revocations.knownFinally(revocations.keysOf(candidate, token)) ?? 'live';
+  return { standing, checkedAt: 0 };
+}
+
+/** Renews in the background: the current token is valid, so the request must neither wait nor fail. */
+async function renewAhead<Content>(
+  context: SessionContext<Content>,
+  renew: Renew<Content>,
+  { candidate, session }: { readonly candidate: Candidate<Content>; readonly session: Session },
+  request: CookieRequest,
+): Promise<Resolution> {
+  const { source, lines, now, refreshWindowMs } = context;
+  const alive: Resolution = { session, cookies: [] };
+  if (refreshWindowMs === 0 || renewalDueAt(session.claims, refreshWindowMs) > now()) return alive;
+  const place = placeOf(source.adapter, candidate);
+  const renewed = async (): Promise<Resolution | undefined> => {
+    const renewal = await renewWithin(context, renew, candidate, { ...request, isVerified: true });
+    return renewal.kind === 'renewed' ? resolutionOf(context, renewal, request.cookies) : undefined;
+  };
+  // Whatever the provider answers, the current token is still valid; its expiry causes the next attempt.
+  const tried = (): Promise<Resolution | undefined> => renewed().catch(() => undefined);
+  if (lines.settledKind(place) !== undefined) return (await tried()) ?? alive;
+  return request.isHeadSent() || lines.isResting(place) ? alive : { ...alive, later: tried() };
+}
+
+async function renewOne<Content>(
+  context: SessionContext<Content>,
+  renew: Renew<Content>,
+  next: Renewable<Content>,
+  request: CookieRequest,
+): Promise<Finding<Content>> {
+  const { source, lines, revocations, now } = context;
+  const { candidate, alive, isVerified } = next;
+  /** Its session, where it is still valid. */
+  const aliveNow = (): Finding<Content> | undefined =>
+    alive === undefined || revocations.knownRevocation(revocations.keysOf(candidate, undefined)) !== undefined
+      ? undefined
+      : { kind: 'resolved', resolution: { session: alive, cookies: [] } };
+  const rested = lines.isResting(placeOf(source.adapter, candidate)) ? aliveNow() : undefined;
+  if (rested !== undefined) return rested;
+  try {
+    const renewing = renewWithin(context, renew, candidate, { ...request, isVerified });
+    const renewal = await untilAborted(renewing, request.signal, outOfTime);
+    if (renewal.kind === 'renewed') {
+      return { kind: 'resolved', resolution: await resolutionOf(context, renewal, request.cookies) };
+    }
+    // Too late for a new token. That is no outage, so an expired token is not valid any more.
+    if (renewal.kind === 'skipped') {
+      const isExpired = alive === undefined || alive.expiresAt <= now();
+      return (isExpired ? undefined : aliveNow()) ?? { kind: 'resolved', resolution: signedOut };
+    }
+    const { reason } = renewal;
+    const over: Over = { kind: 'over', reason, signIn: source.signInAfter?.(candidate.content, reason) };
+    // Its token was exchanged in a switch, whose answer is no longer kept: its own token is still valid.
+    return (reason === 'superseded' ? aliveNow() : undefined) ?? over;
+  } catch (cause) {
+    return aliveNow() ?? { kind: 'unknown', cause };
+  }
+}
+
+function cacheSession<Content>(
+  { source, cache, revocations, refreshWindowMs }: SessionContext<Content>,
+  cookieHeader: string,
+  candidate: Candidate<Content>,
+  {
+    session,
+    checkedAt,
+    validUntil = session.expiresAt,
+  }: Extract<Verdict, { kind: 'live' }> & Pick<RevocationCheck, 'checkedAt'>,
+): void {
+  const { cookie } = candidate;
+  // Only the cookie that `findCookie` returns; a duplicate would only occupy an entry.
+  if (source.findCookie(cookieHeader) !== cookie) return;
+  const dueAt = renewalDueAt(session.claims, Math.max(refreshWindowMs, urgentWindowMs));
+  const until = Math.min(validUntil, session.expiresAt, dueAt);
+  const keys = revocations.keysOf(candidate, placeOf(source.adapter, candidate).token);
+  cache.add(cookie, { session, keys, validUntil: until, checkedAt, changes: unseen });
+}
+
+/** How long a rejected cookie is not reported again, in milliseconds. */
+const rejectedMs = 10 * 60_000;
+const maxRejected = 10_000;
+
+/** A client that keeps a rejected cookie is reported once, not with every request. */
+function createRejectionReport<Content>({ source, emit, now }: SessionContext<Content>) {
+  const rejected = createBoundedMap<true>({ max: maxRejected, ttlMs: rejectedMs, now });
+  return (read: FoundCookies<Content>, cookieHeader: string, reason: string): void => {
+    const cookies = read.kind === 'stored' ? read.candidates.map(({ cookie }) => cookie) : [];
+    const rest = cookies.length === 0 ? [source.findCookie(cookieHeader) ?? cookieHeader] : cookies;
+    const key = createHash('sha256')
+      .update([reason, ...rest].join('\n'))
+      .digest('base64url');
+    if (!rejected.has(key)) emit({ type: 'session_rejected', reason });
+    rejected.set(key, true);
+  };
+}
