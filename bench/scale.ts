@@ -4,6 +4,8 @@
  *
  *     npm run bench:scale -- --minutes 10 --redis both --sessions 600 --pages 100 --token 30
  *
+ * From 100,000 sessions on it loads their lines and records into one Redis instead, and measures memory and reads.
+ *
  * It fails if a session is lost, if a token costs more than one call, or if the heap ends more than a tenth above the end of its first minute.
  */
 import { fork } from 'node:child_process';
@@ -19,6 +21,7 @@ import { startRedisCluster } from '../__tests__/support/redis-cluster.ts';
 import { startRedisServer } from '../__tests__/support/redis-server.ts';
 import { demoUsers, startWorkosStandIn } from '../example-app/providers/workos/index.ts';
 import type { WorkosStandIn } from '../example-app/providers/workos/index.ts';
+import { loadManySessions } from './many-sessions.ts';
 import type { ScaleAppOptions, ScaleAppReport } from './scale-app.ts';
 
 const { values } = parseArgs({
@@ -224,12 +227,14 @@ async function soak(shape: ScaleAppOptions['shape'], redisPorts: readonly number
 }
 
 const problems: string[] = [];
-if (values.redis !== 'cluster') {
+const isLoaded = Number(values.sessions) >= 100_000;
+if (isLoaded) await loadManySessions(Number(values.sessions));
+if (!isLoaded && values.redis !== 'cluster') {
   const redis = await startRedisServer();
   problems.push(...(await soak('single', [redis.port])));
   await redis.stop();
 }
-if (values.redis !== 'single') {
+if (!isLoaded && values.redis !== 'single') {
   const cluster = await startRedisCluster();
   problems.push(...(await soak('cluster', cluster.ports)));
   await cluster.stop();
