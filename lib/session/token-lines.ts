@@ -9,7 +9,6 @@ import { hash } from './record.ts';
 import { createOutageReport } from './outages.ts';
 import type { OutageReport } from './outages.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
-
 import type { StoredSession } from './source.ts';
 import { exchangeToken, VariantRefused } from './token-exchange.ts';
 import type { Exchange, LineParts, TokenAnswer } from './token-exchange.ts';
