@@ -12,7 +12,7 @@ import { NotAccepted } from './acceptance.ts';
 import type { Adapter } from './adapter.ts';
 import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';
 import type { Delivery } from './cookie-jar.ts';
-import { isAuthRoute, isRival, passedTwice } from './express-stack.ts';
+import { isAuthRoute, isRival, passedTwice } from './mounts.ts';
 import { stylesheetQuery } from './stylesheet.ts';
 
 /**
@@ -119,7 +119,7 @@ export class AuthRequest {
   returnTo(value: unknown, fallback = this.home): string {
     const base = this.#basePath;
     const isOwnRoute = (path: string): boolean =>
-      isAuthRoute(this.req, authRequestsOf(this.req), path.startsWith(`${base}/`) ? path.slice(base.length) : path);
+      isAuthRoute(this, path.startsWith(`${base}/`) ? path.slice(base.length) : path);
     return sanitizeReturnTo(value, { fallback, isOwnRoute });
   }
 
@@ -263,13 +263,6 @@ const firstPassed = new WeakMap<IncomingMessage, AuthRequest>();
 /** The `AuthRequest` of the first adapter that the request passed. */
 export function firstAuthRequest(req: IncomingMessage): AuthRequest | undefined {
   return firstPassed.get(req);
-}
-
-/** The `AuthRequest`s of all adapters that this request has passed, in mount order. */
-export function authRequestsOf(req: IncomingMessage): readonly AuthRequest[] {
-  const passed: AuthRequest[] = [];
-  for (let request = firstAuthRequest(req); request !== undefined; request = request.following) passed.push(request);
-  return passed;
 }
 
 /**
