@@ -97,7 +97,6 @@ function routerOf(definition: Adapter, handle: Handle): Router {
 }
 
 async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promise<void> {
-  request.startedAt = performance.now();
   try {
     sendReply(request, await answer(request, route));
   } catch (error) {
