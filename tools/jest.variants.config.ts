@@ -33,7 +33,7 @@ const always = [
   'b2b/open-seal',
 ];
 // These mount below their own prefixes, or test the origin's root without a visitor.
-const belowPrefix = ['http/mounting', 'http/express-stack', 'http/two-adapters-of-one-name'];
+const belowPrefix = ['http/mounting', 'http/mounts', 'http/express-stack', 'http/two-adapters-of-one-name'];
 
 const rootDir = join(import.meta.dirname, '..');
 const turn = process.env['TEST_VARIANT_TURN'];

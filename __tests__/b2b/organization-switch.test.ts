@@ -431,6 +431,23 @@ describe('a rejected switch', () => {
     expect(await organizationOf(visitor)).toBe(north.id);
   });
 
+  it('is a 503 if WorkOS fails before it has said whether the session goes on, and keeps the session', async () => {
+    let isFailing = true;
+    const app = await start(
+      intercepting((body) => {
+        if (body['organization_id'] === south.id)
+          return Response.json({ error: 'invalid_grant', error_description: 'No.' }, { status: 400 });
+        return isFailing && body['grant_type'] === 'refresh_token' ? new Response('', { status: 502 }) : undefined;
+      }),
+    );
+    const visitor = await member(app);
+    const answer = await jsonPost(visitor, south.id);
+    expect([answer.status, answer.json.error.code, answer.setCookies]).toEqual([503, 'provider_unavailable', []]);
+    isFailing = false;
+    expect((await jsonPost(visitor, south.id)).status).toBe(403);
+    expect(await organizationOf(visitor)).toBe(north.id);
+  });
+
   it('ends the session if the token is rejected without the organization as well', async () => {
     const app = await start();
     const visitor = await member(app);

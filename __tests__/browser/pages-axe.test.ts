@@ -44,7 +44,7 @@ beforeAll(async () => {
     const headers = { ...states[name]?.headers };
     Reflect.deleteProperty(headers, 'Refresh');
     const page = states[name] && { ...states[name], headers };
-    sendReply({ req, res, isNegotiated: false }, assets[name] ?? page ?? { status: 404 });
+    sendReply({ req, res }, assets[name] ?? page ?? { status: 404 });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

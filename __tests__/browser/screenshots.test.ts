@@ -54,7 +54,7 @@ let browser: TestBrowser;
 beforeAll(async () => {
   server = await serve((req, res) => {
     const name = decodeURIComponent((req.url ?? '').slice(1));
-    sendReply({ req, res, isNegotiated: false }, assets[name] ?? states[name] ?? { status: 404 });
+    sendReply({ req, res }, assets[name] ?? states[name] ?? { status: 404 });
   });
   browser = await launchBrowser();
 });

@@ -1,13 +1,11 @@
 import express from 'express';
 import express4 from 'express4';
-import { IncomingMessage } from 'node:http';
 import type { RequestListener, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
 import { createRequire } from 'node:module';
 import { backendAuth } from '../../lib/backend/index.ts';
 import { b2bAuth } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
-import { adaptersInStack } from '../../lib/http/express-stack.ts';
+import { stackedAdapters } from '../../lib/http/express-stack.ts';
 import { sendText } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
@@ -180,7 +178,7 @@ describe.each(versions)('on $name', ({ app: createApp, Router, wildcard }) => {
     layer.match('/one/page');
     const { path, params } = layer;
     const app = Object.assign(() => undefined, { router });
-    const [found] = adaptersInStack(Object.assign(new IncomingMessage(new Socket()), { app }));
+    const [found] = stackedAdapters(app);
     expect(found?.restOf('/two/auth/login')).toBe('/auth/login');
     expect([layer.path, layer.params]).toEqual([path, params]);
   });
@@ -189,7 +187,7 @@ describe.each(versions)('on $name', ({ app: createApp, Router, wildcard }) => {
 it.each([
   ['Express 4', express4],
   ['Express 5', express],
-])('a mount path with a parameter is matched once per request after its first ones: %s', async (_version, create) => {
+])('a mount path with a parameter is matched once per request: %s', async (_version, create) => {
   const app: any = create();
   app.use('/:tenant', b2b());
   app.use((_req: unknown, res: ServerResponse) => void res.end());
@@ -206,8 +204,6 @@ it.each([
     expect((await createVisitor(server.origin).get(path)).status).toBe(200);
     return looks;
   };
-  expect(await looksOf('/one/x')).toBeGreaterThan(1);
-  expect(await looksOf('/two/x')).toBeGreaterThan(1);
   // The one match is Express' own.
   expect([await looksOf('/one/x'), await looksOf('/two/x'), await looksOf('/one/y')]).toEqual([1, 1, 1]);
   await server.close();
@@ -248,8 +244,7 @@ describe('the search for adapters in an application', () => {
     ['nothing', undefined],
     ['null', null],
   ])('skips what is not a layer: %s', (_what, app) => {
-    const req = Object.assign(new IncomingMessage(new Socket()), { app });
-    expect(adaptersInStack(req)).toEqual([]);
+    expect(stackedAdapters(app)).toEqual([]);
   });
 
   it.each<[string, object]>([
@@ -267,7 +262,7 @@ describe('the search for adapters in an application', () => {
     ],
   ])('finds no path below a layer that %s', (_what, change) => {
     const app = Object.assign(() => undefined, { router: withStack([layer({ handle: backend(), ...change })]) });
-    const [found] = adaptersInStack(Object.assign(new IncomingMessage(new Socket()), { app }));
+    const [found] = stackedAdapters(app);
     expect(found?.restOf('/auth/login')).toBeUndefined();
   });
 });

@@ -306,6 +306,36 @@ describe('during an outage of the endpoint', () => {
   });
 });
 
+describe('an answer without keys, after one with keys', () => {
+  it('is an outage: known keys serve, and no other one is invalid', async () => {
+    const told: unknown[] = [];
+    const keySet = startKeySet({ onUnavailable: (failure) => told.push(failure) });
+    await keySet.verify(sign(old, 'old'));
+    publish();
+    for (const minutes of [1, 9, 9.9]) {
+      time += minutes * 60_000;
+      await expect(keySet.verify(sign(next, 'next'))).rejects.toMatchObject(unavailable(5));
+      await expect(keySet.verify(sign(old, 'old'))).resolves.toBe('user_1');
+      await expect(keySet.isEmpty()).resolves.toBe(false);
+    }
+    const cause: unknown = expect.objectContaining({ message: 'The JWKS endpoint answered no key' });
+    expect(told).toEqual(Array.from({ length: 3 }, () => ({ stale: true, cause })));
+    publish(old.jwk, next.jwk);
+    time += 5_000;
+    await expect(keySet.verify(sign(next, 'next'))).resolves.toBe('user_1');
+  });
+
+  it('counts when the known keys are twenty minutes old: the issuer has withdrawn them', async () => {
+    const keySet = startKeySet();
+    await keySet.verify(sign(old, 'old'));
+    publish();
+    time += 20 * 60_000;
+    await expect(keySet.verify(sign(next, 'next'))).rejects.toThrow(noMatchingKey);
+    await expect(keySet.verify(sign(old, 'old'))).rejects.toThrow(noMatchingKey);
+    await expect(keySet.isEmpty()).resolves.toBe(true);
+  });
+});
+
 describe('a token without kid', () => {
   it('is verified by the one key that matches its algorithm', async () => {
     publish(old.jwk, nameless.jwk);
@@ -357,10 +387,14 @@ describe('what the issuer publishes', () => {
 
   it('may be nothing, and the caller can tell', async () => {
     publish();
-    const keySet = startKeySet();
+    const told: unknown[] = [];
+    const keySet = startKeySet({ onUnavailable: (failure) => told.push(failure) });
     await expect(keySet.isEmpty()).resolves.toBe(true);
     await expect(keySet.verify(sign(old, 'old'))).rejects.toThrow(noMatchingKey);
     expect(fetches).toBe(1);
+    time += 30_000;
+    await expect(keySet.verify(sign(old, 'old'))).rejects.toThrow(noMatchingKey);
+    expect([fetches, told]).toEqual([2, []]);
     publish(old.jwk);
     time += 30_000;
     await expect(keySet.verify(sign(old, 'old'))).resolves.toBe('user_1');
@@ -410,6 +444,24 @@ describe('a token that has just come from the issuer', () => {
     await expect(keySet.verify(token)).rejects.toMatchObject({ code: 'ERR_JWKS_NO_MATCHING_KEY' });
     expect(fetches).toBe(1);
     expect((await byIssued()).payload.sub).toBe('user_1');
+    expect(fetches).toBe(2);
+  });
+
+  it('shares the fetch for it with the others', async () => {
+    const keySet = startKeySet();
+    await keySet.verify(sign(old, 'old'));
+    let finish: () => void = () => undefined;
+    answer = (_req, res) => (finish = () => res.end(JSON.stringify({ keys: [old.jwk, next.jwk] })));
+    time += 1_000;
+    const token = await sign(next, 'next');
+    const issued = jwtVerify(token, keySet.ofIssued.getKey);
+    await settle(2);
+    const other = keySet.verify(token);
+    // Both wait for the answer.
+    await new Promise((resolve) => setImmediate(resolve));
+    finish();
+    expect((await issued).payload.sub).toBe('user_1');
+    await expect(other).resolves.toBe('user_1');
     expect(fetches).toBe(2);
   });
 });

@@ -13,7 +13,6 @@ import { verdictReason } from '../session/source.ts';
 import { VariantRefused } from '../session/token-exchange.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant } from '../session/source.ts';
 import { readToken } from '../tokens/access-token.ts';
-import type { Session } from '../types.ts';
 import type { B2bContext } from './context.ts';
 import { classifyFailure, failedRefresh } from './provider-errors.ts';
 import type { ProviderFailure } from './provider-errors.ts';
@@ -90,89 +89,96 @@ function switchOnce(
 
 async function switchOrganization(context: B2bContext, request: AuthRequest, wish: Wish): Promise<SwitchOutcome> {
   const { req, peer } = request;
+  const { organizationId } = wish;
   const client = clientFacts(req, peer);
-  const variant = new OrganizationSwitch(context, client, wish.organizationId);
-  try {
-    const resolution = await context.resolver.switchSession(req.headers.cookie, variant, client);
-    // Signed out meanwhile: the switch no longer matters.
-    const refusal = resolution.session === null ? undefined : variant.refusal;
-    return { resolution, refusal };
-  } catch (error) {
-    throw variant.refusal ?? error;
-  }
+  let refusal: AuthError | undefined;
+  const variant: RefreshVariant<SealedSession> = {
+    name: `organization:${organizationId}`,
+    isReached: (session) => session.adapter === 'b2b' && session.organizationId === organizationId,
+    async refresh(former, signal) {
+      const switched = await refreshInto({ context, client, organizationId, former, signal });
+      refusal = switched.refusal;
+      return switched.outcome;
+    },
+  };
+  const resolution = await context.resolver.switchSession(req.headers.cookie, variant, client);
+  // Signed out meanwhile: the switch no longer matters.
+  return { resolution, refusal: resolution.session === null ? undefined : refusal };
 }
 
 type Outcome = RefreshOutcome<SealedSession>;
 
-/** A refresh for another organization, and its result. It is no sign-in; the next request asks `accept` about the new token. */
-class OrganizationSwitch implements RefreshVariant<SealedSession> {
-  readonly name: string;
-  /** Why the user stays in the old organization, once known. */
-  refusal: AuthError | undefined;
-  readonly #context: B2bContext;
-  readonly #client: ClientFacts;
-  readonly #organizationId: string;
+/** With a refusal, the outcome is that of the session in its former organization. */
+interface Switched {
+  readonly outcome: Outcome;
+  readonly refusal?: AuthError;
+}
 
-  constructor(context: B2bContext, client: ClientFacts, organizationId: string) {
-    this.name = `organization:${organizationId}`;
-    this.#context = context;
-    this.#client = client;
-    this.#organizationId = organizationId;
+/** One refresh of a session for another organization. */
+interface Switch {
+  readonly context: B2bContext;
+  readonly client: ClientFacts;
+  readonly organizationId: string;
+  readonly former: SealedSession;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * It is no sign-in; the next request asks `accept` about the new token.
+ *
+ * @throws {VariantRefused} where WorkOS refuses the organization, and the former session goes on
+ */
+async function refreshInto(asked: Switch): Promise<Switched> {
+  const { client, organizationId, former, signal } = asked;
+  const { provider, source } = asked.context;
+  let renewed: SealedSession;
+  try {
+    const { refreshToken } = former;
+    renewed = renewedSession(
+      await provider.switchOrganization({ refreshToken, organizationId }, client, signal),
+      former,
+    );
+  } catch (error) {
+    if (error instanceof AuthError) throw error;
+    const failure = classifyFailure(error);
+    if (failure.kind !== 'refused') return { outcome: failedRefresh(error) };
+    if (failure.code !== 'invalid_grant') throw new VariantRefused(`organization:${organizationId}`, error);
+    // The refusal may concern only the organization. A refresh without one shows whether the session is still valid.
+    const outcome = await source.refresh({ ...former, organizationId: undefined }, signal, client);
+    const back = outcome.kind === 'renewed' ? inOrganizationOf(former, outcome) : outcome;
+    return { outcome: back, refusal: noAccess(failure.code) };
   }
-
-  isReached(session: Session): boolean {
-    return session.adapter === 'b2b' && session.organizationId === this.#organizationId;
+  try {
+    await checkSwitched(asked, renewed);
+    return { outcome: { kind: 'renewed', content: renewed } };
+  } catch (error) {
+    if (!(error instanceof AuthError)) throw error;
+    return { outcome: await goBack(asked, renewed), refusal: error };
   }
+}
 
-  async refresh(former: SealedSession, signal: AbortSignal): Promise<Outcome> {
-    const { provider, source } = this.#context;
-    let renewed: SealedSession;
-    try {
-      const asked = { refreshToken: former.refreshToken, organizationId: this.#organizationId };
-      renewed = renewedSession(await provider.switchOrganization(asked, this.#client, signal), former);
-    } catch (error) {
-      if (error instanceof AuthError) throw error;
-      const failure = classifyFailure(error);
-      if (failure.kind !== 'refused') return failedRefresh(error);
-      if (failure.code !== 'invalid_grant') throw new VariantRefused(this.name, error);
-      this.refusal = noAccess(failure.code);
-      // The refusal may concern only the organization. A refresh without one shows whether the session is still valid.
-      const outcome = await source.refresh({ ...former, organizationId: undefined }, signal, this.#client);
-      return outcome.kind === 'renewed' ? inOrganizationOf(former, outcome) : outcome;
-    }
-    try {
-      await this.#check(renewed);
-      return { kind: 'renewed', content: renewed };
-    } catch (error) {
-      if (!(error instanceof AuthError)) throw error;
-      this.refusal = error;
-      return this.#goBack(renewed, former, signal);
-    }
-  }
+/** @throws {AuthError} the reason for refusing the switch */
+async function checkSwitched({ context, organizationId }: Switch, renewed: SealedSession): Promise<void> {
+  const { source, resolver, writer } = context;
+  const verdict = await source.verify(renewed, 'provider');
+  if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
+  const { session } = verdict;
+  if (session.organizationId !== organizationId) throw noAccess('another_organization');
+  // A concurrent sign-out also ends the new tokens.
+  if ((await resolver.revocationOf(session.sessionId, source.toStored(renewed).beganAt)) !== undefined) return;
+  if (!(await writer.fits(renewed, session.user.id))) throw new AuthError('session_too_large');
+}
 
-  /** @throws the reason for refusing the switch */
-  async #check(renewed: SealedSession): Promise<void> {
-    const { source, resolver, writer } = this.#context;
-    const verdict = await source.verify(renewed, 'provider');
-    if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
-    const { session } = verdict;
-    if (session.organizationId !== this.#organizationId) throw noAccess('another_organization');
-    // A concurrent sign-out also ends the new tokens.
-    if ((await resolver.revocationOf(session.sessionId, source.toStored(renewed).beganAt)) !== undefined) return;
-    if (!(await writer.fits(renewed, session.user.id))) throw new AuthError('session_too_large');
-  }
-
-  /** The old refresh token is spent, so the session always continues with the newest one. */
-  async #goBack(renewed: SealedSession, former: SealedSession, signal: AbortSignal): Promise<Outcome> {
-    if (tokenOrganization(renewed) === tokenOrganization(former)) return { kind: 'renewed', content: renewed };
-    const kept = { ...former, refreshToken: renewed.refreshToken, organizationId: tokenOrganization(former) };
-    try {
-      const outcome = await this.#context.source.refresh(kept, signal, this.#client);
-      if (outcome.kind === 'renewed') return inOrganizationOf(former, outcome);
-      return outcome.kind === 'ended' ? outcome : keptOutcome(kept);
-    } catch {
-      return keptOutcome(kept);
-    }
+/** The old refresh token is spent, so the session always continues with the newest one. */
+async function goBack({ context, client, former, signal }: Switch, renewed: SealedSession): Promise<Outcome> {
+  if (tokenOrganization(renewed) === tokenOrganization(former)) return { kind: 'renewed', content: renewed };
+  const kept = { ...former, refreshToken: renewed.refreshToken, organizationId: tokenOrganization(former) };
+  try {
+    const outcome = await context.source.refresh(kept, signal, client);
+    if (outcome.kind === 'renewed') return inOrganizationOf(former, outcome);
+    return outcome.kind === 'ended' ? outcome : keptOutcome(kept);
+  } catch {
+    return keptOutcome(kept);
   }
 }
 

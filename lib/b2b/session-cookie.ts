@@ -16,7 +16,7 @@ import type {
 } from '../session/source.ts';
 import type { SessionFacts } from '../session/record.ts';
 import { tokenLifetimeMs, verifyAccessToken, readSessionId, readToken } from '../tokens/access-token.ts';
-import type { KeySet } from '../tokens/key-set.ts';
+import type { KeySet, SigningKeys } from '../tokens/key-set.ts';
 import type { Token } from '../tokens/access-token.ts';
 import type { AccessTokenClaims, B2bSession, B2bUser } from '../types.ts';
 import type { B2bOptions } from './options.ts';
@@ -99,7 +99,7 @@ function hasLeft(failure: ProviderFailure): boolean {
 async function verifySession(
   { clientId, issuer, sessionMaxAge, now }: Pick<B2bOptions, 'clientId' | 'issuer' | 'now' | 'sessionMaxAge'>,
   content: SealedSession,
-  keys: Omit<KeySet, 'ofIssued'>,
+  keys: SigningKeys,
   token = readToken(content.accessToken),
 ): Promise<Verdict<B2bSession>> {
   const { signedInAt } = content;
@@ -120,7 +120,7 @@ async function verifySession(
 async function verifyBearer(
   { clientId, issuer, now }: Pick<B2bOptions, 'clientId' | 'issuer' | 'now'>,
   token: Token,
-  keys: Omit<KeySet, 'ofIssued'>,
+  keys: SigningKeys,
 ): Promise<Verdict<B2bSession>> {
   const verdict = await verifyAccessToken(token, keys, now);
   if (verdict.kind !== 'valid') return verdict;

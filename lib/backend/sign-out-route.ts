@@ -49,8 +49,6 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
     get(request) {
       const returnTo = readReturnTo(request);
       if (isMeant(request)) return leave(request, 302, returnTo);
-      // The response that signs out depends on `Accept`, so caches must not mix it with this one.
-      request.isNegotiated = true;
       return signOutPage(request, request.localPath(settings.logoutPath), returnTo);
     },
     async post(request) {

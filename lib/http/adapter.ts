@@ -87,3 +87,14 @@ export interface Adapter {
   readonly emit: Emit;
   readonly explain: Explain;
 }
+
+const definitions = new WeakMap<object, Adapter>();
+
+export function registerRouter(router: object, definition: Adapter): void {
+  definitions.set(router, definition);
+}
+
+/** The adapter of a router; `undefined` for any other router. */
+export function adapterOf(router: object): Adapter | undefined {
+  return definitions.get(router);
+}

@@ -12,7 +12,7 @@ import { NotAccepted } from './acceptance.ts';
 import type { Adapter } from './adapter.ts';
 import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';
 import type { Delivery } from './cookie-jar.ts';
-import { isAuthRoute, isRival, passedTwice } from './express-stack.ts';
+import { isAuthRoute, isRival, passedTwice } from './mounts.ts';
 import { stylesheetQuery } from './stylesheet.ts';
 
 /**
@@ -31,21 +31,18 @@ export class AuthRequest {
   following: AuthRequest | undefined;
   /** Why the adapter is mounted wrongly. Then nothing is guarded by it, even where the application goes on after the error. */
   misuse: ConfigurationError | undefined;
-  /** Whether a guard of this adapter has let the request pass. */
-  isGuarded = false;
   /** Whether a guard uses a bearer token. Then a session of the cookies writes no cookie; its new tokens wait for the next request. */
   isBearer = false;
-  /** Whether the response depends on `Accept`, because `wantsJson` was read. */
-  isNegotiated = false;
   /** The return path of an error page's sign-in link; set by a route that knows the visitor's target. */
   errorReturnTo: string | undefined;
   /** The session of the cookies that `accept` refused; the request counts as one without a session. */
   refusedSession: Session | undefined;
-  /** When the request reached one of the adapter's own routes, as a `performance.now()` value. */
-  startedAt: number | undefined;
+  /** When the request reached the adapter, as a `performance.now()` value. */
+  readonly startedAt = performance.now();
   /** The cookies that a route has written, under the adapter's names; without those that depend on the session's state. */
   readonly written: CookieWrite[] = [];
   #cookies: RequestCookies | undefined;
+  #isGuarded = false;
   #session: Session | undefined;
   /** What the next sign-in has to name, where the provider has just ended the session. */
   #signIn: Readonly<Record<string, string>> | undefined;
@@ -59,13 +56,16 @@ export class AuthRequest {
     this.preceding = preceding;
   }
 
+  /** Whether a guard of this adapter has let the request pass. */
+  get isGuarded(): boolean {
+    return this.#isGuarded;
+  }
+
   get query(): URLSearchParams {
     return queryOf(requestTarget(this.req));
   }
 
-  /** Reading it makes the response vary on `Accept`. */
   get wantsJson(): boolean {
-    this.isNegotiated = true;
     return prefersJson(this.req);
   }
 
@@ -119,7 +119,7 @@ export class AuthRequest {
   returnTo(value: unknown, fallback = this.home): string {
     const base = this.#basePath;
     const isOwnRoute = (path: string): boolean =>
-      isAuthRoute(this.req, authRequestsOf(this.req), path.startsWith(`${base}/`) ? path.slice(base.length) : path);
+      isAuthRoute(this, path.startsWith(`${base}/`) ? path.slice(base.length) : path);
     return sanitizeReturnTo(value, { fallback, isOwnRoute });
   }
 
@@ -170,7 +170,7 @@ export class AuthRequest {
       this.#session = session;
       this.#resolution = Promise.resolve(session);
     }
-    this.isGuarded = true;
+    this.#isGuarded = true;
     keepPrivate(this.res);
   }
 
@@ -263,13 +263,6 @@ const firstPassed = new WeakMap<IncomingMessage, AuthRequest>();
 /** The `AuthRequest` of the first adapter that the request passed. */
 export function firstAuthRequest(req: IncomingMessage): AuthRequest | undefined {
   return firstPassed.get(req);
-}
-
-/** The `AuthRequest`s of all adapters that this request has passed, in mount order. */
-export function authRequestsOf(req: IncomingMessage): readonly AuthRequest[] {
-  const passed: AuthRequest[] = [];
-  for (let request = firstAuthRequest(req); request !== undefined; request = request.following) passed.push(request);
-  return passed;
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Router } from 'express';
 import { ConfigurationError } from '../errors.ts';
 import type { SessionTarget } from '../session/records.ts';
 import type { SessionResolver } from '../session/sessions.ts';
-import { adapterOf } from './express-stack.ts';
+import { adapterOf } from './adapter.ts';
 
 /**
  * Ends one session, or all of a user's sessions that began before the call: at once in this

@@ -18,8 +18,6 @@ export interface Reply {
 interface Answered {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
-  /** Whether the response depends on `Accept`. */
-  readonly isNegotiated: boolean;
 }
 
 /** 302 from a GET, 303 after a POST or from a callback, 307 from a guard (RFC 9110 §15.4). */
@@ -52,7 +50,7 @@ const pageHeaders = {
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
 };
 
-export function sendReply({ req, res, isNegotiated }: Answered, reply: Reply): void {
+export function sendReply({ req, res }: Answered, reply: Reply): void {
   // Another middleware has already responded.
   if (res.headersSent) return;
   if (!isHeadOpen(res)) {
@@ -61,7 +59,7 @@ export function sendReply({ req, res, isNegotiated }: Answered, reply: Reply): v
     return;
   }
   res.statusCode = reply.status;
-  setHeaders(res, reply, isNegotiated);
+  setHeaders(res, reply);
   // An unread body must not keep the connection open: it may never end.
   if (hasBody(req) && !req.complete && req.httpVersionMajor < 2) res.setHeader('Connection', 'close');
   const [type, text] = contentOf(reply.body);
@@ -70,14 +68,15 @@ export function sendReply({ req, res, isNegotiated }: Answered, reply: Reply): v
   res.end(req.method === 'HEAD' ? undefined : text);
 }
 
-function setHeaders(res: ServerResponse, { headers = {}, body }: Reply, isNegotiated: boolean): void {
+function setHeaders(res: ServerResponse, { headers = {}, body }: Reply): void {
   if (body?.kind === 'asset' && body.isImmutable === true) {
     res.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
   } else {
     res.setHeader('Cache-Control', 'private, no-store');
     varyOn(res, 'Cookie');
   }
-  if (isNegotiated) varyOn(res, 'Accept');
+  // The same URL may answer JSON, at least with an error; only assets have no such other answer.
+  if (body?.kind !== 'asset') varyOn(res, 'Accept');
   res.setHeader('X-Content-Type-Options', 'nosniff');
   // Not `no-referrer`: with it browsers send `Origin: null` with our own forms.
   res.setHeader('Referrer-Policy', 'same-origin');

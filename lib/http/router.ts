@@ -2,16 +2,16 @@ import express from 'express';
 import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createPathMatcher } from '../core/path-matcher.ts';
-import { AuthError, ConfigurationError } from '../errors.ts';
-import { authRequestsOf, passAdapter } from './auth-request.ts';
+import { AuthError } from '../errors.ts';
+import { passAdapter } from './auth-request.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { refuseCrossSite, refuseUnintended } from './cross-site.ts';
+import { registerRouter } from './adapter.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
 import { jsonErrorReply, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
 import { challengeRedirect, guard } from './guard.ts';
-import { isAnsweredLater, mountProblems, protectedBefore, registerRouter, survey } from './express-stack.ts';
-import { watchStartUp } from './start-up-check.ts';
+import { createMountCheck, isAnsweredLater } from './mounts.ts';
 import { stylesheetFor } from './stylesheet.ts';
 import { sendReply } from './reply.ts';
 import { rememberFactors } from './step-up.ts';
@@ -96,87 +96,7 @@ function routerOf(definition: Adapter, handle: Handle): Router {
   return router;
 }
 
-/** Maximum number of checked mount paths, and their maximum length in characters: below `/:tenant` requests choose them. */
-const maxChecked = 1_000;
-const maxCheckedLength = 100;
-
-/**
- * Mounting is checked on the first request under each mount path, and again where the request has passed another adapter;
- * a problem refuses every later request as well.
- */
-function createMountCheck(definition: Adapter): (request: AuthRequest) => ConfigurationError | undefined {
-  /** The mount paths without a problem, by the other adapter that the request has passed; by this one where there is none. */
-  const checked = new WeakMap<Adapter, Set<string>>();
-  let lastGood:
-    { readonly prefix: string; readonly other: Adapter | undefined; readonly otherPrefix: string } | undefined;
-  const endStartUp = watchStartUp(definition);
-  let isSurveyed = false;
-  let hasWarned = false;
-
-  function check(request: AuthRequest): ConfigurationError | undefined {
-    const isFirst = !isSurveyed;
-    if (isFirst) survey(request.req);
-    isSurveyed = true;
-    endStartUp();
-    const problems = mountProblems(request, authRequestsOf(request.req));
-    if (problems.length > 0) return new ConfigurationError(definition.name, problems);
-    if (isFirst) warnOfUnguarded(definition, request);
-    if (!hasWarned && request.prefix !== '' && definition.protectedRoutes.length > 0) {
-      hasWarned = true;
-      warnOfPrefix(definition);
-    }
-    return undefined;
-  }
-
-  function checkOnce(request: AuthRequest, other: AuthRequest | undefined): ConfigurationError | undefined {
-    const beside = (other ?? request).definition;
-    const known = checked.get(beside) ?? new Set();
-    // A mount path holds no space.
-    const key = other === undefined ? request.prefix : `${other.prefix} ${request.prefix}`;
-    if (known.has(key)) return undefined;
-    const misuse = check(request);
-    if (misuse === undefined && key.length <= maxCheckedLength) {
-      if (known.size === maxChecked) known.clear();
-      checked.set(beside, known.add(key));
-    }
-    return misuse;
-  }
-
-  return (request) => {
-    const { prefix, preceding, following } = request;
-    // The two names make a pair at most: a third adapter has the name of another one.
-    if (preceding?.preceding !== undefined || following?.following !== undefined || (preceding && following))
-      return check(request);
-    const other = preceding ?? following;
-    const otherPrefix = other?.prefix ?? '';
-    if (lastGood?.prefix === prefix && lastGood.other === other?.definition && lastGood.otherPrefix === otherPrefix)
-      return undefined;
-    const misuse = checkOnce(request, other);
-    if (misuse === undefined) lastGood = { prefix, other: other?.definition, otherPrefix };
-    return misuse;
-  };
-}
-
-/** Below a path the host passes on only that exact spelling; the matcher would know other spellings. */
-function warnOfPrefix({ name, emit }: Adapter): void {
-  const message = `${name} has protectedRoutes and is mounted under a path, so requests that spell that path in another way, such as //app or /%61pp, never reach it. Mount it at the root, or put requireSession() in front of what serves these pages.`;
-  process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_PREFIX' });
-  emit({ type: 'configuration_warning', message });
-}
-
-/** What stands before the adapter in the application answers first. Known from the stack alone, whatever a request says. */
-function warnOfUnguarded({ name, protectedRoutes, emit }: Adapter, request: AuthRequest): void {
-  // Where everything is protected, a place before the adapter is how a page is left open.
-  const patterns = protectedRoutes.filter((pattern) => pattern !== '/(.*)');
-  const path = patterns.length === 0 ? undefined : protectedBefore(request, patterns, createPathMatcher(patterns));
-  if (path === undefined) return;
-  const message = `${name}: '${path}' is in protectedRoutes, but a route before the adapter answers it, so it is public. Mount the adapter before that route. To find out more: npx express-auth-adapters doctor`;
-  process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_UNGUARDED' });
-  emit({ type: 'configuration_warning', message });
-}
-
 async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promise<void> {
-  request.startedAt = performance.now();
   try {
     sendReply(request, await answer(request, route));
   } catch (error) {

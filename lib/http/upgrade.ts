@@ -4,11 +4,11 @@ import type { Router } from 'express';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { NotAccepted } from './acceptance.ts';
+import { adapterOf } from './adapter.ts';
 import type { Adapter } from './adapter.ts';
 import { AuthRequest } from './auth-request.ts';
 import { bearerSession, bearerToken } from './bearer.ts';
 import { errorBody, errorHeaders, headerText } from './error-reply.ts';
-import { adapterOf } from './express-stack.ts';
 import { clientFacts, header } from './message.ts';
 import { readRequirements } from './require-session.ts';
 

@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Channel } from 'node:diagnostics_channel';
 import createDebug from 'debug';
+import { defined } from '../core/json.ts';
 import { causeOf } from '../errors.ts';
 import type { AdapterName, AuthEvent, OnEvent, RefreshMessage, SignInMessage, VerifyMessage } from '../types.ts';
 
@@ -53,7 +54,7 @@ export function createEmit(
 
   return (body, startedAt) => {
     if (isRepeated(body)) return;
-    if (startedAt !== undefined) measured(adapter, body, startedAt);
+    if (startedAt !== undefined) tellSignIn(adapter, body, startedAt);
     const { type, ...fields } = body;
     explain('%s %j', type, fields);
     warnOperator(adapter, body);
@@ -67,14 +68,6 @@ export function createEmit(
       quietly(error);
     }
   };
-}
-
-/** A sign-in is measured when its event is emitted. */
-function measured(adapter: AdapterName, body: EventBody, startedAt: number): void {
-  if (body.type === 'signed_in') tellSignIn(adapter, { outcome: 'signed_in' }, startedAt);
-  if (body.type !== 'sign_in_failed') return;
-  const { code, reason } = body;
-  tellSignIn(adapter, { outcome: 'failed', code, ...(reason === undefined ? {} : { reason }) }, startedAt);
 }
 
 /** The message of a warning that only operators can act on. */
@@ -160,72 +153,57 @@ export function fitForEvent(code: string): string | undefined {
   return /^[\w.-]{1,64}$/.test(code) ? code : undefined;
 }
 
-interface Kind<Name extends string> {
-  readonly kind: Name;
+/** A message of any channel, without the duration. */
+interface Message extends Pick<SignInMessage, 'adapter'> {
+  readonly outcome: (RefreshMessage | VerifyMessage | SignInMessage)['outcome'];
+  readonly code?: string;
+  readonly reason?: string;
 }
 
-interface Refusal<Name extends string> extends Kind<Name> {
-  readonly reason: string;
-}
+/** How a call ended; a refusal says why. */
+type Ended<Kind extends string, Refusal extends string> =
+  { readonly kind: Kind } | { readonly kind: Refusal; readonly reason: string };
 
-/** A message without the adapter and the duration. */
-type Said<Message> = Message extends unknown ? Omit<Message, 'adapter' | 'durationMs'> : never;
-
-// Channels are global by name; Node's documentation recommends looking each one up once.
-const refreshChannel = channel('express-auth-adapters:refresh');
-const verifyChannel = channel('express-auth-adapters:verify');
-const signInChannel = channel('express-auth-adapters:sign-in');
-
-/** Publishes the duration of a refresh; without a subscriber it only calls `refresh`. */
-export function measureRefresh<Settled extends Kind<'renewed'> | Refusal<'ended'>>(
-  adapter: AdapterName,
-  refresh: () => Promise<Settled>,
-): Promise<Settled> {
-  const say = (settled: Settled): Said<RefreshMessage> =>
-    settled.kind === 'ended' ? { outcome: 'ended', reason: settled.reason } : { outcome: settled.kind };
-  return measure<Settled, RefreshMessage>(refreshChannel, adapter, refresh, say);
-}
-
-/** Publishes the duration of a verification; without a subscriber it only calls `verify`. */
-export function measureVerify<Verdict extends Kind<'live' | 'expired' | 'unverifiable'> | Refusal<'invalid'>>(
-  adapter: AdapterName,
-  verify: () => Promise<Verdict>,
-): Promise<Verdict> {
-  const say = (verdict: Verdict): Said<VerifyMessage> =>
-    verdict.kind === 'invalid' ? { outcome: 'invalid', reason: verdict.reason } : { outcome: verdict.kind };
-  return measure<Verdict, VerifyMessage>(verifyChannel, adapter, verify, say);
-}
-
-/**
- * Publishes a sign-in.
- *
- * @param startedAt when its request arrived, as a `performance.now()` value
- */
-export function tellSignIn(adapter: AdapterName, said: Said<SignInMessage>, startedAt: number): void {
-  if (signInChannel.hasSubscribers) tell<SignInMessage>(signInChannel, adapter, said, startedAt);
-}
-
-function measure<Result, Message extends RefreshMessage | VerifyMessage>(
-  to: Channel,
+/** Publishes how long a call took and how it ended; without a subscriber it only calls. */
+type Measure<Possible> = <Result extends Possible>(
   adapter: AdapterName,
   call: () => Promise<Result>,
-  say: (result: Result) => Said<Message>,
-): Promise<Result> {
-  if (!to.hasSubscribers) return call();
-  // Monotonic: a change of the system clock does not affect the duration.
-  const startedAt = performance.now();
-  return call().then(
-    (result) => {
-      tell(to, adapter, say(result), startedAt);
+) => Promise<Result>;
+
+// Channels are global by name; Node's documentation recommends looking each one up once.
+const signInChannel = channel('express-auth-adapters:sign-in');
+
+export const measureRefresh: Measure<Ended<'renewed', 'ended'>> = measureOn(channel('express-auth-adapters:refresh'));
+
+export const measureVerify: Measure<Ended<'live' | 'expired' | 'unverifiable', 'invalid'>> = measureOn(
+  channel('express-auth-adapters:verify'),
+);
+
+function measureOn(to: Channel): Measure<{ readonly kind: Message['outcome']; readonly reason?: string }> {
+  return async (adapter, call) => {
+    if (!to.hasSubscribers) return call();
+    // Monotonic: a change of the system clock does not affect the duration.
+    const startedAt = performance.now();
+    try {
+      const result = await call();
+      tell(to, { adapter, outcome: result.kind, ...defined({ reason: result.reason }) }, startedAt);
       return result;
-    },
-    (error: unknown) => {
-      tell(to, adapter, { outcome: 'failed', ...causeOf(error) }, startedAt);
+    } catch (error) {
+      tell(to, { adapter, outcome: 'failed', ...causeOf(error) }, startedAt);
       throw error;
-    },
-  );
+    }
+  };
 }
 
-function tell<Message>(to: Channel, adapter: AdapterName, said: Said<Message>, startedAt: number): void {
-  to.publish({ adapter, ...said, durationMs: performance.now() - startedAt });
+/** A sign-in is measured when its event is emitted. */
+function tellSignIn(adapter: AdapterName, body: EventBody, startedAt: number): void {
+  if (!signInChannel.hasSubscribers) return;
+  if (body.type === 'signed_in') tell(signInChannel, { adapter, outcome: 'signed_in' }, startedAt);
+  if (body.type !== 'sign_in_failed') return;
+  const { code, reason } = body;
+  tell(signInChannel, { adapter, outcome: 'failed', code, ...defined({ reason }) }, startedAt);
+}
+
+function tell(to: Channel, message: Message, startedAt: number): void {
+  to.publish({ ...message, durationMs: performance.now() - startedAt });
 }

@@ -3,7 +3,7 @@ import { isRecord, parseEncodedJson } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { AccessTokenClaims } from '../types.ts';
 import { joseCode } from './key-set.ts';
-import type { KeySet } from './key-set.ts';
+import type { SigningKeys } from './key-set.ts';
 
 /** A decoded JWT (RFC 7519) whose signature has **not** been checked. */
 export interface Token {
@@ -71,11 +71,7 @@ const algorithms = [
  * @param now milliseconds since the epoch
  * @throws {AuthError} `provider_unavailable` where only the issuer can decide and it cannot be reached
  */
-export async function verifyAccessToken(
-  token: Token,
-  keySet: Omit<KeySet, 'ofIssued'>,
-  now: () => number,
-): Promise<TokenVerdict> {
+export async function verifyAccessToken(token: Token, keySet: SigningKeys, now: () => number): Promise<TokenVerdict> {
   try {
     return await verifyWith(token.text, keySet.getKey, now());
   } catch (error) {
@@ -96,7 +92,7 @@ export function isUnknownKey(error: unknown): boolean {
   return error instanceof AuthError && joseCode(error.cause) === 'ERR_JWKS_NO_MATCHING_KEY';
 }
 
-async function verifyWith(token: string, getKey: KeySet['getKey'], now: number): Promise<TokenVerdict> {
+async function verifyWith(token: string, getKey: SigningKeys['getKey'], now: number): Promise<TokenVerdict> {
   // Loaded with the first token, so that it does not delay the start.
   const { jwtVerify } = await import('jose/jwt/verify');
   const options: JWTVerifyOptions = { algorithms, clockTolerance: clockSkew, currentDate: new Date(now) };
@@ -137,7 +133,7 @@ function isDate(value: unknown): value is number | undefined {
  * After a rotation a token may name a key that was published after the keys were fetched. It is not invalid:
  * it must wait until the cool-down allows another fetch. A token with a future `iat` cannot name such a key.
  */
-function mayBeNewerThanKeys({ claims: { iat } }: Token, keySet: Pick<KeySet, 'fetchedAt'>, now: number): boolean {
+function mayBeNewerThanKeys({ claims: { iat } }: Token, keySet: Pick<SigningKeys, 'fetchedAt'>, now: number): boolean {
   const fetchedAt = keySet.fetchedAt();
   if (fetchedAt === undefined || typeof iat !== 'number') return false;
   return (iat + clockSkew) * 1000 >= fetchedAt && (iat - clockSkew) * 1000 <= now;

@@ -45,8 +45,6 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
     get(request) {
       const { query } = request;
       const link = readLink(request, (name) => query.get(name) ?? undefined);
-      // Its errors depend on `Accept`.
-      request.isNegotiated = true;
       return confirmPage(backend, request, link);
     },
     async post(request) {

@@ -1,0 +1,152 @@
+import { createPathMatcher, isReachableUnder } from '../core/path-matcher.ts';
+import { ConfigurationError } from '../errors.ts';
+import type { Adapter, OwnPath } from './adapter.ts';
+import { protectedBefore, stackedAdapters } from './express-stack.ts';
+import { comparablePath } from './message.ts';
+import type { HostRequest } from './message.ts';
+
+/** An adapter that a request has passed, with those that it passed before and after it. */
+interface Passed {
+  readonly definition: Adapter;
+  readonly req: Pick<HostRequest, 'app'>;
+  /** Its mount path, `''` at the root. */
+  readonly prefix: string;
+  readonly preceding: Passed | undefined;
+  readonly following: Passed | undefined;
+}
+
+/** Whether these are two adapters of one name, whose sessions must not pass for each other's. */
+export function isRival(one: Adapter, other: Adapter): boolean {
+  return one !== other && one.adapter === other.adapter;
+}
+
+/** For a request that has passed two adapters of one name. */
+export function passedTwice({ name, adapter }: Adapter): string {
+  return `${name}() is mounted twice, and this request has passed both, so adapter: '${adapter}' could mean either; mount each where no request passes the other`;
+}
+
+/**
+ * Whether the path is an own route of any adapter that the request has passed or that its application contains, other than
+ * a page that `returnTo` may name.
+ *
+ * @param path without the path of `appBaseUrl`
+ */
+export function isAuthRoute(request: Passed, path: string): boolean {
+  const owned = [
+    ...[request, ...othersOf(request)].map((passed) => ownPathOf(passed.definition, restBelowMount(passed, path))),
+    ...stackedAdapters(request.req.app).map(({ definition, restOf }) => ownPathOf(definition, restOf(path))),
+  ];
+  return owned.some((own) => own !== undefined && own.isReturnTarget !== true);
+}
+
+/**
+ * Whether an adapter further down the application's stack answers this path, so that a guard may
+ * pass the request on. False where the stack is unknown, as under Connect.
+ *
+ * @param path with the mount path
+ */
+export function isAnsweredLater({ req, definition }: Passed, path: string): boolean {
+  const stacked = stackedAdapters(req.app);
+  const own = stacked.findIndex((other) => other.definition === definition);
+  return own !== -1 && stacked.slice(own + 1).some((other) => ownPathOf(other.definition, other.restOf(path)));
+}
+
+/** The adapters that the same request has passed besides this one. */
+function othersOf(request: Passed): Passed[] {
+  const others: Passed[] = [];
+  for (let other = request.preceding; other !== undefined; other = other.preceding) others.push(other);
+  for (let other = request.following; other !== undefined; other = other.following) others.push(other);
+  return others;
+}
+
+function ownPathOf(definition: Adapter, rest: string | undefined): OwnPath | undefined {
+  return rest === undefined ? undefined : definition.ownPaths.get(comparablePath(rest));
+}
+
+function restBelowMount({ prefix }: Passed, path: string): string | undefined {
+  return path.toLowerCase().startsWith(prefix.toLowerCase()) ? path.slice(prefix.length) : undefined;
+}
+
+/** Maximum number of known mount paths, and their maximum length in characters: below `/:tenant` requests choose them. */
+const maxKnown = 1_000;
+const maxKnownLength = 100;
+
+/**
+ * The check whether an adapter is mounted rightly. It runs on the first request below each mount path, and again beside
+ * each other adapter that a request has passed; a problem refuses every such request.
+ */
+export function createMountCheck(definition: Adapter): (request: Passed) => ConfigurationError | undefined {
+  /** The mount paths without a problem, by the other adapter that the request has passed; by this one where there is none. */
+  const known = new WeakMap<Adapter, Set<string>>();
+  let hasWarned = false;
+  return (request) => {
+    const others = othersOf(request);
+    const [other] = others;
+    const beside = (other ?? request).definition;
+    const paths = known.get(beside) ?? new Set();
+    // A mount path holds no space.
+    const path = other === undefined ? request.prefix : `${other.prefix} ${request.prefix}`;
+    // The two names make a pair at most: a third adapter has the name of another one.
+    if (others.length < 2 && paths.has(path)) return undefined;
+    const problems = mountProblems(request, others);
+    if (problems.length > 0) return new ConfigurationError(definition.name, problems);
+    if (!hasWarned) warnOfMount(request);
+    hasWarned = true;
+    if (paths.size === maxKnown) paths.clear();
+    if (path.length <= maxKnownLength) known.set(beside, paths.add(path));
+    return undefined;
+  };
+}
+
+function mountProblems(request: Passed, others: readonly Passed[]): string[] {
+  const { definition, prefix, req } = request;
+  const { name, adapter, protectedRoutes } = definition;
+  const unreachable = protectedRoutes.filter((pattern) => !isReachableUnder(pattern, prefix));
+  const isTwice =
+    others.some((other) => other.definition === definition) ||
+    stackedAdapters(req.app).filter((stacked) => stacked.definition.adapter === adapter).length > 1;
+  const twice = isTwice ? [`${name}() is mounted twice in one application; mount it once`] : [];
+  return [
+    ...unreachable.map(
+      (pattern) =>
+        `protectedRoutes: '${pattern}' can never match, because the adapter is mounted under '${prefix}'; patterns are root-relative, so write '${prefix}${pattern}' or mount the adapter at the root`,
+    ),
+    ...(others.some((other) => isRival(other.definition, definition)) ? [passedTwice(definition)] : twice),
+    ...others.filter((other) => other.definition.adapter !== adapter).flatMap((other) => clashes(request, other)),
+  ];
+}
+
+/** The paths that both adapters answer. */
+function clashes({ definition, prefix }: Passed, other: Passed): string[] {
+  return [...definition.ownPaths.values()].flatMap((own) => {
+    const path = prefix + own.path;
+    const theirs = ownPathOf(other.definition, restBelowMount(other, path));
+    // Both serve the same stylesheet.
+    if (theirs === undefined || (own.option === 'stylesheetPath' && theirs.option === 'stylesheetPath')) return [];
+    return `${own.option}: ${definition.name}() and ${other.definition.name}() both answer '${path}'; give ${own.option} of one of them another path`;
+  });
+}
+
+function warnOfMount({ definition, prefix, req }: Passed): void {
+  const { name, protectedRoutes, emit } = definition;
+  const warn = (message: string, code: string): void => {
+    process.emitWarning(message, { code });
+    emit({ type: 'configuration_warning', message });
+  };
+  // Where everything is protected, a place before the adapter is how a page is left open.
+  const patterns = protectedRoutes.filter((pattern) => pattern !== '/(.*)');
+  const open = protectedBefore({ app: req.app, definition }, patterns, createPathMatcher(patterns));
+  if (open !== undefined) {
+    warn(
+      `${name}: '${open}' is in protectedRoutes, but a route before the adapter answers it, so it is public. Mount the adapter before that route. To find out more: npx express-auth-adapters doctor`,
+      'EXPRESS_AUTH_ADAPTERS_UNGUARDED',
+    );
+  }
+  // Below a path the host passes on only that exact spelling; the matcher would know other spellings.
+  if (prefix !== '' && protectedRoutes.length > 0) {
+    warn(
+      `${name} has protectedRoutes and is mounted under a path, so requests that spell that path in another way, such as //app or /%61pp, never reach it. Mount it at the root, or put requireSession() in front of what serves these pages.`,
+      'EXPRESS_AUTH_ADAPTERS_PREFIX',
+    );
+  }
+}
