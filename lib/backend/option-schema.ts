@@ -22,9 +22,11 @@ import { englishText } from './pages/text.ts';
 // which references the other adapter's SDK.
 export type { OnError, OnEvent, SharedCoordinator };
 
-/** The method that is used of a `redis` or `ioredis` client. */
+/** The methods that are used of a `redis` or `ioredis` client. */
 export interface ThrottleRedisClient {
   eval(...args: never[]): Promise<unknown>;
+  del(...args: never[]): Promise<unknown>;
+  multi(): object;
 }
 
 export interface BackendSignIn {
@@ -198,7 +200,8 @@ export const backendSchema = v.strictObject({
 });
 
 function isThrottleClient(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && typeof Reflect.get(value, 'eval') === 'function';
+  if (typeof value !== 'object' || value === null) return false;
+  return ['eval', 'del', 'multi'].every((method) => typeof Reflect.get(value, method) === 'function');
 }
 
 function isPlainUrl({ username, password, search, hash }: URL): boolean {
