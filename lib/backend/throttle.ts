@@ -8,7 +8,7 @@ import type { Emit } from '../session/events.ts';
 import { networkKey } from '../session/allowance.ts';
 import { createClientAddress } from './client-address.ts';
 import type { ClientAddress } from './client-address.ts';
-import type { ThrottleOptions } from './options.ts';
+import type { ThrottleOptions } from './option-schema.ts';
 import { isRefusedGuess, isTimeout } from './provider-errors.ts';
 import type { Attempt, Counter, End } from './throttle-counter.ts';
 
