@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 
 // Modules that are loaded with the first sign-in. On a server without a free file descriptor that fails.
 const modules = {
-  throttle: new URL('../lib/backend/throttle-limiters.ts', import.meta.url).pathname,
+  throttle: new URL('../lib/backend/throttle-counter.ts', import.meta.url).pathname,
   workos: '@workos-inc/node',
 };
 
@@ -20,7 +20,7 @@ async function failFirst(name: string): Promise<() => number> {
 
 it('a sign-in that could not load the throttle leaves the next one unharmed', async () => {
   const loads = await failFirst(modules.throttle);
-  const { createThrottle } = await import('../lib/backend/throttle.ts');
+  const { createThrottle } = await import('./support/throttle.ts');
   const throttle = createThrottle({ keyPrefix: 'test', emit: () => undefined });
   await expect(throttle.code('factor:1')).rejects.toThrow('too many open files');
   await expect(throttle.code('factor:1')).resolves.toBeDefined();

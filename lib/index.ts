@@ -3,6 +3,7 @@ export type { B2bAuthOptions, B2bSignIn, OnB2bSignIn, SignInHookResult } from '.
 export { backendAuth, getSupabaseClient } from './backend/index.ts';
 export type {
   BackendAuthOptions,
+  BackendCookieOptions,
   BackendPagesOptions,
   BackendSignIn,
   OAuthProviderOptions,

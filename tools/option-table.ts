@@ -1,6 +1,6 @@
 /**
- * Writes docs/options.md from the comments of the option interfaces in lib/; `--check` only reports
- * whether the page is current.
+ * Writes docs/options.md from the comments of the schema entries in lib/ that the option interfaces take;
+ * `--check` only reports whether the page is current.
  *
  *     node tools/option-table.ts [--check]
  */
@@ -67,9 +67,25 @@ function declarationOf(name: string): ts.InterfaceDeclaration {
   throw new Error(`No interface ${name} in lib/`);
 }
 
-/** The members of an interface, without those that it inherits. */
+/** The members of a `const` object in the interface's file. */
+function entriesOf(name: string, source: ts.SourceFile): readonly ts.ObjectLiteralElementLike[] {
+  const declarations = source.statements.flatMap((each) =>
+    ts.isVariableStatement(each) ? each.declarationList.declarations : [],
+  );
+  const { initializer } = declarations.find((each) => each.name.getText() === name) ?? {};
+  if (initializer === undefined || !ts.isObjectLiteralExpression(initializer)) throw new Error(`No object ${name}`);
+  return initializer.properties;
+}
+
+/** What an interface takes from schema entries, and its own members; without those of other interfaces. */
 export function optionsOf(interfaceName: string): OptionRow[] {
-  return declarationOf(interfaceName).members.map((member) => {
+  const declaration = declarationOf(interfaceName);
+  const clauses = declaration.heritageClauses?.flatMap(({ types }) => types) ?? [];
+  const entries = clauses.flatMap((type) => {
+    const [, name] = /^OptionsOf<typeof (\w+)>$/.exec(type.getText()) ?? [];
+    return name === undefined ? [] : entriesOf(name, declaration.getSourceFile());
+  });
+  return [...entries, ...declaration.members].map((member) => {
     const comments = ts.getJSDocCommentsAndTags(member).map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '');
     return { name: member.name?.getText() ?? '', ...parseComment(comments.join(' ')) };
   });
@@ -108,7 +124,7 @@ function sectionText({ heading, interfaceName, intro }: Section): string {
 
 const page = `# Options
 
-<!-- Made by \`npm run docs:options\` from the comments of the interfaces in lib/: change those. -->
+<!-- Made by \`npm run docs:options\` from the comments of the schemas in lib/: change those. -->
 
 Options beat environment variables. All are checked at construction, and one error names every problem. \`undefined\` is the same as nothing.
 

@@ -3,7 +3,7 @@ import { backendSchema } from '../../lib/backend/option-schema.ts';
 
 const problem = (value: unknown): string | undefined =>
   v.safeParse(backendSchema.entries.throttle, value).issues?.[0].message;
-const client = { eval: () => undefined };
+const client = { eval: () => undefined, del: () => undefined, multi: () => undefined };
 
 it.each([
   [undefined],
@@ -18,7 +18,8 @@ it.each([
   [{ redis: 'redis://127.0.0.1' }],
   [{ redis: null }],
   [{ redis: {} }],
-  [{ redis: { del: client.eval } }],
+  [{ redis: { del: client.del, multi: client.multi } }],
+  [{ redis: { eval: client.eval, del: client.del } }],
   [{ redis: { ...client, eval: true } }],
   [{ redis: () => client }],
 ])('requires a connected client: %j', (value) => {

@@ -81,7 +81,9 @@ describe('a problem', () => {
       'plain.sise is not an option; did you mean size?',
       'apikey is not an option; did you mean apiKey?',
     ]);
-    expect(problemsOf({ apiKey: 'k', color: 'red' })).toEqual(['color is not an option; check its spelling']);
+    expect(problemsOf({ apiKey: 'k', color: 'red' })).toEqual([
+      'color is not an option; there are apiKey, region, secret, loginPath, logoutPath, plain, bare',
+    ]);
   });
 
   it('with an unknown option in a list suggests the spelling as well', () => {

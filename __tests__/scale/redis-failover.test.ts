@@ -3,7 +3,7 @@ import { jest } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createCluster, createSentinel } from 'redis';
 import type { ThrottleRedisClient } from '../../lib/backend/option-schema.ts';
-import { createThrottle } from '../../lib/backend/throttle.ts';
+import { createThrottle } from '../support/throttle.ts';
 import type { RedisClient } from '../../lib/redis/index.ts';
 import { startRedisCluster, startRedisSentinels } from '../support/redis-cluster.ts';
 import type { RedisCluster, RedisSentinels } from '../support/redis-cluster.ts';

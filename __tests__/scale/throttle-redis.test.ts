@@ -4,12 +4,11 @@ import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { createClient } from 'redis';
 import { AuthError } from '../../lib/errors.ts';
 import type { ThrottleRedisClient } from '../../lib/backend/option-schema.ts';
-import { createRedisLimiter } from '../../lib/backend/throttle-limiters.ts';
-import { createThrottle } from '../../lib/backend/throttle.ts';
-import type { Throttle } from '../../lib/backend/throttle.ts';
 import { createClock } from '../support/clock.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
+import { createThrottle } from '../support/throttle.ts';
+import type { Throttle } from '../support/throttle.ts';
 
 interface Connection {
   readonly client: ThrottleRedisClient;
@@ -124,81 +123,83 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
   });
 
   it('locks a network everywhere, and successes do not use it up', async () => {
-    for (let count = 0; count < 110; count += 1) await (await here.attempt(account, home)).succeeded();
+    for (let count = 0; count < 110; count += 1) await (await here.attempt(account, home)).end('forgive');
     for (let count = 0; count < 100; count += 1) await here.attempt(`user${count}@example.com`, home);
     expect(await isRefused(there, 'new@example.com')).toBe(true);
     expect(events).toEqual([{ type: 'throttled', scope: 'network' }]);
   });
 
   it('counts from zero after a success elsewhere, without the canceled attempts', async () => {
-    for (let count = 0; count < 9; count += 1) await (await here.attempt(account, home)).counted();
-    await (await there.attempt(account, home)).succeeded();
-    for (let count = 0; count < 20; count += 1) await (await there.attempt(account, home)).canceled();
+    for (let count = 0; count < 9; count += 1) await (await here.attempt(account, home)).end('keep');
+    await (await there.attempt(account, home)).end('forgive');
+    for (let count = 0; count < 20; count += 1) await (await there.attempt(account, home)).end('cancel');
     for (let count = 0; count < 10; count += 1) await here.attempt(account, home);
     expect(await isRefused(there)).toBe(true);
   });
 
+  /** How many attempts with a code are let through, one after another. */
+  async function codesUntilRefused(throttle: Throttle): Promise<number> {
+    for (let count = 0; ; count += 1) {
+      const isLetThrough = await throttle.code('factor:1').then(
+        () => true,
+        () => false,
+      );
+      if (!isLetThrough) return count;
+    }
+  }
+
   it('counts no attempt that it refuses', async () => {
-    const limiter = createRedisLimiter({ keyPrefix: 'refused', points: 5, windowSeconds: 60 }, connection.client);
-    await Promise.all(Array.from({ length: 25 }, () => limiter.count('a')));
-    expect((await limiter.count('a')).excess).toBe(1);
-    await limiter.giveBack('a', 60_000);
-    expect((await limiter.count('a')).excess).toBe(0);
+    const answers = await Promise.allSettled(Array.from({ length: 25 }, () => here.code('factor:1')));
+    const open = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+    expect(open).toHaveLength(5);
+    await open[0]?.end('cancel');
+    expect(await codesUntilRefused(there)).toBe(1);
   });
 
-  it('keeps a blocked key locked for a whole window, whatever succeeds or is taken back meanwhile', async () => {
-    const limiter = createRedisLimiter({ keyPrefix: 'blocked', points: 5, windowSeconds: 60 }, connection.client);
-    await Promise.all(Array.from({ length: 5 }, () => limiter.count('a')));
-    await limiter.block('a');
-    await Promise.all(Array.from({ length: 25 }, () => limiter.giveBack('a', 60_000)));
-    await limiter.reset('a', 60_000);
-    const { excess, windowEndsInMs } = await limiter.count('a');
-    expect(excess).toBeGreaterThan(0);
-    expect(windowEndsInMs).toBeGreaterThan(50_000);
-    expect(await connection.ttl(limiter.keyOf('a'))).toBeGreaterThan(50);
+  it('keeps a closed key closed for a whole window, whatever is refused or taken back meanwhile', async () => {
+    const attempts = [];
+    for (let count = 0; count < 5; count += 1) attempts.push(await here.code('factor:1'));
+    const [key] = await connection.keys();
+    await attempts[4]?.end('keep');
+    expect(await connection.ttl(key ?? '')).toBeGreaterThan(14 * 60);
+    for (const attempt of attempts.slice(0, 3)) await attempt.end('cancel');
+    await Promise.allSettled(Array.from({ length: 25 }, () => there.code('factor:1')));
+    await attempts[3]?.end('forgive');
+    await expect(there.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
-  it('takes nothing back, and resets nothing, in a later window', async () => {
-    const limiter = createRedisLimiter({ keyPrefix: 'later', points: 5, windowSeconds: 60 }, connection.client);
-    await limiter.count('a');
-    await limiter.giveBack('a', 50_000);
-    await limiter.reset('a', 50_000);
-    expect((await limiter.count('a')).excess).toBe(-3);
-    await limiter.giveBack('a', 60_000);
-    expect((await limiter.count('a')).excess).toBe(-3);
+  it('takes nothing back in a later window', async () => {
+    const attempt = await here.code('factor:1');
+    clock.advance(15 * 60 * 1_000);
+    await attempt.end('cancel');
+    expect(await codesUntilRefused(there)).toBe(4);
   });
 
-  it('takes an attempt back although the clock of the process was set forward meanwhile', async () => {
-    const limiter = createRedisLimiter({ keyPrefix: 'clock', points: 5, windowSeconds: 60 }, connection.client);
-    const { windowEndsInMs } = await limiter.count('a');
-    await limiter.giveBack('a', windowEndsInMs - 900);
-    expect((await limiter.count('a')).excess).toBe(-4);
-  });
-
-  it('starts the count anew after a success, even if an older process has counted what it refused', async () => {
-    const limiter = createRedisLimiter({ keyPrefix: 'older', points: 5, windowSeconds: 60 }, connection.client);
-    await limiter.count('a');
-    await connection.set(limiter.keyOf('a'), '15');
-    await limiter.reset('a', 60_000);
-    expect((await limiter.count('a')).excess).toBe(-4);
+  it('starts the count anew after a success, whatever it was', async () => {
+    const attempt = await here.code('factor:1');
+    const [key] = await connection.keys();
+    await connection.set(key ?? '', '15');
+    await attempt.end('forgive');
+    expect(await codesUntilRefused(there)).toBe(5);
   });
 
   it('keeps a code closed in the process that has closed it, even if Redis loses its data', async () => {
-    for (let count = 0; count < 5; count += 1) await (await here.code('factor:1')).counted();
+    for (let count = 0; count < 5; count += 1) await (await here.code('factor:1')).end('keep');
     await expect(there.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited' });
     await connection.flush();
     await expect(here.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
   it('gives an end to a count that has none', async () => {
-    const limiter = createRedisLimiter({ keyPrefix: 'endless', points: 5, windowSeconds: 60 }, connection.client);
-    await limiter.count('a');
-    await connection.persist(limiter.keyOf('a'));
-    expect((await limiter.count('a')).windowEndsInMs).toBeGreaterThan(50_000);
+    await here.code('factor:1');
+    const [key] = await connection.keys();
+    await connection.persist(key ?? '');
+    await here.code('factor:1');
+    expect(await connection.ttl(key ?? '')).toBeGreaterThan(14 * 60);
   });
 
   it('shares its client with other limiters of the application', async () => {
-    const limiter = createRedisLimiter({ keyPrefix: 'mine', points: 1, windowSeconds: 60 }, connection.client);
+    await here.attempt(account, home);
     const other = new RateLimiterRedis({
       storeClient: connection.client,
       useRedisPackage: library === 'redis',
@@ -208,18 +209,9 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
       customIncrTtlLuaScript: 'return {7, 1000}',
     });
     await expect(other.consume('a')).rejects.toMatchObject({ consumedPoints: 7 });
-    expect(await limiter.count('a')).toMatchObject({ excess: 0 });
-    createRedisLimiter({ keyPrefix: 'next', points: 1, windowSeconds: 60 }, connection.client);
+    expect(await codesUntilRefused(here)).toBe(5);
+    await there.attempt(account, home);
     await expect(other.consume('a')).rejects.toMatchObject({ consumedPoints: 7 });
-  });
-
-  it('grants no extra try for an attempt that is given back after a success elsewhere', async () => {
-    const limiter = createRedisLimiter({ keyPrefix: 'reset', points: 5, windowSeconds: 60 }, connection.client);
-    await limiter.count('a');
-    await limiter.reset('a', 60_000);
-    await Promise.all(Array.from({ length: 10 }, () => limiter.giveBack('a', 60_000)));
-    expect(await connection.keys()).not.toContain(limiter.keyOf('a'));
-    expect((await limiter.count('a')).excess).toBe(-4);
   });
 
   it('keeps no email address, and each key for fifteen minutes at most', async () => {
@@ -247,6 +239,23 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     await connection.keys();
     clock.advance(1_000);
     expect(await isRefused(here)).toBe(false);
+  });
+
+  it('keeps no attempt counted that begins or ends while Redis hangs: afterwards the network is open', async () => {
+    const attempt = (_none: unknown, user: number) => here.attempt(`user${user}@example.com`, home);
+    const before = await Promise.all(Array.from({ length: 60 }, attempt));
+    server.pause();
+    try {
+      const during = await Promise.all(Array.from({ length: 60 }, attempt));
+      await Promise.all([...before, ...during].map((open) => open.end('forgive')));
+    } finally {
+      server.resume();
+    }
+    // Twice: the first answer follows the late ones, the second one what takes those back.
+    await connection.keys();
+    await connection.keys();
+    for (let user = 0; user < 100; user += 1) await there.attempt(`user${user}@example.com`, home);
+    expect(await isRefused(there, 'new@example.com')).toBe(true);
   });
 
   it('continues in memory while Redis hangs', async () => {

@@ -4,7 +4,7 @@ import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
 import { chooserPage } from '../../lib/b2b/organizations.ts';
 import { readEmail } from '../../lib/backend/forms.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
-import type { BackendAuthOptions } from '../../lib/backend/options.ts';
+import type { BackendAuthOptions } from '../../lib/backend/option-schema.ts';
 import {
   codePage,
   forgotPage,

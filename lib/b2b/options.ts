@@ -3,12 +3,22 @@ import type { Request } from 'express';
 import * as v from 'valibot';
 import { cookiePrefixProblems } from '../http/cookie-jar.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
-import { callback, cookieEntries, pageUrl, routePath, sharedEntries, text } from '../http/options.ts';
-import type { CookieOptions, SharedAuthOptions } from '../http/options.ts';
+import {
+  callback,
+  cookieEntries,
+  cookieName,
+  defaultsOf,
+  group,
+  issuers,
+  pageUrl,
+  routePath,
+  sharedEntries,
+  text,
+} from '../http/options.ts';
+import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../http/options.ts';
 import { pagesEntries } from '../http/page-options.ts';
 import type { PagesOptions } from '../http/page-options.ts';
 import { sharedText } from '../http/page-text.ts';
-import type { Accept } from '../http/acceptance.ts';
 import type { OnError } from '../http/adapter.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
@@ -48,75 +58,6 @@ export type SignInHookResult = { readonly redirectTo?: string } | undefined | vo
  * anything else thrown goes to Express' error handling. In both cases there is no session.
  */
 export type OnB2bSignIn = (signIn: B2bSignIn) => SignInHookResult | Promise<SignInHookResult>;
-
-/** Options of `b2bAuth`; each beats its environment variable. */
-export interface B2bAuthOptions extends SharedAuthOptions {
-  /** WorkOS client id. Required. Env `B2B_CLIENT_ID`. */
-  readonly clientId?: string | undefined;
-  /** WorkOS API key. Required. Env `B2B_API_KEY`. */
-  readonly apiKey?: string | undefined;
-  /**
-   * Seals the session cookie; 32 characters or more. Of a list the first seals and all open. Env `B2B_COOKIE_PASSWORD`, then
-   * `LEGACY_B2B_COOKIE_PASSWORD`. Default: derived from `apiKey` in development, required in production.
-   */
-  readonly cookiePassword?: string | readonly string[] | undefined;
-  /** The session cookie's name. Default `b2b-session`. Give it WorkOS' own (`wos-session`) to share the session with an app on their SDKs. */
-  readonly cookieName?: string | undefined;
-  /** The attributes of the session cookie; it is always `HttpOnly`. */
-  readonly cookieOptions?: CookieOptions | undefined;
-  /** Where hosted sign-in starts. Default `/login`. */
-  readonly loginPath?: string | undefined;
-  /** Where hosted sign-up starts. Default `/signup`. */
-  readonly signUpPath?: string | undefined;
-  /** Where WorkOS sends the browser back to. Default `/callback`. With the application's origin and mount path it is the redirect URI to register with WorkOS. */
-  readonly callbackPath?: string | undefined;
-  /** Signs out (POST). Default `/logout`. */
-  readonly logoutPath?: string | undefined;
-  /** Answers with the session as JSON. Default `/auth/session`. */
-  readonly sessionPath?: string | undefined;
-  /** Switches the session to another organization (POST). Default `/organization`. */
-  readonly organizationPath?: string | undefined;
-  /**
-   * Signs users in to this organization only: `organization_id` in the query is ignored, and a sign-in that ends
-   * anywhere else is a 403 `organization_required`. It is no guard: sessions that began elsewhere need `requireSession`.
-   */
-  readonly organizationId?: string | undefined;
-  /**
-   * Further parameters of the authorize URL, named as there: `connection_id`, `provider_scopes`, `provider_query_params[hd]`, …
-   * Names that belong to the sign-in itself are refused. With `connection_id` no `provider` is sent.
-   */
-  readonly authorizationParams?: Readonly<Record<string, string | readonly string[]>> | undefined;
-  /** Where WorkOS sends the browser after sign-out: an absolute URL or a root-relative path. Default: the application's origin. */
-  readonly logoutReturnTo?: string | undefined;
-  /** The provider's host. Env `B2B_API_HOSTNAME`; default `api.workos.com`. */
-  readonly apiHostname?: string | undefined;
-  /** The provider's port. Env `B2B_API_PORT`; default: the protocol's. */
-  readonly port?: number | undefined;
-  /** Use https to reach the provider. Env `B2B_API_HTTPS`; default true. */
-  readonly https?: boolean | undefined;
-  /** Issuers (`iss`) that access tokens may name. Default: any, as the signature comes from the client's own keys. */
-  readonly issuer?: string | readonly string[] | undefined;
-  /** Seconds from sign-in until the session ends for good, regardless of refreshes. Default: never. */
-  readonly sessionMaxAge?: number | undefined;
-  /** What makes the built-in pages (errors, the choice of an organization, signing out) your own. */
-  readonly pages?: PagesOptions | undefined;
-  /**
-   * Decides who may have a session here, for example in which organizations; only `true` does. Asked at every sign-in before
-   * anything is stored, and once for each new access token of a session. A refusal is a 403 `not_accepted`.
-   */
-  readonly accept?: ((session: B2bSession, req: Request) => boolean | Promise<boolean>) | undefined;
-  /** Runs once per sign-in, after `accept` and before any cookie is stored: for side effects. An organization switch is no sign-in. */
-  readonly onSignIn?: OnB2bSignIn | undefined;
-}
-
-const paths = {
-  loginPath: '/login',
-  signUpPath: '/signup',
-  callbackPath: '/callback',
-  logoutPath: '/logout',
-  sessionPath: '/auth/session',
-  organizationPath: '/organization',
-};
 
 /** The environment variables of each option, in order of precedence. */
 export const b2bVariables = {
@@ -171,10 +112,30 @@ const authorizationParams = v.pipe(
   }),
 );
 
-const schema = v.strictObject({
-  ...sharedEntries,
+const pathEntries = {
+  /** Where hosted sign-in starts. Default `/login`. */
+  loginPath: routePath('/login'),
+  /** Where hosted sign-up starts. Default `/signup`. */
+  signUpPath: routePath('/signup'),
+  /** Where WorkOS sends the browser back to. Default `/callback`. With the application's origin and mount path it is the redirect URI to register with WorkOS. */
+  callbackPath: routePath('/callback'),
+  /** Signs out (POST). Default `/logout`. */
+  logoutPath: routePath('/logout'),
+  /** Answers with the session as JSON. Default `/auth/session`. */
+  sessionPath: routePath('/auth/session'),
+  /** Switches the session to another organization (POST). Default `/organization`. */
+  organizationPath: routePath('/organization'),
+};
+
+const ownEntries = {
+  /** WorkOS client id. Required. Env `B2B_CLIENT_ID`. */
   clientId: text('the client id (client_…), under API Keys in the WorkOS dashboard'),
+  /** WorkOS API key. Required. Env `B2B_API_KEY`. */
   apiKey: text('an API key (sk_…), under API Keys in the WorkOS dashboard'),
+  /**
+   * Seals the session cookie; 32 characters or more. Of a list the first seals and all open. Env `B2B_COOKIE_PASSWORD`, then
+   * `LEGACY_B2B_COOKIE_PASSWORD`. Default: derived from `apiKey` in development, required in production.
+   */
   cookiePassword: v.optional(
     v.union(
       [
@@ -188,29 +149,28 @@ const schema = v.strictObject({
         (issue.issues?.[0] as { message?: string } | undefined)?.message ?? 'must be a string, or a list of strings',
     ),
   ),
-  cookieName: v.optional(
-    v.pipe(
-      v.string('must be a cookie name'),
-      v.regex(/^[A-Za-z0-9_-]+$/, 'must be a cookie name of letters, digits, _ and -'),
-    ),
-    'b2b-session',
-  ),
-  cookieOptions: v.optional(
-    v.strictObject(cookieEntries, 'must be an object with domain, path, sameSite, secure or maxAge'),
-  ),
-  loginPath: routePath(paths.loginPath),
-  signUpPath: routePath(paths.signUpPath),
-  callbackPath: routePath(paths.callbackPath),
-  logoutPath: routePath(paths.logoutPath),
-  sessionPath: routePath(paths.sessionPath),
-  organizationPath: routePath(paths.organizationPath),
+  /** The session cookie's name. Default `b2b-session`. Give it WorkOS' own (`wos-session`) to share the session with an app on their SDKs. */
+  cookieName: v.optional(cookieName, 'b2b-session'),
+  /** The attributes of the session cookie; it is always `HttpOnly`. */
+  cookieOptions: v.optional(group<CookieOptions>(cookieEntries)),
+  /**
+   * Signs users in to this organization only: `organization_id` in the query is ignored, and a sign-in that ends
+   * anywhere else is a 403 `organization_required`. It is no guard: sessions that began elsewhere need `requireSession`.
+   */
   organizationId: v.optional(text('the id of a WorkOS organization, such as org_01…')),
+  /**
+   * Further parameters of the authorize URL, named as there: `connection_id`, `provider_scopes`, `provider_query_params[hd]`, …
+   * Names that belong to the sign-in itself are refused. With `connection_id` no `provider` is sent.
+   */
   authorizationParams: v.optional(authorizationParams, {}),
+  /** Where WorkOS sends the browser after sign-out: an absolute URL or a root-relative path. Default: the application's origin. */
   logoutReturnTo: v.optional(pageUrl),
+  /** The provider's host. Env `B2B_API_HOSTNAME`; default `api.workos.com`. */
   apiHostname: v.optional(
     v.pipe(v.string('must be a host name'), v.regex(/^[a-z0-9.-]+$/i, 'must be a host name without protocol or port')),
     'api.workos.com',
   ),
+  /** The provider's port. Env `B2B_API_PORT`; default: the protocol's. */
   port: v.optional(
     v.pipe(
       v.union([v.number(), v.pipe(v.string(), v.regex(/^\d+$/), v.transform(Number))], 'must be a port number'),
@@ -219,6 +179,7 @@ const schema = v.strictObject({
       v.maxValue(65_535, 'must be a port number'),
     ),
   ),
+  /** Use https to reach the provider. Env `B2B_API_HTTPS`; default true. */
   https: v.optional(
     v.union(
       [
@@ -232,31 +193,30 @@ const schema = v.strictObject({
     ),
     true,
   ),
-  issuer: v.optional(
-    v.union(
-      [
-        v.pipe(
-          text('an issuer'),
-          v.transform((only) => [only]),
-        ),
-        v.array(text('an issuer')),
-      ],
-      'must be an issuer or a list of issuers',
-    ),
-  ),
+  /** Issuers (`iss`) that access tokens may name. Default: any, as the signature comes from the client's own keys. */
+  issuer: v.optional(issuers),
+  /** Seconds from sign-in until the session ends for good, regardless of refreshes. Default: never. */
   sessionMaxAge: v.optional(
     v.pipe(v.number('must be a number of seconds'), v.minValue(1, 'must be at least 1 second')),
   ),
-  pages: v.optional(
-    v.strictObject(
-      pagesEntries(sharedText),
-      'must be an object with title, logo, logoDark, accent, lang, dir, text or links',
-    ),
-    {},
+  /** What makes the built-in pages (errors, the choice of an organization, signing out) your own. */
+  pages: v.optional(group<PagesOptions>(pagesEntries(sharedText)), {}),
+  /**
+   * Decides who may have a session here, for example in which organizations; only `true` does. Asked at every sign-in before
+   * anything is stored, and once for each new access token of a session. A refusal is a 403 `not_accepted`.
+   */
+  accept: v.optional(
+    callback<(session: B2bSession, req: Request) => boolean | Promise<boolean>>('(session, req) => boolean'),
   ),
-  accept: v.optional(callback<Accept<B2bSession>>('(session, req) => boolean')),
+  /** Runs once per sign-in, after `accept` and before any cookie is stored: for side effects. An organization switch is no sign-in. */
   onSignIn: v.optional(callback<OnB2bSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
-});
+};
+
+/** Options of `b2bAuth`; each beats its environment variable. */
+export interface B2bAuthOptions
+  extends SharedAuthOptions, OptionsOf<typeof ownEntries>, OptionsOf<typeof pathEntries> {}
+
+const schema = v.strictObject({ ...sharedEntries, ...ownEntries, ...pathEntries });
 
 export type B2bOptions = Omit<v.InferOutput<typeof schema>, 'cookiePassword'> & {
   readonly passwords: readonly [string, ...string[]];
@@ -273,7 +233,7 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
       schema,
       env: b2bVariables,
       sdks: ['@workos-inc/node'],
-      paths: { ...paths, stylesheetPath: '/auth/pages.css' },
+      paths: defaultsOf({ ...pathEntries, stylesheetPath: sharedEntries.stylesheetPath }),
       check: (given) => [
         ...(given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'
           ? [

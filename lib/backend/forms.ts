@@ -24,7 +24,7 @@
  * - `attempts.run` counts an attempt for its address and network before the backend is called.
  * - `supabase.call` calls the backend; `sendMail` does so with the same response and timing for every address.
  * - `completeSignIn` verifies and stores the backend's session. `sign-in/flow-cookies.ts` keeps state until a callback.
- * - Add the path option to `options.ts` and `option-schema.ts`, and the route to the list in `index.ts`.
+ * - Add the path option to `option-schema.ts`, and the route to the list in `index.ts`.
  */
 import { defined } from '../core/json.ts';
 import { withQuery } from '../core/url.ts';

@@ -19,7 +19,8 @@ import { verifyRoute } from './account/verify-route.ts';
 import type { BackendContext } from './context.ts';
 import { createDoubleSubmit } from './double-submit.ts';
 import { readBackendOptions } from './options.ts';
-import type { BackendAuthOptions, BackendOptions } from './options.ts';
+import type { BackendAuthOptions } from './option-schema.ts';
+import type { BackendOptions } from './options.ts';
 import { englishText } from './pages/text.ts';
 import { createBrand } from '../http/page-options.ts';
 import { createTexts } from '../http/page-text.ts';
@@ -151,6 +152,14 @@ function sessionRoute(path: string): AuthRoute {
 }
 
 export { getSupabaseClient } from './user-client.ts';
-export type { BackendAuthOptions, BackendPagesOptions, OAuthProviderOptions, ThrottleOptions } from './options.ts';
-export type { BackendSignIn, OnBackendSignIn, ThrottleRedisClient } from './option-schema.ts';
+export type {
+  BackendAuthOptions,
+  BackendCookieOptions,
+  BackendPagesOptions,
+  BackendSignIn,
+  OAuthProviderOptions,
+  OnBackendSignIn,
+  ThrottleOptions,
+  ThrottleRedisClient,
+} from './option-schema.ts';
 export * from '../http/index.ts';

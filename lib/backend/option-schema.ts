@@ -4,27 +4,35 @@ import type { IncomingMessage } from 'node:http';
 import {
   callback,
   cookieEntries,
+  cookieName,
+  defaultsOf,
+  group,
   isHttpUrl,
+  issuers,
   pageUrl,
   routePath,
   sharedEntries,
   text,
   wholeNumber,
 } from '../http/options.ts';
-import type { Accept } from '../http/acceptance.ts';
+import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../http/options.ts';
 import type { OnError } from '../http/adapter.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { BackendSession, OnEvent } from '../types.ts';
 import { pagesEntries } from '../http/page-options.ts';
+import type { PagesOptions } from '../http/page-options.ts';
 import { englishText } from './pages/text.ts';
+import type { PagesTextKey } from './pages/text.ts';
 
 // Re-exported here so that the declarations of one entry do not reference the package's index,
 // which references the other adapter's SDK.
 export type { OnError, OnEvent, SharedCoordinator };
 
-/** The method that is used of a `redis` or `ioredis` client. */
+/** The methods that are used of a `redis` or `ioredis` client. */
 export interface ThrottleRedisClient {
   eval(...args: never[]): Promise<unknown>;
+  del(...args: never[]): Promise<unknown>;
+  multi(): object;
 }
 
 export interface BackendSignIn {
@@ -43,22 +51,37 @@ export type OnBackendSignIn = (
   // eslint-disable-next-line @typescript-eslint/no-invalid-void-type
 ) => { readonly redirectTo?: string } | undefined | void | Promise<{ readonly redirectTo?: string } | undefined | void>;
 
-/** The path options of the adapter's routes, with their defaults. */
-export const paths = {
-  loginPath: '/auth/login',
-  signupPath: '/auth/signup',
-  callbackPath: '/auth/callback',
-  logoutPath: '/auth/logout',
-  sessionPath: '/auth/session',
-  resendPath: '/auth/resend',
-  confirmPath: '/auth/confirm',
-  forgotPath: '/auth/forgot',
-  passwordPath: '/auth/password',
-  codePath: '/auth/code',
-  ssoPath: '/auth/sso',
-  verifyPath: '/auth/verify',
-  enrollPath: '/auth/enroll',
+const pathEntries = {
+  /** Signs in; GET shows the form. Default `/auth/login`. */
+  loginPath: routePath('/auth/login'),
+  /** Creates an account; GET shows the form. Default `/auth/signup`. */
+  signupPath: routePath('/auth/signup'),
+  /** Where OAuth providers and email links lead back to. Default `/auth/callback`. */
+  callbackPath: routePath('/auth/callback'),
+  /** Signs out. Default `/auth/logout`. */
+  logoutPath: routePath('/auth/logout'),
+  /** Answers with the signed-in user as JSON. Default `/auth/session`. */
+  sessionPath: routePath('/auth/session'),
+  /** Resends the confirmation email. Default `/auth/resend`. */
+  resendPath: routePath('/auth/resend'),
+  /** Where `token_hash` links of emails lead. Default `/auth/confirm`. */
+  confirmPath: routePath('/auth/confirm'),
+  /** Has a link to choose a new password sent. Default `/auth/forgot`. */
+  forgotPath: routePath('/auth/forgot'),
+  /** Sets a new password, after such a link or signed in. Default `/auth/password`. */
+  passwordPath: routePath('/auth/password'),
+  /** Signs in by a code or link sent by email, where `signInMethods` has `code`. Default `/auth/code`. */
+  codePath: routePath('/auth/code'),
+  /** Starts single sign-on by the email's domain, with `sso: true`. Default `/auth/sso`. */
+  ssoPath: routePath('/auth/sso'),
+  /** Asks for the second factor. Default `/auth/verify`. */
+  verifyPath: routePath('/auth/verify'),
+  /** Lists, adds and removes authenticator apps. Default `/auth/enroll`. */
+  enrollPath: routePath('/auth/enroll'),
 };
+
+/** The path options of the adapter's routes, with their defaults. */
+export const paths = defaultsOf({ ...pathEntries, stylesheetPath: sharedEntries.stylesheetPath });
 
 /** The environment variables of each option, in order of precedence. */
 export const env = {
@@ -88,16 +111,48 @@ const absoluteUrl = (what: string) =>
     v.description(what),
   );
 
-const pathEntries = Object.fromEntries(
-  Object.entries(paths).map(([option, fallback]) => [option, routePath(fallback)]),
-) as Readonly<Record<keyof typeof paths, ReturnType<typeof routePath>>>;
-
 const optionalText = v.optional(v.string('must be a string'));
 
-const issuer = text('an issuer');
+const providerEntries = {
+  /** On its button; default: the name as its owner writes it. */
+  label: optionalText,
+  /** Scopes to ask for beyond Supabase's own, separated by blanks. */
+  scopes: optionalText,
+};
 
-export const backendSchema = v.strictObject({
-  ...sharedEntries,
+/** An OAuth provider, by Supabase's name for it, such as `github`. */
+export interface OAuthProviderOptions extends OptionsOf<typeof providerEntries> {
+  readonly name: string;
+}
+
+const pageEntries = {
+  /** The application's own sign-in page, in place of the built-in one; it gets `returnTo`, and `error` after a failure. */
+  signIn: v.optional(pageUrl),
+  /** The application's own sign-up page. */
+  signUp: v.optional(pageUrl),
+};
+
+export interface BackendPagesOptions extends PagesOptions<PagesTextKey>, OptionsOf<typeof pageEntries> {}
+
+const httpOnlyEntries = {
+  /** Default true; false lets a browser client of @supabase/ssr share the session, and every script read it. */
+  httpOnly: v.optional(v.boolean('must be true or false')),
+};
+
+export interface BackendCookieOptions extends CookieOptions, OptionsOf<typeof httpOnlyEntries> {}
+
+const throttleEntries = {
+  /** A connected client of `redis` or `ioredis`, so that several processes count together. Default: in memory. */
+  redis: v.optional(v.custom<ThrottleRedisClient>(isThrottleClient, 'must be a client of redis or ioredis')),
+  /** In front of every key in Redis. Default `express-auth-adapters:throttle`. */
+  keyPrefix: v.optional(v.pipe(v.string('must be a string'), v.nonEmpty('is empty'))),
+};
+
+/** How failed sign-ins are counted: 10 in 15 minutes per account and network, 100 per network, 5 per second factor. */
+export interface ThrottleOptions extends OptionsOf<typeof throttleEntries> {}
+
+const ownEntries = {
+  /** The Supabase project's URL. Required. Env `BAAS_URL`, then `NEXT_PUBLIC_BAAS_URL`. */
   url: v.pipe(
     absoluteUrl('the URL of a Supabase project (https://….supabase.co), from its API settings'),
     v.check(
@@ -111,9 +166,14 @@ export const backendSchema = v.strictObject({
     ),
     v.transform((value) => value.replace(/\/+$/, '')),
   ),
+  /**
+   * The project's publishable key, or its legacy anon key; any other kind is refused. Required. Env `BAAS_ANON_KEY`,
+   * `NEXT_PUBLIC_BAAS_ANON_KEY`, `BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_DEFAULT_KEY`.
+   */
   anonKey: text('the publishable key (sb_publishable_…, or the older anon key), from the project’s API settings'),
+  /** The absolute URL of the callback, where it is not the application's base URL or origin plus `callbackPath`. */
   callbackUrl: v.optional(absoluteUrl('an absolute URL')),
-  ...pathEntries,
+  /** What the built-in pages sign in with: passwords, codes and links sent by email, or both. Default `['password']`. */
   signInMethods: v.optional(
     v.pipe(
       v.array(v.picklist(['password', 'code'], "must be a list of 'password' and 'code'"), 'must be a list of methods'),
@@ -121,8 +181,11 @@ export const backendSchema = v.strictObject({
     ),
     ['password'],
   ),
+  /** Whether visitors can create accounts here; false removes the sign-up route and its links, and codes create no account. Default true. */
   signUp: v.optional(v.boolean('must be true or false'), true),
+  /** Whether the sign-in page offers SAML single sign-on by the email's domain. Default false. */
   sso: v.optional(v.boolean('must be true or false'), false),
+  /** Buttons of the built-in pages and, where not empty, the only providers that may be used. Default: none, any may be used. */
   providers: v.optional(
     v.array(
       v.union(
@@ -131,7 +194,7 @@ export const backendSchema = v.strictObject({
             provider,
             v.transform((name) => ({ name })),
           ),
-          v.strictObject({ name: provider, label: optionalText, scopes: optionalText }),
+          group<OAuthProviderOptions>({ name: provider, ...providerEntries }),
         ],
         'must be a provider’s name such as github, or { name, label?, scopes? }',
       ),
@@ -139,66 +202,58 @@ export const backendSchema = v.strictObject({
     ),
     [],
   ),
+  /** Starts OAuth with this provider instead of showing a sign-in page. */
   defaultProvider: v.optional(provider),
-  pages: v.optional(
-    v.strictObject(
-      {
-        signIn: v.optional(pageUrl),
-        signUp: v.optional(pageUrl),
-        ...pagesEntries(englishText),
-      },
-      'must be an object with signIn, signUp, title, logo, logoDark, accent, lang, dir, text or links',
-    ),
-    {},
-  ),
-  cookieName: v.optional(
-    v.pipe(
-      v.string('must be a cookie name'),
-      v.regex(/^[A-Za-z0-9_-]+$/, 'must be a cookie name of letters, digits, _ and -'),
-    ),
-  ),
-  cookieOptions: v.optional(
-    v.strictObject(
-      { ...cookieEntries, httpOnly: v.optional(v.boolean('must be true or false')) },
-      'must be an object with domain, path, sameSite, secure, maxAge or httpOnly',
-    ),
-  ),
-  issuer: v.optional(
-    v.union(
-      [
-        v.pipe(
-          issuer,
-          v.transform((only) => [only]),
-        ),
-        v.array(issuer),
-      ],
-      'must be an issuer or a list of issuers',
-    ),
-    [],
-  ),
+  /** The brand and texts of the built-in pages, or pages of your own. */
+  pages: v.optional(group<BackendPagesOptions>({ ...pageEntries, ...pagesEntries(englishText) }), {}),
+  /** The session cookie's name. Default: `sb-<first label of the project's host>-auth-token`, the name that Supabase's SDK uses. */
+  cookieName: v.optional(cookieName),
+  /** The attributes of the session cookie. */
+  cookieOptions: v.optional(group<BackendCookieOptions>({ ...cookieEntries, ...httpOnlyEntries })),
+  /** Issuers that access tokens may name besides `<url>/auth/v1`, as behind a custom domain. */
+  issuer: v.optional(issuers, []),
+  /** Whether signing out ends this session (`local`) or all of the user's (`global`). Default `local`. */
   signOutScope: v.optional(v.picklist(['local', 'global'], "must be 'local' or 'global'"), 'local'),
+  /**
+   * How long sign-up, resend and forgot take to say that an email was sent, in milliseconds, so that the time does not tell who has an
+   * account. Slower emails go on in the background. Default 1500; 0 answers when the project does, as tests may want it.
+   */
   mailAnswerMs: v.optional(wholeNumber('milliseconds, or 0', 0, 10_000), 1_500),
+  /** Limits failed sign-ins before the backend is asked; `false` turns that off. */
   throttle: v.optional(
     v.union(
-      [
-        v.literal(false),
-        v.strictObject({
-          redis: v.optional(v.custom<ThrottleRedisClient>(isThrottleClient, 'must be a client of redis or ioredis')),
-          keyPrefix: v.optional(v.pipe(v.string('must be a string'), v.nonEmpty('is empty'))),
-        }),
-      ],
+      [v.literal(false), group<ThrottleOptions>(throttleEntries)],
       'must be false, or an object with redis or keyPrefix',
     ),
     {},
   ),
+  /**
+   * Whether Supabase is told the visitor's address in `X-Forwarded-For`. For a self-hosted project whose GoTrue counts by it
+   * (`GOTRUE_RATE_LIMIT_HEADER=X-Forwarded-For`); a hosted project ignores it. Default false.
+   */
   forwardClientAddress: v.optional(v.boolean('must be true or false'), false),
+  /** The visitor's address, for the throttle. Default: Express' `req.ip`, which follows `trust proxy`, else the socket's. */
   clientAddress: v.optional(callback<(req: IncomingMessage) => string | undefined>('(req) => string | undefined')),
-  accept: v.optional(callback<Accept<BackendSession>>('(session, req) => boolean')),
+  /**
+   * Decides who may have a session here; only `true` does. Asked at every sign-in before anything is stored, and once for each
+   * access token that a request brings, also where no sign-in of ours wrote its cookie. A refusal is a 403 `not_accepted`.
+   */
+  accept: v.optional(
+    callback<(session: BackendSession, req: Request) => boolean | Promise<boolean>>('(session, req) => boolean'),
+  ),
+  /** Runs once per sign-in or sign-up, after `accept` and before any cookie is stored: for side effects. It is no guard. */
   onSignIn: v.optional(callback<OnBackendSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
-});
+};
+
+/** Options of `backendAuth`; each beats its environment variable. */
+export interface BackendAuthOptions
+  extends SharedAuthOptions, OptionsOf<typeof ownEntries>, OptionsOf<typeof pathEntries> {}
+
+export const backendSchema = v.strictObject({ ...sharedEntries, ...ownEntries, ...pathEntries });
 
 function isThrottleClient(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && typeof Reflect.get(value, 'eval') === 'function';
+  if (typeof value !== 'object' || value === null) return false;
+  return ['eval', 'del', 'multi'].every((method) => typeof Reflect.get(value, method) === 'function');
 }
 
 function isPlainUrl({ username, password, search, hash }: URL): boolean {

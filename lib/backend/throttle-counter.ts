@@ -1,161 +1,156 @@
-import { createBreaker } from '../core/breaker.ts';
-import { answerWithin } from '../core/deadline.ts';
-import { createMasterOf } from '../core/redis-slot.ts';
-import type { Emit } from '../session/events.ts';
-import type { Count, Limiter, MemoryLimiter, RedisLimiter } from './throttle-limiters.ts';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import type { IRateLimiterOptions, RateLimiterAbstract } from 'rate-limiter-flexible';
+import type { Store } from './throttle-store.ts';
 
-/** A sign-in must not wait longer for Redis than people notice. */
-const redisTimeoutMs = 500;
-/** New connections take their time on a busy machine, and what is counted in memory meanwhile is counted for one process only. */
-const redisFirstTimeoutMs = 2_500;
-/** How long a Redis that did not answer is left alone, so that not every sign-in waits for it. */
-const redisPauseMs = 1_000;
+/** A count so high that attempts that are taken back cannot bring a closed key below its limit. */
+const closedPoints = 1_000_000_000;
 
-/** Whether an attempt that succeeds stays counted. */
-export type OnSuccess = 'forgives' | 'counts';
+/** How an attempt ends: the count starts anew, the attempt counts for nothing, or it stays counted. */
+export type End = 'forgive' | 'cancel' | 'keep';
 
-/** An attempt that was let through. It is counted until its end is known, and one of these must be called then. */
-export interface ThrottledAttempt {
-  /** The count starts anew. */
-  succeeded(): Promise<void>;
-  /** Neither right nor wrong, as when the backend was out of reach: it counts for nothing. */
-  canceled(): Promise<void>;
-  /** It stays counted. The last wrong code starts a new window that refuses all codes, in memory too in case the store fails. */
-  counted(): Promise<void>;
-  /** The backend may have judged it all the same. A code stays counted until its window ends; anything else counts for nothing. */
-  timedOut(): Promise<void>;
+/** An attempt that was let through. It is counted until its end is known. */
+export interface Attempt {
+  end(how: End): Promise<void>;
 }
 
-export type Counter = (
-  key: string,
-  success: OnSuccess,
-) => Promise<
-  { readonly kind: 'refused'; readonly waitMs: number } | (ThrottledAttempt & { readonly kind: 'reserved' })
->;
-
-interface Limiters {
-  readonly memory: MemoryLimiter;
-  readonly shared: RedisLimiter | undefined;
+interface Limit {
+  readonly points: number;
+  readonly windowSeconds: number;
   /** Whether the last attempt that is allowed, once it stays counted, begins a new window in which none is. */
-  readonly isClosedByLast: boolean;
+  readonly isClosedByLast?: boolean;
 }
 
-/** Counts in the store, and in memory while that is away; what was counted in one place is taken back there. */
-export function createCounter(
-  { memory, shared, isClosedByLast }: Limiters,
-  guard: StoreGuard,
-  now: () => number,
-): Counter {
-  /**
-   * How many of a key's count a success may yet take back. Those that stay counted are not among them: how long an email takes
-   * would tell whether there is an account.
-   */
-  const underWay = new Map<string, number>();
-  const count = createCount(memory, shared, guard);
-  const settle = (key: string): void => {
-    const others = (underWay.get(key) ?? 1) - 1;
-    if (others === 0) underWay.delete(key);
-    else underWay.set(key, others);
-  };
+/** @param mayMakeRoom whether the attempt may not stay counted */
+export type Counter = (key: string, mayMakeRoom: boolean) => Promise<Attempt | { readonly waitMs: number }>;
 
-  return async (key, success) => {
-    // Also where the store answers: it may have lost its data since.
-    const blockedForMs = isClosedByLast ? await memory.blockedForMs(key) : 0;
-    if (blockedForMs > 0) return { kind: 'refused', waitMs: blockedForMs };
-    const { excess, windowEndsInMs, run } = await count(key);
-    const others = underWay.get(key) ?? 0;
-    // Once those under way have succeeded there is room.
-    if (excess > 0) return { kind: 'refused', waitMs: excess <= others ? 0 : windowEndsInMs };
-    const isForgivable = success === 'forgives';
-    if (isForgivable) underWay.set(key, others + 1);
-    const settled = (): void => {
-      if (isForgivable) settle(key);
-    };
-    const windowEndsAt = now() + windowEndsInMs;
-    const end = async (work: (limiter: Limiter, restMs: number) => Promise<void>): Promise<void> => {
-      await run((limiter) => work(limiter, windowEndsAt - now()));
-      settled();
-    };
-    const canceled = (): Promise<void> => end((limiter, restMs) => limiter.giveBack(key, restMs));
-    return {
-      kind: 'reserved',
-      succeeded: () => end((limiter, restMs) => limiter.reset(key, restMs)),
-      canceled,
-      counted: async () => {
-        settled();
-        if (isClosedByLast && excess === 0)
-          await Promise.all([memory.block(key), run((limiter) => limiter.block(key))]);
-      },
-      timedOut: async () => (isClosedByLast ? settled() : canceled()),
-    };
-  };
+interface CounterParts {
+  readonly limit: Limit;
+  /** Prefix of every key, so that two limits do not share counts. */
+  readonly keyPrefix: string;
+  readonly store: Store | undefined;
+  readonly maxKeys: number;
+  readonly now: () => number;
 }
 
-interface CountedIn extends Count {
-  /** Runs work where it was counted. */
-  readonly run: (work: (limiter: Limiter) => Promise<void>) => Promise<void>;
-}
+export function createCounter(parts: CounterParts): Counter {
+  const { limit, now } = parts;
+  const { memory, isClosed, count } = createCount(parts);
+  /** Attempts that may make room. Those that stay counted are not among them: how long an email takes would tell who has an account. */
+  const inProgress = new Map<string, number>();
 
-function createCount(memory: Limiter, shared: RedisLimiter | undefined, guard: StoreGuard) {
-  /** `undefined` where the store is away; what it counts after all is taken back. */
-  async function countShared(limiter: RedisLimiter, key: string): Promise<CountedIn | undefined> {
-    let isLate = false;
-    const counted = await guard.run(limiter.keyOf(key), async () => {
-      const found = await limiter.count(key);
-      if (isLate && found.excess <= 0) await limiter.giveBack(key, found.windowEndsInMs);
-      return found;
-    });
-    isLate = true;
-    return counted && { ...counted, run: (work) => guard.settle(() => work(limiter)) };
+  function progress(key: string, change: 1 | -1): void {
+    const attempts = (inProgress.get(key) ?? 0) + change;
+    if (attempts === 0) inProgress.delete(key);
+    else inProgress.set(key, attempts);
   }
 
-  return async (key: string): Promise<CountedIn> => {
-    const counted = shared && (await countShared(shared, key));
-    return counted ?? { ...(await memory.count(key)), run: (work) => work(memory) };
+  return async (key, mayMakeRoom) => {
+    const { limiter, end, excess, windowEndsInMs } = await count(key);
+    const windowEndsAt = now() + windowEndsInMs;
+    const takeBack = async (): Promise<void> => {
+      // In a later window it was never counted, and taking it back there would allow one more.
+      if (now() < windowEndsAt) await end(() => limiter.reward(key));
+    };
+    if (excess > 0) {
+      await takeBack();
+      return { waitMs: inProgress.has(key) ? 0 : windowEndsInMs };
+    }
+    if (mayMakeRoom) progress(key, 1);
+    const ends: Readonly<Record<End, () => Promise<unknown>>> = {
+      forgive: async () => ((await isClosed(key)) ? undefined : end(() => limiter.delete(key))),
+      cancel: takeBack,
+      keep: async () => {
+        if (excess < 0 || limit.isClosedByLast !== true) return;
+        const close = (each: RateLimiterAbstract) => each.set(key, closedPoints, limit.windowSeconds);
+        await Promise.all([close(memory), limiter === memory || end(() => close(limiter))]);
+      },
+    };
+    return {
+      async end(how) {
+        await ends[how]();
+        if (mayMakeRoom) progress(key, -1);
+      },
+    };
   };
 }
 
-/** Both resolve to `undefined` where the store fails or does not answer in time. */
-interface StoreGuard {
-  /** Does not call a store that did not answer lately. */
-  run(storeKey: string, count: () => Promise<Count>): Promise<Count | undefined>;
-  /** Calls it in any case, for the end of an attempt that it has counted: without it the count would be wrong for the whole window. */
-  settle(work: () => Promise<void>): Promise<void>;
+/** Counts in Redis, and in this process while Redis is away. An attempt ends where it was counted. */
+function createCount({ limit, keyPrefix, store, maxKeys }: CounterParts) {
+  const options = { keyPrefix, points: limit.points, duration: limit.windowSeconds };
+  const memory = new BoundedMemory(options, maxKeys);
+  const inMemory = { limiter: memory, end: (work: () => Promise<unknown>) => work() };
+  const inRedis = store && { ...store, limiter: store.createLimiter(options) };
+
+  const isClosed = async (key: string): Promise<boolean> =>
+    ((await memory.get(key))?.consumedPoints ?? 0) > closedPoints / 2;
+
+  async function count(key: string) {
+    // What this process has closed stays closed, also where Redis has lost its data since.
+    if (inRedis === undefined || (await isClosed(key))) return { ...inMemory, ...(await consume(memory, key)) };
+    const { limiter } = inRedis;
+    let isLate = false;
+    const counted = await inRedis.count(limiter.getKey(key), async () => {
+      const found = await consume(limiter, key);
+      if (isLate) await limiter.reward(key);
+      return found;
+    });
+    if (counted !== undefined) return { ...inRedis, ...counted };
+    isLate = true;
+    return { ...inMemory, ...(await consume(memory, key)) };
+  }
+  return { memory, isClosed, count };
 }
 
-/** @param client the store's; each master of a cluster is judged by itself */
-export function createStoreGuard(client: object, emit: Emit, now: () => number): StoreGuard {
-  const breaker = createBreaker({
-    partOf: createMasterOf(client),
-    timeoutMs: redisTimeoutMs,
-    firstTimeoutMs: redisFirstTimeoutMs,
-    pauseMs: redisPauseMs,
-    errorPauseMs: redisPauseMs,
-    now,
+/** The library's memory, with a fixed number of keys: a flood of keys evicts the least recently counted ones. */
+class BoundedMemory extends RateLimiterMemory {
+  readonly #maxKeys: number;
+  readonly #keys = new Set<string>();
+
+  /** @param maxKeys about 500 bytes each */
+  constructor(options: IRateLimiterOptions, maxKeys: number) {
+    super(options);
+    this.#maxKeys = maxKeys;
+  }
+
+  override consume(key: string) {
+    this.#touch(key);
+    return super.consume(key);
+  }
+
+  override set(key: string, points: number, seconds: number) {
+    this.#touch(key);
+    return super.set(key, points, seconds);
+  }
+
+  /** A key without a count is removed; otherwise made-up accounts would evict keys that are counted. */
+  override async reward(key: string) {
+    const left = await super.reward(key);
+    if (left.consumedPoints <= 0) await this.delete(key);
+    return left;
+  }
+
+  override delete(key: string) {
+    this.#keys.delete(key);
+    return super.delete(key);
+  }
+
+  #touch(key: string): void {
+    this.#keys.delete(key);
+    this.#keys.add(key);
+    const [eldest] = this.#keys;
+    if (this.#keys.size > this.#maxKeys && eldest !== undefined) void this.delete(eldest);
+  }
+}
+
+/** Counts one more attempt. `excess` is the number of attempts over the limit: zero or less where this one is within it. */
+async function consume(limiter: RateLimiterAbstract, key: string) {
+  const counted = await limiter.consume(key).catch((reason: unknown) => {
+    if (reason instanceof RateLimiterRes) return reason;
+    throw reason;
   });
-  let isAway = false;
-  const failed = (): void => {
-    // Once for each outage: a listener that pages an operator must not be called for every sign-in.
-    if (!isAway) emit({ type: 'coordinator_unavailable', operation: 'throttle' });
-    isAway = true;
-  };
-  return {
-    async run(storeKey, count) {
-      try {
-        const counted = await breaker.run(storeKey, count);
-        // A store that cannot write still refuses: that ends no outage.
-        if (isAway && counted.excess <= 0 && breaker.isClosed()) {
-          isAway = false;
-          emit({ type: 'coordinator_recovered' });
-        }
-        return counted;
-      } catch {
-        failed();
-        return undefined;
-      }
-    },
-    async settle(work) {
-      await answerWithin(work(), redisTimeoutMs, () => new Error('Too late')).catch(failed);
-    },
-  };
+  // Some clients return numbers as text, and behind some proxies an answer is no number at all.
+  const { consumedPoints, msBeforeNext }: Readonly<Record<keyof RateLimiterRes, unknown>> = counted;
+  const [excess, windowEndsInMs] = [Number(consumedPoints) - limiter.points, Number(msBeforeNext)];
+  if (!Number.isFinite(excess) || !Number.isFinite(windowEndsInMs)) throw new Error('No count');
+  return { excess, windowEndsInMs };
 }

@@ -4,61 +4,34 @@ import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { OnEvent } from '../types.ts';
 import type { Adapter, OnError } from './adapter.ts';
 
-/** The attributes of the session cookie that an application may choose (RFC 6265bis §4.1.2). */
-export interface CookieOptions {
-  /** The hosts that get the cookie. Default: none, only this host. */
-  readonly domain?: string | undefined;
-  /** The path below which browsers send the cookie. Default `/`. */
-  readonly path?: string | undefined;
-  /** Whether requests from other sites carry the cookie. Default `lax`. `strict` hides the session from the first page after a link from elsewhere; `none` implies `secure`. */
-  readonly sameSite?: 'lax' | 'strict' | 'none' | undefined;
-  /** Whether browsers send the cookie over https only. Default: as the public origin. */
-  readonly secure?: boolean | undefined;
-  /** Seconds, or `null` for a cookie that ends with the browser. Default 400 days. */
-  readonly maxAge?: number | null | undefined;
-}
+/**
+ * The options that the entries of a schema take; the environment may hold required ones. Editors and docs/options.md show the
+ * comments of the entries, but TypeScript drops those of an entry that was spread from elsewhere.
+ */
+export type OptionsOf<Entries extends v.ObjectEntries> = {
+  readonly [Option in keyof Entries]?: ReadonlyLists<v.InferInput<Entries[Option]>> | undefined;
+};
 
-/** The options that both adapters have. */
-export interface SharedAuthOptions {
-  /** The application's public base URL. The backend adapter also reads `APP_BASE_URL`. Default: the request's origin. */
-  readonly appBaseUrl?: string | undefined;
-  /** Root-relative path patterns of pages that need a session; a trailing `(.*)` matches any remainder. Default: none. */
-  readonly protectedRoutes?: string | readonly string[] | undefined;
-  /** Further origins of your own that may post to the auth routes. Default: none. */
-  readonly trustedOrigins?: readonly string[] | undefined;
-  /** Where the built-in pages' stylesheet is served. Default `/auth/pages.css`. */
-  readonly stylesheetPath?: string | undefined;
-  /**
-   * How long a request waits for the provider, in milliseconds. Default 5,000. A refresh goes on for up to 25 seconds; its
-   * answer is kept for the next request.
-   */
-  readonly timeoutMs?: number | undefined;
-  /** Stands in for the global `fetch` in every call to the provider, its keys included: for a proxy, for tracing, for tests. */
-  readonly fetch?: typeof globalThis.fetch | undefined;
-  /**
-   * With less than this to live, in seconds, a token is renewed in the background; at most a tenth of its lifetime. Default 60,
-   * 0 turns it off. The request at hand does not wait, so the new token may come too late for this response and be kept in this
-   * process for the next one; with several processes use it together with `coordinator`. With less than 10 seconds to live (or
-   * a tenth of its lifetime) a token is always renewed before it is used.
-   */
-  readonly refreshWindow?: number | undefined;
-  /** How many verified sessions are remembered (about 7 KB each). 0 turns the cache off. Default 10,000. */
-  readonly maxCachedSessions?: number | undefined;
-  /** Shares refreshes and sign-outs between processes; see `express-auth-adapters/redis`. */
-  readonly coordinator?: SharedCoordinator | undefined;
-  /** Takes over every error that a visitor would see. */
-  readonly onError?: OnError | undefined;
-  /** Is told what happens, without secrets. */
-  readonly onEvent?: OnEvent | undefined;
-  /** The clock, in milliseconds since the epoch; for tests. */
-  readonly now?: (() => number) | undefined;
-}
+type ReadonlyLists<Value> = Value extends readonly (infer Item)[]
+  ? readonly ReadonlyLists<Item>[]
+  : string extends keyof Value
+    ? { readonly [Name in keyof Value]: ReadonlyLists<Value[Name]> }
+    : Value;
 
 /** Seconds; the default of WorkOS' own SDKs, and the maximum that browsers keep a cookie (RFC 6265bis §5.5). */
 const defaultCookieMaxAge = 400 * 24 * 60 * 60;
 
 export const text = (what: string) =>
   v.pipe(v.string(`must be a string: ${what}`), v.nonEmpty(`is empty: ${what}`), v.description(what));
+
+/** An option that is an object, with a type that editors name. */
+export const group = <Options extends object>(entries: Readonly<Record<keyof Options, v.GenericSchema>>) =>
+  v.strictObject(
+    entries,
+    `must be an object with ${listOf(Object.keys(entries))}`,
+  ) as v.GenericSchema as v.GenericSchema<Options>;
+
+const listOf = (names: readonly string[]): string => `${names.slice(0, -1).join(', ')} or ${names.at(-1) ?? ''}`;
 
 /** A function option; only its being a function is checked, not its signature. */
 export const callback = <T>(signature: string) =>
@@ -71,6 +44,25 @@ export const wholeNumber = (what: string, min: number, max: number) =>
     v.minValue(min, `must be at least ${min}: ${what}`),
     v.maxValue(max, `must be at most ${max}: ${what}`),
   );
+
+const issuer = text('an issuer');
+
+/** One or several, read as a list. */
+export const issuers = v.union(
+  [
+    v.pipe(
+      issuer,
+      v.transform((only) => [only]),
+    ),
+    v.array(issuer),
+  ],
+  'must be an issuer or a list of issuers',
+);
+
+export const cookieName = v.pipe(
+  v.string('must be a cookie name'),
+  v.regex(/^[A-Za-z0-9_-]+$/, 'must be a cookie name of letters, digits, _ and -'),
+);
 
 /** A path of one of the adapter's own routes: literal, so that it can be compared, printed and registered with a provider. */
 export const routePath = (path: string) =>
@@ -88,6 +80,12 @@ export const routePath = (path: string) =>
     ),
     path,
   );
+
+/** The defaults of entries that are route paths. */
+export const defaultsOf = <Option extends string>(entries: Readonly<Record<Option, ReturnType<typeof routePath>>>) =>
+  Object.fromEntries(
+    Object.entries<ReturnType<typeof routePath>>(entries).map(([option, entry]) => [option, entry.default]),
+  ) as Readonly<Record<Option, string>>;
 
 /** A page of the application: root-relative, or absolute where it is on another host. */
 export const pageUrl = v.pipe(
@@ -111,6 +109,8 @@ const pattern = v.pipe(
   }),
 );
 
+const patterns = 'must be a pattern or a list of patterns';
+
 export function isHttpUrl(value: string): boolean {
   return /^https?:\/\//i.test(value) && URL.canParse(value);
 }
@@ -133,48 +133,78 @@ const origin = v.pipe(
 );
 
 export const cookieEntries = {
+  /** The hosts that get the cookie. Default: none, only this host. */
   domain: v.optional(
     v.pipe(v.string('must be a host name'), v.regex(/^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i, 'must be a host name')),
   ),
+  /** The path below which browsers send the cookie. Default `/`. */
   path: v.optional(v.pipe(v.string('must be a path'), v.regex(/^\/[^;\s]*$/, 'must be a path that starts with /'))),
+  /** Whether requests from other sites carry the cookie. Default `lax`. `strict` hides the session from the first page after a link from elsewhere; `none` implies `secure`. */
   sameSite: v.optional(v.picklist(['lax', 'strict', 'none'], "must be 'lax', 'strict' or 'none'")),
+  /** Whether browsers send the cookie over https only. Default: as the public origin. */
   secure: v.optional(v.boolean('must be true or false')),
+  /** Seconds, or `null` for a cookie that ends with the browser. Default 400 days. */
   maxAge: v.optional(
     v.nullable(wholeNumber('seconds, or null for a cookie that ends with the browser', 1, defaultCookieMaxAge)),
   ),
 };
 
+/** The attributes of the session cookie that an application may choose (RFC 6265bis §4.1.2). */
+export interface CookieOptions extends OptionsOf<typeof cookieEntries> {}
+
 /** Looked up at each call, so that a later replacement (instrumentation, an agent) is used. */
 const globalFetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init);
 
 export const sharedEntries = {
+  /** The application's public base URL. The backend adapter also reads `APP_BASE_URL`. Default: the request's origin. */
   appBaseUrl: v.optional(
     v.pipe(
       v.string('must be an absolute http(s) URL'),
       v.check(isBaseUrl, 'must be an absolute http(s) URL such as https://app.example.com, without query or user'),
     ),
   ),
+  /** Root-relative path patterns of pages that need a session; a trailing `(.*)` matches any remainder. Default: none. */
   protectedRoutes: v.pipe(
-    v.optional(v.union([v.array(pattern, 'must be a pattern or a list of patterns'), pattern]), []),
+    v.optional(v.union([v.array(pattern, patterns), pattern], patterns), []),
     v.transform((value) => (typeof value === 'string' ? [value] : value)),
   ),
+  /** Further origins of your own that may post to the auth routes. Default: none. */
   trustedOrigins: v.optional(v.array(origin, 'must be a list of origins'), []),
+  /** Where the built-in pages' stylesheet is served. Default `/auth/pages.css`. */
   stylesheetPath: routePath('/auth/pages.css'),
+  /**
+   * How long a request waits for the provider, in milliseconds. Default 5,000. A refresh goes on for up to 25 seconds; its
+   * answer is kept for the next request.
+   */
   timeoutMs: v.optional(wholeNumber('how long a request waits for the provider, in milliseconds', 100, 30_000), 5_000),
+  /** Stands in for the global `fetch` in every call to the provider, its keys included: for a proxy, for tracing, for tests. */
   fetch: v.optional(callback<typeof globalThis.fetch>('(input, init) => Promise<Response>'), () => globalFetch),
+  /**
+   * With less than this to live, in seconds, a token is renewed in the background; at most a tenth of its lifetime. Default 60,
+   * 0 turns it off. The request at hand does not wait, so the new token may come too late for this response and be kept in this
+   * process for the next one; with several processes use it together with `coordinator`. With less than 10 seconds to live (or
+   * a tenth of its lifetime) a token is always renewed before it is used.
+   */
   refreshWindow: v.optional(
     wholeNumber('seconds before expiry in which a token is renewed in the background', 0, 3_600),
     60,
   ),
+  /** How many verified sessions are remembered (about 7 KB each). 0 turns the cache off. Default 10,000. */
   maxCachedSessions: v.optional(wholeNumber('how many verified sessions are remembered', 0, 10_000_000), 10_000),
+  /** Shares refreshes and sign-outs between processes; see `express-auth-adapters/redis`. */
   coordinator: v.optional(
     v.custom<SharedCoordinator>(isCoordinator, 'must be a coordinator, such as createRedisCoordinator() makes'),
   ),
+  /** Takes over every error that a visitor would see. */
   onError: v.optional(callback<OnError>('(error, req, res, next) => void')),
+  /** Is told what happens, without secrets. */
   onEvent: v.optional(callback<OnEvent>('(event) => void')),
-  /** Milliseconds since the epoch; for tests. */
+  /** The clock, in milliseconds since the epoch; for tests. */
   now: v.optional(callback<() => number>('() => number'), () => Date.now),
 };
+
+/** The options that both adapters have. */
+export interface SharedAuthOptions extends OptionsOf<typeof sharedEntries> {}
 
 function isCoordinator(value: unknown): boolean {
   return (
@@ -184,17 +214,11 @@ function isCoordinator(value: unknown): boolean {
   );
 }
 
-interface GivenCookieOptions {
-  readonly domain?: string | undefined;
-  readonly path?: string | undefined;
-  readonly sameSite?: 'lax' | 'strict' | 'none' | undefined;
-  readonly secure?: boolean | undefined;
-  readonly maxAge?: number | null | undefined;
-  readonly httpOnly?: boolean | undefined;
-}
-
 /** The attributes of an adapter's session cookie. */
-export function cookieAttributes(given: GivenCookieOptions = {}, cookieName = ''): Adapter['cookieOptions'] {
+export function cookieAttributes(
+  given: CookieOptions & { readonly httpOnly?: boolean | undefined } = {},
+  cookieName = '',
+): Adapter['cookieOptions'] {
   const { domain, path = '/', sameSite = 'lax', secure, maxAge = defaultCookieMaxAge, httpOnly = true } = given;
   return {
     domain,

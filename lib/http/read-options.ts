@@ -7,7 +7,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The environment variables of each option. */
 type Variables = Readonly<Record<string, readonly string[]>>;
 
-type OptionsSchema = v.GenericSchema & { readonly entries: Readonly<Record<string, v.GenericSchema>> };
+export type OptionsSchema = v.GenericSchema & { readonly entries: Readonly<Record<string, v.GenericSchema>> };
 
 export interface OptionRules<Schema extends OptionsSchema> {
   /** The factory's name. */
@@ -49,7 +49,7 @@ export function readOptions<Schema extends OptionsSchema>(
   const { given, variables } = complete({ ...input }, rules.env, environment);
   const parsed = v.safeParse(rules.schema, given);
   const problems = [
-    ...(parsed.issues ?? []).map((issue) => describe(issue, { schema: rules.schema, env: variables })),
+    ...problemsOf(parsed, rules.schema, variables),
     ...pathClashes(given, rules.paths),
     ...(rules.check?.(given, environment, variables) ?? []),
     ...missingSdks(rules.sdks ?? []),
@@ -71,16 +71,23 @@ function complete(input: Readonly<Record<string, unknown>>, env: Variables, envi
   return { given, variables };
 }
 
-function describe(
-  issue: v.BaseIssue<unknown>,
-  { schema, env }: Pick<OptionRules<OptionsSchema>, 'schema' | 'env'>,
-): string {
+/** What a schema finds wrong, each with its option and environment variables. */
+export function problemsOf(
+  { issues = [] }: { readonly issues?: readonly v.BaseIssue<unknown>[] | undefined },
+  schema: OptionsSchema,
+  env: Variables = {},
+): string[] {
+  return issues.map((issue) => describe(issue, schema, env));
+}
+
+function describe(issue: v.BaseIssue<unknown>, schema: OptionsSchema, env: Variables): string {
   const path = v.getDotPath(issue) ?? '';
   const option = path.split('.')[0] ?? '';
   if (issue.type === 'strict_object' && issue.expected === 'never') {
     const steps = path.split('.');
     const known = namesAt(schema, steps.slice(0, -1));
-    return `${path} is not an option; ${didYouMean(steps.at(-1) ?? '', known, 'check its spelling')}`;
+    const otherwise = known.length > 8 ? 'check its spelling' : `there are ${known.join(', ')}`;
+    return `${path} is not an option; ${didYouMean(steps.at(-1) ?? '', known, otherwise)}`;
   }
   const name = nameOf(path, env[option]);
   if (issue.type !== 'strict_object' || issue.received !== 'undefined') return `${name} ${issue.message}`;

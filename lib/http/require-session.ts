@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Request, RequestHandler } from 'express';
-import { didYouMean } from '../core/nearest.ts';
+import * as v from 'valibot';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { AdapterName, B2bSession, BackendSession, Session } from '../types.ts';
 import { passedAs } from './auth-request.ts';
@@ -9,6 +9,8 @@ import type { AuthRequest } from './auth-request.ts';
 import type { Next } from './error-reply.ts';
 import { challengeWith, guard } from './guard.ts';
 import type { GuardRules } from './guard.ts';
+import { problemsOf } from './read-options.ts';
+import type { OptionsSchema } from './read-options.ts';
 import type { Reply } from './reply.ts';
 import { askFreshSignIn, askSecondFactor } from './step-up.ts';
 
@@ -52,17 +54,6 @@ export interface RequireAnySessionOptions extends Narrowing<Session> {
 
 export type RequireSessionOptions = RequireB2bSessionOptions | RequireBackendSessionOptions | RequireAnySessionOptions;
 
-/** The options as the guard reads them, independent of their adapter type. */
-interface Requirements {
-  readonly adapter: AdapterName | undefined;
-  readonly organization: true | string | undefined;
-  readonly aal: 'aal2' | 'enrolled' | undefined;
-  readonly check: ((session: Session, req: Request) => boolean | Promise<boolean>) | undefined;
-  readonly maxAge: number | undefined;
-  readonly credentials: readonly ('cookie' | 'bearer')[] | undefined;
-  readonly clients: readonly string[] | undefined;
-}
-
 /**
  * A guard for routers and handlers: without a session a document is redirected to sign in and a JSON request gets 401
  * `{ error, redirectTo }`; a session that does not satisfy the options gets 403.
@@ -86,64 +77,68 @@ export function requireSession(
     guardBy(undefined, { challenge }, first as IncomingMessage, next);
     return undefined;
   }
-  const requirements = readRequirements('requireSession', optionNames, first);
+  const requirements = readRequirements('requireSession', schema, first);
   const adapter = adapterOf(requirements);
   const rules = { demand: demandOf(requirements), challenge, bearer: bearerRules(requirements) };
   return (req, _res, proceed) => guardBy(adapter, rules, req, proceed);
 }
 
-const optionNames = ['adapter', 'organization', 'aal', 'maxAge', 'check', 'credentials', 'clients'] as const;
+/** For example an unset variable: an option that should restrict access would admit every session. */
+const must = (rule: string) => (issue: v.BaseIssue<unknown>) =>
+  issue.received === 'undefined' ? 'is undefined; leave it out where every session may pass' : `must be ${rule}`;
+
+const anOrganization = must('true or the id of an organization');
+const seconds = must('a whole number of seconds, 1 or more');
+const kinds = must("a list of 'cookie' and 'bearer'");
+const ids = must('a list of client ids');
+const clientId = v.pipe(v.string('must be a client id'), v.nonEmpty('must be a client id'));
+
+/** The entries of every guard, that of an upgrade included. */
+export const admissionEntries = {
+  check: v.exactOptional(
+    v.custom<(session: Session, req: Request) => boolean | Promise<boolean>>(
+      (value) => typeof value === 'function',
+      must('a function'),
+    ),
+  ),
+  credentials: v.exactOptional(
+    v.pipe(v.array(v.picklist(['cookie', 'bearer'], "must be 'cookie' or 'bearer'"), kinds), v.minLength(1, kinds)),
+  ),
+  clients: v.exactOptional(v.pipe(v.array(clientId, ids), v.minLength(1, ids))),
+};
+
+const schema = v.strictObject({
+  adapter: v.optional(v.picklist(['b2b', 'backend'], "must be 'b2b' or 'backend'")),
+  organization: v.exactOptional(
+    v.union([v.literal(true), v.pipe(v.string(), v.nonEmpty(anOrganization))], anOrganization),
+  ),
+  aal: v.exactOptional(v.picklist(['aal2', 'enrolled'], must("'aal2' or 'enrolled'"))),
+  maxAge: v.exactOptional(v.pipe(v.number(seconds), v.safeInteger(seconds), v.minValue(1, seconds))),
+  ...admissionEntries,
+});
+
+type Requirements = v.InferOutput<typeof schema>;
 
 /**
  * @param caller the called function, for the message
- * @throws {ConfigurationError} for options that are not in `names`, or that are undefined or invalid
+ * @throws {ConfigurationError} for options that the schema does not have, and for undefined and invalid ones
  */
-export function readRequirements(caller: string, names: readonly string[], options: unknown = {}): Requirements {
+export function readRequirements<Schema extends OptionsSchema>(
+  caller: string,
+  rules: Schema,
+  options: unknown = {},
+): v.InferOutput<Schema> {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new ConfigurationError(caller, ['options must be an object, such as { check: () => true }']);
   }
-  const problems = Object.entries(options).flatMap(([name, value]: [string, unknown]) => {
-    if (!names.includes(name))
-      return [`${name} is not an option; ${didYouMean(name, names, `there are ${names.join(', ')}`)}`];
-    // For example an unset variable: an option that should restrict access would admit every session.
-    if (value === undefined && name !== 'adapter') {
-      return [`${name} is undefined; leave it out where every session may pass`];
-    }
-    return [];
-  });
-  const given = options as Requirements;
-  problems.push(...problemsOf(given), ...adapterProblems(given));
-  if (problems.length > 0) throw new ConfigurationError(caller, problems);
-  return given;
+  const parsed = v.safeParse(rules, options);
+  const problems = [...problemsOf(parsed, rules), ...contradictions({ ...options })];
+  if (!parsed.success || problems.length > 0) throw new ConfigurationError(caller, problems);
+  return parsed.output;
 }
 
-function problemsOf(options: object): string[] {
-  const { adapter, organization, aal, maxAge, check, credentials, clients }: Readonly<Record<string, unknown>> = {
-    ...options,
-  };
-  const isBad: readonly (readonly [boolean, string])[] = [
-    [adapter !== undefined && adapter !== 'b2b' && adapter !== 'backend', "adapter must be 'b2b' or 'backend'"],
-    [
-      organization !== undefined && organization !== true && !isText(organization),
-      'organization must be true or the id of an organization',
-    ],
-    [aal !== undefined && aal !== 'aal2' && aal !== 'enrolled', "aal must be 'aal2' or 'enrolled'"],
-    [
-      maxAge !== undefined && !(Number.isSafeInteger(maxAge) && Number(maxAge) > 0),
-      'maxAge must be a whole number of seconds, 1 or more',
-    ],
-    [check !== undefined && typeof check !== 'function', 'check must be a function'],
-    [
-      credentials !== undefined && !isListOf(credentials, (value) => value === 'cookie' || value === 'bearer'),
-      "credentials must be a list of 'cookie' and 'bearer'",
-    ],
-    [clients !== undefined && !isListOf(clients, isText), 'clients must be a list of client ids'],
-  ];
-  return isBad.filter(([is]) => is).map(([, problem]) => problem);
-}
-
-/** Options that contradict each other. */
-function adapterProblems({ adapter, organization, aal, credentials, clients }: Requirements): string[] {
+function contradictions(options: Readonly<Record<string, unknown>>): string[] {
+  const { adapter, organization, aal, credentials, clients } = options;
   return [
     ...(organization !== undefined && adapter === 'backend' ? ["organization belongs to adapter 'b2b'"] : []),
     ...(aal !== undefined && adapter === 'b2b' ? ["aal belongs to adapter 'backend'"] : []),
@@ -151,14 +146,6 @@ function adapterProblems({ adapter, organization, aal, credentials, clients }: R
       ? ["clients needs credentials that include 'bearer'"]
       : []),
   ];
-}
-
-function isListOf(value: unknown, isEntry: (entry: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every(isEntry);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
 }
 
 function guardBy(adapter: AdapterName | undefined, rules: GuardRules, req: IncomingMessage, next: Next): void {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Router } from 'express';
+import * as v from 'valibot';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { NotAccepted } from './acceptance.ts';
@@ -10,7 +11,7 @@ import { AuthRequest } from './auth-request.ts';
 import { bearerSession, bearerToken } from './bearer.ts';
 import { errorBody, errorHeaders, headerText } from './error-reply.ts';
 import { clientFacts, header } from './message.ts';
-import { readRequirements } from './require-session.ts';
+import { admissionEntries, readRequirements } from './require-session.ts';
 
 // As an ES module, node:http also loads undici in Node 24, which takes longer than everything else here.
 const { ServerResponse, STATUS_CODES } = process.getBuiltinModule('node:http');
@@ -23,6 +24,8 @@ export interface UpgradeOptions {
   /** OAuth clients of other applications whose bearer tokens are also accepted. */
   readonly clients?: readonly string[];
 }
+
+const schema = v.strictObject(admissionEntries);
 
 export interface AuthenticatedUpgrade {
   readonly session: Session;
@@ -57,7 +60,7 @@ export async function authenticateUpgrade(
       'the first argument must be what b2bAuth() or backendAuth() returned',
     ]);
   }
-  readRequirements('authenticateUpgrade', ['credentials', 'check', 'clients'], options);
+  readRequirements('authenticateUpgrade', schema, options);
   const { credentials = ['cookie'], check, clients = [] } = options;
   // Node has removed its own listener, and an `error` without a listener ends the process.
   if (!req.socket.listeners('error').includes(ignoreError)) req.socket.on('error', ignoreError);
