@@ -30,14 +30,32 @@ import { defined } from '../core/json.ts';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
+import { readFields } from '../http/body.ts';
 import type { Fields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
+import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
+import type { BackendContext } from './context.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesText } from './pages/text.ts';
+
+/** A route whose POST shares a double submit. */
+export function withSubmitOnce(backend: BackendContext, { post, ...route }: AuthRoute): AuthRoute {
+  return { ...route, ...(post && { post: (request) => answerOnce(backend, request, () => post(request)) }) };
+}
+
+async function answerOnce(
+  backend: BackendContext,
+  request: AuthRequest,
+  submit: (fields: Fields) => Reply | Promise<Reply>,
+): Promise<Reply> {
+  const fields = await readFields(request.req, request.res);
+  request.errorReturnTo = readReturnTo(request, fields);
+  return backend.submitOnce(request, fields, async () => submit(fields));
+}
 
 /** The fields that a message can belong to; `form` means the whole form. */
 export type FieldName = 'email' | 'password' | 'currentPassword' | 'code' | 'form';

@@ -17,7 +17,8 @@ import { forgotRoute, resendRoute } from './account/mail-routes.ts';
 import { passwordRoute } from './account/password-route.ts';
 import { verifyRoute } from './account/verify-route.ts';
 import type { BackendContext } from './context.ts';
-import { createDoubleSubmit } from './double-submit.ts';
+import { createSubmitOnce } from './double-submit.ts';
+import { withSubmitOnce } from './forms.ts';
 import { readBackendOptions } from './options.ts';
 import type { BackendAuthOptions, BackendOptions } from './options.ts';
 import { englishText } from './pages/text.ts';
@@ -50,7 +51,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   const backend = createBackend(readBackendOptions(options));
   const { settings, resolver, emit, explain } = backend;
   const { pages } = settings;
-  const shared = createDoubleSubmit(settings);
+  const shared = (route: AuthRoute): AuthRoute => withSubmitOnce(backend, route);
   return createAuthRouter(
     {
       adapter: 'backend',
@@ -130,7 +131,8 @@ function createBackend(settings: BackendOptions): BackendContext {
   const flows = createFlowCookies(cookieName, sameSite);
   const attempts = createAttempts({ ...settings, emit });
   const text = createTexts(englishText, settings.pages.text, settings.pages.lang);
-  const backend = { settings, text, supabase, attempts, flows, source, writer, resolver, emit, explain };
+  const submitOnce = createSubmitOnce(settings);
+  const backend = { settings, text, supabase, attempts, flows, submitOnce, source, writer, resolver, emit, explain };
   registerClients(backend, cookie);
   return backend;
 }

@@ -1,5 +1,5 @@
 import type { EmailOtpType } from '@supabase/supabase-js';
-import { createOnce } from '../../core/bounded-map.ts';
+import { createSharedOutcomes } from '../../core/shared-outcomes.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
@@ -70,13 +70,12 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
 function createSpendLink(backend: BackendContext) {
   const { settings, supabase, attempts } = backend;
   // A double click posts twice, and the browser shows the second response.
-  const { timeoutMs: ttlMs, now } = settings;
-  const once = createOnce<PreparedSignIn | null>({ ttlMs, max: 10_000, now, keeps: 'none' });
+  const outcomes = createSharedOutcomes<PreparedSignIn | null>({ now: settings.now });
 
   return (request: AuthRequest, { tokenHash, type, returnTo }: Link): Promise<PreparedSignIn | null> => {
     const verify = () =>
       supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
-    return once([tokenHash, type, returnTo, String(request.peer)], async () => {
+    return outcomes.share([tokenHash, type, returnTo, String(request.peer)], async () => {
       const { session: issued } = await attempts.run(request.req, undefined, verify, 'forgives');
       const kind = isForPassword(settings, type) ? 'recovery' : undefined;
       return issued === null ? null : prepareSignIn(backend, request, { issued, returnTo, kind });

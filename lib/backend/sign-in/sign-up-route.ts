@@ -13,7 +13,7 @@ import { badAddress, readCaptcha, readEmail, readNewPassword, readReturnTo, reth
 import { wantsOtherAccount } from '../forms.ts';
 import { signUpPage } from '../pages/credentials.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import { rethrowStaleKeys } from '../stale-keys.ts';
+import { rethrowStaleKeys } from '../provider-errors.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 import { completeSignIn } from './sign-in.ts';
 
