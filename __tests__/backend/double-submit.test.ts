@@ -70,6 +70,20 @@ describe.each([0, 150, 600])('a form that is sent twice, %i ms apart, shows its 
     expect(await isSignedIn(visitor)).toBe(true);
   });
 
+  it('with the button of an email’s link', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    const visitor = app.visitor();
+    await postForm(visitor, '/auth/signup', eve);
+    const fields = { token_hash: app.supabase.mails[0]!.tokenHash, type: 'signup', returnTo: '/account' };
+    const answers = await twice(gapMs, () => postForm(visitor, '/auth/confirm', fields));
+    expect(answers.map(({ status, headers }) => [status, headers.location])).toEqual([
+      [303, '/account'],
+      [303, '/account'],
+    ]);
+    expect([app.supabase.calls('verify'), await isSignedIn(visitor)]).toEqual([1, true]);
+    expect(app.eventTypes()).toEqual(['signed_in']);
+  });
+
   it('at the enrollment of an app: one factor, and then one code', async () => {
     await start();
     const visitor = await app.signedIn();

@@ -1,31 +1,3 @@
-/**
- * How to add a form route with page, JSON, throttle and the same response for known and unknown addresses:
- *
- *     export function forgotRoute(backend: BackendContext): AuthRoute {
- *       return {
- *         path: backend.settings.forgotPath,
- *         option: 'forgotPath',
- *         get: (request) => forgotPage(backend, request, { returnTo: readReturnTo(request) }),
- *         async post(request) {
- *           const fields = await readFields(request.req, request.res);
- *           const state = { returnTo: readReturnTo(request, fields), email: fields.get('email') };
- *           try {
- *             const email = readEmail(fields);
- *             …
- *             return redirectOrJson(request, state.returnTo);
- *           } catch (error) {
- *             return forgotPage(backend, request, { ...state, error: errorForForm(backend, request, error) });
- *           }
- *         },
- *       };
- *     }
- *
- * - The page is a function in `pages/` that takes the backend, the request and its state; its texts are in `pages/text.ts`.
- * - `attempts.run` counts an attempt for its address and network before the backend is called.
- * - `supabase.call` calls the backend; `sendMail` does so with the same response and timing for every address.
- * - `completeSignIn` verifies and stores the backend's session. `sign-in/flow-cookies.ts` keeps state until a callback.
- * - Add the path option to `options.ts` and `option-schema.ts`, and the route to the list in `index.ts`.
- */
 import { defined } from '../core/json.ts';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
@@ -42,7 +14,84 @@ import type { BackendContext } from './context.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesText } from './pages/text.ts';
 
-/** A route whose POST shares a double submit. */
+/** What the page shows: an empty form, or after a failure what was entered. */
+export interface FormInput {
+  readonly returnTo: string;
+  readonly fields: Fields;
+  readonly error?: AuthError;
+}
+
+/** One form of the account, on one path. */
+export interface Form {
+  readonly path: string;
+  /** The name of the path's option. */
+  readonly option: string;
+  /** The URL of the application's own page, which takes the place of the built-in one. */
+  readonly ownPage?: string | undefined;
+  /** Answers a GET that asks for something else than the form. */
+  readonly open?: (request: AuthRequest) => Promise<Reply> | Reply | undefined;
+  /** The built-in page. Without one, the path answers POST only, and a failure has the general error page. */
+  readonly page?: ShowPage;
+  /** Answers a POST. Without it, the path answers GET only. */
+  readonly submit?: Submit;
+}
+
+type ShowPage = (request: AuthRequest, input: FormInput) => Promise<Reply> | Reply;
+
+/** @returns the next URL, or the reply */
+export type Submit = (request: AuthRequest, fields: Fields, returnTo: string) => Promise<Reply | string>;
+
+/**
+ * A form's route. A GET shows the page, leads to the application's own page, or is the URL as JSON. A POST, sent once or twice, goes on
+ * to the next URL; its failure shows the page again, leads to the application's own page, or is JSON. To add one:
+ *
+ *     export function forgotRoute(backend: BackendContext): AuthRoute {
+ *       return formRoute(backend, {
+ *         path: backend.settings.forgotPath,
+ *         option: 'forgotPath',
+ *         page: (request, { returnTo, fields, error }) => forgotPage(backend, request, { returnTo, email: fields.get('email'), error }),
+ *         async submit(request, fields, returnTo) {
+ *           const email = readEmail(fields);
+ *           …
+ *           return returnTo;
+ *         },
+ *       });
+ *     }
+ *
+ * - The page is a function in `pages/` that takes the backend, the request and its state; its texts are in `pages/text.ts`.
+ * - `attempts.run` counts an attempt for its address and network before the backend is called.
+ * - `supabase.call` calls the backend; `sendMail` does so with the same response and timing for every address.
+ * - `completeSignIn` verifies and stores the backend's session. `sign-in/flow-cookies.ts` keeps state until a callback.
+ * - Add the path option to `options.ts` and `option-schema.ts`, and the route to the list in `index.ts`.
+ */
+export function formRoute(backend: BackendContext, form: Form): AuthRoute {
+  const { path, option, ownPage, open, page, submit } = form;
+  const get = async (request: AuthRequest, showPage: ShowPage): Promise<Reply> => {
+    const returnTo = readReturnTo(request);
+    const elsewhere = (await open?.(request)) ?? formElsewhere(request, ownPage, path, returnTo);
+    return elsewhere ?? showPage(request, { returnTo, fields: new Map() });
+  };
+  const post = (request: AuthRequest, send: Submit): Promise<Reply> =>
+    answerOnce(backend, request, async (fields, returnTo) => {
+      try {
+        const next = await send(request, fields, returnTo);
+        return typeof next === 'string' ? redirectOrJson(request, next) : next;
+      } catch (error) {
+        if (page === undefined) throw error;
+        const shown = errorForForm(backend, request, error);
+        if (ownPage !== undefined) return failureElsewhere(request, ownPage, shown, returnTo);
+        return page(request, { returnTo, fields, error: shown });
+      }
+    });
+  return {
+    path,
+    option,
+    ...(page && { get: (request) => get(request, page) }),
+    ...(submit && { post: (request) => post(request, submit) }),
+  };
+}
+
+/** For a route that is no `formRoute`: its POST shares a double submit, too. */
 export function withSubmitOnce(backend: BackendContext, { post, ...route }: AuthRoute): AuthRoute {
   return { ...route, ...(post && { post: (request) => answerOnce(backend, request, () => post(request)) }) };
 }
@@ -50,11 +99,12 @@ export function withSubmitOnce(backend: BackendContext, { post, ...route }: Auth
 async function answerOnce(
   backend: BackendContext,
   request: AuthRequest,
-  submit: (fields: Fields) => Reply | Promise<Reply>,
+  answer: (fields: Fields, returnTo: string) => Reply | Promise<Reply>,
 ): Promise<Reply> {
   const fields = await readFields(request.req, request.res);
-  request.errorReturnTo = readReturnTo(request, fields);
-  return backend.submitOnce(request, fields, async () => submit(fields));
+  const returnTo = readReturnTo(request, fields);
+  request.errorReturnTo = returnTo;
+  return backend.submitOnce(request, fields, async () => answer(fields, returnTo));
 }
 
 /** The fields that a message can belong to; `form` means the whole form. */

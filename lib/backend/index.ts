@@ -51,7 +51,6 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   const backend = createBackend(readBackendOptions(options));
   const { settings, resolver, emit, explain } = backend;
   const { pages } = settings;
-  const shared = (route: AuthRoute): AuthRoute => withSubmitOnce(backend, route);
   return createAuthRouter(
     {
       adapter: 'backend',
@@ -83,13 +82,15 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       explain,
     },
     [
-      shared(signInRoute(backend)),
+      signInRoute(backend),
       callbackRoute(backend),
       signOutRoute(backend),
       sessionRoute(settings.sessionPath),
       confirmRoute(backend),
       verifyRoute(backend),
-      ...[resendRoute(backend), enrollRoute(backend), ...optionalRoutes(backend)].map(shared),
+      resendRoute(backend),
+      withSubmitOnce(backend, enrollRoute(backend)),
+      ...optionalRoutes(backend),
     ],
   );
 }
@@ -99,7 +100,7 @@ function optionalRoutes(backend: BackendContext): AuthRoute[] {
   const { signInMethods, signUp, sso } = backend.settings;
   const hasPasswords = signInMethods.includes('password');
   return [
-    ...(hasPasswords ? [forgotRoute(backend), passwordRoute(backend)] : []),
+    ...(hasPasswords ? [forgotRoute(backend), withSubmitOnce(backend, passwordRoute(backend))] : []),
     ...(hasPasswords && signUp ? [signUpRoute(backend)] : []),
     ...(signInMethods.includes('code') ? [codeRoute(backend)] : []),
     ...(sso ? [ssoRoute(backend)] : []),
