@@ -76,6 +76,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       },
       foreignClient,
       now: settings.now,
+      timeoutMs: settings.timeoutMs,
       onError: settings.onError,
       brand: createBrand(pages),
       emit,

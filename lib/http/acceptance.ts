@@ -1,10 +1,8 @@
 import type { Request } from 'express';
 import type { IncomingMessage } from 'node:http';
-import { withDeadline } from '../core/deadline.ts';
 import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
-import { outOfTime } from '../session/renew-candidates.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 import { accountName } from './page-text.ts';
 
@@ -18,12 +16,11 @@ export interface Acceptance {
   /**
    * Asks the application, once per token: concurrent requests share the call, and a throw is not kept.
    *
-   * @param startedAt when the request began to need its session, as a `performance.now()` value
-   * @throws {AuthError} `provider_unavailable` where no answer came within the request's time, or whatever `accept` throws
+   * @throws whatever `accept` throws
    */
-  ask(session: Session, req: IncomingMessage, startedAt: number): Promise<boolean>;
+  ask(session: Session, req: IncomingMessage): Promise<boolean>;
   /** The same for a session that exists: a refusal is reported once. */
-  admits(session: Session, req: IncomingMessage, startedAt: number): Promise<boolean>;
+  admits(session: Session, req: IncomingMessage): Promise<boolean>;
 }
 
 interface AcceptanceSettings {
@@ -81,19 +78,18 @@ export function createAcceptance<A extends AdapterName>(
     const answer: unknown = isOwn(session) && (await accept(session, req as Request));
     return { isAccepted: answer === true, expiresAt: session.expiresAt, isReported: false };
   };
-  const find = async (session: Session, req: IncomingMessage, startedAt: number): Promise<Answer> => {
-    const restMs = Math.max(0, Math.floor(timeoutMs - (performance.now() - startedAt)));
+  const find = async (session: Session, req: IncomingMessage): Promise<Answer> => {
     // A cookie's session may show more than a bearer token's, so one's answer does not decide about the other.
     const key = [session.credential, session.accessToken];
-    const answer = await withDeadline(() => answers.share(key, () => decide(session, req)), restMs, outOfTime);
+    const answer = await answers.share(key, () => decide(session, req));
     if (answer.isAccepted) accepted.add(session);
     return answer;
   };
   return {
     isAccepted: (session) => accepted.has(session),
-    ask: async (session, req, startedAt) => (await find(session, req, startedAt)).isAccepted,
-    async admits(session, req, startedAt) {
-      const answer = await find(session, req, startedAt);
+    ask: async (session, req) => (await find(session, req)).isAccepted,
+    async admits(session, req) {
+      const answer = await find(session, req);
       if (!answer.isAccepted && !answer.isReported) {
         answer.isReported = true;
         emit({ type: 'session_rejected', reason: 'not_accepted' });

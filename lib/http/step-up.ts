@@ -3,6 +3,7 @@ import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import { warnOfClocks } from '../session/events.ts';
+import { outOfTime } from '../session/renew-candidates.ts';
 import type { Session } from '../types.ts';
 import type { SecondFactor } from './adapter.ts';
 import type { AuthRequest } from './auth-request.ts';
@@ -26,7 +27,8 @@ export async function askSecondFactor(
   const error = new AuthError('second_factor_required');
   const { secondFactor } = request.definition;
   if (secondFactor === undefined || (aal === 'aal2' && session.credential === 'bearer')) throw error;
-  const hasFactor = await secondFactor.hasVerifiedFactor(session).catch((failure: unknown) => endedOrThrow(failure));
+  const ask = () => secondFactor.hasVerifiedFactor(session);
+  const hasFactor = await request.waits.limit(ask, outOfTime).catch((failure: unknown) => endedOrThrow(failure));
   if (hasFactor === 'ended') return endHere(request, session);
   if (aal === 'enrolled' && !hasFactor) return undefined;
   if (session.credential === 'bearer') throw error;
