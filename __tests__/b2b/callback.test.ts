@@ -391,6 +391,27 @@ describe('onSignIn', () => {
     },
   );
 
+  it('that takes minutes is waited for by a second request, which does not exchange the code again', async () => {
+    const [asked, held] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const onSignIn = (): Promise<undefined> => {
+      asked.resolve(undefined);
+      return held.promise;
+    };
+    await withHook(onSignIn, async (hooked, visitor) => {
+      const callback = await callbackOf(visitor, '/login?returnTo=/dashboard', hooked);
+      const cookie = visitor.cookieHeader();
+      const first = visitor.get(callback);
+      await asked.promise;
+      provider.clock.advance(120_000);
+      const second = hooked.visitor().get(callback, { headers: { cookie } });
+      // Long enough for another exchange to begin.
+      for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      held.resolve(undefined);
+      expect([(await first).headers.location, (await second).headers.location]).toEqual(['/dashboard', '/dashboard']);
+      expect(exchanges()).toBe(1);
+    });
+  });
+
   it('receives everything that WorkOS returns about the user and the sign-in', async () => {
     const tokens = { provider: 'GoogleOAuth', access_token: 'a', refresh_token: 'r', expires_at: 0, scopes: ['mail'] };
     const profile = { emailVerified: false, externalId: 'crm-7', metadata: { plan: 'pro' }, locale: 'de-DE' };

@@ -1,5 +1,7 @@
+import { endSession } from '../../lib/backend/index.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { createShared } from '../support/shared-memory.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -66,6 +68,20 @@ describe.each([0, 150, 600])('a form that is sent twice, %i ms apart, shows its 
     const answers = await twice(gapMs, () => postForm(visitor, '/auth/code', { email: ada.email, code }));
     expect(answers.map(({ status }) => status)).toEqual([303, 303]);
     expect(await isSignedIn(visitor)).toBe(true);
+  });
+
+  it('with the button of an email’s link', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    const visitor = app.visitor();
+    await postForm(visitor, '/auth/signup', eve);
+    const fields = { token_hash: app.supabase.mails[0]!.tokenHash, type: 'signup', returnTo: '/account' };
+    const answers = await twice(gapMs, () => postForm(visitor, '/auth/confirm', fields));
+    expect(answers.map(({ status, headers }) => [status, headers.location])).toEqual([
+      [303, '/account'],
+      [303, '/account'],
+    ]);
+    expect([app.supabase.calls('verify'), await isSignedIn(visitor)]).toEqual([1, true]);
+    expect(app.eventTypes()).toEqual(['signed_in']);
   });
 
   it('at the enrollment of an app: one factor, and then one code', async () => {
@@ -152,12 +168,32 @@ describe('the shared result of a form', () => {
     expect(await isSignedIn(visitor)).toBe(true);
   });
 
+  it('is over with a session that was ended: the same form, sent twice, is one new sign-in', async () => {
+    const shared = createShared();
+    const read: typeof shared.read = async (subject) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return shared.read(subject);
+    };
+    await start({ options: { coordinator: { ...shared, read } } });
+    const visitor = await app.signedIn();
+    await postForm(visitor, '/auth/login', ada);
+    const { id: userId } = (await visitor.getJson('/auth/session')).json.user as { readonly id: string };
+    app.clock.advance(1_000);
+    await endSession(app.auth, { userId });
+    const answers = await Promise.all([1, 2].map(() => postForm(visitor, '/auth/login', ada)));
+    expect(answers.map(({ status }) => status)).toEqual([303, 303]);
+    expect(app.eventTypes().filter((type) => type === 'signed_in')).toHaveLength(3);
+    expect(await isSignedIn(visitor)).toBe(true);
+  });
+
   it('is over after two seconds, and a failure with its response', async () => {
     await start();
     const visitor = app.visitor();
     for (let round = 0; round < 2; round += 1) await postForm(visitor, '/auth/login', { ...ada, password: 'wrong' });
     expect(app.eventTypes()).toEqual(['sign_in_failed', 'sign_in_failed']);
     await postForm(visitor, '/auth/login', ada);
+    for (let round = 0; round < 2; round += 1) await postForm(visitor, '/auth/login', { ...ada, password: 'wrong' });
+    expect(app.eventTypes().filter((type) => type === 'sign_in_failed')).toHaveLength(4);
     app.clock.advance(3_000);
     await postForm(visitor, '/auth/login', ada);
     expect(app.eventTypes().filter((type) => type === 'signed_in')).toHaveLength(2);

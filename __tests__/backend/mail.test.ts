@@ -200,6 +200,15 @@ describe('/auth/confirm', () => {
     expect(posted.status).toBe(400);
   });
 
+  it('reports a malformed link as a failed sign-in when its button is pressed', async () => {
+    await start();
+    const answer = await postForm(app.visitor(), '/auth/confirm', { type: 'email', token_hash: '<abc' });
+    expect([answer.status, app.events.map(({ type, ...event }) => [type, 'code' in event && event.code])]).toEqual([
+      400,
+      [['sign_in_failed', 'invalid_request']],
+    ]);
+  });
+
   it('refuses a post from another site, which would sign the visitor in as another user', async () => {
     await start();
     const { mail } = await signUp();
@@ -242,6 +251,9 @@ describe('POST /auth/resend', () => {
     const page = await postForm(app.visitor(), '/auth/resend', { email: ada.email });
     expect([page.status, page.text.includes('Check your email')]).toEqual([200, true]);
     expect((await app.visitor().postJson('/auth/resend', { email: 'x' })).status).toBe(400);
+    const refused = await postForm(app.visitor(), '/auth/resend', { email: 'x', returnTo: '/account' });
+    expect([refused.status, refused.text.includes('/auth/login?returnTo=%2Faccount')]).toEqual([400, true]);
+    expect(app.eventTypes()).toEqual([]);
     expect((await app.visitor().get('/auth/resend')).status).toBe(405);
   });
 

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { answerWithin, withDeadline } from '../../lib/core/deadline.ts';
+import { answerWithin, WaitingTime, withDeadline } from '../../lib/core/deadline.ts';
 import { useFakeTimeouts } from '../support/fake-timeouts.ts';
 
 const never = () => new Promise<never>(() => undefined);
@@ -95,5 +95,38 @@ describe('answerWithin', () => {
     jest.advanceTimersByTime(1000);
     await expect(outcome).resolves.toBe('just in time');
     expect(jest.getTimerCount()).toBe(0);
+  });
+});
+
+describe('the waiting time of a request', () => {
+  const wait = (ms: number) => new Promise<string>((resolve) => setTimeout(() => resolve('done'), ms));
+
+  it('ends a wait when all of them together have taken it, and does not count what lies between them', async () => {
+    const waits = new WaitingTime(1_000);
+    const first = waits.count(wait(600));
+    await jest.advanceTimersByTimeAsync(600);
+    expect(await first).toBe('done');
+    await jest.advanceTimersByTimeAsync(5_000);
+    const second = waits.limit(() => wait(300), late);
+    await jest.advanceTimersByTimeAsync(300);
+    expect(await second).toBe('done');
+    const settled = jest.fn();
+    const third = waits.limit(() => wait(300), late).catch(settled);
+    await jest.advanceTimersByTimeAsync(99);
+    expect(settled).not.toHaveBeenCalled();
+    await jest.advanceTimersByTimeAsync(1);
+    await third;
+    expect(settled).toHaveBeenCalledWith(late());
+  });
+
+  it('counts a wait that failed, and leaves an answer at hand even when it is over', async () => {
+    const waits = new WaitingTime(1_000);
+    const failed = expect(waits.count(wait(1_000).then(() => Promise.reject(new Error('failed'))))).rejects.toThrow();
+    await jest.advanceTimersByTimeAsync(1_000);
+    await failed;
+    expect(await waits.limit(() => Promise.resolve('known'), late)).toBe('known');
+    const over = expect(waits.limit(never, late)).rejects.toThrow('late');
+    await jest.advanceTimersByTimeAsync(0);
+    await over;
   });
 });

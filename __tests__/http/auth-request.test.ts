@@ -44,6 +44,7 @@ function createDefinition(change: Change = {}): Adapter {
     freshSignIn: { authenticatedAt: () => undefined, signInId: () => '', parameters: () => ({}) },
     foreignClient: () => undefined,
     now: Date.now,
+    timeoutMs: 5_000,
     guardStatusForForms: 303,
     cookieName: 'session',
     cookieOptions: { path: '/', sameSite: 'lax', httpOnly: true, maxAge: undefined },

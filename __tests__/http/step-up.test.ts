@@ -360,6 +360,7 @@ describe('a second factor', () => {
     trustedOrigins: [],
     foreignClient: () => undefined,
     now: clock.now,
+    timeoutMs: 1_000,
     onError: undefined,
     brand: createBrand({}),
     emit: () => undefined,
@@ -405,6 +406,40 @@ describe('a second factor', () => {
       expect(home.headers.location).toBe(variant.prefix === '' ? '/auth/enroll' : '/auth/enroll?returnTo=%2F');
     });
     expect(asked).toEqual(['aal1-a', 'aal1-b']);
+  });
+
+  it.each([
+    ['/settings', {}],
+    ['/api/enrolled', { authorization: 'Bearer aal1' }],
+  ])('is asked about in the time that the request has not spent on its session (%s)', async (path, headers) => {
+    const hasVerifiedFactor = () => new Promise<never>(() => undefined);
+    const now = performance.now.bind(performance);
+    let spentMs = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + spentMs);
+    const limits = jest.spyOn(AbortSignal, 'timeout');
+    const resolver = {
+      ...definition.resolver,
+      cachedSession: () => undefined,
+      resolve: async (cookieHeader: string | undefined) => {
+        await Promise.resolve();
+        spentMs += 800;
+        return { session: sessionOf(cookieHeader) ?? null, cookies: [] };
+      },
+      resolveBearer: async (token: string) => {
+        const session = await definition.resolver.resolveBearer(token, {});
+        spentMs += 800;
+        return session;
+      },
+    };
+    await withGuards(
+      async (ask) => {
+        expect((await ask(path, 'aal1', headers)).status).toBe(503);
+        expect(limits.mock.calls).toEqual([[expect.any(Number)]]);
+        expect(limits.mock.calls[0]?.[0]).toBeLessThanOrEqual(200);
+      },
+      { resolver, secondFactor: { verifyPath: '/auth/verify', enrollPath: '/auth/enroll', hasVerifiedFactor } },
+    );
+    jest.restoreAllMocks();
   });
 
   it('is a 403 if the adapter does not support it', async () => {

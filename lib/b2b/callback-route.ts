@@ -1,7 +1,8 @@
 import type { AuthenticationResponse } from '@workos-inc/node';
 import type { Request } from 'express';
 import { defined } from '../core/json.ts';
-import { createOnce } from '../core/bounded-map.ts';
+import { createSharedOutcomes } from '../core/shared-outcomes.ts';
+import type { SharedOutcomes } from '../core/shared-outcomes.ts';
 import { AuthError, isOutage } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
@@ -35,7 +36,7 @@ type Outcome = SignedIn | OrganizationSelection | RequiredSso;
 
 interface CallbackContext extends B2bContext {
   /** Runs exchange, verification and hook once per code, even if the callback is requested repeatedly. */
-  readonly signInOnce: ReturnType<typeof createOnce<Outcome>>;
+  readonly signIns: SharedOutcomes<Outcome>;
 }
 
 /** WorkOS accepts a code for ten minutes. Each code is exchanged at most once; repeated callbacks share the result. */
@@ -44,12 +45,13 @@ const codeLifeMs = 600_000;
 /** `/callback`: exchanges the code, verifies the tokens, stores the session. */
 export function callbackRoute(context: B2bContext): AuthRoute {
   const { callbackPath, now } = context.settings;
-  const signInOnce = createOnce<Outcome>({ ttlMs: codeLifeMs, max: 10_000, now });
+  const life = { joinMs: codeLifeMs, keepMs: () => codeLifeMs, failureMs: codeLifeMs };
+  const signIns = createSharedOutcomes<Outcome>({ now, ...life });
   return {
     path: callbackPath,
     option: 'callbackPath',
     hasGetEffects: true,
-    get: (request) => answerCallback({ ...context, signInOnce }, request),
+    get: (request) => answerCallback({ ...context, signIns }, request),
   };
 }
 
@@ -105,7 +107,7 @@ async function answerWithFlow(context: CallbackContext, request: AuthRequest, fl
   const code = query.get('code') ?? '';
   if (chosen === undefined && code === '') throw new AuthError('invalid_request');
   const call = { isRepeated: true };
-  const outcome = await context.signInOnce([flow.state, code, chosen ?? ''], () => {
+  const outcome = await context.signIns.share([flow.state, code, chosen ?? ''], () => {
     call.isRepeated = false;
     return completeSignIn(context, request, flow, { code, chosen });
   });

@@ -52,6 +52,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       freshSignIn: createFreshSignIn((session) => source.signedInAt(session), settings.now),
       foreignClient: (claims) => foreignClient(claims, settings.clientId),
       now: settings.now,
+      timeoutMs: settings.timeoutMs,
       onError: settings.onError,
       brand: createBrand(settings.pages),
       emit,

@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { createSharedOutcomes } from '../core/shared-outcomes.ts';
+import type { SharedOutcomes } from '../core/shared-outcomes.ts';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
@@ -33,20 +34,20 @@ interface SwitchOutcome {
   readonly refusal: AuthError | undefined;
 }
 
-/** Running switches, by cookies and organization: a form that is submitted twice causes one switch. */
-type RunningSwitches = Map<string, Promise<SwitchOutcome>>;
+/** A form that is submitted twice causes one switch. */
+type Switches = SharedOutcomes<SwitchOutcome>;
 
 /** `POST /organization`: switches the session to another organization of the same user. */
 export function organizationRoute(context: B2bContext): AuthRoute {
-  const running: RunningSwitches = new Map();
+  const switches: Switches = createSharedOutcomes({ now: context.settings.now });
   return {
     path: context.settings.organizationPath,
     option: 'organizationPath',
-    post: (request) => answerSwitch(context, running, request),
+    post: (request) => answerSwitch(context, switches, request),
   };
 }
 
-async function answerSwitch(context: B2bContext, running: RunningSwitches, request: AuthRequest): Promise<Reply> {
+async function answerSwitch(context: B2bContext, switches: Switches, request: AuthRequest): Promise<Reply> {
   const fields = await readFields(request.req, request.res);
   const organizationId = fields.get('organizationId') ?? '';
   const returnTo = request.returnTo(fields.get('returnTo') ?? request.query.get('returnTo'));
@@ -60,7 +61,9 @@ async function answerSwitch(context: B2bContext, running: RunningSwitches, reque
   }
   const wish = { organizationId, returnTo };
   try {
-    const outcome = await switchOnce(context, running, request, wish);
+    const outcome = await switches.share([request.req.headers.cookie ?? '', organizationId], () =>
+      switchOrganization(context, request, wish),
+    );
     const { cookies, isCurrent, onDelivered, session } = outcome.resolution;
     request.writeCookies(cookies, { isCurrent, onDelivered });
     if (outcome.refusal !== undefined) throw outcome.refusal;
@@ -69,22 +72,6 @@ async function answerSwitch(context: B2bContext, running: RunningSwitches, reque
     if (!(error instanceof VariantRefused)) throw error;
     return refusalReply(context, request, classifyFailure(error.failure), wish);
   }
-}
-
-function switchOnce(
-  context: B2bContext,
-  running: RunningSwitches,
-  request: AuthRequest,
-  wish: Wish,
-): Promise<SwitchOutcome> {
-  const key = createHash('sha256')
-    .update(JSON.stringify([request.req.headers.cookie, wish.organizationId]))
-    .digest('base64url');
-  const known = running.get(key);
-  if (known !== undefined) return known;
-  const outcome = switchOrganization(context, request, wish).finally(() => running.delete(key));
-  running.set(key, outcome);
-  return outcome;
 }
 
 async function switchOrganization(context: B2bContext, request: AuthRequest, wish: Wish): Promise<SwitchOutcome> {

@@ -1,6 +1,7 @@
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { SessionWriter } from '../session/source.ts';
+import type { SubmitOnce } from './double-submit.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesText } from './pages/text.ts';
 import type { StoredContent } from './session-cookie.ts';
@@ -18,6 +19,7 @@ export interface BackendContext {
   /** Limits attempts per account and network. */
   readonly attempts: Attempts;
   readonly flows: FlowCookies;
+  readonly submitOnce: SubmitOnce;
   readonly source: BackendSource;
   readonly writer: SessionWriter<StoredContent>;
   readonly resolver: SessionResolver<StoredContent>;

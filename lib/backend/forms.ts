@@ -1,23 +1,61 @@
+import { defined } from '../core/json.ts';
+import { withQuery } from '../core/url.ts';
+import { AuthError } from '../errors.ts';
+import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
+import { readFields } from '../http/body.ts';
+import type { Fields } from '../http/body.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
+import { redirect, redirectOrJson } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
+import type { AuthRoute } from '../http/router.ts';
+import { signInFailed } from '../session/events.ts';
+import type { Emit } from '../session/events.ts';
+import type { BackendContext } from './context.ts';
+import type { BackendOptions } from './options.ts';
+import type { PagesText } from './pages/text.ts';
+
+/** What the page shows: an empty form, or after a failure what was entered. */
+export interface FormInput {
+  readonly returnTo: string;
+  readonly fields: Fields;
+  readonly error?: AuthError;
+}
+
+/** One form of the account, on one path. */
+export interface Form {
+  readonly path: string;
+  /** The name of the path's option. */
+  readonly option: string;
+  /** The URL of the application's own page, which takes the place of the built-in one. */
+  readonly ownPage?: string | undefined;
+  /** Answers a GET that asks for something else than the form. */
+  readonly open?: (request: AuthRequest) => Promise<Reply> | Reply | undefined;
+  /** The built-in page. Without one, the path answers POST only, and a failure has the general error page. */
+  readonly page?: ShowPage;
+  /** Answers a POST. Without it, the path answers GET only. */
+  readonly submit?: Submit;
+}
+
+type ShowPage = (request: AuthRequest, input: FormInput) => Promise<Reply> | Reply;
+
+/** @returns the next URL, or the reply */
+export type Submit = (request: AuthRequest, fields: Fields, returnTo: string) => Promise<Reply | string>;
+
 /**
- * How to add a form route with page, JSON, throttle and the same response for known and unknown addresses:
+ * A form's route. A GET shows the page, leads to the application's own page, or is the URL as JSON. A POST, sent once or twice, goes on
+ * to the next URL; its failure shows the page again, leads to the application's own page, or is JSON. To add one:
  *
  *     export function forgotRoute(backend: BackendContext): AuthRoute {
- *       return {
+ *       return formRoute(backend, {
  *         path: backend.settings.forgotPath,
  *         option: 'forgotPath',
- *         get: (request) => forgotPage(backend, request, { returnTo: readReturnTo(request) }),
- *         async post(request) {
- *           const fields = await readFields(request.req, request.res);
- *           const state = { returnTo: readReturnTo(request, fields), email: fields.get('email') };
- *           try {
- *             const email = readEmail(fields);
- *             …
- *             return redirectOrJson(request, state.returnTo);
- *           } catch (error) {
- *             return forgotPage(backend, request, { ...state, error: errorForForm(backend, request, error) });
- *           }
+ *         page: (request, { returnTo, fields, error }) => forgotPage(backend, request, { returnTo, email: fields.get('email'), error }),
+ *         async submit(request, fields, returnTo) {
+ *           const email = readEmail(fields);
+ *           …
+ *           return returnTo;
  *         },
- *       };
+ *       });
  *     }
  *
  * - The page is a function in `pages/` that takes the backend, the request and its state; its texts are in `pages/text.ts`.
@@ -26,18 +64,48 @@
  * - `completeSignIn` verifies and stores the backend's session. `sign-in/flow-cookies.ts` keeps state until a callback.
  * - Add the path option to `option-schema.ts`, and the route to the list in `index.ts`.
  */
-import { defined } from '../core/json.ts';
-import { withQuery } from '../core/url.ts';
-import { AuthError } from '../errors.ts';
-import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
-import type { Fields } from '../http/body.ts';
-import type { AuthRequest } from '../http/auth-request.ts';
-import { redirect, redirectOrJson } from '../http/reply.ts';
-import type { Reply } from '../http/reply.ts';
-import { signInFailed } from '../session/events.ts';
-import type { Emit } from '../session/events.ts';
-import type { BackendOptions } from './options.ts';
-import type { PagesText } from './pages/text.ts';
+export function formRoute(backend: BackendContext, form: Form): AuthRoute {
+  const { path, option, ownPage, open, page, submit } = form;
+  const get = async (request: AuthRequest, showPage: ShowPage): Promise<Reply> => {
+    const returnTo = readReturnTo(request);
+    const elsewhere = (await open?.(request)) ?? formElsewhere(request, ownPage, path, returnTo);
+    return elsewhere ?? showPage(request, { returnTo, fields: new Map() });
+  };
+  const post = (request: AuthRequest, send: Submit): Promise<Reply> =>
+    answerOnce(backend, request, async (fields, returnTo) => {
+      try {
+        const next = await send(request, fields, returnTo);
+        return typeof next === 'string' ? redirectOrJson(request, next) : next;
+      } catch (error) {
+        if (page === undefined) throw error;
+        const shown = errorForForm(backend, request, error);
+        if (ownPage !== undefined) return failureElsewhere(request, ownPage, shown, returnTo);
+        return page(request, { returnTo, fields, error: shown });
+      }
+    });
+  return {
+    path,
+    option,
+    ...(page && { get: (request) => get(request, page) }),
+    ...(submit && { post: (request) => post(request, submit) }),
+  };
+}
+
+/** For a route that is no `formRoute`: its POST shares a double submit, too. */
+export function withSubmitOnce(backend: BackendContext, { post, ...route }: AuthRoute): AuthRoute {
+  return { ...route, ...(post && { post: (request) => answerOnce(backend, request, () => post(request)) }) };
+}
+
+async function answerOnce(
+  backend: BackendContext,
+  request: AuthRequest,
+  answer: (fields: Fields, returnTo: string) => Reply | Promise<Reply>,
+): Promise<Reply> {
+  const fields = await readFields(request.req, request.res);
+  const returnTo = readReturnTo(request, fields);
+  request.errorReturnTo = returnTo;
+  return backend.submitOnce(request, fields, async () => answer(fields, returnTo));
+}
 
 /** The fields that a message can belong to; `form` means the whole form. */
 export type FieldName = 'email' | 'password' | 'currentPassword' | 'code' | 'form';

@@ -17,7 +17,8 @@ import { forgotRoute, resendRoute } from './account/mail-routes.ts';
 import { passwordRoute } from './account/password-route.ts';
 import { verifyRoute } from './account/verify-route.ts';
 import type { BackendContext } from './context.ts';
-import { createDoubleSubmit } from './double-submit.ts';
+import { createSubmitOnce } from './double-submit.ts';
+import { withSubmitOnce } from './forms.ts';
 import { readBackendOptions } from './options.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
 import type { BackendOptions } from './options.ts';
@@ -51,7 +52,6 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   const backend = createBackend(readBackendOptions(options));
   const { settings, resolver, emit, explain } = backend;
   const { pages } = settings;
-  const shared = createDoubleSubmit(settings);
   return createAuthRouter(
     {
       adapter: 'backend',
@@ -77,19 +77,22 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       },
       foreignClient,
       now: settings.now,
+      timeoutMs: settings.timeoutMs,
       onError: settings.onError,
       brand: createBrand(pages),
       emit,
       explain,
     },
     [
-      shared(signInRoute(backend)),
+      signInRoute(backend),
       callbackRoute(backend),
       signOutRoute(backend),
       sessionRoute(settings.sessionPath),
       confirmRoute(backend),
       verifyRoute(backend),
-      ...[resendRoute(backend), enrollRoute(backend), ...optionalRoutes(backend)].map(shared),
+      resendRoute(backend),
+      withSubmitOnce(backend, enrollRoute(backend)),
+      ...optionalRoutes(backend),
     ],
   );
 }
@@ -99,7 +102,7 @@ function optionalRoutes(backend: BackendContext): AuthRoute[] {
   const { signInMethods, signUp, sso } = backend.settings;
   const hasPasswords = signInMethods.includes('password');
   return [
-    ...(hasPasswords ? [forgotRoute(backend), passwordRoute(backend)] : []),
+    ...(hasPasswords ? [forgotRoute(backend), withSubmitOnce(backend, passwordRoute(backend))] : []),
     ...(hasPasswords && signUp ? [signUpRoute(backend)] : []),
     ...(signInMethods.includes('code') ? [codeRoute(backend)] : []),
     ...(sso ? [ssoRoute(backend)] : []),
@@ -131,7 +134,8 @@ function createBackend(settings: BackendOptions): BackendContext {
   const flows = createFlowCookies(cookieName, sameSite);
   const attempts = createAttempts({ ...settings, emit });
   const text = createTexts(englishText, settings.pages.text, settings.pages.lang);
-  const backend = { settings, text, supabase, attempts, flows, source, writer, resolver, emit, explain };
+  const submitOnce = createSubmitOnce(settings);
+  const backend = { settings, text, supabase, attempts, flows, submitOnce, source, writer, resolver, emit, explain };
   registerClients(backend, cookie);
   return backend;
 }

@@ -2,6 +2,9 @@ import { defined, isRecord } from '../core/json.ts';
 import { errorTable } from '../error-table.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
+import { staleKeys } from '../session/events.ts';
+import type { Emit } from '../session/events.ts';
+import { readToken, urgentWindowMs } from '../tokens/access-token.ts';
 import type { ProviderResponse } from './connection.ts';
 
 /**
@@ -265,4 +268,23 @@ export function isTimeout({ code, reason }: AuthError): boolean {
  */
 export function isRefusedGuess({ code, reason }: AuthError): boolean {
   return code === 'access_denied' && reason !== undefined;
+}
+
+/**
+ * For `catch`, after a call with a token that was verified here. Where the backend refuses even so (`bad_jwt`), its own keys are
+ * not up to date: the session is not to blame, and operators are told. A token that is about to expire here may have expired there.
+ *
+ * @see https://github.com/supabase/auth/issues/2821
+ */
+export function rethrowStaleKeys(
+  { emit, settings }: { readonly emit: Emit; readonly settings: { readonly now: () => number } },
+  accessToken: string,
+): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof AuthError) || error.reason !== 'bad_jwt') throw error;
+    const { exp } = readToken(accessToken).claims;
+    const mayHaveExpired = typeof exp === 'number' && exp * 1000 <= settings.now() + urgentWindowMs;
+    if (!mayHaveExpired) emit({ type: 'configuration_warning', message: staleKeys });
+    throw new AuthError('provider_unavailable', { cause: error.cause, reason: error.reason, retryAfter: 5 });
+  };
 }

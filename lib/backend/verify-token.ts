@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isRenewalUrgent, judgeClaims, verifyAccessToken } from '../tokens/access-token.ts';
 import type { TokenVerdict, Token } from '../tokens/access-token.ts';
 import { createBoundedMap } from '../core/bounded-map.ts';
+import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import type { TokenOrigin } from '../session/source.ts';
 import type { AccessTokenClaims } from '../types.ts';
@@ -24,8 +25,8 @@ export interface TokenVerifier {
   verify(token: Token, origin: TokenOrigin, clients?: Clients): Promise<TimedVerdict>;
 }
 
-interface CachedIntrospection {
-  readonly answer: Promise<Introspection>;
+interface TimedIntrospection {
+  readonly word: Introspection;
   /** Milliseconds since the epoch. */
   readonly validUntil: number;
 }
@@ -49,23 +50,20 @@ export function createTokenVerifier(
   issuers: readonly string[],
   now: () => number,
 ): TokenVerifier {
-  const answers = createBoundedMap<CachedIntrospection>({ max: maxTokens, ttlMs: answerMs, now });
+  // Whatever the answer is, so that a repeated made-up token costs one call.
+  const answers = createSharedOutcomes<TimedIntrospection>({
+    now,
+    keepMs: ({ validUntil }) => validUntil - now(),
+    max: maxTokens,
+  });
   const genuine = createBoundedMap<true>({ max: maxTokens, ttlMs: genuineMs, now });
 
-  /** Asks once per token and minute, whatever the answer, so that a repeated made-up token costs one call. */
-  function askOnce(token: Token, key: string, origin: TokenOrigin): CachedIntrospection {
-    const known = answers.get(key);
-    if (known !== undefined) return known;
+  async function introspect(token: Token, key: string, origin: TokenOrigin): Promise<TimedIntrospection> {
+    const validUntil = now() + answerMs;
     const isFree = origin === 'provider' || genuine.has(key);
-    const answer = isFree ? ask(token.text) : origin.spend(token, () => ask(token.text), isAccepted);
-    const question = { answer, validUntil: now() + answerMs };
-    answers.set(key, question);
-    answer.then(
-      (word) => isAccepted(word) && genuine.set(key, true),
-      // A failed call is not cached.
-      () => answers.delete(key),
-    );
-    return question;
+    const word = await (isFree ? ask(token.text) : origin.spend(token, () => ask(token.text), isAccepted));
+    if (isAccepted(word)) genuine.set(key, true);
+    return { word, validUntil };
   }
 
   /** A project that signs with a shared secret publishes no key, and this process must not know the secret. */
@@ -79,9 +77,9 @@ export function createTokenVerifier(
     if (verdict.kind === 'expired') return stale;
     if (verdict.kind !== 'valid') return verdict;
     // The backend allows no clock difference: a token about to expire would cost a call, and perhaps the session.
-    if (isRenewalUrgent(claims, now()) && !answers.has(key)) return stale;
-    const { answer, validUntil } = askOnce(token, key, origin);
-    switch (await answer) {
+    if (isRenewalUrgent(claims, now()) && answers.kept([text]) === undefined) return stale;
+    const { word, validUntil } = await answers.share([text], () => introspect(token, key, origin));
+    switch (word) {
       case 'accepted':
         return { ...verdict, validUntil };
       case 'stale':

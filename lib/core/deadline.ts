@@ -42,6 +42,31 @@ export async function untilAborted<Result>(
   }
 }
 
+/** The time that the waits of one request have together; what the application does between them does not count. */
+export class WaitingTime {
+  #leftMs: number;
+
+  /** @param totalMs milliseconds */
+  constructor(totalMs: number) {
+    this.#leftMs = totalMs;
+  }
+
+  /** Counts a wait that has its own limit. */
+  async count<Result>(wait: Promise<Result>): Promise<Result> {
+    const startedAt = performance.now();
+    try {
+      return await wait;
+    } finally {
+      this.#leftMs -= performance.now() - startedAt;
+    }
+  }
+
+  /** Waits as long as time is left, and rejects with `onTimeout()` then. */
+  limit<Result>(start: () => Promise<Result>, onTimeout: () => Error): Promise<Result> {
+    return this.count(withDeadline(start, Math.max(0, Math.floor(this.#leftMs)), onTimeout));
+  }
+}
+
 /**
  * Settles like `answer`, or rejects with `onTimeout()` at the deadline. After a stall of the event
  * loop the timer fires before a waiting socket is read, so the rejection waits for one more read.

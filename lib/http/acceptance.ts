@@ -1,10 +1,8 @@
 import type { Request } from 'express';
 import type { IncomingMessage } from 'node:http';
-import { createBoundedMap } from '../core/bounded-map.ts';
-import { withDeadline } from '../core/deadline.ts';
+import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
-import { outOfTime } from '../session/resolution.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 import { accountName } from './page-text.ts';
 
@@ -13,17 +11,16 @@ export type Accept<S extends Session> = (session: S, req: Request) => boolean | 
 
 /** The application's answers about sessions, each kept as long as the verified token. */
 export interface Acceptance {
-  /** Whether the answer is known and is `true`; a look-up. */
+  /** Whether this object, which the cache returns, was let in; a look-up. */
   isAccepted(session: Session): boolean;
   /**
    * Asks the application, once per token: concurrent requests share the call, and a throw is not kept.
    *
-   * @param startedAt when the request began to need its session, as a `performance.now()` value
-   * @throws {AuthError} `provider_unavailable` where no answer came within the request's time, or whatever `accept` throws
+   * @throws whatever `accept` throws
    */
-  ask(session: Session, req: IncomingMessage, startedAt: number): Promise<boolean>;
+  ask(session: Session, req: IncomingMessage): Promise<boolean>;
   /** The same for a session that exists: a refusal is reported once. */
-  admits(session: Session, req: IncomingMessage, startedAt: number): Promise<boolean>;
+  admits(session: Session, req: IncomingMessage): Promise<boolean>;
 }
 
 interface AcceptanceSettings {
@@ -50,13 +47,13 @@ export class NotAccepted extends AuthError {
 
 interface Answer {
   readonly isAccepted: boolean;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
   isReported: boolean;
 }
 
 /** Minimum number of kept answers, also where the cache of sessions is off. */
 const minAnswers = 1_000;
-/** The least that an answer counts, in bytes. A longer token counts in full: users write to their own tokens. */
-const answerBytes = 2 * 1024;
 /** Milliseconds that an answer outlives its token: during an outage a token is served a little longer. */
 const graceMs = 60_000;
 
@@ -67,65 +64,37 @@ export function createAcceptance<A extends AdapterName>(
   settings: AcceptanceSettings,
 ): Acceptance | undefined {
   if (accept === undefined) return undefined;
-  const { emit, timeoutMs } = settings;
+  const { emit, timeoutMs, maxCachedSessions, now } = settings;
+  const answers = createSharedOutcomes<Answer>({
+    now,
+    keepMs: ({ expiresAt }) => Math.max(0, expiresAt - now()) + graceMs,
+    joinMs: timeoutMs,
+    max: Math.max(maxCachedSessions, minAnswers),
+  });
+  /** Without it, each request would hash the token of its cached session (3 µs). */
+  const accepted = new WeakSet<Session>();
   const isOwn = (session: Session): session is SessionOf<A> => session.adapter === adapter;
   const decide = async (session: Session, req: IncomingMessage): Promise<Answer> => {
     const answer: unknown = isOwn(session) && (await accept(session, req as Request));
-    return { isAccepted: answer === true, isReported: false };
+    return { isAccepted: answer === true, expiresAt: session.expiresAt, isReported: false };
   };
-  // A cookie's session may show more than a bearer token's, so one's answer does not decide about the other.
-  const answers = { cookie: createAnswers(decide, settings), bearer: createAnswers(decide, settings) };
-  const find = (session: Session, req: IncomingMessage, startedAt: number): Promise<Answer> => {
-    const ofCredential = answers[session.credential];
-    const answer = ofCredential.known(session);
-    if (answer !== undefined) return Promise.resolve(answer);
-    const restMs = Math.max(0, Math.floor(timeoutMs - (performance.now() - startedAt)));
-    return withDeadline(() => ofCredential.request(session, req), restMs, outOfTime);
+  const find = async (session: Session, req: IncomingMessage): Promise<Answer> => {
+    // A cookie's session may show more than a bearer token's, so one's answer does not decide about the other.
+    const key = [session.credential, session.accessToken];
+    const answer = await answers.share(key, () => decide(session, req));
+    if (answer.isAccepted) accepted.add(session);
+    return answer;
   };
   return {
-    isAccepted: (session) => answers[session.credential].known(session)?.isAccepted === true,
-    ask: async (session, req, startedAt) => (await find(session, req, startedAt)).isAccepted,
-    async admits(session, req, startedAt) {
-      const answer = await find(session, req, startedAt);
+    isAccepted: (session) => accepted.has(session),
+    ask: async (session, req) => (await find(session, req)).isAccepted,
+    async admits(session, req) {
+      const answer = await find(session, req);
       if (!answer.isAccepted && !answer.isReported) {
         answer.isReported = true;
         emit({ type: 'session_rejected', reason: 'not_accepted' });
       }
       return answer.isAccepted;
-    },
-  };
-}
-
-/** Answers by access token. The session cache holds the same text, whose hash the engine has already computed. */
-function createAnswers(
-  decide: (session: Session, req: IncomingMessage) => Promise<Answer>,
-  { timeoutMs, maxCachedSessions, now }: AcceptanceSettings,
-) {
-  const max = Math.max(maxCachedSessions, minAnswers) * answerBytes;
-  const kept = createBoundedMap<Answer>({ max, sizeOf: () => answerBytes, ttlMs: graceMs, now });
-  const running = new Map<string, Promise<Answer>>();
-
-  function start(session: Session, req: IncomingMessage): Promise<Answer> {
-    const { accessToken, expiresAt } = session;
-    const call = decide(session, req).then((answer) => {
-      const size = Math.max(answerBytes, accessToken.length);
-      kept.set(accessToken, answer, { size, ttl: Math.max(0, expiresAt - now()) + graceMs });
-      return answer;
-    });
-    // A call that never settles must not keep its session out for good: after the deadline the next request asks again.
-    return withDeadline(() => call, timeoutMs, outOfTime).finally(() => running.delete(accessToken));
-  }
-
-  return {
-    known: ({ accessToken }: Session): Answer | undefined => kept.get(accessToken),
-    request(session: Session, req: IncomingMessage): Promise<Answer> {
-      const known = running.get(session.accessToken);
-      if (known !== undefined) return known;
-      const started = start(session, req);
-      running.set(session.accessToken, started);
-      // Those that wait get the failure; where all have given up, it ends here.
-      started.catch(() => undefined);
-      return started;
     },
   };
 }

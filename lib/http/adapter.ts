@@ -82,6 +82,8 @@ export interface Adapter {
   readonly foreignClient: (claims: AccessTokenClaims) => string | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** How long one request waits for the provider and for `accept` together, in milliseconds. */
+  readonly timeoutMs: number;
   readonly onError: OnError | undefined;
   readonly brand: Brand;
   readonly emit: Emit;

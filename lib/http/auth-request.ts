@@ -1,12 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseCookies } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
+import { WaitingTime, withDeadline } from '../core/deadline.ts';
 import { sanitizeReturnTo } from '../core/return-to.ts';
 import { queryOf, withQuery } from '../core/url.ts';
 import { clientFacts, isHeadOpen, isSafeMountPath, keepPrivate, peerAddress } from './message.ts';
 import { prefersJson, protocolOf, requestOrigin, requestTarget, type HostRequest } from './message.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { Resolution } from '../session/resolution.ts';
+import { outOfTime } from '../session/resolution.ts';
 import type { AdapterName, Session } from '../types.ts';
 import { NotAccepted } from './acceptance.ts';
 import type { Adapter } from './adapter.ts';
@@ -41,6 +43,7 @@ export class AuthRequest {
   readonly startedAt = performance.now();
   /** The cookies that a route has written, under the adapter's names; without those that depend on the session's state. */
   readonly written: CookieWrite[] = [];
+  #waits: WaitingTime | undefined;
   #cookies: RequestCookies | undefined;
   #isGuarded = false;
   #session: Session | undefined;
@@ -72,6 +75,11 @@ export class AuthRequest {
   /** The address under which provider calls for unverified tokens are counted. */
   get peer(): string | undefined {
     return this.definition.clientAddress?.(this.req) ?? peerAddress(this.req);
+  }
+
+  /** What `timeoutMs` leaves for the waits of this request. */
+  get waits(): WaitingTime {
+    return (this.#waits ??= new WaitingTime(this.definition.timeoutMs));
   }
 
   /**
@@ -174,14 +182,10 @@ export class AuthRequest {
     keepPrivate(this.res);
   }
 
-  /**
-   * Whether `accept` lets in a session whose token was verified.
-   *
-   * @param startedAt when its verification began, as a `performance.now()` value
-   * @throws {AuthError} `provider_unavailable` where no answer came in time, or whatever `accept` throws
-   */
-  async accepts(session: Session, startedAt: number): Promise<boolean> {
-    return (await this.definition.acceptance?.admits(session, this.req, startedAt)) !== false;
+  /** Whether `accept` lets in a verified session. @throws {AuthError} `provider_unavailable` without an answer in time, or what `accept` throws */
+  async accepts(session: Session): Promise<boolean> {
+    const { acceptance } = this.definition;
+    return acceptance === undefined || this.waits.limit(() => acceptance.admits(session, this.req), outOfTime);
   }
 
   /**
@@ -190,28 +194,32 @@ export class AuthRequest {
    * @throws {AuthError} `not_accepted`, or as `accepts`
    */
   async refuseUnaccepted(session: Session): Promise<void> {
-    const isAccepted = await this.definition.acceptance?.ask(session, this.req, performance.now());
-    if (isAccepted === false) throw new NotAccepted(session);
+    const { acceptance, timeoutMs } = this.definition;
+    if (acceptance === undefined) return;
+    // What was waited for before does not count: the tokens cannot be issued again.
+    const isAccepted = await withDeadline(() => acceptance.ask(session, this.req), timeoutMs, outOfTime);
+    if (!isAccepted) throw new NotAccepted(session);
   }
 
   async #resolve(): Promise<Session | null> {
     const known = this.cachedSession();
     if (known !== undefined) return known;
-    const startedAt = performance.now();
     const { cookie } = this.req.headers;
     const { resolver } = this.definition;
     // In the cache and not accepted: its token need not be verified again.
     const verified = resolver.cachedSession(cookie);
     const resolution: Resolution =
       verified === undefined
-        ? await resolver.resolve(cookie, () => !isHeadOpen(this.res), clientFacts(this.req, this.peer))
+        ? await this.waits.count(
+            resolver.resolve(cookie, () => !isHeadOpen(this.res), clientFacts(this.req, this.peer)),
+          )
         : { session: verified, cookies: [] };
     // Before `accept` is asked: the tokens that these cookies replace may be spent.
     this.#deliver(resolution);
     if (resolution.later !== undefined) void this.#deliverLater(resolution.later);
     const { session } = resolution;
     this.#signIn = resolution.signIn;
-    if (session !== null && !(await this.accepts(session, startedAt))) {
+    if (session !== null && !(await this.accepts(session))) {
       this.refusedSession = session;
       return null;
     }

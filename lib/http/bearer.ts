@@ -56,12 +56,13 @@ export async function bearerSession(request: AuthRequest, { clients }: Pick<Bear
   const { req, definition, peer } = request;
   const token = bearerToken(req);
   if (token === undefined) throw new AuthError('unauthenticated');
-  const startedAt = performance.now();
-  const session = token === '' ? undefined : await definition.resolver.resolveBearer(token, clientFacts(req, peer));
+  const { waits } = request;
+  const resolve = () => waits.count(definition.resolver.resolveBearer(token, clientFacts(req, peer)));
+  const session = token === '' ? undefined : await resolve();
   if (session === undefined) throw new AuthError('invalid_token');
   const client = definition.foreignClient(session.claims);
   if (client !== undefined && !clients.has(client)) throw new AuthError('invalid_token');
-  if (!(await request.accepts(session, startedAt))) throw new NotAccepted(session);
+  if (!(await request.accepts(session))) throw new NotAccepted(session);
   return session;
 }
 

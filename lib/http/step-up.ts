@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { createBoundedMap } from '../core/bounded-map.ts';
+import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import { warnOfClocks } from '../session/events.ts';
+import { outOfTime } from '../session/resolution.ts';
 import type { Session } from '../types.ts';
 import type { SecondFactor } from './adapter.ts';
 import type { AuthRequest } from './auth-request.ts';
@@ -26,7 +27,8 @@ export async function askSecondFactor(
   const error = new AuthError('second_factor_required');
   const { secondFactor } = request.definition;
   if (secondFactor === undefined || (aal === 'aal2' && session.credential === 'bearer')) throw error;
-  const hasFactor = await secondFactor.hasVerifiedFactor(session).catch((failure: unknown) => endedOrThrow(failure));
+  const ask = () => secondFactor.hasVerifiedFactor(session);
+  const hasFactor = await request.waits.limit(ask, outOfTime).catch((failure: unknown) => endedOrThrow(failure));
   if (hasFactor === 'ended') return endHere(request, session);
   if (aal === 'enrolled' && !hasFactor) return undefined;
   if (session.credential === 'bearer') throw error;
@@ -51,19 +53,10 @@ async function endHere(request: AuthRequest, session: Session): Promise<Reply> {
 
 /** Asks the provider once per access token and minute; all requests share the result. */
 export function rememberFactors(secondFactor: SecondFactor, now: () => number): SecondFactor {
-  const answers = createBoundedMap<Promise<boolean>>({ max: 10_000, ttlMs: 60_000, now });
+  const answers = createSharedOutcomes<boolean>({ now, keepMs: () => 60_000 });
   return {
     ...secondFactor,
-    hasVerifiedFactor(session) {
-      const key = createHash('sha256').update(session.accessToken).digest('base64url');
-      const known = answers.get(key);
-      if (known !== undefined) return known;
-      const answer = secondFactor.hasVerifiedFactor(session);
-      answers.set(key, answer);
-      // A failed call is not cached.
-      answer.catch(() => answers.delete(key));
-      return answer;
-    },
+    hasVerifiedFactor: (session) => answers.share([session.accessToken], () => secondFactor.hasVerifiedFactor(session)),
   };
 }
 

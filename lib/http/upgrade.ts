@@ -101,12 +101,12 @@ async function cookieSession(
   const challenge = credentials.includes('bearer') ? { challenge: 'Bearer' } : {};
   if (!credentials.includes('cookie')) throw new AuthError('unauthenticated', challenge);
   const { cookie } = req.headers;
-  const startedAt = performance.now();
   const known = definition.resolver.cachedSession(cookie);
   // The head counts as sent from the start, so that no token is spent.
-  const session = known ?? (await definition.resolver.resolve(cookie, () => true, clientFacts(req, peer))).session;
+  const resolve = () => request.waits.count(definition.resolver.resolve(cookie, () => true, clientFacts(req, peer)));
+  const session = known ?? (await resolve()).session;
   if (session === null) throw new AuthError('unauthenticated', challenge);
-  if (!(await request.accepts(session, startedAt))) throw new NotAccepted(session);
+  if (!(await request.accepts(session))) throw new NotAccepted(session);
   return session;
 }
 

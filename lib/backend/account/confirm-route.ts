@@ -1,14 +1,10 @@
 import type { EmailOtpType } from '@supabase/supabase-js';
-import { createOnce } from '../../core/bounded-map.ts';
 import { AuthError } from '../../errors.ts';
-import { readFields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
-import { redirectOrJson } from '../../http/reply.ts';
-import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
 import type { BackendContext } from '../context.ts';
-import { localUrl } from '../forms.ts';
+import { formRoute, localUrl } from '../forms.ts';
 import type { BackendOptions } from '../options.ts';
 import { confirmPage, linkExpiredPage } from '../pages/notice.ts';
 import { isOwnRefusal } from '../provider-errors.ts';
@@ -38,74 +34,64 @@ function isForPassword({ signInMethods }: BackendOptions, type: string): boolean
  */
 export function confirmRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
-  const spendLink = createSpendLink(backend);
-  return {
+  return formRoute(backend, {
     path: settings.confirmPath,
     option: 'confirmPath',
-    get(request) {
-      const { query } = request;
-      const link = readLink(request, (name) => query.get(name) ?? undefined);
+    open(request) {
+      const link = readLink(request, (name) => request.query.get(name) ?? undefined);
       return confirmPage(backend, request, link);
     },
-    async post(request) {
-      const fields = await readFields(request.req, request.res);
+    page(request, { fields, error }) {
+      const link = readLink(request, (name) => fields.get(name));
+      if (isOwnRefusal(error, 'link_expired') && isForPassword(settings, link.type)) {
+        return linkExpiredPage(backend, request, { returnTo: link.returnTo, error });
+      }
+      // A temporary error keeps the button for another attempt.
+      const isPassing = error?.code === 'provider_unavailable' || error?.code === 'rate_limited';
+      if (error !== undefined && !isPassing) throw error;
+      return confirmPage(backend, request, { ...link, error });
+    },
+    async submit(request, fields) {
       const link = readLink(request, (name) => fields.get(name));
       request.errorReturnTo = link.returnTo;
       try {
-        const prepared = await spendLink(request, link);
+        const prepared = await spendLink(backend, request, link);
         // A changed address requires both links; after the first there is no session yet.
         if (prepared === null) return otherLinkAnswer(backend, request, link.returnTo);
-        return redirectOrJson(request, await storeSignIn(backend, request, prepared));
+        return await storeSignIn(backend, request, prepared);
       } catch (error) {
-        if (!(error instanceof AuthError)) throw error;
-        return await answerRefusal(backend, request, link, error);
+        const next = isOwnRefusal(error, 'link_expired') ? await urlOfFirstPress(backend, request, link) : undefined;
+        if (next === undefined) throw error;
+        backend.emit(signInFailed(error), request.startedAt);
+        return next;
       }
     },
-  };
+  });
 }
 
-/** @returns a function that spends a link's token; it resolves to `null` where there is no session yet */
-function createSpendLink(backend: BackendContext) {
-  const { settings, supabase, attempts } = backend;
-  // A double click posts twice, and the browser shows the second response.
-  const { timeoutMs: ttlMs, now } = settings;
-  const once = createOnce<PreparedSignIn | null>({ ttlMs, max: 10_000, now, keeps: 'none' });
-
-  return (request: AuthRequest, { tokenHash, type, returnTo }: Link): Promise<PreparedSignIn | null> => {
-    const verify = () =>
-      supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
-    return once([tokenHash, type, returnTo, String(request.peer)], async () => {
-      const { session: issued } = await attempts.run(request.req, undefined, verify, 'forgives');
-      const kind = isForPassword(settings, type) ? 'recovery' : undefined;
-      return issued === null ? null : prepareSignIn(backend, request, { issued, returnTo, kind });
-    });
-  };
-}
-
-async function answerRefusal(
+async function spendLink(
   backend: BackendContext,
   request: AuthRequest,
-  link: Link,
-  error: AuthError,
-): Promise<Reply> {
-  const { settings, emit } = backend;
-  emit(signInFailed(error), request.startedAt);
-  const { returnTo } = link;
-  // The button was pressed again; the first press has already succeeded.
-  if (isOwnRefusal(error, 'link_expired') && isForPassword(settings, link.type)) {
-    const waiting = await readPending(backend, request);
-    if (waiting?.kind === 'recovery') {
-      return redirectOrJson(request, localUrl(request, settings.passwordPath, returnTo));
-    }
-    if (!request.wantsJson) return linkExpiredPage(backend, request, { returnTo, error });
-    throw error;
-  }
-  if (isOwnRefusal(error, 'link_expired') && (await request.resolveSession()) !== null)
-    return redirectOrJson(request, returnTo);
-  // A temporary error keeps the button for another attempt.
-  const isPassing = error.code === 'provider_unavailable' || error.code === 'rate_limited';
-  if (!isPassing || request.wantsJson) throw error;
-  return confirmPage(backend, request, { ...link, error });
+  { tokenHash, type, returnTo }: Link,
+): Promise<PreparedSignIn | null> {
+  const { settings, supabase, attempts } = backend;
+  const verify = () =>
+    supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
+  const { session: issued } = await attempts.run(request.req, undefined, verify, 'forgives');
+  const kind = isForPassword(settings, type) ? 'recovery' : undefined;
+  return issued === null ? null : prepareSignIn(backend, request, { issued, returnTo, kind });
+}
+
+/** The button was pressed again; where the first press has already succeeded, its next URL. */
+async function urlOfFirstPress(
+  backend: BackendContext,
+  request: AuthRequest,
+  { type, returnTo }: Link,
+): Promise<string | undefined> {
+  const { settings } = backend;
+  if (!isForPassword(settings, type)) return (await request.resolveSession()) === null ? undefined : returnTo;
+  const waiting = await readPending(backend, request);
+  return waiting?.kind === 'recovery' ? localUrl(request, settings.passwordPath, returnTo) : undefined;
 }
 
 /** @throws {AuthError} `invalid_request` */

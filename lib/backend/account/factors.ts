@@ -13,8 +13,7 @@ import { outOfTime } from '../connection.ts';
 import type { BackendContext } from '../context.ts';
 import { readFactors } from '../factor-list.ts';
 import type { FactorList } from '../factor-list.ts';
-import { isTimeout } from '../provider-errors.ts';
-import { rethrowStaleKeys } from '../stale-keys.ts';
+import { isTimeout, rethrowStaleKeys } from '../provider-errors.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { SupabaseCall, Visitor } from '../supabase-call.ts';
 

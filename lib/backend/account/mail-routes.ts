@@ -3,22 +3,13 @@ import type { Session as SdkSession } from '@supabase/supabase-js';
 import { defined } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
-import { readFields } from '../../http/body.ts';
 import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { EmailConfirmationBody, MailSentBody } from '../../types.ts';
 import { outOfTime } from '../connection.ts';
 import type { BackendContext } from '../context.ts';
-import {
-  asBadAddress,
-  errorForForm,
-  formElsewhere,
-  readCaptcha,
-  readEmail,
-  readReturnTo,
-  redirectUrl,
-} from '../forms.ts';
+import { asBadAddress, formRoute, readCaptcha, readEmail, redirectUrl } from '../forms.ts';
 import { forgotPage } from '../pages/credentials.ts';
 import { mailPage, mailWords, otherLinkPage } from '../pages/notice.ts';
 import type { MailNotice } from '../pages/notice.ts';
@@ -30,44 +21,32 @@ import type { SupabaseCall } from '../supabase-call.ts';
 /** `/auth/forgot`: requests an email with a link for a new password; the response is the same for every address. */
 export function forgotRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
-  const { forgotPath } = settings;
-  return {
-    path: forgotPath,
+  return formRoute(backend, {
+    path: settings.forgotPath,
     option: 'forgotPath',
-    get(request) {
-      const returnTo = readReturnTo(request);
-      return formElsewhere(request, undefined, forgotPath, returnTo) ?? forgotPage(backend, request, { returnTo });
+    page: (request, { returnTo, fields, error }) =>
+      forgotPage(backend, request, { returnTo, email: fields.get('email'), error }),
+    async submit(request, fields, returnTo) {
+      const email = readEmail(fields);
+      const options = { redirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
+      const ask = async ({ auth, unwrap }: SupabaseCall): Promise<null> => {
+        unwrap(await auth.resetPasswordForEmail(email, options));
+        return null;
+      };
+      await sendMail(backend, request, { email, returnTo, sendsMail: true, kind: 'recovery', ask });
+      return mailAnswer(backend, request, { kind: 'forgot_sent', email, returnTo });
     },
-    async post(request) {
-      const fields = await readFields(request.req, request.res);
-      const returnTo = readReturnTo(request, fields);
-      try {
-        const email = readEmail(fields);
-        const options = { redirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
-        const ask = async ({ auth, unwrap }: SupabaseCall): Promise<null> => {
-          unwrap(await auth.resetPasswordForEmail(email, options));
-          return null;
-        };
-        await sendMail(backend, request, { email, returnTo, sendsMail: true, kind: 'recovery', ask });
-        return mailAnswer(backend, request, { kind: 'forgot_sent', email, returnTo });
-      } catch (error) {
-        const shown = errorForForm(backend, request, error);
-        return forgotPage(backend, request, { returnTo, email: fields.get('email'), error: shown });
-      }
-    },
-  };
+  });
 }
 
 /** `POST /auth/resend`: requests the confirmation email again; the response is the same for every address. */
 export function resendRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
-  return {
+  return formRoute(backend, {
     path: settings.resendPath,
     option: 'resendPath',
-    async post(request) {
-      const fields = await readFields(request.req, request.res);
+    async submit(request, fields, returnTo) {
       const email = readEmail(fields);
-      const returnTo = readReturnTo(request, fields);
       const options = { emailRedirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
       const ask = async ({ auth, unwrap }: SupabaseCall): Promise<null> => {
         unwrap(await auth.resend({ type: 'signup', email, options }));
@@ -76,7 +55,7 @@ export function resendRoute(backend: BackendContext): AuthRoute {
       await sendMail(backend, request, { email, returnTo, sendsMail: true, ask });
       return mailAnswer(backend, request, { kind: 'mail_sent', email, returnTo });
     },
-  };
+  });
 }
 
 /** The response after `sendMail`: the same for every address, whether or not an email was sent. */

@@ -1,6 +1,6 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { answerWithin } from '../../core/deadline.ts';
-import { createOnce } from '../../core/bounded-map.ts';
+import { createSharedOutcomes } from '../../core/shared-outcomes.ts';
 import { AuthError, isOutage } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
@@ -95,17 +95,16 @@ async function askFactor(
 /** @returns a function that sets a password and returns the next URL; a form that is posted twice is one attempt */
 function createSave(backend: BackendContext) {
   const { now } = backend.settings;
-  const shared = { ttlMs: twiceMs, max: 10_000, now };
-  const setOnce = createOnce<PreparedSignIn>({ ...shared, keeps: 'successes' });
+  const set = createSharedOutcomes<PreparedSignIn>({ now, keepMs: () => twiceMs });
   // Shared only while it runs: later the same form may be a new request.
-  const changeOnce = createOnce<PreparedSignIn | string>({ ...shared, keeps: 'none' });
+  const changes = createSharedOutcomes<PreparedSignIn | string>({ now });
 
   return async (request: AuthRequest, grant: Grant, fields: Fields, returnTo: string): Promise<string> => {
     const password = readNewPassword(fields);
     if (grant.kind === 'recovery') {
       const { waiting } = grant;
       if (waiting.needsFactor) return verifyUrl(backend, request, returnTo);
-      const prepared = await setOnce([waiting.content.access_token, password], async () => {
+      const prepared = await set.share([waiting.content.access_token, password], async () => {
         const issued = await setAfterLink(backend, request, waiting, password);
         return prepareSignIn(backend, request, { kind: 'session', issued, returnTo }).catch((error: unknown) => {
           // The password is set: the same form must not be told that it is the old one.
@@ -119,7 +118,7 @@ function createSave(backend: BackendContext) {
     }
     const { session, waiting } = grant;
     const key = [session.accessToken, fields.get('currentPassword') ?? '', password, returnTo];
-    const changed = await changeOnce(key, () =>
+    const changed = await changes.share(key, () =>
       changePassword(backend, request, session, { fields, password, returnTo, waiting }),
     );
     if (typeof changed === 'string') return changed;

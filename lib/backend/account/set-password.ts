@@ -10,7 +10,7 @@ import { discardIssued } from '../sign-in/issued.ts';
 import { foldAccount } from '../throttle.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { BackendSource } from '../session-source.ts';
-import { rethrowStaleKeys } from '../stale-keys.ts';
+import { rethrowStaleKeys } from '../provider-errors.ts';
 
 /** Tokens that may set a password: from a link, or from a sign-in with the current password. */
 interface PasswordGrant {

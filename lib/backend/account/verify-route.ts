@@ -1,4 +1,5 @@
-import { createOnce } from '../../core/bounded-map.ts';
+import { createSharedOutcomes } from '../../core/shared-outcomes.ts';
+import type { SharedOutcomes } from '../../core/shared-outcomes.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
@@ -19,7 +20,7 @@ import type { UserFactors } from './factors.ts';
 interface Context {
   readonly backend: BackendContext;
   /** A double click posts twice, and the browser shows the second response. */
-  readonly once: ReturnType<typeof createOnce<GivenFactor>>;
+  readonly given: SharedOutcomes<GivenFactor>;
 }
 
 /** A request to this route, with the backend's data about its user. */
@@ -31,13 +32,13 @@ interface Asked extends UserFactors {
 
 /** `/auth/verify`: asks for the second factor of a pending sign-in, or of a session without one. */
 export function verifyRoute(backend: BackendContext): AuthRoute {
-  const { verifyPath, timeoutMs: ttlMs, now } = backend.settings;
-  const once = createOnce<GivenFactor>({ ttlMs, max: 10_000, now, keeps: 'none' });
+  const { verifyPath, now } = backend.settings;
+  const given = createSharedOutcomes<GivenFactor>({ now });
   return {
     path: verifyPath,
     option: 'verifyPath',
     get: (request) => showForm(backend, request),
-    post: (request) => takeAnswer({ backend, once }, request),
+    post: (request) => takeAnswer({ backend, given }, request),
   };
 }
 
@@ -132,7 +133,7 @@ async function sendCode(backend: BackendContext, asked: Asked, factorId: string)
   return formPage(backend, asked, { factor, isSent: true });
 }
 
-async function verify({ backend, once }: Context, asked: Asked, fields: Fields): Promise<Reply> {
+async function verify({ backend, given: shared }: Context, asked: Asked, fields: Fields): Promise<Reply> {
   const { request, subject } = asked;
   const factor = chosenFactor(backend, asked, fields.get('factorId'));
   // It was removed meanwhile, or never belonged to this user.
@@ -144,7 +145,7 @@ async function verify({ backend, once }: Context, asked: Asked, fields: Fields):
   }
   const answer = { factorId: factor.id, code, challengeId: challenge?.challengeId };
   const next = nextUrl(backend, asked);
-  const given = await once([subject.content.access_token, factor.id, code, next], async () => {
+  const given = await shared.share([subject.content.access_token, factor.id, code, next], async () => {
     const issued = await backend.attempts.runCode(request.req, `factor:${factor.id}`, () =>
       verifyFactor(backend, request, subject.content, answer),
     );

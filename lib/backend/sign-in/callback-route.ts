@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import type { CookieWrite } from '../../core/cookies.ts';
-import { createBoundedMap, createOnce } from '../../core/bounded-map.ts';
+import { createBoundedMap } from '../../core/bounded-map.ts';
+import { createSharedOutcomes } from '../../core/shared-outcomes.ts';
 import { isRecord } from '../../core/json.ts';
 import { readToken } from '../../tokens/access-token.ts';
 import { AuthError } from '../../errors.ts';
@@ -87,7 +88,8 @@ function createSpendCode(backend: BackendContext): SpendCode {
   const { now, signInMethods } = settings;
   // Where passwords are off there is no page for a new one, so the link signs in like any other.
   const hasPasswords = signInMethods.includes('password');
-  const once = createOnce<Outcome>({ ttlMs: codeMemoryMs, max: 10_000, now });
+  const life = { joinMs: codeMemoryMs, keepMs: () => codeMemoryMs, failureMs: codeMemoryMs };
+  const outcomes = createSharedOutcomes<Outcome>({ now, ...life });
   const tries = createBoundedMap<{ readonly count: number }>({ max: 10_000, ttlMs: codeMemoryMs, now });
 
   /** A wrong verifier leaves the code valid, so without a limit anyone with a code could retry endlessly. */
@@ -130,7 +132,7 @@ function createSpendCode(backend: BackendContext): SpendCode {
     return { prepared: { ...prepared, isAdmitted: true }, writes };
   }
 
-  return (request, callback) => once([callback.code, ...callback.verifiers], () => spend(request, callback));
+  return (request, callback) => outcomes.share([callback.code, ...callback.verifiers], () => spend(request, callback));
 }
 
 async function answerCode(

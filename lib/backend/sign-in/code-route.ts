@@ -1,15 +1,22 @@
 import { AuthError } from '../../errors.ts';
-import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
-import { json, redirectOrJson } from '../../http/reply.ts';
+import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { MailSentBody } from '../../types.ts';
 import { sendMail } from '../account/mail-routes.ts';
 import type { BackendContext } from '../context.ts';
-import { errorForForm, formElsewhere, redirectUrl } from '../forms.ts';
-import { FormProblem, asBadAddress, readCaptcha, readEmailCode, readEmail, readReturnTo, rethrowAs } from '../forms.ts';
+import {
+  formRoute,
+  FormProblem,
+  asBadAddress,
+  readCaptcha,
+  readEmail,
+  readEmailCode,
+  redirectUrl,
+  rethrowAs,
+} from '../forms.ts';
 import { codePage } from '../pages/credentials.ts';
 import { fillIn } from '../../http/page-text.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
@@ -61,7 +68,7 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
   return json(200, body);
 }
 
-async function enterCode(backend: BackendContext, request: AuthRequest, form: CodeForm): Promise<Reply> {
+async function enterCode(backend: BackendContext, request: AuthRequest, form: CodeForm): Promise<string> {
   const { supabase, attempts } = backend;
   const { email, returnTo, fields } = form;
   const token = readEmailCode(fields);
@@ -72,7 +79,7 @@ async function enterCode(backend: BackendContext, request: AuthRequest, form: Co
     });
   const issued = await attempts.runMailedCode(request.req, email, () => check().catch(asWrongCode).catch(asBadAddress));
   if (issued === null) throw new AuthError('token_rejected');
-  return redirectOrJson(request, await completeSignIn(backend, request, issued, returnTo));
+  return completeSignIn(backend, request, issued, returnTo);
 }
 
 /**
@@ -80,34 +87,19 @@ async function enterCode(backend: BackendContext, request: AuthRequest, form: Co
  * address. A POST with `email` and `code` signs in. The link in the same email also works without the code.
  */
 export function codeRoute(backend: BackendContext): AuthRoute {
-  const { settings } = backend;
-  return {
-    path: settings.codePath,
+  return formRoute(backend, {
+    path: backend.settings.codePath,
     option: 'codePath',
-    get(request) {
-      const returnTo = readReturnTo(request);
-      const elsewhere = formElsewhere(request, undefined, settings.codePath, returnTo);
-      return elsewhere ?? codePage(backend, request, { step: 'address', returnTo });
+    page(request, { returnTo, fields, error }) {
+      const isOfAddress = error instanceof FormProblem && error.field === 'email';
+      // Where an email was sent shortly before, its code can be entered.
+      const wasSent = !isOfAddress && (fields.has('code') || error?.reason === mailedBefore);
+      const email = fields.get('email')?.trim();
+      return codePage(backend, request, { step: wasSent ? 'code' : 'address', email, returnTo, error });
     },
-    async post(request) {
-      const fields = await readFields(request.req, request.res);
-      const returnTo = readReturnTo(request, fields);
-      const hasCode = fields.has('code');
-      try {
-        const email = readEmail(fields);
-        return await (hasCode ? enterCode : sendCode)(backend, request, { email, returnTo, fields });
-      } catch (error) {
-        const shown = errorForForm(backend, request, error);
-        const isOfAddress = shown instanceof FormProblem && shown.field === 'email';
-        // Where an email was sent shortly before, its code can be entered.
-        const wasSent = !isOfAddress && (hasCode || shown.reason === mailedBefore);
-        return codePage(backend, request, {
-          step: wasSent ? 'code' : 'address',
-          email: fields.get('email')?.trim(),
-          returnTo,
-          error: shown,
-        });
-      }
+    async submit(request, fields, returnTo) {
+      const form = { email: readEmail(fields), returnTo, fields };
+      return fields.has('code') ? enterCode(backend, request, form) : sendCode(backend, request, form);
     },
-  };
+  });
 }

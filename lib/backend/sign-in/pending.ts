@@ -109,9 +109,8 @@ export async function readPending(
   request: AuthRequest,
   tries = maxTries,
 ): Promise<PendingSignIn | undefined> {
-  const startedAt = performance.now();
   for await (const waiting of livePending(backend, request, tries)) {
-    if (await request.accepts(waiting.session, startedAt)) return waiting;
+    if (await request.accepts(waiting.session)) return waiting;
   }
   return undefined;
 }
@@ -128,7 +127,7 @@ async function* livePending(
   tries: number,
 ): AsyncGenerator<PendingSignIn, void> {
   for (const stored of storedIn(backend, request).slice(0, tries)) {
-    const live = await liveSession(backend, request, stored);
+    const live = await request.waits.count(liveSession(backend, request, stored));
     // A token with both factors is not pending: such a cookie was forged.
     const isComplete = stored.kind === 'factor' && live?.session.claims['aal'] === 'aal2';
     if (live === undefined || isComplete) continue;

@@ -1,18 +1,17 @@
 import { defined } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
-import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
 import { refuseUnintended } from '../../http/cross-site.ts';
 import { isHttpUrl } from '../../http/options.ts';
 import { accountName } from '../../http/page-text.ts';
 import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
-import type { AuthRoute, RouteHandler } from '../../http/router.ts';
+import type { AuthRoute } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { asBadAddress, errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../forms.ts';
-import { FormProblem, readCaptcha, readEmail, readPassword, readReturnTo } from '../forms.ts';
+import type { Submit } from '../forms.ts';
+import { asBadAddress, FormProblem, formRoute, readCaptcha, readEmail, readPassword, redirectUrl } from '../forms.ts';
 import { rethrowAs, wantsOtherAccount } from '../forms.ts';
 import { providerName } from '../option-schema.ts';
 import type { BackendOptions } from '../options.ts';
@@ -22,46 +21,38 @@ import { completeSignIn } from './sign-in.ts';
 /** `/auth/login`: the form, or OAuth; its POST signs in with email and password. */
 export function signInRoute(backend: BackendContext): AuthRoute {
   const { settings, supabase, attempts } = backend;
-  const { loginPath, pages } = settings;
-  const post: RouteHandler = async (request) => {
-    const fields = await readFields(request.req, request.res);
-    const returnTo = readReturnTo(request, fields);
-    try {
-      const email = readEmail(fields);
-      const password = readPassword(fields);
-      const ask = () =>
-        supabase.call(request, async ({ auth, unwrap }) => {
-          const options = readCaptcha(fields);
-          return unwrap(await auth.signInWithPassword({ email, password, options })).session;
-        });
-      const issued = await attempts.run(request.req, email, () => ask().catch(asBadAddress), 'forgives');
-      return redirectOrJson(request, await completeSignIn(backend, request, issued, returnTo));
-    } catch (error) {
-      const shown = errorForForm(backend, request, error);
-      if (pages.signIn !== undefined) return failureElsewhere(request, pages.signIn, shown, returnTo);
-      const isOtherAccount = wantsOtherAccount(request, fields);
-      return signInPage(backend, request, { returnTo, isOtherAccount, email: fields.get('email'), error: shown });
-    }
+  const submit: Submit = async (request, fields, returnTo) => {
+    const email = readEmail(fields);
+    const password = readPassword(fields);
+    const ask = () =>
+      supabase.call(request, async ({ auth, unwrap }) => {
+        const options = readCaptcha(fields);
+        return unwrap(await auth.signInWithPassword({ email, password, options })).session;
+      });
+    const issued = await attempts.run(request.req, email, () => ask().catch(asBadAddress), 'forgives');
+    return completeSignIn(backend, request, issued, returnTo);
   };
-  return {
-    path: loginPath,
+  return formRoute(backend, {
+    path: settings.loginPath,
     option: 'loginPath',
-    async get(request) {
-      const isOtherAccount = wantsOtherAccount(request);
-      if (request.query.has('provider') || startsAtOnce(settings, isOtherAccount)) return startOAuth(backend, request);
-      const returnTo = readReturnTo(request);
-      const elsewhere = formElsewhere(request, pages.signIn, loginPath, returnTo);
-      if (elsewhere !== undefined) return elsewhere;
-      const session = isOtherAccount ? null : await sessionAtHand(request);
+    ownPage: settings.pages.signIn,
+    open(request) {
+      const isForProvider = request.query.has('provider') || startsAtOnce(settings, wantsOtherAccount(request));
+      return isForProvider ? startOAuth(backend, request) : undefined;
+    },
+    async page(request, { returnTo, fields, error }) {
+      const isOtherAccount = wantsOtherAccount(request, fields);
+      const session = isOtherAccount || error !== undefined ? null : await sessionAtHand(request);
       // A guard's `maxAge` requires a new sign-in, even with a session.
       const isFresh = request.query.has('max_age');
-      return session === null || isFresh
-        ? signInPage(backend, request, { returnTo, isOtherAccount, email: session?.user.email ?? undefined })
-        : signedInPage(backend, request, { returnTo, account: accountName(session) });
+      if (session !== null && !isFresh) {
+        return signedInPage(backend, request, { returnTo, account: accountName(session) });
+      }
+      const email = fields.get('email') ?? session?.user.email ?? undefined;
+      return signInPage(backend, request, { returnTo, isOtherAccount, email, error });
     },
-    // Without passwords the path answers GET only.
-    ...(settings.signInMethods.includes('password') ? { post } : {}),
-  };
+    ...(settings.signInMethods.includes('password') && { submit }),
+  });
 }
 
 /** The browser's session. An anonymous one does not count, and an outage must not hide the form. */
@@ -144,26 +135,15 @@ const asUnavailable = rethrowAs('sso_unavailable', ({ reason }) => ssoUnavailabl
 
 /** `/auth/sso`: redirects to the SAML identity provider of the email's domain, which returns through the callback like OAuth. */
 export function ssoRoute(backend: BackendContext): AuthRoute {
-  const { ssoPath } = backend.settings;
-  return {
-    path: ssoPath,
+  return formRoute(backend, {
+    path: backend.settings.ssoPath,
     option: 'ssoPath',
-    get(request) {
-      const returnTo = readReturnTo(request);
-      return formElsewhere(request, undefined, ssoPath, returnTo) ?? ssoPage(backend, request, { returnTo });
+    page(request, { returnTo, fields, error }) {
+      const email = fields.get('email') ?? fields.get('domain');
+      return ssoPage(backend, request, { returnTo, email, error });
     },
-    async post(request) {
-      const fields = await readFields(request.req, request.res);
-      const returnTo = readReturnTo(request, fields);
-      try {
-        return await startSso(backend, request, fields, returnTo);
-      } catch (error) {
-        const shown = errorForForm(backend, request, error);
-        const email = fields.get('email') ?? fields.get('domain');
-        return ssoPage(backend, request, { returnTo, email, error: shown });
-      }
-    },
-  };
+    submit: (request, fields, returnTo) => startSso(backend, request, fields, returnTo),
+  });
 }
 
 async function startSso(
@@ -171,7 +151,7 @@ async function startSso(
   request: AuthRequest,
   fields: Fields,
   returnTo: string,
-): Promise<Reply> {
+): Promise<string> {
   const domain = readDomain(fields);
   const options = { redirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
   const ask = () =>
@@ -183,7 +163,7 @@ async function startSso(
     });
   const { url, writes } = await attempts.run(request.req, undefined, () => ask().catch(asUnavailable), 'forgives');
   request.writeCookies(writes);
-  return redirectOrJson(request, url);
+  return url;
 }
 
 /** The field `domain`, else the domain of the address, in lower case, as GoTrue compares it. @throws {FormProblem} */

@@ -1,19 +1,16 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
-import { readFields } from '../../http/body.ts';
-import { redirectOrJson } from '../../http/reply.ts';
 import { clientFacts } from '../../http/message.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Session } from '../../types.ts';
 import { mailAnswer, sendMail } from '../account/mail-routes.ts';
 import type { BackendContext } from '../context.ts';
-import { errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../forms.ts';
-import { badAddress, readCaptcha, readEmail, readNewPassword, readReturnTo, rethrowAs } from '../forms.ts';
+import { badAddress, formRoute, readCaptcha, readEmail, readNewPassword, redirectUrl, rethrowAs } from '../forms.ts';
 import { wantsOtherAccount } from '../forms.ts';
 import { signUpPage } from '../pages/credentials.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import { rethrowStaleKeys } from '../stale-keys.ts';
+import { rethrowStaleKeys } from '../provider-errors.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 import { completeSignIn } from './sign-in.ts';
 
@@ -30,35 +27,23 @@ const addressInUse = ['email_exists', 'user_already_exists'];
 /** `/auth/signup`: the form; its POST creates an account with email and password. */
 export function signUpRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
-  const { signupPath, pages } = settings;
   const signUp = createSignUp(backend);
-
-  return {
-    path: signupPath,
+  return formRoute(backend, {
+    path: settings.signupPath,
     option: 'signupPath',
-    get(request) {
-      const returnTo = readReturnTo(request);
-      const elsewhere = formElsewhere(request, pages.signUp, signupPath, returnTo);
-      return elsewhere ?? signUpPage(backend, request, { returnTo, isOtherAccount: wantsOtherAccount(request) });
+    ownPage: settings.pages.signUp,
+    page(request, { returnTo, fields, error }) {
+      const isOtherAccount = wantsOtherAccount(request, fields);
+      return signUpPage(backend, request, { returnTo, isOtherAccount, email: fields.get('email'), error });
     },
-    async post(request) {
-      const fields = await readFields(request.req, request.res);
-      const returnTo = readReturnTo(request, fields);
-      try {
-        const email = readEmail(fields);
-        const password = readNewPassword(fields);
-        const options = { emailRedirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
-        const redirectTo = await signUp(request, { email, password, options }, returnTo);
-        if (redirectTo === null) return mailAnswer(backend, request, { kind: 'confirmation_sent', email, returnTo });
-        return redirectOrJson(request, redirectTo);
-      } catch (error) {
-        const shown = errorForForm(backend, request, error);
-        if (pages.signUp !== undefined) return failureElsewhere(request, pages.signUp, shown, returnTo);
-        const isOtherAccount = wantsOtherAccount(request, fields);
-        return signUpPage(backend, request, { returnTo, isOtherAccount, email: fields.get('email'), error: shown });
-      }
+    async submit(request, fields, returnTo) {
+      const email = readEmail(fields);
+      const password = readNewPassword(fields);
+      const options = { emailRedirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
+      const next = await signUp(request, { email, password, options }, returnTo);
+      return next ?? mailAnswer(backend, request, { kind: 'confirmation_sent', email, returnTo });
     },
-  };
+  });
 }
 
 /** @returns a function that creates an account and returns the next URL: `null` where an email must be confirmed first */
