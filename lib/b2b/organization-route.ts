@@ -9,7 +9,8 @@ import { clientFacts } from '../http/message.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { fitForEvent } from '../session/events.ts';
 import type { Resolution } from '../session/renew-candidates.ts';
-import { VariantRefused, verdictReason } from '../session/source.ts';
+import { refuseLarge, verifyIssued } from '../session/sign-in.ts';
+import { VariantRefused } from '../session/source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant } from '../session/source.ts';
 import { readToken } from '../tokens/access-token.ts';
 import type { Session } from '../types.ts';
@@ -151,14 +152,9 @@ class OrganizationSwitch implements RefreshVariant<SealedSession> {
 
   /** @throws the reason for refusing the switch */
   async #check(renewed: SealedSession): Promise<void> {
-    const { source, resolver, writer } = this.#context;
-    const verdict = await source.verify(renewed, 'provider');
-    if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
-    const { session } = verdict;
+    const session = await verifyIssued(this.#context, renewed);
     if (session.organizationId !== this.#organizationId) throw noAccess('another_organization');
-    // A concurrent sign-out also ends the new tokens.
-    if ((await resolver.revocationOf(session.sessionId, source.toStored(renewed).beganAt)) !== undefined) return;
-    if (!(await writer.fits(renewed, session.user.id))) throw new AuthError('session_too_large');
+    await refuseLarge(this.#context, renewed, session);
   }
 
   /** The old refresh token is spent, so the session always continues with the newest one. */

@@ -9,7 +9,7 @@ import type { BackendContext } from '../context.ts';
 import { errorForForm, localUrl } from '../forms.ts';
 import { rejectedPage } from '../pages/factors.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import { issuedContent } from '../sign-in/issued.ts';
+import { issuedContent } from '../session-cookie.ts';
 import { clearPending, readPending } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import { prepareSignIn, renewSession, storeSignIn } from '../sign-in/sign-in.ts';

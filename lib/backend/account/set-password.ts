@@ -6,7 +6,6 @@ import type { BackendSession } from '../../types.ts';
 import { tokenLifetimeMs } from '../../tokens/access-token.ts';
 import type { BackendContext } from '../context.ts';
 import { rethrowAs } from '../forms.ts';
-import { discardIssued } from '../sign-in/issued.ts';
 import { foldAccount } from '../throttle.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { BackendSource } from '../session-source.ts';
@@ -121,7 +120,7 @@ async function checkOwn(
 ): Promise<SdkSession> {
   const issued = await checkPassword(backend, request, credentials);
   if (issued.user.id === session.user.id) return issued;
-  await discardIssued(backend, issued);
+  await backend.supabase.discard(issued);
   throw new AuthError('current_password_wrong', { reason: 'other_user' });
 }
 
