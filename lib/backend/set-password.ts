@@ -1,15 +1,15 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { defined, isRecord } from '../../core/json.ts';
-import { AuthError } from '../../errors.ts';
-import type { AuthRequest } from '../../http/auth-request.ts';
-import type { BackendSession } from '../../types.ts';
-import { tokenLifetimeMs } from '../../tokens/access-token.ts';
-import type { BackendContext } from '../context.ts';
-import { rethrowAs } from '../forms.ts';
-import { foldAccount } from '../throttle.ts';
-import type { StoredContent } from '../session-cookie.ts';
-import type { BackendSource } from '../session-source.ts';
-import { rethrowStaleKeys } from '../stale-keys.ts';
+import { defined, isRecord } from '../core/json.ts';
+import { AuthError } from '../errors.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
+import type { BackendSession } from '../types.ts';
+import { tokenLifetimeMs } from '../tokens/access-token.ts';
+import type { BackendContext } from './context.ts';
+import { rethrowAs } from './forms.ts';
+import { foldAccount } from './throttle.ts';
+import type { StoredContent } from './session-cookie.ts';
+import type { BackendSource } from './session-source.ts';
+import { rethrowStaleKeys } from './stale-keys.ts';
 
 /** Tokens that may set a password: from a link, or from a sign-in with the current password. */
 interface PasswordGrant {

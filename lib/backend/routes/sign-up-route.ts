@@ -6,7 +6,7 @@ import { redirectOrJson } from '../../http/reply.ts';
 import { clientFacts } from '../../http/message.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Session } from '../../types.ts';
-import { mailAnswer, sendMail } from '../account/mail-routes.ts';
+import { mailAnswer, sendMail } from './mail-routes.ts';
 import type { BackendContext } from '../context.ts';
 import { errorForForm, failureElsewhere, formElsewhere, redirectUrl } from '../forms.ts';
 import { badAddress, readCaptcha, readEmail, readNewPassword, readReturnTo, rethrowAs } from '../forms.ts';
@@ -15,7 +15,7 @@ import { signUpPage } from '../pages/credentials.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { rethrowStaleKeys } from '../stale-keys.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
-import { completeSignIn } from './sign-in.ts';
+import { completeSignIn } from '../sign-in.ts';
 
 /** The data of a sign-up. */
 interface NewAccount {

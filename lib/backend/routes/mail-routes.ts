@@ -23,7 +23,7 @@ import { forgotPage } from '../pages/credentials.ts';
 import { mailPage, mailWords, otherLinkPage } from '../pages/notice.ts';
 import type { MailNotice } from '../pages/notice.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import type { FlowKind } from '../sign-in/flow-cookies.ts';
+import type { FlowKind } from '../flow-cookies.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 
 /** `/auth/forgot`: requests an email with a link for a new password; the response is the same for every address. */

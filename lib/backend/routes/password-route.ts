@@ -25,14 +25,14 @@ import { isOwnRefusal, organizationSignIn } from '../provider-errors.ts';
 import { foldAccount } from '../throttle.ts';
 import { needsFactor } from '../factor-list.ts';
 import { issuedContent } from '../session-cookie.ts';
-import { beginPending, clearPending } from '../sign-in/pending.ts';
-import { markUnanswered, readPending } from '../sign-in/pending.ts';
-import type { PendingSignIn } from '../sign-in/pending.ts';
-import { prepareSignIn, storeSignIn, verifyUrl } from '../sign-in/sign-in.ts';
-import type { PreparedSignIn } from '../sign-in/sign-in.ts';
-import { renewDenied } from './factor-subject.ts';
-import { asIssued, checkPresent, claimedUser, emailWithPassword } from './set-password.ts';
-import { endOtherSessions, isOfOrganization, isWrongPassword, setPassword } from './set-password.ts';
+import { beginPending, clearPending } from '../pending.ts';
+import { markUnanswered, readPending } from '../pending.ts';
+import type { PendingSignIn } from '../pending.ts';
+import { prepareSignIn, storeSignIn, verifyUrl } from '../sign-in.ts';
+import type { PreparedSignIn } from '../sign-in.ts';
+import { renewDenied } from '../subject.ts';
+import { asIssued, checkPresent, claimedUser, emailWithPassword } from '../set-password.ts';
+import { endOtherSessions, isOfOrganization, isWrongPassword, setPassword } from '../set-password.ts';
 
 /** The right to set a password: from an email's link, or from a session together with the current password. */
 type Grant =

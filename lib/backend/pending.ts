@@ -1,20 +1,20 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../../core/cookie-chunks.ts';
-import type { CookieWrite } from '../../core/cookies.ts';
-import { defined, isRecord, parseJson } from '../../core/json.ts';
-import { AuthError, isOutage } from '../../errors.ts';
-import type { AuthRequest } from '../../http/auth-request.ts';
-import { clientFacts } from '../../http/message.ts';
-import { beginSession, verifyIssued } from '../../session/sign-in.ts';
-import { isRenewalUrgent, readToken } from '../../tokens/access-token.ts';
-import type { Token } from '../../tokens/access-token.ts';
-import type { BackendSession } from '../../types.ts';
-import type { BackendContext } from '../context.ts';
-import { newestAmrTime, parseContent } from '../session-cookie.ts';
-import type { StoredContent } from '../session-cookie.ts';
+import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../core/cookie-chunks.ts';
+import type { CookieWrite } from '../core/cookies.ts';
+import { defined, isRecord, parseJson } from '../core/json.ts';
+import { AuthError, isOutage } from '../errors.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
+import { clientFacts } from '../http/message.ts';
+import { beginSession, verifyIssued } from '../session/sign-in.ts';
+import { isRenewalUrgent, readToken } from '../tokens/access-token.ts';
+import type { Token } from '../tokens/access-token.ts';
+import type { BackendSession } from '../types.ts';
+import type { BackendContext } from './context.ts';
+import { newestAmrTime, parseContent } from './session-cookie.ts';
+import type { StoredContent } from './session-cookie.ts';
 import { flowMaxAge } from './flow-cookies.ts';
-import { needsFactor } from '../factor-list.ts';
-import { issuedContent } from '../session-cookie.ts';
+import { needsFactor } from './factor-list.ts';
+import { issuedContent } from './session-cookie.ts';
 
 /**
  * Sign-ins that need one more step. They are stored in their own HttpOnly cookie (`<cookieName>-pending`),
