@@ -11,7 +11,7 @@ import type { Reply } from '../http/reply.ts';
 import { clientFacts } from '../http/message.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
-import { verdictReason } from '../session/source.ts';
+import { placeSession, prepareSignIn } from '../session/sign-in.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { B2bSession } from '../types.ts';
 import type { B2bContext } from './context.ts';
@@ -155,32 +155,35 @@ async function admit(
   flow: Flow,
   { content, tokens }: { readonly content: SealedSession; readonly tokens: IssuedTokens },
 ): Promise<SignedIn> {
-  const { settings, source, resolver, emit } = context;
-  const session = await verifySignIn(context, flow, content);
-  await request.refuseUnaccepted(session);
-  const { sessionId, organizationId } = session;
+  const { settings, resolver } = context;
   const { authenticationMethod, oauthTokens } = tokens.response;
   const returnTo = request.returnTo(flow.returnTo);
-  const hook = await settings.onSignIn?.({
-    session,
-    req: request.req as Request,
+  const { session, redirectTo, begunAt } = await prepareSignIn(context, request, content, {
     returnTo,
-    ...defined({ organizationId, requestedOrganizationId: flow.organizationId }),
-    // WorkOS may send null for either.
-    ...(authenticationMethod ? { authenticationMethod } : {}),
-    ...(oauthTokens ? { oauthTokens } : {}),
+    check: (issued) => checkSignIn(context, flow, issued),
+    hook: async (issued) => {
+      const answer = await settings.onSignIn?.({
+        session: issued,
+        req: request.req as Request,
+        returnTo,
+        ...defined({ organizationId: issued.organizationId, requestedOrganizationId: flow.organizationId }),
+        // WorkOS may send null for either.
+        ...(authenticationMethod ? { authenticationMethod } : {}),
+        ...(oauthTokens ? { oauthTokens } : {}),
+      });
+      return answer?.redirectTo;
+    },
   });
-  const userId = session.user.id;
-  // A bearer token of this session carries the start time in whole seconds of the provider's clock.
-  const { beganAt, issuedAt } = source.factsOf(session.claims);
-  const signedInAt = (await resolver.beginSession({ sessionId, userId, issuedAt }, beganAt)) / 1000;
   resolver.leaveFormer(session);
-  emit({ type: 'signed_in', userId, ...defined({ sessionId, organizationId }) }, request.startedAt);
-  return {
-    kind: 'signed_in',
-    content: { ...content, signedInAt },
-    redirectTo: request.returnTo(hook?.redirectTo ?? returnTo, returnTo),
-  };
+  // A bearer token of this session carries the start time in whole seconds of the provider's clock.
+  return { kind: 'signed_in', content: { ...content, signedInAt: begunAt / 1000 }, redirectTo };
+}
+
+/** @throws {AuthError} `organization_required` or `invalid_state` */
+async function checkSignIn(context: B2bContext, flow: Flow, { sessionId, organizationId }: B2bSession): Promise<void> {
+  const { organizationId: onlyOne } = context.settings;
+  if (onlyOne !== undefined && organizationId !== onlyOne) throw new AuthError('organization_required');
+  await refuseSignedOut(context, flow, sessionId);
 }
 
 interface IssuedTokens {
@@ -225,19 +228,6 @@ async function requestTokens(
     if (context.settings.organizationId !== undefined) throw new AuthError('organization_required');
     return selection;
   }
-}
-
-async function verifySignIn(context: B2bContext, flow: Flow, content: SealedSession): Promise<B2bSession> {
-  const { settings, source, writer } = context;
-  const verdict = await source.verify(content, 'provider');
-  if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
-  const { sessionId, organizationId, user } = verdict.session;
-  if (settings.organizationId !== undefined && organizationId !== settings.organizationId) {
-    throw new AuthError('organization_required');
-  }
-  await refuseSignedOut(context, flow, sessionId);
-  if (!(await writer.fits(content, user.id))) throw new AuthError('session_too_large');
-  return verdict.session;
 }
 
 /**
@@ -286,15 +276,11 @@ async function storeSession(
   flow: Flow,
   { content, redirectTo }: SignedIn,
 ): Promise<Reply> {
-  const { source, writer, resolver, flows } = context;
-  const writes = await writer.write(content, request.cookies);
-  const { sessionId } = source.toStored(content);
-  const replaced = await resolver.replace(request.req.headers.cookie, sessionId, request.peer);
-  for (const { candidate } of replaced.sessions) {
-    if (candidate.sessionId !== undefined) void revokeQuietly(context, candidate.sessionId);
-  }
-  await refuseSignedOut(context, flow, sessionId);
-  request.writeCookies([...writes, ...flows.finish(flow.state)]);
+  const writes = await placeSession(context, request, content, {
+    refuseEnded: (sessionId) => refuseSignedOut(context, flow, sessionId),
+    endLeft: ({ candidate }) => candidate.sessionId !== undefined && revokeQuietly(context, candidate.sessionId),
+  });
+  request.writeCookies([...writes, ...context.flows.finish(flow.state)]);
   return redirect(303, redirectTo);
 }
 

@@ -10,7 +10,7 @@ import { clientFacts } from '../http/message.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { fitForEvent } from '../session/events.ts';
 import type { Resolution } from '../session/resolution.ts';
-import { verdictReason } from '../session/source.ts';
+import { refuseLarge, verifyIssued } from '../session/sign-in.ts';
 import { VariantRefused } from '../session/token-exchange.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant } from '../session/source.ts';
 import { readToken } from '../tokens/access-token.ts';
@@ -146,14 +146,9 @@ async function refreshInto(asked: Switch): Promise<Switched> {
 
 /** @throws {AuthError} the reason for refusing the switch */
 async function checkSwitched({ context, organizationId }: Switch, renewed: SealedSession): Promise<void> {
-  const { source, resolver, writer } = context;
-  const verdict = await source.verify(renewed, 'provider');
-  if (verdict.kind !== 'live') throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
-  const { session } = verdict;
+  const session = await verifyIssued(context, renewed);
   if (session.organizationId !== organizationId) throw noAccess('another_organization');
-  // A concurrent sign-out also ends the new tokens.
-  if ((await resolver.revocationOf(session.sessionId, source.toStored(renewed).beganAt)) !== undefined) return;
-  if (!(await writer.fits(renewed, session.user.id))) throw new AuthError('session_too_large');
+  await refuseLarge(context, renewed, session);
 }
 
 /** The old refresh token is spent, so the session always continues with the newest one. */

@@ -6,7 +6,7 @@ import type { BackendOptions } from './options.ts';
 import type { PagesText } from './pages/text.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { BackendSource } from './session-source.ts';
-import type { FlowCookies } from './sign-in/flow-cookies.ts';
+import type { FlowCookies } from './flow-cookies.ts';
 import type { Supabase } from './supabase.ts';
 import type { Attempts } from './throttle.ts';
 

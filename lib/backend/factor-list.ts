@@ -1,4 +1,6 @@
+import type { Session as SdkSession } from '@supabase/supabase-js';
 import { isRecord } from '../core/json.ts';
+import { readToken } from '../tokens/access-token.ts';
 
 /** A second factor of the backend's list, of whatever type. */
 export interface Factor {
@@ -37,6 +39,11 @@ export function readFactors(user: { readonly factors?: unknown } | undefined): F
   const all = entries.map(readFactor).toSorted((one, other) => rankOf(one) - rankOf(other));
   const verified = all.filter(({ isVerified }) => isVerified);
   return { all, verified, askable: verified.filter(isAskable) };
+}
+
+/** Whether the user has a verified factor that these tokens lack; a token itself does not list factors. */
+export function needsFactor({ user, access_token: accessToken }: SdkSession): boolean {
+  return readFactors(user).verified.length > 0 && readToken(accessToken).claims['aal'] !== 'aal2';
 }
 
 /** By their codes. GoTrue's other types need a script, or its own pages. */

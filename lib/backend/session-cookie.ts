@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { tokenLifetimeMs, readSessionId, readToken } from '../tokens/access-token.ts';
 import { isRecord, parseJson } from '../core/json.ts';
+import { AuthError } from '../errors.ts';
 import type { Token } from '../tokens/access-token.ts';
 import type { StoredSession } from '../session/source.ts';
 import type { SessionFacts } from '../session/record.ts';
@@ -31,6 +32,13 @@ export function parseContent(value: unknown): StoredContent | undefined {
     : value;
   const parsed = v.safeParse(schema, given);
   return parsed.success ? parsed.output : undefined;
+}
+
+/** @throws {AuthError} `token_rejected` where the backend issued something else */
+export function issuedContent(issued: unknown): StoredContent {
+  const content = parseContent(issued);
+  if (content === undefined) throw new AuthError('token_rejected');
+  return content;
 }
 
 export function parseContentText(text: string): StoredContent | undefined {

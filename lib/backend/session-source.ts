@@ -11,7 +11,7 @@ import type { SessionCookie, StoredContent } from './session-cookie.ts';
 import type { Supabase } from './supabase.ts';
 import type { TokenVerifier } from './verify-token.ts';
 
-export interface BackendSource extends SessionSource<StoredContent> {
+export interface BackendSource extends SessionSource<StoredContent, BackendSession> {
   /** The stored content of a verified session; `undefined` for a session that did not come from here. */
   contentOf(session: BackendSession): StoredContent | undefined;
 }
@@ -24,7 +24,11 @@ export function createBackendSource(
 ): BackendSource {
   const contents = new WeakMap<Session, StoredContent>();
 
-  async function verify(token: Token, origin: TokenOrigin, credential: Session['credential']): Promise<Verdict> {
+  async function verify(
+    token: Token,
+    origin: TokenOrigin,
+    credential: Session['credential'],
+  ): Promise<Verdict<BackendSession>> {
     const verdict = await tokens.verify(token, origin, credential === 'cookie' ? 'own client' : 'any client');
     if (verdict.kind !== 'valid') return verdict;
     const { claims, validUntil } = verdict;
@@ -36,7 +40,7 @@ export function createBackendSource(
     content: StoredContent,
     origin: TokenOrigin,
     token = readToken(content.access_token),
-  ): Promise<Verdict> {
+  ): Promise<Verdict<BackendSession>> {
     const verdict = await verify(token, origin, 'cookie');
     if (verdict.kind === 'live') contents.set(verdict.session, sdkContent(content));
     return verdict;

@@ -30,6 +30,8 @@ export interface Supabase {
    * @throws {AuthError} when it could not be reached or refused
    */
   revoke(accessToken: string, scope: 'local' | 'global' | 'others', signal: AbortSignal): Promise<'revoked' | 'stale'>;
+  /** Ends an issued session that will not be used. It never throws. */
+  discard(issued: Pick<StoredContent, 'access_token'>): Promise<void>;
   readonly call: CallSupabase;
 }
 
@@ -64,6 +66,16 @@ export function createSupabase(
     return refusal;
   }
 
+  const revoke: Supabase['revoke'] = async (accessToken, scope, signal) => {
+    const { auth, answer } = await openClient(connection, signal);
+    const { error } = await auth.admin.signOut(accessToken, scope);
+    if (error === null) return 'revoked';
+    const refusal = refusalOf(answer());
+    if (refusal === undefined) throw reportRefusal(providerError(answer(), error), emit);
+    // A session that is already gone counts as revoked.
+    return refusal === 'stale' ? 'stale' : 'revoked';
+  };
+
   return {
     async refresh(refreshToken, signal, client) {
       rest.refuse();
@@ -83,14 +95,9 @@ export function createSupabase(
     introspect: (accessToken) =>
       withDeadline((signal) => introspect(accessToken, signal), connection.timeoutMs, outOfTime),
 
-    async revoke(accessToken, scope, signal) {
-      const { auth, answer } = await openClient(connection, signal);
-      const { error } = await auth.admin.signOut(accessToken, scope);
-      if (error === null) return 'revoked';
-      const refusal = refusalOf(answer());
-      if (refusal === undefined) throw reportRefusal(providerError(answer(), error), emit);
-      // A session that is already gone counts as revoked.
-      return refusal === 'stale' ? 'stale' : 'revoked';
+    revoke,
+    async discard({ access_token: accessToken }) {
+      await revoke(accessToken, 'local', AbortSignal.timeout(connection.timeoutMs)).catch(() => undefined);
     },
 
     call: createCallSupabase(connection, storageKey, sameSite),

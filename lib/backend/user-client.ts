@@ -12,7 +12,7 @@ import { forwarding } from './connection.ts';
 import type { BackendContext } from './context.ts';
 import type { BackendOptions } from './options.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
-import { flowAttributes, verifierIn } from './sign-in/flow-cookies.ts';
+import { flowAttributes, verifierIn } from './flow-cookies.ts';
 import type { BackendSource } from './session-source.ts';
 import { farFuture } from './supabase-call.ts';
 import { readToken } from '../tokens/access-token.ts';

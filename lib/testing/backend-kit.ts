@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { BackendAuthOptions } from '../backend/index.ts';
 import { createSessionCookie } from '../backend/session-cookie.ts';
-import { encodePending } from '../backend/sign-in/pending.ts';
+import { encodePending } from '../backend/pending.ts';
 import { writeChunks } from '../core/cookie-chunks.ts';
 import { defined } from '../core/json.ts';
 import type { BackendUser, Json } from '../types.ts';

@@ -3,7 +3,7 @@ import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { withQuery } from '../../core/url.ts';
 import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
-import type { Enrollment } from '../account/factors.ts';
+import type { Enrollment } from '../factors.ts';
 import type { Factor } from '../factor-list.ts';
 import {
   codeField,

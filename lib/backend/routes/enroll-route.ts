@@ -11,10 +11,10 @@ import type { BackendContext } from '../context.ts';
 import type { Factor } from '../factor-list.ts';
 import { errorForForm, FormProblem, localUrl, readCode, readReturnTo } from '../forms.ts';
 import { enrollPage, factorsPage, qrCode, removePage } from '../pages/factors.ts';
-import { endOver, endRejected, findLive, raiseSubject, renewLowered, signInFirst } from './factor-subject.ts';
-import type { FactorSubject } from './factor-subject.ts';
-import { enrollApp, isRejected, isSessionOver, listFactors, removeFactor, verifyFactor } from './factors.ts';
-import type { Enrollment, UserFactors } from './factors.ts';
+import { endOver, endRejected, findLive, raiseSubject, renewLowered, signInFirst } from '../subject.ts';
+import type { FactorSubject } from '../subject.ts';
+import { enrollApp, isRejected, isSessionOver, listFactors, removeFactor, verifyFactor } from '../factors.ts';
+import type { Enrollment, UserFactors } from '../factors.ts';
 
 /** A request of a signed-in user who may change second factors. */
 interface Asked extends UserFactors {

@@ -14,8 +14,7 @@ import { forgotPage } from '../pages/credentials.ts';
 import { mailPage, mailWords, otherLinkPage } from '../pages/notice.ts';
 import type { MailNotice } from '../pages/notice.ts';
 import type { StoredContent } from '../session-cookie.ts';
-import type { FlowKind } from '../sign-in/flow-cookies.ts';
-import { discardIssued } from '../sign-in/issued.ts';
+import type { FlowKind } from '../flow-cookies.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 
 /** `/auth/forgot`: requests an email with a link for a new password; the response is the same for every address. */
@@ -159,7 +158,7 @@ export async function sendMail(
   const result = await Promise.race([outcome, patience.then(() => undefined)]);
   if (result === undefined) {
     // A session that arrives after the response is ended.
-    const end = (late: SdkSession | null): Promise<void> | null => late && discardIssued(backend, late);
+    const end = (late: SdkSession | null): Promise<void> | null => late && backend.supabase.discard(late);
     outcome.then(end).catch((error: unknown) => {
       if (error instanceof AuthError) failed(error);
     });

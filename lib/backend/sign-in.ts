@@ -1,19 +1,21 @@
 import type { Request } from 'express';
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { chunkNames } from '../../core/cookie-chunks.ts';
-import type { CookieWrite } from '../../core/cookies.ts';
-import { withDeadline } from '../../core/deadline.ts';
-import { defined } from '../../core/json.ts';
-import { AuthError, isOutage } from '../../errors.ts';
-import type { AuthRequest } from '../../http/auth-request.ts';
-import type { Allowance } from '../../session/allowance.ts';
-import type { EndedSession } from '../../session/sign-out.ts';
-import { isRenewalUrgent } from '../../tokens/access-token.ts';
-import { outOfTime } from '../connection.ts';
-import type { BackendContext } from '../context.ts';
-import { localUrl } from '../forms.ts';
-import type { StoredContent } from '../session-cookie.ts';
-import { beginSession, discardIssued, issuedContent, needsFactor, verifyIssued } from './issued.ts';
+import { chunkNames } from '../core/cookie-chunks.ts';
+import type { CookieWrite } from '../core/cookies.ts';
+import { withDeadline } from '../core/deadline.ts';
+import { defined } from '../core/json.ts';
+import { AuthError, isOutage } from '../errors.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
+import type { Allowance } from '../session/allowance.ts';
+import { placeSession, prepareSignIn as prepare, refuseLarge, verifyIssued } from '../session/sign-in.ts';
+import type { EndedSession } from '../session/sign-out.ts';
+import { isRenewalUrgent } from '../tokens/access-token.ts';
+import { outOfTime } from './connection.ts';
+import type { BackendContext } from './context.ts';
+import { localUrl } from './forms.ts';
+import type { StoredContent } from './session-cookie.ts';
+import { needsFactor } from './factor-list.ts';
+import { issuedContent } from './session-cookie.ts';
 import { beginPending, endPendingOfOthers } from './pending.ts';
 import type { NewPending, PendingKind } from './pending.ts';
 
@@ -51,20 +53,18 @@ export async function prepareSignIn(
   request.errorReturnTo = returnTo;
   const kind = given ?? (needsFactor(issued) ? 'factor' : 'session');
   if (kind !== 'session') return { kind, issued, returnTo };
-  const { settings, source, writer, emit } = backend;
   const content = issuedContent(issued);
-  const session = await verifyIssued(backend, content);
   try {
-    if (!(await writer.fits(content, session.user.id))) throw new AuthError('session_too_large');
-    await request.refuseUnaccepted(session);
-    const answer = await settings.onSignIn?.({ session, req: request.req as Request, returnTo });
-    const redirectTo = request.returnTo(answer?.redirectTo ?? returnTo, returnTo);
-    await beginSession(backend, content);
-    const { sessionId } = source.toStored(content);
-    emit({ type: 'signed_in', userId: session.user.id, ...defined({ sessionId }) }, request.startedAt);
+    const { redirectTo } = await prepare(backend, request, content, {
+      returnTo,
+      hook: async (session) => {
+        const answer = await backend.settings.onSignIn?.({ session, req: request.req as Request, returnTo });
+        return answer?.redirectTo;
+      },
+    });
     return { kind, content, redirectTo };
   } catch (error) {
-    if (given === undefined || !isOutage(error)) await discardIssued(backend, content);
+    if (given === undefined || !isOutage(error)) await backend.supabase.discard(content);
     throw error;
   }
 }
@@ -105,13 +105,12 @@ export async function completeSignIn(
 
 /** Stores newer tokens of the browser's session. It is no new sign-in, so the hook does not run. @throws {AuthError} */
 export async function renewSession(backend: BackendContext, request: AuthRequest, issued: SdkSession): Promise<void> {
-  const { source, writer, emit } = backend;
   const content = issuedContent(issued);
-  const { user } = await verifyIssued(backend, content);
-  if (!(await writer.fits(content, user.id))) throw new AuthError('session_too_large');
+  const session = await verifyIssued(backend, content);
+  await refuseLarge(backend, content, session);
   await storeSession(backend, request, content);
-  const { sessionId } = source.toStored(content);
-  emit({ type: 'session_refreshed', userId: user.id, ...defined({ sessionId }) });
+  const { sessionId } = backend.source.toStored(content);
+  backend.emit({ type: 'session_refreshed', userId: session.user.id, ...defined({ sessionId }) });
 }
 
 /**
@@ -163,14 +162,12 @@ async function storeSession(
   content: StoredContent,
   further: readonly CookieWrite[] = [],
 ): Promise<void> {
-  const { source, writer, resolver } = backend;
-  const { sessionId, userId } = source.toStored(content);
-  // A concurrent sign-out takes precedence, and so does the new sign-in that has replaced a session whose tokens come late.
-  if ((await resolver.revocationOf(sessionId)) !== undefined) throw new AuthError('invalid_state');
-  const writes = await writer.write(content, request.cookies);
-  const { sessions, allowance } = await resolver.replace(request.req.headers.cookie, sessionId, request.peer);
-  // In the background: the sessions have already ended here.
-  for (const left of sessions) void endAtBackend(backend, 'local', left, allowance).catch(() => undefined);
-  await endPendingOfOthers(backend, request, userId);
+  const writes = await placeSession(backend, request, content, {
+    refuseEnded: async (sessionId) => {
+      if ((await backend.resolver.revocationOf(sessionId)) !== undefined) throw new AuthError('invalid_state');
+    },
+    endLeft: (left, allowance) => endAtBackend(backend, 'local', left, allowance).catch(() => undefined),
+  });
+  await endPendingOfOthers(backend, request, backend.source.toStored(content).userId);
   request.writeCookies([...further, ...writes]);
 }

@@ -1,20 +1,20 @@
-import { defined } from '../core/json.ts';
-import { readFields } from '../http/body.ts';
-import type { AuthRequest } from '../http/auth-request.ts';
-import { otherAccountUrl } from '../http/page.ts';
-import { redirectOrJson } from '../http/reply.ts';
-import type { Reply } from '../http/reply.ts';
-import { header, isPrefetch } from '../http/message.ts';
-import { signOutPage } from '../http/sign-out-page.ts';
-import type { AuthRoute } from '../http/router.ts';
-import type { Allowance } from '../session/allowance.ts';
-import type { EndedSession } from '../session/sign-out.ts';
-import type { SessionFacts } from '../session/record.ts';
-import type { BackendContext } from './context.ts';
-import { readReturnTo, wantsOtherAccount } from './forms.ts';
-import type { StoredContent } from './session-cookie.ts';
-import { endPending } from './sign-in/pending.ts';
-import { endAtBackend } from './sign-in/sign-in.ts';
+import { defined } from '../../core/json.ts';
+import { readFields } from '../../http/body.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import { otherAccountUrl } from '../../http/page.ts';
+import { redirectOrJson } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import { header, isPrefetch } from '../../http/message.ts';
+import { signOutPage } from '../../http/sign-out-page.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import type { Allowance } from '../../session/allowance.ts';
+import type { EndedSession } from '../../session/sign-out.ts';
+import type { SessionFacts } from '../../session/record.ts';
+import type { BackendContext } from '../context.ts';
+import { readReturnTo, wantsOtherAccount } from '../forms.ts';
+import type { StoredContent } from '../session-cookie.ts';
+import { endPending } from '../pending.ts';
+import { endAtBackend } from '../sign-in.ts';
 
 /** `/auth/logout`: always ends the local session, then revokes it at the backend if that answers in time. */
 export function signOutRoute(backend: BackendContext): AuthRoute {

@@ -11,16 +11,16 @@ import { redirect } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
-import { otherLinkAnswer } from '../account/mail-routes.ts';
+import { otherLinkAnswer } from './mail-routes.ts';
 import type { BackendContext } from '../context.ts';
 import { localUrl } from '../forms.ts';
 import { linkExpiredPage, pleaseSignInPage } from '../pages/notice.ts';
 import { callbackError, codeOf, isOwnRefusal } from '../provider-errors.ts';
-import { flowMaxAge } from './flow-cookies.ts';
-import type { SignInFlow } from './flow-cookies.ts';
-import { admitPending, readPending } from './pending.ts';
-import { prepareSignIn, storeSignIn } from './sign-in.ts';
-import type { PreparedSignIn } from './sign-in.ts';
+import { flowMaxAge } from '../flow-cookies.ts';
+import type { SignInFlow } from '../flow-cookies.ts';
+import { admitPending, readPending } from '../pending.ts';
+import { prepareSignIn, storeSignIn } from '../sign-in.ts';
+import type { PreparedSignIn } from '../sign-in.ts';
 
 interface Exchanged {
   readonly issued: SdkSession;

@@ -6,16 +6,16 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Session as SdkSession, User as SdkUser } from '@supabase/supabase-js';
-import { defined } from '../../core/json.ts';
-import { AuthError } from '../../errors.ts';
-import type { Session } from '../../types.ts';
-import { outOfTime } from '../connection.ts';
-import type { BackendContext } from '../context.ts';
-import { readFactors } from '../factor-list.ts';
-import type { FactorList } from '../factor-list.ts';
-import { isTimeout, rethrowStaleKeys } from '../provider-errors.ts';
-import type { StoredContent } from '../session-cookie.ts';
-import type { SupabaseCall, Visitor } from '../supabase-call.ts';
+import { defined } from '../core/json.ts';
+import { AuthError } from '../errors.ts';
+import type { Session } from '../types.ts';
+import { outOfTime } from './connection.ts';
+import type { BackendContext } from './context.ts';
+import { readFactors } from './factor-list.ts';
+import type { FactorList } from './factor-list.ts';
+import { isTimeout, rethrowStaleKeys } from './provider-errors.ts';
+import type { StoredContent } from './session-cookie.ts';
+import type { SupabaseCall, Visitor } from './supabase-call.ts';
 
 /** The backend's current user; no token tells which factors a user has. */
 export interface UserFactors {

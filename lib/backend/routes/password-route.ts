@@ -23,15 +23,16 @@ import { passwordPage } from '../pages/credentials.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { isOwnRefusal, organizationSignIn } from '../provider-errors.ts';
 import { foldAccount } from '../throttle.ts';
-import { discardIssued, issuedContent, needsFactor } from '../sign-in/issued.ts';
-import { beginPending, clearPending } from '../sign-in/pending.ts';
-import { markUnanswered, readPending } from '../sign-in/pending.ts';
-import type { PendingSignIn } from '../sign-in/pending.ts';
-import { prepareSignIn, storeSignIn, verifyUrl } from '../sign-in/sign-in.ts';
-import type { PreparedSignIn } from '../sign-in/sign-in.ts';
-import { renewDenied } from './factor-subject.ts';
-import { asIssued, checkPresent, claimedUser, emailWithPassword } from './set-password.ts';
-import { endOtherSessions, isOfOrganization, isWrongPassword, setPassword } from './set-password.ts';
+import { needsFactor } from '../factor-list.ts';
+import { issuedContent } from '../session-cookie.ts';
+import { beginPending, clearPending } from '../pending.ts';
+import { markUnanswered, readPending } from '../pending.ts';
+import type { PendingSignIn } from '../pending.ts';
+import { prepareSignIn, storeSignIn, verifyUrl } from '../sign-in.ts';
+import type { PreparedSignIn } from '../sign-in.ts';
+import { renewDenied } from '../subject.ts';
+import { asIssued, checkPresent, claimedUser, emailWithPassword } from '../set-password.ts';
+import { endOtherSessions, isOfOrganization, isWrongPassword, setPassword } from '../set-password.ts';
 
 /** The right to set a password: from an email's link, or from a session together with the current password. */
 type Grant =
@@ -257,7 +258,7 @@ async function changePassword(
     // The current password of the next attempt may already have been replaced.
     if (isOutage(error) && !needsFactor(issued) && !(await isSignedOut(backend, session))) {
       await beginPending(backend, request, { kind: 'change', issued, returnTo, isUnanswered: true });
-    } else await discardIssued(backend, issued);
+    } else await backend.supabase.discard(issued);
     throw error;
   }
 }
@@ -286,7 +287,7 @@ async function changeAs(
   }
   const content = backend.source.contentOf(session);
   if (session.claims['aal'] === 'aal2' && content !== undefined) {
-    await discardIssued(backend, issued);
+    await backend.supabase.discard(issued);
     await setPassword(backend, request, { content, currentPassword }, password);
     return returnTo;
   }

@@ -4,7 +4,7 @@ import type { AuthRequest } from '../../http/auth-request.ts';
 import { clientFacts } from '../../http/message.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Session } from '../../types.ts';
-import { mailAnswer, sendMail } from '../account/mail-routes.ts';
+import { mailAnswer, sendMail } from './mail-routes.ts';
 import type { BackendContext } from '../context.ts';
 import { badAddress, formRoute, readCaptcha, readEmail, readNewPassword, redirectUrl, rethrowAs } from '../forms.ts';
 import { wantsOtherAccount } from '../forms.ts';
@@ -12,7 +12,7 @@ import { signUpPage } from '../pages/credentials.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { rethrowStaleKeys } from '../provider-errors.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
-import { completeSignIn } from './sign-in.ts';
+import { completeSignIn } from '../sign-in.ts';
 
 /** The data of a sign-up. */
 interface NewAccount {

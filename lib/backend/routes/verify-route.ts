@@ -11,11 +11,11 @@ import type { BackendContext } from '../context.ts';
 import { errorForForm, localUrl, readCode } from '../forms.ts';
 import type { Factor } from '../factor-list.ts';
 import { unavailablePage, verifyPage } from '../pages/factors.ts';
-import { acceptFactor, endOver, endRejected, findSubject, goOnWithout, raiseSubject } from './factor-subject.ts';
-import { signInFirst } from './factor-subject.ts';
-import type { FactorSubject, GivenFactor } from './factor-subject.ts';
-import { isRejected, isSessionOver, listFactors, sendFactorCode, verifyFactor } from './factors.ts';
-import type { UserFactors } from './factors.ts';
+import { acceptFactor, endOver, endRejected, findSubject, goOnWithout, raiseSubject } from '../subject.ts';
+import { signInFirst } from '../subject.ts';
+import type { FactorSubject, GivenFactor } from '../subject.ts';
+import { isRejected, isSessionOver, listFactors, sendFactorCode, verifyFactor } from '../factors.ts';
+import type { UserFactors } from '../factors.ts';
 
 interface Context {
   readonly backend: BackendContext;

@@ -5,7 +5,7 @@ import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { MailSentBody } from '../../types.ts';
-import { sendMail } from '../account/mail-routes.ts';
+import { sendMail } from './mail-routes.ts';
 import type { BackendContext } from '../context.ts';
 import {
   formRoute,
@@ -21,7 +21,7 @@ import { codePage } from '../pages/credentials.ts';
 import { fillIn } from '../../http/page-text.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 import { mailedBefore, mailWaitSeconds } from '../throttle.ts';
-import { completeSignIn } from './sign-in.ts';
+import { completeSignIn } from '../sign-in.ts';
 
 /**
  * GoTrue errors of `/otp` that reveal whether an account exists: closed sign-up and a

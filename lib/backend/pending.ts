@@ -1,18 +1,20 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../../core/cookie-chunks.ts';
-import type { CookieWrite } from '../../core/cookies.ts';
-import { defined, isRecord, parseJson } from '../../core/json.ts';
-import { AuthError, isOutage } from '../../errors.ts';
-import type { AuthRequest } from '../../http/auth-request.ts';
-import { clientFacts } from '../../http/message.ts';
-import { isRenewalUrgent, readToken } from '../../tokens/access-token.ts';
-import type { Token } from '../../tokens/access-token.ts';
-import type { BackendSession } from '../../types.ts';
-import type { BackendContext } from '../context.ts';
-import { newestAmrTime, parseContent } from '../session-cookie.ts';
-import type { StoredContent } from '../session-cookie.ts';
+import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../core/cookie-chunks.ts';
+import type { CookieWrite } from '../core/cookies.ts';
+import { defined, isRecord, parseJson } from '../core/json.ts';
+import { AuthError, isOutage } from '../errors.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
+import { clientFacts } from '../http/message.ts';
+import { beginSession, verifyIssued } from '../session/sign-in.ts';
+import { isRenewalUrgent, readToken } from '../tokens/access-token.ts';
+import type { Token } from '../tokens/access-token.ts';
+import type { BackendSession } from '../types.ts';
+import type { BackendContext } from './context.ts';
+import { newestAmrTime, parseContent } from './session-cookie.ts';
+import type { StoredContent } from './session-cookie.ts';
 import { flowMaxAge } from './flow-cookies.ts';
-import { beginSession, discardIssued, issuedContent, needsFactor, verifyIssued } from './issued.ts';
+import { needsFactor } from './factor-list.ts';
+import { issuedContent } from './session-cookie.ts';
 
 /**
  * Sign-ins that need one more step. They are stored in their own HttpOnly cookie (`<cookieName>-pending`),
@@ -71,16 +73,16 @@ const maxTries = 4;
  */
 export async function beginPending(backend: BackendContext, request: AuthRequest, pending: NewPending): Promise<void> {
   const { kind, issued, returnTo, isUnanswered = false, isAdmitted = false } = pending;
-  const { content, userId } = await verifyPending(backend, request, pending);
+  const { content, session } = await verifyPending(backend, request, pending);
   const text = encodePending({ kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered });
   const bytes = cookieBytes(writeChunks(cookieName(backend), text, request.cookies));
   const present = Buffer.byteLength(request.req.headers.cookie ?? '');
   if (bytes > maxPendingBytes || bytes + present > maxHeaderBytes) {
-    await discardIssued(backend, content);
+    await backend.supabase.discard(content);
     throw new AuthError('session_too_large');
   }
-  if (!isAdmitted) await beginSession(backend, content);
-  await endPendingOfOthers(backend, request, userId);
+  if (!isAdmitted) await beginSession(backend, session);
+  await endPendingOfOthers(backend, request, session.user.id);
   writePending(backend, request, text);
 }
 
@@ -90,8 +92,8 @@ export async function admitPending(
   request: AuthRequest,
   pending: Pick<NewPending, 'kind' | 'issued'>,
 ): Promise<void> {
-  const { content } = await verifyPending(backend, request, pending);
-  await beginSession(backend, content);
+  const { session } = await verifyPending(backend, request, pending);
+  await beginSession(backend, session);
 }
 
 /** Records that an attempt to set the new password got no answer. */
@@ -148,7 +150,7 @@ export async function endPending(backend: BackendContext, request: AuthRequest):
   try {
     for await (const { content } of livePending(backend, request, Infinity)) {
       await backend.resolver.revokeSession(backend.source.toStored(content));
-      await discardIssued(backend, content);
+      await backend.supabase.discard(content);
     }
   } catch (error) {
     backend.explain('a pending sign-in was not ended at the backend: %s', String(error));
@@ -171,7 +173,7 @@ async function verifyPending(
   backend: BackendContext,
   request: AuthRequest,
   { kind, issued }: Pick<NewPending, 'kind' | 'issued'>,
-): Promise<{ readonly content: StoredContent; readonly userId: string }> {
+): Promise<{ readonly content: StoredContent; readonly session: BackendSession }> {
   const content = pendingContent(issuedContent(issued));
   const session = await verifyIssued(backend, content);
   try {
@@ -182,10 +184,10 @@ async function verifyPending(
     await request.refuseUnaccepted(session);
   } catch (refusal) {
     // With both factors, it is a pending sign-in that goes on, and that its cookie still holds.
-    if (session.claims['aal'] !== 'aal2' || !isOutage(refusal)) await discardIssued(backend, content);
+    if (session.claims['aal'] !== 'aal2' || !isOutage(refusal)) await backend.supabase.discard(content);
     throw refusal;
   }
-  return { content, userId: session.user.id };
+  return { content, session };
 }
 
 function cookieName({ settings }: BackendContext): string {

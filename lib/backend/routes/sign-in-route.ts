@@ -16,7 +16,7 @@ import { rethrowAs, wantsOtherAccount } from '../forms.ts';
 import { providerName } from '../option-schema.ts';
 import type { BackendOptions } from '../options.ts';
 import { signedInPage, signInPage, ssoPage } from '../pages/credentials.ts';
-import { completeSignIn } from './sign-in.ts';
+import { completeSignIn } from '../sign-in.ts';
 
 /** `/auth/login`: the form, or OAuth; its POST signs in with email and password. */
 export function signInRoute(backend: BackendContext): AuthRoute {

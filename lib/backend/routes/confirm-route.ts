@@ -8,9 +8,9 @@ import { formRoute, localUrl } from '../forms.ts';
 import type { BackendOptions } from '../options.ts';
 import { confirmPage, linkExpiredPage } from '../pages/notice.ts';
 import { isOwnRefusal } from '../provider-errors.ts';
-import { readPending } from '../sign-in/pending.ts';
-import { prepareSignIn, storeSignIn } from '../sign-in/sign-in.ts';
-import type { PreparedSignIn } from '../sign-in/sign-in.ts';
+import { readPending } from '../pending.ts';
+import { prepareSignIn, storeSignIn } from '../sign-in.ts';
+import type { PreparedSignIn } from '../sign-in.ts';
 import { otherLinkAnswer } from './mail-routes.ts';
 
 interface Link {

@@ -1,16 +1,15 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { defined, isRecord } from '../../core/json.ts';
-import { AuthError } from '../../errors.ts';
-import type { AuthRequest } from '../../http/auth-request.ts';
-import type { BackendSession } from '../../types.ts';
-import { tokenLifetimeMs } from '../../tokens/access-token.ts';
-import type { BackendContext } from '../context.ts';
-import { rethrowAs } from '../forms.ts';
-import { discardIssued } from '../sign-in/issued.ts';
-import { foldAccount } from '../throttle.ts';
-import type { StoredContent } from '../session-cookie.ts';
-import type { BackendSource } from '../session-source.ts';
-import { rethrowStaleKeys } from '../provider-errors.ts';
+import { defined, isRecord } from '../core/json.ts';
+import { AuthError } from '../errors.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
+import type { BackendSession } from '../types.ts';
+import { tokenLifetimeMs } from '../tokens/access-token.ts';
+import type { BackendContext } from './context.ts';
+import { rethrowAs } from './forms.ts';
+import { foldAccount } from './throttle.ts';
+import type { StoredContent } from './session-cookie.ts';
+import type { BackendSource } from './session-source.ts';
+import { rethrowStaleKeys } from './provider-errors.ts';
 
 /** Tokens that may set a password: from a link, or from a sign-in with the current password. */
 interface PasswordGrant {
@@ -121,7 +120,7 @@ async function checkOwn(
 ): Promise<SdkSession> {
   const issued = await checkPassword(backend, request, credentials);
   if (issued.user.id === session.user.id) return issued;
-  await discardIssued(backend, issued);
+  await backend.supabase.discard(issued);
   throw new AuthError('current_password_wrong', { reason: 'other_user' });
 }
 

@@ -1,0 +1,122 @@
+import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
+import { defined } from '../core/json.ts';
+import { AuthError } from '../errors.ts';
+import type { Session } from '../types.ts';
+import type { Allowance } from './allowance.ts';
+import type { Emit } from './events.ts';
+import type { SessionResolver } from './sessions.ts';
+import type { EndedSession } from './sign-out.ts';
+import { verdictReason } from './source.ts';
+import type { SessionSource, SessionWriter } from './source.ts';
+
+/**
+ * How tokens that the provider just issued become the session of a browser, in both adapters. The first half, `prepareSignIn`,
+ * runs once and writes no cookie; the second, `placeSession`, runs for every response that shares it, such as those of a double click.
+ */
+export interface SignInContext<Content, S extends Session> {
+  readonly source: SessionSource<Content, S>;
+  readonly writer: SessionWriter<Content>;
+  readonly resolver: SessionResolver<Content>;
+  readonly emit: Emit;
+}
+
+/** The request that signs in. */
+export interface SignInRequest {
+  readonly req: { readonly headers: { readonly cookie?: string | undefined } };
+  readonly cookies: RequestCookies;
+  readonly peer: string | undefined;
+  readonly startedAt: number | undefined;
+  returnTo(value: unknown, fallback?: string): string;
+  /** Asks `accept`. @throws {AuthError} `not_accepted`, or whatever `accept` throws */
+  refuseUnaccepted(session: Session): Promise<void>;
+}
+
+interface SignInSteps<S extends Session> {
+  readonly returnTo: string;
+  /** @throws where the tokens are not those of this sign-in */
+  readonly check?: (session: S) => unknown;
+  /** Calls `onSignIn`. @returns its `redirectTo` */
+  readonly hook: (session: S) => Promise<string | undefined>;
+}
+
+/** A verified sign-in that `accept` and `onSignIn` let pass and that fits a cookie. */
+interface SignedIn<S extends Session> {
+  readonly session: S;
+  readonly redirectTo: string;
+  /** When the session began here, in milliseconds since the epoch. */
+  readonly begunAt: number;
+}
+
+/** @throws {AuthError} `token_rejected` or `provider_unavailable` */
+export async function verifyIssued<Content, S extends Session>(
+  { source }: Pick<SignInContext<Content, S>, 'source'>,
+  content: Content,
+): Promise<S> {
+  const verdict = await source.verify(content, 'provider');
+  if (verdict.kind === 'live') return verdict.session;
+  throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
+}
+
+/** Call it once per issue. @throws {AuthError} `session_too_large` */
+export async function refuseLarge<Content, S extends Session>(
+  { writer }: Pick<SignInContext<Content, S>, 'writer'>,
+  content: Content,
+  { user }: S,
+): Promise<void> {
+  if (!(await writer.fits(content, user.id))) throw new AuthError('session_too_large');
+}
+
+/** Earlier `endSession` calls do not apply to it. @returns its start in milliseconds since the epoch */
+export function beginSession<Content, S extends Session>(
+  { source, resolver }: Pick<SignInContext<Content, S>, 'source' | 'resolver'>,
+  { claims }: S,
+): Promise<number> {
+  const facts = source.factsOf(claims);
+  return resolver.beginSession(facts, facts.beganAt);
+}
+
+/** @throws {AuthError} `token_rejected`, `session_too_large`, `not_accepted`, `provider_unavailable`, or the application's own error */
+export async function prepareSignIn<Content, S extends Session>(
+  context: SignInContext<Content, S>,
+  request: SignInRequest,
+  content: Content,
+  { returnTo, check, hook }: SignInSteps<S>,
+): Promise<SignedIn<S>> {
+  const session = await verifyIssued(context, content);
+  await check?.(session);
+  await refuseLarge(context, content, session);
+  await request.refuseUnaccepted(session);
+  const redirectTo = (await hook(session)) ?? returnTo;
+  const begunAt = await beginSession(context, session);
+  const { sessionId } = context.source.factsOf(session.claims);
+  const organizationId = session.adapter === 'b2b' ? session.organizationId : undefined;
+  const facts = { userId: session.user.id, ...defined({ sessionId, organizationId }) };
+  context.emit({ type: 'signed_in', ...facts }, request.startedAt);
+  return { session, redirectTo: request.returnTo(redirectTo, returnTo), begunAt };
+}
+
+interface Placing<Content> {
+  /** @throws where the session has ended meanwhile */
+  readonly refuseEnded: (sessionId: string | undefined) => Promise<void>;
+  /** Ends a session that the browser held before, at the provider. It must not reject. */
+  readonly endLeft: (left: EndedSession<Content>, allowance: Allowance) => unknown;
+}
+
+/** Ends the sessions that the browser held before. @returns the cookies of the new one */
+export async function placeSession<Content, S extends Session>(
+  { source, writer, resolver }: SignInContext<Content, S>,
+  { req, cookies, peer }: SignInRequest,
+  content: Content,
+  { refuseEnded, endLeft }: Placing<Content>,
+): Promise<readonly CookieWrite[]> {
+  const { sessionId } = source.toStored(content);
+  // Before, because tokens that come late must not end the session that has replaced theirs.
+  await refuseEnded(sessionId);
+  const writes = await writer.write(content, cookies);
+  const { sessions, allowance } = await resolver.replace(req.headers.cookie, sessionId, peer);
+  // In the background: they have already ended here.
+  for (const left of sessions) void endLeft(left, allowance);
+  // Afterward, because a concurrent sign-out takes precedence.
+  await refuseEnded(sessionId);
+  return writes;
+}
