@@ -94,17 +94,17 @@ it('keeps the user if the backend refuses a token whose signature is right', asy
 it('shares the refresh of the complete session with other requests, and repeats one in progress', async () => {
   const shared = createShared();
   const lines: string[] = [];
-  let early: { readonly text: string; readonly token: string } | undefined;
+  let early: string | undefined;
   const coordinator: SharedCoordinator = {
     ...shared,
-    async take(line, holder, unless) {
+    async take(line, turn, unless) {
       lines.push(line);
-      const { text, token } = early ?? {};
-      if (text === undefined || token === undefined) return shared.take(line, holder, unless);
+      if (early === undefined) return shared.take(line, turn, unless);
+      const spent = [{ token: turn.token, newest: 'newest', at: Date.now(), until: Date.now() + 60_000 }];
+      const answer = JSON.stringify({ newest: early });
       early = undefined;
-      const spent = [[unless[0], Date.now() * 2]];
-      const kept = JSON.stringify({ spent, refused: [], newest: { token, issuedAt: 0 } });
-      return { version: '1', line: kept, answer: text, holder: undefined, turnMs: 1_000 };
+      const kept = JSON.stringify({ spent, refused: [] });
+      return { version: '1', line: kept, answer, holder: undefined, turnMs: 1_000, now: app.clock.now() };
     },
   };
   const visitor = await startWithGuest(true, { coordinator });
@@ -117,7 +117,7 @@ it('shares the refresh of the complete session with other requests, and repeats 
     headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
     body: JSON.stringify({ refresh_token }),
   });
-  early = { text: await refreshed.text(), token: 'of another process' };
+  early = await refreshed.text();
   expect((await visitor.postJson('/auth/signup', account)).status).toBe(200);
   expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
   expect([lines.length, new Set(lines).size]).toEqual([2, 1]);

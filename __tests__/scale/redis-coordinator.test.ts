@@ -81,19 +81,21 @@ function exchange(lines: TokenLines, name: string, refresh: () => Promise<Settle
   const line = lineOf(name);
   const run = async () => {
     const settled = await refresh();
-    return settled.kind === 'ended' ? settled : { ...settled, newest: { token: `after ${name}`, issuedAt: 0 }, line };
+    return settled.kind === 'ended' ? settled : { ...settled, place: { line, token: `after ${name}` } };
   };
-  return lines.run({ line, token: `token-of-${name.replaceAll(' ', '-')}` }, { holder: 'browser', run });
+  return lines.run({ line, token: `b2b:${hash(name)}` }, { run });
 }
 
-const placeOf = (name: string): Place => ({ line: lineOf(name), token: `token-of-${name.replaceAll(' ', '-')}` });
+const placeOf = (name: string): Place => ({ line: lineOf(name), token: `b2b:${hash(name)}` });
 
 function linesOf(shared: SharedCoordinator, emit: (event: { readonly type: string }) => unknown = () => undefined) {
   return createTokenLines({ now: Date.now, emit: (event) => void emit(event), timeoutMs: 5_000, shared });
 }
 
-/** The holder of a session's turn. */
-const holderOf = (name = 'key'): Promise<string | null> => admin.hget(keyOf(name), 'holder');
+/** The holder of a token's turn. */
+async function holderOf(name = 'key'): Promise<string | null> {
+  return /^\S+ (\S+)/.exec((await admin.hget(keyOf(name), 'turns')) ?? '')?.[1] ?? null;
+}
 
 /** Until a process has its turn, by which a refresh shows that it has begun. */
 async function untilTaken(name = 'key'): Promise<void> {
@@ -351,7 +353,9 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     await coordinate(process, 'mine', () => Promise.resolve(renewed));
     await coordinate(process, 'yours', () => Promise.resolve({ kind: 'renewed', text: 'of yours' }));
     await admin.hset(keyOf('yours'), 'answer', (await admin.hget(keyOf('mine'), 'answer'))!);
-    await expect(process.take(lineOf('yours'), 'holder', [])).rejects.toThrow('cannot be opened');
+    await expect(
+      process.take(lineOf('yours'), { token: 'another', holder: 'us' }, [placeOf('yours').token]),
+    ).rejects.toThrow('cannot be opened');
   });
 
   it('reports that processes do not share a password, and works across a change of it', async () => {
@@ -363,7 +367,9 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     ]);
     await coordinate(before, 'key', () => Promise.resolve(renewed));
     expect(await coordinate(between, 'key', never)).toEqual(renewed);
-    await expect(stranger.take(lineOf('key'), 'holder', [])).rejects.toThrow('cannot be opened');
+    await expect(
+      stranger.take(lineOf('key'), { token: 'another', holder: 'us' }, [placeOf('key').token]),
+    ).rejects.toThrow('cannot be opened');
   });
 
   it('separates applications by prefix', async () => {
@@ -385,7 +391,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     const held = coordinate(late!, 'key', () => gate.passed);
     await untilTaken();
     // As if the holder had been stopped for longer than its lock lives.
-    await admin.hdel(keyOf('key'), 'holder');
+    await admin.hdel(keyOf('key'), 'turns');
     await coordinate(heir!, 'key', () => Promise.resolve(first));
     gate.open(second);
     expect(await held).toEqual(standing);
@@ -399,10 +405,10 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     await untilTaken();
     const ends = Date.now() + 400;
     // A successor.
-    await admin.hset(keyOf('key'), 'holder', 'heir', 'turn-until', ends);
+    await admin.hset(keyOf('key'), 'turns', `${placeOf('key').token} heir ${ends}\n`);
     await admin.pexpire(keyOf('key'), 400);
     await pass(200);
-    expect(await admin.hmget(keyOf('key'), 'holder', 'turn-until')).toEqual(['heir', String(ends)]);
+    expect(await admin.hget(keyOf('key'), 'turns')).toBe(`${placeOf('key').token} heir ${ends}\n`);
     gate.open(renewed);
     expect(await held).toEqual(renewed);
   });
@@ -413,7 +419,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     const lost = coordinate(late!, 'key', () => lateGate.passed);
     const outcome = expect(lost).rejects.toThrow(AuthError);
     await untilTaken();
-    await admin.hdel(keyOf('key'), 'holder');
+    await admin.hdel(keyOf('key'), 'turns');
     const held = coordinate(heir!, 'key', () => heirGate.passed);
     await untilTaken();
     const holder = await holderOf();

@@ -4,8 +4,10 @@ import {
   deliver,
   emptyLine,
   exchange,
+  forgetToken,
   isOpen,
   lifeOf,
+  mergeLines,
   openMs,
   positionOf,
   refuse,
@@ -14,90 +16,145 @@ import {
 import type { TokenLine } from '../../lib/session/token-line.ts';
 
 const now = 1_700_000_000_000;
-const newest = (token: string) => ({ token, issuedAt: now });
-const inBrowser = { now, holder: 'browser' } as const;
-const inRequests = { now, holder: 'requests' } as const;
-const kindOf = (line: TokenLine, token: string, at = now) => positionOf(line, token, at)?.kind;
+const minute = 60_000;
+
+/** Exchanges one token after another, each for the next, at the same time. */
+function chain(tokens: string, line = emptyLine, at = now): TokenLine {
+  return [...tokens]
+    .slice(1)
+    .reduce(
+      (before, next, index) => exchange(before, tokens[index]!, { newest: next, text: `of ${next}` }, at + index),
+      line,
+    );
+}
+
+/** What the holder of a token gets. */
+function newestFor(line: TokenLine, token: string, at = now): string | undefined {
+  const position = positionOf(line, token, at);
+  return position?.kind === 'renewed' ? position.text.replace('of ', '') : position?.reason;
+}
 
 describe('a token', () => {
-  const line = exchange(emptyLine, 'a', newest('b'), inBrowser);
+  const line = chain('ab');
 
   it('that was exchanged leads to the newest one for a day', () => {
-    expect([kindOf(line, 'a', now + openMs), kindOf(line, 'a', now + openMs + 1)]).toEqual(['spent', undefined]);
-    expect([line.newest?.token, isOpen(line, now), lifeOf(line, now)]).toEqual(['b', true, openMs]);
+    expect(positionOf(line, 'a', now + openMs)).toEqual({ kind: 'renewed', text: 'of b' });
+    expect(positionOf(line, 'a', now + openMs + 1)).toBeUndefined();
+    expect([isOpen(line, now), lifeOf(line, now)]).toEqual([true, openMs]);
   });
 
   it('that is the newest, or unknown, leads nowhere', () => {
-    expect([kindOf(line, 'b'), kindOf(line, 'x')]).toEqual([undefined, undefined]);
+    expect([newestFor(line, 'b'), newestFor(line, 'x')]).toEqual([undefined, undefined]);
   });
 
   it('leads to the newest one for 25 seconds once its browser has that', () => {
     const delivered = deliver(line, 'a', 'b', now);
-    expect([kindOf(delivered, 'a', now + closingMs), kindOf(delivered, 'a', now + closingMs + 1)]).toEqual([
-      'spent',
+    expect([newestFor(delivered, 'a', now + closingMs), newestFor(delivered, 'a', now + closingMs + 1)]).toEqual([
+      'b',
       undefined,
     ]);
     expect([isOpen(delivered, now), deliver(delivered, 'a', 'b', now + 1)]).toEqual([false, delivered]);
   });
 
-  it('that no browser had leads on only for the requests under way', () => {
-    const longer = exchange(line, 'b', newest('c'), inRequests);
-    expect([kindOf(longer, 'a', now + openMs), kindOf(longer, 'b', now + closingMs + 1)]).toEqual(['spent', undefined]);
+  it('that led to it leads to the newest one in one step, for a day from the latest exchange', () => {
+    const longer = exchange(line, 'b', { newest: 'c', text: 'of c' }, now + openMs - minute);
+    expect([newestFor(longer, 'a', now + 2 * openMs - minute), newestFor(longer, 'b')]).toEqual(['c', 'c']);
+    expect(Object.keys(longer.answers)).toEqual(['c']);
   });
 
   it('stays open where its browser received tokens that were exchanged meanwhile', () => {
-    const longer = exchange(line, 'b', newest('c'), inBrowser);
-    const delivered = deliver(longer, 'a', 'b', now);
-    expect([kindOf(delivered, 'a', now + closingMs + 1), kindOf(delivered, 'b', now + closingMs + 1)]).toEqual([
+    const delivered = deliver(chain('abc'), 'a', 'b', now);
+    expect([newestFor(delivered, 'a', now + closingMs + 1), newestFor(delivered, 'b', now + minute)]).toEqual([
       undefined,
-      'spent',
+      'c',
     ]);
+  });
+
+  it('of another sign-in of the session is not concerned', () => {
+    const both = chain('xyz', chain('abc'));
+    expect([newestFor(both, 'a'), newestFor(both, 'x')]).toEqual(['c', 'z']);
+    const delivered = deliver(both, 'a', 'c', now);
+    expect([newestFor(delivered, 'b', now + minute), newestFor(delivered, 'x', now + minute)]).toEqual([
+      undefined,
+      'z',
+    ]);
+    const forgotten = forgetToken(both, 'a', now);
+    expect([newestFor(forgotten, 'b'), newestFor(forgotten, 'x'), forgetToken(line, 'x', now)]).toEqual([
+      undefined,
+      'z',
+      line,
+    ]);
+  });
+
+  it('keeps its first answer, and an old answer brings no old tokens back', () => {
+    expect(exchange(line, 'a', { newest: 'other', text: 'late' }, now)).toBe(line);
+    const late = exchange(chain('bc'), 'a', { newest: 'b', text: 'of b' }, now);
+    expect(positionOf(late, 'a', now)).toEqual({ kind: 'renewed', text: 'of c' });
   });
 
   it('that the provider refused stays refused for ten minutes, unless it was exchanged', () => {
     const refused = refuse(line, 'x', 'invalid_grant', now);
-    expect(positionOf(refused, 'x', now + refusedMs)).toEqual({ kind: 'refused', reason: 'invalid_grant' });
+    expect(positionOf(refused, 'x', now + refusedMs)).toEqual({ kind: 'ended', reason: 'invalid_grant' });
     expect(positionOf(refused, 'x', now + refusedMs + 1)).toBeUndefined();
     expect(refuse(refused, 'x', 'another reason', now)).toBe(refused);
     expect(refuse(line, 'a', 'invalid_grant', now)).toBe(line);
-    expect(kindOf(exchange(refused, 'x', newest('y'), inBrowser), 'x')).toBe('spent');
+    expect(newestFor(exchange(refused, 'x', { newest: 'y', text: 'of y' }, now), 'x')).toBe('y');
   });
 
-  it('that the line does not know begins it anew', () => {
-    const anew = exchange(line, 'z', newest('y'), inBrowser);
-    expect([kindOf(anew, 'a'), kindOf(anew, 'z'), anew.newest?.token]).toEqual([undefined, 'spent', 'y']);
+  it('that a browser holds survives any number of lost answers, and a stranger’s exchanges', () => {
+    const tokens = Array.from({ length: 40 }, (_, index) => String.fromCodePoint(0x4e00 + index));
+    const long = chain(tokens.join(''));
+    expect(newestFor(long, tokens[0]!)).toBe(tokens.at(-1));
+    const strangers = Array.from({ length: 40 }, (_, index) => `stranger ${index}`);
+    const attacked = strangers.reduce(
+      (before, token) => exchange(before, token, { newest: `${token}!`, text: 'theirs', isForeign: true }, now),
+      chain('abc'),
+    );
+    expect([newestFor(attacked, 'a'), newestFor(attacked, 'b')]).toEqual(['c', 'c']);
   });
 });
 
-it('is bounded, whatever happens to it', () => {
+describe('two lines', () => {
+  it('merge to what both know', () => {
+    const [one, other] = [chain('ab'), chain('bc', emptyLine, now + 1)];
+    for (const merged of [mergeLines(one, other, now + 1), mergeLines(other, one, now + 1)]) {
+      expect([newestFor(merged, 'a'), newestFor(merged, 'b')]).toEqual(['c', 'c']);
+      expect(mergeLines(merged, one, now + 1)).toBe(merged);
+    }
+    const closing = mergeLines(one, deliver(one, 'a', 'b', now), now);
+    expect(newestFor(closing, 'a', now + closingMs + 1)).toBeUndefined();
+  });
+});
+
+it('is bounded, plain data, and merges in any order, whatever happens to it', () => {
   const token = fc.constantFrom(...Array.from('abcdefghijklmnopqrstuvwxyz'));
-  const step = fc.oneof(
-    fc.record({
-      does: fc.constant('exchange'),
-      token,
-      holder: fc.constantFrom('browser' as const, 'requests' as const),
-    }),
-    fc.record({ does: fc.constantFrom('refuse', 'deliver'), token, holder: fc.constant('browser' as const) }),
-  );
+  const steps = fc.array(fc.record({ does: fc.constantFrom('exchange', 'refuse', 'deliver', 'forget'), token }), {
+    maxLength: 60,
+  });
+  let serial = 0;
+  const run = (list: readonly { readonly does: string; readonly token: string }[], from: number): TokenLine =>
+    list.reduce<TokenLine>((line, { does, token: each }, index) => {
+      const at = from + index * 10;
+      if (does === 'refuse') return refuse(line, each, 'refused', at);
+      if (does === 'forget') return forgetToken(line, each, at);
+      if (does === 'deliver') return deliver(line, each, Object.keys(line.answers)[0] ?? '', at);
+      const next = exchange(line, each, { newest: `${each}${(serial += 1)}`, text: 'text' }, at);
+      expect(positionOf(next, each, at)?.kind).toBe('renewed');
+      return next;
+    }, emptyLine);
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
-      let line = emptyLine;
-      let at = now;
-      for (const { does, token: each, holder } of steps) {
-        at += 1_000;
-        if (does === 'exchange') {
-          line = exchange(line, each, newest(`${each}!`), { now: at, holder });
-          expect(kindOf(line, each, at)).toBe('spent');
-        } else if (does === 'refuse') {
-          line = refuse(line, each, 'refused', at);
-          expect(positionOf(line, each, at)).toBeDefined();
-        } else {
-          line = deliver(line, each, line.newest?.token ?? '', at);
-          expect(isOpen(line, at)).toBe(false);
-        }
+    fc.property(steps, steps, (one, other) => {
+      const [a, b] = [run(one, now), run(other, now + 5)];
+      for (const line of [a, b, mergeLines(a, b, now)]) {
+        expect(line.spent.length).toBeLessThanOrEqual(16);
+        expect(line.refused.length).toBeLessThanOrEqual(8);
+        expect(Object.keys(line.answers).length).toBeLessThanOrEqual(line.spent.length);
+        expect(JSON.parse(JSON.stringify(line))).toEqual(line);
       }
-      expect([...line.spent, ...line.refused].length).toBeLessThanOrEqual(32);
-      expect(JSON.parse(JSON.stringify(line))).toEqual(line);
+      expect(mergeLines(a, a, now)).toBe(a);
+      if (a.spent.length + b.spent.length <= 16) {
+        expect(mergeLines(a, b, now).spent).toEqual(mergeLines(b, a, now).spent);
+      }
     }),
   );
 });

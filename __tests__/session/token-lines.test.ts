@@ -37,7 +37,6 @@ function setUp({ shared, timeoutMs = 5_000, callLifeMs = 25_000 }: SetUp = {}) {
   /** Exchanges the only token of a session. */
   const run = (name: string, refresh: (signal: AbortSignal) => Promise<SettledRefresh>, variant?: string) =>
     lines.run(place(name), {
-      holder: 'browser',
       variant,
       run: async (signal) => exchanged(name, await refresh(signal)),
     });
@@ -60,7 +59,7 @@ const place = (name: string): Place => ({ line: `session of ${name}`, token: nam
 
 function exchanged(name: string, settled: SettledRefresh): Exchanged {
   const { line } = place(name);
-  return settled.kind === 'ended' ? settled : { ...settled, newest: { token: `after ${name}`, issuedAt: 0 }, line };
+  return settled.kind === 'ended' ? settled : { ...settled, place: { line, token: `after ${name}` } };
 }
 
 const failing = (error: Error) => () => Promise.reject(error);
@@ -336,22 +335,21 @@ describe('several processes', () => {
     const { one, two } = createTwo();
     const at = (token: string): Place => ({ line: 'session', token });
     const exchange = (next: string) => ({
-      holder: 'requests' as const,
       run: () =>
         Promise.resolve({
           kind: 'renewed' as const,
           text: next,
-          newest: { token: next, issuedAt: 0 },
-          line: 'session',
+          place: { line: 'session', token: next },
         }),
     });
-    await one.lines.run(at('a'), { ...exchange('b'), holder: 'browser' });
+    await one.lines.run(at('a'), exchange('b'));
     await two.lines.run(at('b'), exchange('c'));
     expect(await two.lines.run(at('a'), exchange('none'))).toEqual({
       settled: { kind: 'renewed', text: 'c' },
       isNew: false,
     });
-    expect(two.lines.isSuperseded(at('a'), 0)).toBe(true);
+    two.lines.note(at('c'), 5);
+    expect([two.lines.isSuperseded(at('a'), 5), two.lines.isSuperseded(at('c'), 5)]).toEqual([true, false]);
   });
 
   it.each(['take', 'settle'] as const)(
@@ -368,21 +366,19 @@ describe('several processes', () => {
   it('continue an own line after an outage, so that no holder of its tokens is left behind', async () => {
     const { shared, one, two } = createTwo();
     const at = (token: string): Place => ({ line: 'session', token });
-    const to = (next: string, holder: 'browser' | 'requests') => ({
-      holder,
+    const to = (next: string) => ({
       run: () =>
         Promise.resolve({
           kind: 'renewed' as const,
           text: next,
-          newest: { token: next, issuedAt: 0 },
-          line: 'session',
+          place: { line: 'session', token: next },
         }),
     });
     shared.isDown = true;
-    await one.lines.run(at('a'), to('b', 'browser'));
+    await one.lines.run(at('a'), to('b'));
     shared.isDown = false;
-    await one.lines.run(at('b'), to('c', 'requests'));
-    expect((await two.lines.run(at('a'), to('none', 'browser'))).settled).toEqual({ kind: 'renewed', text: 'c' });
+    await one.lines.run(at('b'), to('c'));
+    expect((await two.lines.run(at('a'), to('none'))).settled).toEqual({ kind: 'renewed', text: 'c' });
   });
 
   const cannotTell = (): never => {
@@ -423,7 +419,7 @@ describe('several processes', () => {
 
   it('start no exchange of their own once the time limit was spent waiting for another', async () => {
     const shared = Object.assign(createShared(), {
-      take: () => Promise.resolve({ version: '', line: '', holder: 'another', turnMs: 1_000 }),
+      take: () => Promise.resolve({ version: '', line: '', holder: 'another', turnMs: 1_000, now: 0 }),
     });
     const { run, answering, calls } = setUp({ shared, timeoutMs: 10, callLifeMs: 20 });
     await expect(run('key', answering(renewed))).rejects.toMatchObject({ code: 'provider_unavailable' });
@@ -460,7 +456,8 @@ describe('several processes', () => {
 
   it.each(['not JSON', '{"spent":5}', '5'])('continue alone where the coordinator returns %s', async (line) => {
     const shared = Object.assign(createShared(), {
-      take: (_line: string, holder: string) => Promise.resolve({ version: '1', line, holder, turnMs: 1_000 }),
+      take: (_line: string, { holder }: { readonly holder: string }) =>
+        Promise.resolve({ version: '1', line, holder, turnMs: 1_000, now: 0 }),
     });
     const { run, answering, events } = setUp({ shared });
     expect((await run('key', answering(renewed))).settled).toEqual(renewed);
@@ -472,7 +469,6 @@ describe('several processes', () => {
     const forged = { line: place('victim').line, token: 'attacker' };
     await one.run('victim', one.answering(renewed));
     const exchange = {
-      holder: 'browser' as const,
       run: () => Promise.resolve(exchanged('attacker', { kind: 'renewed', text: 'of the attacker' })),
     };
     expect((await one.lines.run(forged, exchange)).settled).toEqual({ kind: 'renewed', text: 'of the attacker' });

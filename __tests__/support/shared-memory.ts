@@ -10,7 +10,7 @@ export interface SharedMemory extends SharedCoordinator {
   heldBy: Promise<unknown> | undefined;
 }
 
-type KeptLine = SharedLine & { readonly known: readonly string[]; readonly until: number };
+type KeptLine = Omit<SharedLine, 'now'> & { readonly known: readonly string[]; readonly until: number };
 
 const noLine: KeptLine = { version: '', line: '', known: [], until: 0 };
 const turnMs = 2_000;
@@ -30,26 +30,26 @@ export function createShared(now: () => number = () => 0): SharedMemory {
     isDown: false,
     lookUps: 0,
     heldBy: undefined,
-    take: (name, holder, unless) =>
+    take: (name, { token, holder }, unless) =>
       reach(() => {
-        const kept = lineOf(name);
-        const { version, line, answer } = kept;
-        if (unless.some((token) => kept.known.includes(token)))
-          return { version, line, answer, holder: undefined, turnMs };
-        const turn = turns.get(name);
+        const { version, line, answer, known } = lineOf(name);
+        const kept = { version, line, answer, now: now(), turnMs };
+        if (unless.some((each) => known.includes(each))) return { ...kept, holder: undefined };
+        const turn = turns.get(`${name} ${token}`);
         if (turn !== undefined && turn.holder !== holder && turn.until > now()) {
-          return { version: '', line: '', holder: turn.holder, turnMs };
+          return { version: '', line: '', now: now(), holder: turn.holder, turnMs };
         }
-        turns.set(name, { holder, until: now() + turnMs });
-        return { version, line, answer, holder, turnMs };
+        turns.set(`${name} ${token}`, { holder, until: now() + turnMs });
+        return { ...kept, holder };
       }),
     settle: (name, change) =>
       reach(() => {
         const { version, line, answer } = lineOf(name);
-        if (change.from !== undefined && change.from !== version) return { version, line, answer };
+        if (change.from !== undefined && change.from !== version) return { version, line, answer, now: now() };
         lines.set(name, { ...change, answer: change.answer ?? answer, until: now() + change.ttlMs });
         if (change.known.length === 0) lines.delete(name);
-        if (turns.get(name)?.holder === change.holder) turns.delete(name);
+        const turn = `${name} ${change.token}`;
+        if (turns.get(turn)?.holder === change.holder) turns.delete(turn);
         return undefined;
       }),
     async read(subject) {

@@ -48,11 +48,13 @@ export function jarOf(res: ServerResponse): CookieJar {
 
 export function createCookieJar(res: ServerResponse): CookieJar {
   const pending = new Map<string, Pending>();
-  const deliveries: CookieDelivery[] = [];
+  let deliveries: readonly CookieDelivery[] = [];
   let isListening = false;
 
   // Just before the head is sent: a handler may replace the header, and a response with our cookie must never be cached.
   const flush = (): void => {
+    // Only what is sent is delivered.
+    deliveries = deliveries.filter(({ isCurrent }) => isCurrent?.() ?? true);
     const current = [...pending.values()].filter(({ isCurrent }) => isCurrent?.() ?? true);
     const isSurplus = new Set(current.filter(({ isDeletion }) => isDeletion).slice(maxDeletions));
     const lines = current.filter((write) => !isSurplus.has(write)).map(({ text }) => text);
@@ -93,7 +95,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
         const text = serializeCookie(write, attributes);
         pending.set(key, { text, isDeletion: write.value === undefined, isCurrent: delivery.isCurrent });
       }
-      deliveries.push({ ...delivery, names });
+      deliveries = [...deliveries, { ...delivery, names }];
     },
   };
 }

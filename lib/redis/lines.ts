@@ -2,6 +2,7 @@ import { sealData, unsealData } from 'iron-session';
 import type { SharedCoordinator, SharedLine } from '../session/shared-coordinator.ts';
 import { isPresent } from './client.ts';
 import type { RedisCommands } from './client.ts';
+import { openMs } from '../session/token-line.ts';
 
 interface LineStore {
   readonly commands: RedisCommands;
@@ -11,50 +12,67 @@ interface LineStore {
   readonly turnMs: number;
 }
 
-/** The start of each script. An expired line counts as none; its record may keep the hash. */
+/**
+ * The start of each script. An expired line counts as none; its record may keep the hash. Turns are text: `token holder until`, each
+ * between line breaks.
+ */
 const standing = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local line = redis.call('HMGET', KEYS[1], 'version', 'line', 'answer', 'known', 'line-until')
+local clock = string.format('%.0f', now)
+local line = redis.call('HMGET', KEYS[1], 'version', 'line', 'answer', 'known', 'line-until', 'turns')
 if line[5] and tonumber(line[5]) <= now then
   redis.call('HDEL', KEYS[1], 'version', 'line', 'answer', 'known', 'line-until')
-  line = {}
+  line = {'', '', '', '', false, line[6]}
 end
 for at = 1, 4 do line[at] = line[at] or '' end
-local turn = redis.call('HMGET', KEYS[1], 'holder', 'turn-until')
-if turn[1] and tonumber(turn[2]) <= now then turn = {} end`;
+local turns = {}
+for token, holder, till in string.gmatch(line[6] or '', '(%S+) (%S+) (%d+)\\n') do
+  if tonumber(till) > now then turns[token] = {holder, till} end
+end
+local function keep(till)
+  local text = ''
+  for token, turn in pairs(turns) do
+    text = text .. token .. ' ' .. turn[1] .. ' ' .. turn[2] .. '\\n'
+    till = math.max(till, tonumber(turn[2]))
+  end
+  if text == '' then redis.call('HDEL', KEYS[1], 'turns') else redis.call('HSET', KEYS[1], 'turns', text) end
+  till = math.max(till, tonumber(redis.call('HGET', KEYS[1], 'record-until') or 0), tonumber(redis.call('HGET', KEYS[1], 'line-until') or 0))
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', till - now))
+end`;
 
 /**
- * Takes the turn unless one of the given tokens is known.
- * KEYS: hash. ARGV: holder, the turn's length in milliseconds, then tokens. Returns the holder, version, line and answer.
+ * Takes a token's turn unless one of the given tokens is known.
+ * KEYS: hash. ARGV: token, holder, the turn's length in milliseconds, then known tokens. Returns the holder, clock, version, line and answer.
  */
 const takeScript = `${standing}
-for at = 3, #ARGV do
-  if string.find(line[4], ' ' .. ARGV[at] .. ' ', 1, true) then return {'', line[1], line[2], line[3]} end
+for at = 4, #ARGV do
+  if string.find(line[4], ' ' .. ARGV[at] .. ' ', 1, true) then return {'', clock, line[1], line[2], line[3]} end
 end
-if turn[1] and turn[1] ~= ARGV[1] then return {turn[1]} end
-redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'turn-until', string.format('%.0f', now + ARGV[2]))
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return {ARGV[1], line[1], line[2], line[3]}`;
+local turn = turns[ARGV[1]]
+if turn and turn[1] ~= ARGV[2] then return {turn[1], clock} end
+turns[ARGV[1]] = {ARGV[2], string.format('%.0f', now + ARGV[3])}
+keep(now)
+return {ARGV[2], clock, line[1], line[2], line[3]}`;
 
 /**
  * Changes the line where it has the version, and ends the holder's turn. The hash lives as long as its line, its record or a turn.
- * KEYS: hash. ARGV: `any` for any version, version, next version, line, known tokens, answer, lifetime in milliseconds, holder.
- * Returns the standing version, line and answer if it has another version.
+ * KEYS: hash. ARGV: `any` for any version, version, next version, line, known tokens, answer, lifetime in milliseconds, token, holder.
+ * Returns the clock and the standing version, line and answer if it has another version.
  */
 const settleScript = `${standing}
-if ARGV[1] ~= 'any' and line[1] ~= ARGV[2] then return {line[1], line[2], line[3]} end
-local till = now + ARGV[7]
+if ARGV[1] ~= 'any' and line[1] ~= ARGV[2] then return {clock, line[1], line[2], line[3]} end
 if ARGV[5] == '' then redis.call('HDEL', KEYS[1], 'version', 'line', 'answer', 'known', 'line-until')
 else
-  redis.call('HSET', KEYS[1], 'version', ARGV[3], 'line', ARGV[4], 'known', ARGV[5], 'line-until', string.format('%.0f', till))
+  redis.call('HSET', KEYS[1], 'version', ARGV[3], 'line', ARGV[4], 'known', ARGV[5], 'line-until', string.format('%.0f', now + ARGV[7]))
   if ARGV[6] ~= '' then redis.call('HSET', KEYS[1], 'answer', ARGV[6]) end
 end
-if turn[1] == ARGV[8] then redis.call('HDEL', KEYS[1], 'holder', 'turn-until')
-elseif turn[1] then till = math.max(till, tonumber(turn[2])) end
-till = math.max(till, tonumber(redis.call('HGET', KEYS[1], 'record-until') or 0))
-redis.call('PEXPIRE', KEYS[1], string.format('%.0f', till - now))
+if turns[ARGV[8]] and turns[ARGV[8]][1] == ARGV[9] then turns[ARGV[8]] = nil end
+keep(now)
 return false`;
+
+/** A sealed answer outlives its line, so that it can be opened as long as Redis has it. */
+const sealMs = openMs + 60 * 60_000;
 
 /** The line of a session: its turns and its newest tokens. Each step is one script, so that it is atomic. */
 export function createRedisLines({
@@ -63,33 +81,36 @@ export function createRedisLines({
   keyOf,
   turnMs,
 }: LineStore): Pick<SharedCoordinator, 'take' | 'settle'> {
-  async function open(name: string, [version, line, sealed]: readonly string[]): Promise<SharedLine> {
-    if (version === undefined || line === undefined)
-      throw new Error('Redis gave an answer that no script of ours gives');
-    if (sealed === undefined || sealed === '') return { version, line };
+  async function open(name: string, [clock, version, line, sealed]: readonly string[]): Promise<SharedLine> {
+    const now = Number(clock);
+    if (clock === undefined || Number.isNaN(now)) throw new Error('Redis gave an answer that no script of ours gives');
+    const found = { version: version ?? '', line: line ?? '', now };
+    if (sealed === undefined || sealed === '') return found;
     const answer = await seal.open(name, sealed);
-    // The password differs, or another program writes these keys: coordination is impossible, and operators must see an error.
-    if (answer === undefined) throw new Error('An answer in Redis cannot be opened with this password');
-    return { version, line, answer };
+    return answer === undefined ? found : { ...found, answer };
   }
 
   return {
-    async take(name, holder, unless) {
-      const reply = toTexts(await commands.eval(takeScript, [keyOf(name)], [holder, String(turnMs), ...unless]));
-      const [current, ...line] = reply;
-      // A caller that waits needs no line.
-      const shared = current === '' || current === holder ? await open(name, line) : { version: '', line: '' };
-      return { ...shared, holder: current === '' ? undefined : current, turnMs };
+    async take(name, { token, holder }, unless) {
+      const args = [token, holder, String(turnMs), ...unless];
+      const [current, ...line] = toTexts(await commands.eval(takeScript, [keyOf(name)], args));
+      const shared = await open(name, line);
+      const isKnown = current === '';
+      // The password differs, or another program writes these keys: coordination is impossible, and operators must see an error.
+      if (isKnown && line[3] !== '' && shared.answer === undefined)
+        throw new Error('An answer in Redis cannot be opened with this password');
+      return { ...shared, holder: isKnown ? undefined : current, turnMs };
     },
-    async settle(name, { from, version, line, known, answer, ttlMs, holder }) {
+    async settle(name, { from, version, line, known, answer, ttlMs, token = '', holder = '' }) {
       const args = [
         from === undefined ? 'any' : '',
         from ?? '',
         version,
         line,
         known.length === 0 ? '' : ` ${known.join(' ')} `,
-        answer === undefined ? '' : await seal.seal(name, answer, ttlMs),
+        answer === undefined ? '' : await seal.seal(name, answer, sealMs),
         String(Math.ceil(ttlMs)),
+        token,
         holder,
       ];
       const reply = await commands.eval(settleScript, [keyOf(name)], args);

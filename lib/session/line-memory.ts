@@ -1,12 +1,21 @@
 import { createBoundedMap, stringBytes } from '../core/bounded-map.ts';
-import { emptyState, isOpen, lifeOf, openMs, positionOf, refusedMs } from './token-line.ts';
-import type { LineState, NewestToken, Place } from './token-line.ts';
-
-/** A provider's definitive answer to a refresh. */
-export type SettledRefresh =
-  { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
+import { emptyLine, isOpen, lifeOf, mergeLines, openMs, positionOf, refusedMs } from './token-line.ts';
+import type { Place, Position, TokenLine } from './token-line.ts';
 
 export type LineMemory = ReturnType<typeof createLineMemory>;
+
+/** A line, and the version of the coordinator's copy that it was last compared with. */
+export interface KnownLine {
+  readonly line: TokenLine;
+  readonly version?: string | undefined;
+}
+
+/** The newest tokens of a session that this process has seen. */
+interface NewestToken {
+  readonly token: string;
+  /** When its access token was issued, in milliseconds since the epoch. */
+  readonly issuedAt: number;
+}
 
 /** Longer than the duration of any request. */
 const newestMs = 10 * 60_000;
@@ -17,10 +26,11 @@ const maxTokens = 20_000;
 const maxClosingBytes = 12 * 1024 * 1024;
 /** Bytes of memory. */
 const maxOpenBytes = 16 * 1024 * 1024;
-/** Measured bytes of an answer besides its text: its key, its entry and the objects. */
-const entryBytes = 600;
-/** Maximum bytes of one answer: several times what cookies can hold. A larger one only reaches callers that already wait. */
-const maxAnswerBytes = 64 * 1024;
+/** Measured bytes of a line besides its answers and tokens, and of each token. */
+const lineBytes = 400;
+const tokenBytes = 200;
+/** Maximum bytes of one line: several times what cookies can hold. A larger answer only reaches callers that already wait. */
+const maxLineBytes = 64 * 1024;
 
 /**
  * The lines that this process knows. Answers that a browser still needs are apart from those that it has received, and refused tokens
@@ -29,40 +39,36 @@ const maxAnswerBytes = 64 * 1024;
  * @param now milliseconds since the epoch
  */
 export function createLineMemory(now: () => number) {
-  const states = (max: number) =>
-    createBoundedMap<LineState>({
-      max,
-      maxSizeOfOne: maxAnswerBytes,
-      sizeOf: ({ text = '' }) => entryBytes + stringBytes(text),
-      ttlMs: openMs,
-      now,
-    });
-  const [open, closing] = [states(maxOpenBytes), states(maxClosingBytes)];
+  const lines = (max: number) =>
+    createBoundedMap<KnownLine>({ max, maxSizeOfOne: maxLineBytes, sizeOf: bytesOf, ttlMs: openMs, now });
+  const [open, closing] = [lines(maxOpenBytes), lines(maxClosingBytes)];
   const newest = createBoundedMap<NewestToken>({ max: maxTokens, ttlMs: newestMs, now });
   const refused = createBoundedMap<{ readonly reason: string }>({ max: maxTokens, ttlMs: refusedMs, now });
   const resting = createBoundedMap<true>({ max: maxTokens, ttlMs: defaultRestMs, now });
 
-  const get = (line: string): LineState => open.get(line) ?? closing.get(line) ?? emptyState;
+  const get = (name: string): KnownLine => open.get(name) ?? closing.get(name) ?? unknown;
 
-  /** What the holder of a token gets. */
-  function find({ line, token }: Place): SettledRefresh | undefined {
-    // A token that was exchanged for those of another session has a line of its own.
-    const found = [get(line), get(token)].find((state) => positionOf(state.line, token, now())?.kind === 'spent');
-    if (found?.text !== undefined) return { kind: 'renewed', text: found.text };
-    const refusal = refused.get(token);
-    return refusal && { kind: 'ended', reason: refusal.reason };
+  function replace(name: string, known: KnownLine): void {
+    const [to, from] = isOpen(known.line, now()) ? [open, closing] : [closing, open];
+    from.delete(name);
+    const ttl = lifeOf(known.line, now());
+    if (ttl === 0 || known.line.spent.length === 0) to.delete(name);
+    else to.set(name, known, { ttl });
   }
 
   return {
     get,
-    find,
-    set(name: string, state: LineState): void {
-      const [to, from] = isOpen(state.line, now()) ? [open, closing] : [closing, open];
-      from.delete(name);
-      const ttl = lifeOf(state.line, now());
-      if (ttl === 0) to.delete(name);
-      else to.set(name, state, { ttl });
-      if (state.line.newest !== undefined) newest.set(name, state.line.newest);
+    /** What the holder of a token gets. */
+    find({ line, token }: Place): Position | undefined {
+      const refusal = refused.get(token);
+      return positionOf(get(line).line, token, now()) ?? (refusal && { kind: 'ended', reason: refusal.reason });
+    },
+    replace,
+    /** Adds what is known elsewhere. @returns what is known together */
+    learn(name: string, { line, version }: KnownLine): TokenLine {
+      const merged = mergeLines(get(name).line, line, now());
+      replace(name, { line: merged, version });
+      return merged;
     },
     refuse({ token }: Place, reason: string): void {
       refused.set(token, { reason });
@@ -74,11 +80,21 @@ export function createLineMemory(now: () => number) {
     stopResting({ token }: Place): void {
       resting.delete(token);
     },
+    noteNewest(name: string, token: NewestToken): void {
+      newest.set(name, token);
+    },
     /** The newest token of the session that this process has seen in the last ten minutes. */
     newestOf: ({ line }: Place): NewestToken | undefined => newest.get(line),
     forget({ line, token }: Place): void {
-      for (const name of [line, token]) [open, closing].forEach((map) => map.delete(name));
+      [open, closing].forEach((map) => map.delete(line));
       refused.delete(token);
     },
   };
+}
+
+const unknown: KnownLine = { line: emptyLine };
+
+function bytesOf({ line: { spent, refused, answers } }: KnownLine): number {
+  const texts = Object.values(answers).reduce((sum, text) => sum + stringBytes(text), 0);
+  return lineBytes + (spent.length + refused.length) * tokenBytes + texts;
 }

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { fitForEvent } from './events.ts';
 import type { SharedCoordinator, SharedLine, TakenLine } from './shared-coordinator.ts';
-import { emptyLine, emptyState, lifeOf, positionOf } from './token-line.ts';
-import type { LineState, Place, TokenLine } from './token-line.ts';
+import type { KnownLine } from './line-memory.ts';
+import { emptyLine, lifeOf, positionOf } from './token-line.ts';
+import type { Place, TokenLine } from './token-line.ts';
 
 /** One process' turn to exchange a token. */
 export interface Turn {
   readonly holder: string;
   /** The line at its start. */
-  readonly state: LineState;
+  readonly shared: KnownLine;
   /** How long the turn lasts if it is not taken again, in milliseconds. */
   readonly turnMs: number;
 }
@@ -26,50 +28,71 @@ interface Failure {
   readonly retryAfter?: number;
 }
 
-interface StoredLine extends TokenLine {
+interface StoredLine extends Omit<TokenLine, 'answers'> {
   readonly failure?: Failure | undefined;
 }
 
-/** How far the clocks of two processes may differ. */
-export const skewMs = 60_000;
 /** Long enough for every waiting process to ask once more. */
 const failureMs = 1_000;
 const firstPollMs = 60;
 const steadyPollMs = 200;
 const maxPollMs = 1_000;
 const maxConflicts = 5;
+const [minTurnMs, maxTurnMs] = [100, 60_000];
 
 /**
- * Turns over all processes: one at a time exchanges a token of a session, and the others wait for its answer. A process that finds the
+ * Turns over all processes: one at a time exchanges a token, and the others wait for its answer. A process that finds the
  * turn expired takes over. A line changes by compare-and-set, so a late holder applies its answer to what the others have.
  *
  * @param now milliseconds since the epoch
  */
 export function createLineTurns(shared: SharedCoordinator, now: () => number) {
-  /** @returns the standing line, with the change or without need of it */
+  /** How far the coordinator's clock is ahead of this process' clock: a line has the coordinator's times there, and ours here. */
+  let aheadMs = 0;
+
+  function read({
+    version,
+    line: text,
+    answer,
+    now: theirNow,
+  }: SharedLine): KnownLine & { readonly failure?: Failure | undefined } {
+    aheadMs = Number.isFinite(theirNow) ? theirNow - now() : 0;
+    if (text === '') return { version, line: emptyLine };
+    const stored: unknown = JSON.parse(text);
+    if (!isStoredLine(stored)) throw new Error('The coordinator holds a line that no process of ours has written');
+    const { spent, refused, failure } = shiftTimes(stored, -aheadMs);
+    const answers: unknown = answer === undefined ? {} : JSON.parse(answer);
+    // Tokens without their answer, as where the password differs, say nothing.
+    return { version, line: { spent, refused, answers: isTexts(answers) ? answers : {} }, failure };
+  }
+
+  /** @returns the standing line */
   async function change(
     name: string,
-    from: LineState,
-    apply: (state: LineState) => LineState,
-    holder: string,
+    from: KnownLine,
+    apply: (line: TokenLine) => TokenLine,
+    turn?: { readonly token: string; readonly holder: string },
     failure?: Failure,
-  ): Promise<LineState> {
+  ): Promise<KnownLine> {
     let state = from;
     for (let conflicts = 0; conflicts < maxConflicts; conflicts += 1) {
-      const next = apply(state);
-      if (next === state && holder === '') return state;
+      const line = apply(state.line);
+      if (line === state.line && turn === undefined) return state;
+      const { spent, refused, answers } = line;
+      const tokens = [...spent, ...refused].map(({ token }) => token);
       const version: string = randomUUID();
       const standing = await shared.settle(name, {
         from: state.version ?? '',
         version,
-        holder,
-        ...toShared(next, failure),
-        answer: next.text === state.text ? undefined : next.text,
-        ttlMs: Math.max(lifeOf(next.line, now()), failure === undefined ? 0 : failureMs),
+        line: JSON.stringify({ ...shiftTimes({ spent, refused }, aheadMs), failure }),
+        known: failure === undefined ? tokens : [...tokens, failure.attempt],
+        answer: answers === state.line.answers ? undefined : JSON.stringify(answers),
+        ttlMs: Math.max(lifeOf(line, now()), failure === undefined ? 0 : failureMs),
+        ...turn,
       });
       // A client may repeat a command whose first reply was lost.
-      if (standing === undefined || standing.version === version) return { ...next, version };
-      state = fromShared(standing).state;
+      if (standing === undefined || standing.version === version) return { line, version };
+      state = read(standing);
     }
     throw new Error('The line of a session changed too often meanwhile');
   }
@@ -81,32 +104,38 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
      * @returns the line instead, where it has the token's answer by now
      * @throws {AuthError} the failure of the attempt that was waited for
      */
-    async take(place: Place, signal: AbortSignal): Promise<Turn | LineState> {
+    async take({ line, token }: Place, signal: AbortSignal): Promise<Turn | KnownLine> {
       const holder: string = randomUUID();
-      let awaited: string = holder;
+      let awaited = holder;
       for (let pollMs = firstPollMs; ; pollMs = nextPollMs(pollMs)) {
         signal.throwIfAborted();
-        const attempt = `${awaited}:${place.token}`;
-        let taken = await shared.take(place.line, holder, [place.token, attempt]);
+        const attempt = `${awaited}:${token}`;
+        let taken = await shared.take(line, { token, holder }, [token, attempt]);
         if (taken.holder === undefined) {
-          const { state, failure } = fromShared(taken);
-          if (positionOf(state.line, place.token, now() - skewMs) !== undefined) return state;
+          const { failure, ...known } = read(taken);
+          if (positionOf(known.line, token, now()) !== undefined) return known;
           if (failure?.attempt === attempt) throw fromFailure(failure);
           // Its time is over.
-          taken = await shared.take(place.line, holder, []);
+          taken = await shared.take(line, { token, holder }, []);
         }
-        if (taken.holder === holder) return { holder, state: fromShared(taken).state, turnMs: turnOf(taken) };
-        awaited = String(taken.holder);
+        if (taken.holder === holder) return { holder, shared: read(taken), turnMs: turnOf(taken) };
+        if (taken.holder === undefined) throw new Error('The coordinator neither gave a turn nor said who has it');
+        awaited = taken.holder;
         await wait(pollMs * (0.75 + Math.random() / 2), undefined, { signal });
       }
     },
     /** Keeps the turn while the work runs. */
-    async hold<Result>({ line }: Place, { holder, turnMs }: Turn, work: () => Promise<Result>, signal: AbortSignal) {
+    async hold<Result>(
+      { line, token }: Place,
+      { holder, turnMs }: Turn,
+      work: () => Promise<Result>,
+      signal: AbortSignal,
+    ) {
       const heartbeat = setInterval(() => {
         // No request still waits for an exchange that exceeds its deadline.
         if (signal.aborted) clearInterval(heartbeat);
         // The turn expires without it.
-        else shared.take(line, holder, []).catch(() => undefined);
+        else shared.take(line, { token, holder }, []).catch(() => undefined);
       }, turnMs / 3).unref();
       try {
         return await work();
@@ -114,16 +143,16 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
         clearInterval(heartbeat);
       }
     },
-    /** Ends the turn with an answer. */
-    settle: ({ line }: Place, { state, holder }: Turn, apply: (state: LineState) => LineState) =>
-      change(line, state, apply, holder),
+    /** Ends the turn with an answer. @returns the standing line */
+    settle: ({ line, token }: Place, { shared: from, holder }: Turn, apply: (line: TokenLine) => TokenLine) =>
+      change(line, from, apply, { token, holder }),
     /** Ends the turn without an answer. */
-    fail: ({ line, token }: Place, { state, holder }: Turn, error: unknown) =>
-      change(line, state, (same) => same, holder, toFailure(`${holder}:${token}`, error)),
+    fail: ({ line, token }: Place, { shared: from, holder }: Turn, error: unknown) =>
+      change(line, from, (same) => same, { token, holder }, toFailure(`${holder}:${token}`, error)),
     /** Changes the line without a turn. */
-    change: (name: string, from: LineState, apply: (state: LineState) => LineState) => change(name, from, apply, ''),
+    change: (name: string, from: KnownLine, apply: (line: TokenLine) => TokenLine) => change(name, from, apply),
     async forget(name: string): Promise<void> {
-      await shared.settle(name, { ...toShared(emptyState), from: undefined, version: '', holder: '', ttlMs: 0 });
+      await shared.settle(name, { from: undefined, version: '', line: '', known: [], ttlMs: 0 });
     },
   };
 }
@@ -136,33 +165,29 @@ function nextPollMs(pollMs: number): number {
   return Math.min(pollMs * (pollMs < steadyPollMs ? 1.25 : 1.05), maxPollMs);
 }
 
-const minTurnMs = 100;
-
 /** An application's own coordinator may return anything; a turn without a time would be taken again all the time. */
 function turnOf({ turnMs }: TakenLine): number {
-  return turnMs >= minTurnMs ? turnMs : minTurnMs;
+  return turnMs >= minTurnMs ? Math.min(turnMs, maxTurnMs) : minTurnMs;
 }
 
-function toShared({ line }: LineState, failure?: Failure) {
-  const stored: StoredLine = { ...line, failure };
-  const tokens = [...line.spent, ...line.refused].map(([token]) => token);
-  return { line: JSON.stringify(stored), known: failure === undefined ? tokens : [...tokens, failure.attempt] };
-}
-
-function fromShared({ version, line: text, answer }: SharedLine): {
-  readonly state: LineState;
-  readonly failure?: Failure | undefined;
-} {
-  if (version === '' || text === '') return { state: { ...emptyState, version } };
-  const stored: unknown = JSON.parse(text);
-  if (!isStoredLine(stored)) throw new Error('The coordinator holds a line that no process of ours has written');
-  const { failure, ...line } = stored;
-  return { state: { line: { ...emptyLine, ...line }, text: answer, version }, failure };
+function shiftTimes<Stored extends StoredLine>(stored: Stored, byMs: number): Stored {
+  return {
+    ...stored,
+    spent: stored.spent.map((each) => ({ ...each, at: each.at + byMs, until: each.until + byMs })),
+    refused: stored.refused.map((each) => ({ ...each, until: each.until + byMs })),
+  };
 }
 
 function isStoredLine(value: unknown): value is StoredLine {
-  if (typeof value !== 'object' || value === null || !('spent' in value) || !('refused' in value)) return false;
-  return Array.isArray(value.spent) && Array.isArray(value.refused);
+  return isRecord(value) && isList(value['spent']) && isList(value['refused']);
+}
+
+function isList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => isRecord(each) && typeof each['token'] === 'string');
+}
+
+function isTexts(value: unknown): value is Readonly<Record<string, string>> {
+  return isRecord(value) && Object.values(value).every((text) => typeof text === 'string');
 }
 
 /** The parts of a failure for waiting processes; its cause stays here. */

@@ -62,6 +62,8 @@ interface RenewalRequest<Content> {
   /** Whether it is too late to send cookies; then no token is spent. */
   readonly isHeadSent: () => boolean;
   readonly client: ClientFacts;
+  /** Where the token stands by what its cookie says, proven or not. Default: by the session's own facts. */
+  readonly place?: Place;
   /** The refresh to use instead of the ordinary one. */
   readonly variant?: RefreshVariant<Content>;
 }
@@ -83,7 +85,8 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
     /** Due for renewal, but valid where the provider returns nothing better. */
     let best: Renewed<Content> | undefined;
     while (former.length < maxRounds) {
-      const place = placeOf(source.adapter, current);
+      const place =
+        former.length === 0 && request.place !== undefined ? request.place : placeOf(source.adapter, current);
       if (request.isHeadSent() && !lines.knows(place)) {
         if (best !== undefined) return best;
         emit({ type: 'refresh_skipped', reason: 'headers_sent' });
@@ -137,10 +140,11 @@ function createRound<Content>(
     const next = source.toStored(renewed);
     const standing = await checkBoth(first, next);
     if (isRevocation(standing)) {
-      places.forEach((place) => lines.forget(place));
+      places.forEach((place) => lines.forgetToken(place));
       return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, places, isNew ? 'new' : request.variant);
+    if (taken.kind === 'renewed') lines.note(placeOf(source.adapter, next), next.issuedAt);
     // Renewed before `renewSession` was called: its claims may be outdated, too.
     if (standing === 'stale' && taken.kind !== 'ended') return { kind: 'old', next };
     return taken.kind === 'renewed' && !isNew && isOld(taken, standing) ? { kind: 'old', next, answer: taken } : taken;
@@ -152,7 +156,7 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
   const { source, lines, revocations } = context;
   const refresh = createRefresh(context);
   return async ({ first, current, places, request: { client, variant } }) => {
-    const place = placeOf(source.adapter, current);
+    const place = places[places.length - 1] ?? placeOf(source.adapter, current);
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
       // The provider may take a second use of a spent token for a theft, and end the session.
       if (revocations.isSpent(revocations.keysOf(current, place.token)))
@@ -161,7 +165,7 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
       return variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
     };
     const answer = await lines.run(place, {
-      holder: places.length === 1 ? 'browser' : 'requests',
+      former: places.slice(0, -1),
       variant: variant?.name,
       run: (signal) => refresh(current, call, signal),
     });
@@ -222,9 +226,9 @@ function createRefresh<Content>({
   /** Called before any caller gets the answer, so that a `renewSession` costs one refresh and not one per caller. */
   async function acceptRenewed(content: Content, start: RefreshStart): Promise<Exchanged> {
     const next = source.toStored(content);
-    const { line, token } = placeOf(source.adapter, next);
-    await revocations.acceptRenewed(revocations.keysOf(next, token), start, revocationMs(next.tokenLifetimeMs));
-    return { kind: 'renewed', text: source.serialize(content), newest: { token, issuedAt: next.issuedAt }, line };
+    const place = placeOf(source.adapter, next);
+    await revocations.acceptRenewed(revocations.keysOf(next, place.token), start, revocationMs(next.tokenLifetimeMs));
+    return { kind: 'renewed', text: source.serialize(content), place };
   }
 
   async function ask(
@@ -267,7 +271,7 @@ export function renewWithin<Content>(
       const { standing } = await revocations.check(candidate, undefined);
       if (isRevocation(standing)) return { kind: 'ended', reason: standing };
     }
-    return renew(stored, request);
+    return renew(stored, { ...request, place });
   };
   const isFree = source.isSealed || isHeadSent() || lines.knows(place);
   return isFree ? renewal() : allowance.refresh(candidate, isVerified, renewal);

@@ -153,7 +153,7 @@ function createRenewOthers<Content>({
 }: SessionContext<Content>): SessionResolver<Content>['renewOthers'] {
   return async (userId, spent, next) => {
     const [from, to] = [placeOf(source.adapter, spent), placeOf(source.adapter, next)];
-    lines.follow(from, source.serialize(next.content), { token: to.token, issuedAt: next.issuedAt });
+    lines.follow(from, to, source.serialize(next.content));
     await revocations.renewOthers(userId, [revocations.keysOf(spent, from.token), revocations.keysOf(next, to.token)]);
   };
 }

@@ -11,6 +11,15 @@ export interface SharedLine {
   readonly line: string;
   /** The newest tokens: a secret. The shipped coordinator seals them. */
   readonly answer?: string | undefined;
+  /** The coordinator's clock, in milliseconds since the epoch: those of the processes may differ. */
+  readonly now: number;
+}
+
+/** The turn to exchange a token. */
+export interface TokenTurn {
+  readonly token: string;
+  /** Identifies the process' attempt. */
+  readonly holder: string;
 }
 
 /** The answer to `take`. */
@@ -21,8 +30,8 @@ export interface TakenLine extends SharedLine {
   readonly turnMs: number;
 }
 
-/** The next state of a line. */
-export interface LineChange {
+/** The next state of a line, and whose turn ends with it, if any. */
+export interface LineChange extends Partial<TokenTurn> {
   /** The change applies only to this version; `undefined`: to any. */
   readonly from: string | undefined;
   /** The version from now on. */
@@ -33,8 +42,6 @@ export interface LineChange {
   /** New tokens; without them the former ones stay. */
   readonly answer?: string | undefined;
   readonly ttlMs: number;
-  /** Whose turn ends with this; none where it is empty. */
-  readonly holder: string;
 }
 
 /** Coordination over several processes; the shipped one runs on Redis. Names reveal no session, user or token. */
@@ -46,13 +53,9 @@ export interface SharedCoordinator {
    * Of the names with the same text before a colon, a coordinator may drop all but the eight latest.
    */
   merge(subject: string, change: Times, ttlMs: number): Promise<void>;
-  /**
-   * Takes the turn to exchange a token of a session, if it is free, expired or the caller's own, and none of `unless` is known.
-   *
-   * @param holder identifies the caller
-   */
-  take(line: string, holder: string, unless: readonly string[]): Promise<TakenLine>;
-  /** Changes a line and ends the holder's turn, in one step. @returns the standing line where it has another version */
+  /** Takes the turn to exchange a token of the line, if it is free, expired or the caller's own, and none of `unless` is known. */
+  take(line: string, turn: TokenTurn, unless: readonly string[]): Promise<TakenLine>;
+  /** Changes a line and ends a turn, in one step. @returns the standing line where it has another version */
   settle(line: string, change: LineChange): Promise<SharedLine | undefined>;
   /**
    * Whether no part of the coordinator is known to be unavailable. With this method, an outage ends
@@ -73,7 +76,7 @@ export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): 
   return {
     read: (subject) => bound(async () => shared.read(subject)),
     merge: (subject, change, ttlMs) => bound(async () => shared.merge(subject, change, ttlMs)),
-    take: (line, holder, unless) => bound(async () => shared.take(line, holder, unless)),
+    take: (line, turn, unless) => bound(async () => shared.take(line, turn, unless)),
     settle: (line, change) => bound(async () => shared.settle(line, change)),
     // Absent where a coordinator lacks it, so that it does not seem to succeed.
     ...(shared.isAvailable && { isAvailable: () => shared.isAvailable?.() ?? true }),

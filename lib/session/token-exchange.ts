@@ -1,19 +1,21 @@
 import { AuthError } from '../errors.ts';
-import type { LineMemory, SettledRefresh } from './line-memory.ts';
-import { skewMs } from './line-turns.ts';
+import type { LineMemory } from './line-memory.ts';
 import type { LineTurns, Turn } from './line-turns.ts';
 import type { OutageReport } from './outages.ts';
-import { exchange, hasToken, positionOf, refuse } from './token-line.ts';
-import type { Holder, LineState, NewestToken, Place } from './token-line.ts';
+import { exchange, mergeLines, positionOf, refuse } from './token-line.ts';
+import type { Place, TokenLine } from './token-line.ts';
+
+/** The provider's definitive answer. */
+export type SettledRefresh =
+  { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
 
 /** The provider's answer to the exchange of a token. */
 export type Exchanged =
   | {
       readonly kind: 'renewed';
       readonly text: string;
-      readonly newest: NewestToken;
-      /** The line of the session that the new tokens belong to. */
-      readonly line: string;
+      /** Where the new tokens stand. */
+      readonly place: Place;
     }
   | Extract<SettledRefresh, { kind: 'ended' }>;
 
@@ -25,15 +27,15 @@ export interface TokenAnswer {
 
 /** How a token is exchanged. */
 export interface Exchange {
-  /** Who holds the token. */
-  readonly holder: Holder;
+  /** Where the tokens stand that led to this one: their holders get its answer, too. */
+  readonly former?: readonly Place[];
   /** The name of the variant, where this is one. */
   readonly variant?: string | undefined;
   readonly run: (signal: AbortSignal) => Promise<Exchanged>;
 }
 
 /** The `reason` of a `VariantRefused`, by which other processes recognize it. */
-export const variantRefused = 'variant_refused';
+const variantRefused = 'variant_refused';
 
 /** The provider refused a variant of a refresh, and the token is still valid. Requests for the ordinary refresh retry. */
 export class VariantRefused extends AuthError {
@@ -88,7 +90,9 @@ export async function exchangeToken(
     }
   }
   // The token is spent, so the answer counts even if it could not be shared.
-  return keepHere(parts, place, exchanging, await once());
+  const answer = await once();
+  const apply = withAnswer(parts, place, answer);
+  return conclude(parts, place, exchanging, answer, { line: apply(parts.memory.get(place.line).line) });
 }
 
 async function exchangeInTurn(
@@ -101,22 +105,17 @@ async function exchangeInTurn(
   if (turns === undefined) return undefined;
   const turn = await turns.take(place, signal);
   if (!('holder' in turn)) {
-    const settled = learn(memory, place.line, place, turn, now() - skewMs);
+    const settled = positionOf(turn.line, place.token, now());
+    memory.learn(place.line, turn);
     if (settled === undefined) throw new Error('The coordinator holds an exchanged token without its answer');
+    if (settled.kind === 'ended') memory.refuse(place, settled.reason);
     return { settled, isNew: false };
   }
   const answer = await holdTurn(turns, place, turn, exchanging, signal);
-  if (nameOf(place, answer) !== place.line) {
-    turns.fail(place, turn, new AuthError('provider_unavailable')).catch(() => undefined);
-    return keepHere(parts, place, exchanging, answer);
-  }
-  const apply = withAnswer(place, answer, { now: now(), holder: exchanging.holder });
-  // Where the coordinator does not know the token, such as after an outage, this process' line continues.
-  const state = await turns.settle(place, turn, (standing) => {
-    const here = memory.get(place.line);
-    return apply(hasToken(standing.line, place.token) || !hasToken(here.line, place.token) ? standing : here);
-  });
-  return conclude(parts, place.line, place, state, answer);
+  const apply = withAnswer(parts, place, answer);
+  // With what only this process knows, as after an outage.
+  const state = await turns.settle(place, turn, (line) => apply(mergeLines(line, memory.get(place.line).line, now())));
+  return conclude(parts, place, exchanging, answer, state);
 }
 
 async function holdTurn(
@@ -134,53 +133,32 @@ async function holdTurn(
   }
 }
 
-/** The answer in this process' own line. */
-function keepHere(parts: LineParts, place: Place, { holder }: Exchange, answer: Exchanged): TokenAnswer {
-  const name = nameOf(place, answer);
-  const { line, text } = withAnswer(place, answer, { now: parts.now(), holder })(parts.memory.get(name));
-  return conclude(parts, name, place, { line, text }, answer);
-}
-
 function conclude(
-  { now, memory }: LineParts,
-  name: string,
+  parts: LineParts,
   place: Place,
-  state: LineState,
+  { former = [] }: Exchange,
   answer: Exchanged,
+  state: { readonly line: TokenLine; readonly version?: string | undefined },
 ): TokenAnswer {
-  const settled = learn(memory, name, place, state, now()) ?? answer;
+  const { now, turns, memory } = parts;
+  const settled = positionOf(memory.learn(place.line, state), place.token, now()) ?? answer;
   if (settled.kind === 'ended') memory.refuse(place, settled.reason);
+  // Tokens without a session id have lines of their own, and so have those of an earlier session id.
+  for (const name of new Set(former.map(({ line }) => line))) {
+    if (name === place.line || answer.kind === 'ended') continue;
+    const apply = withAnswer(parts, place, answer);
+    const known = memory.get(name);
+    memory.learn(name, { ...known, line: apply(known.line) });
+    turns?.change(name, known, apply).catch(() => undefined);
+  }
   return { settled, isNew: true };
 }
 
-/** Keeps what was learned of a line, and says what it means for the token. @param at milliseconds since the epoch */
-function learn(
-  memory: LineMemory,
-  name: string,
-  { token }: Place,
-  state: LineState,
-  at: number,
-): SettledRefresh | undefined {
-  const position = positionOf(state.line, token, at);
-  if (state.text !== undefined) memory.set(name, state);
-  if (position?.kind === 'refused') return { kind: 'ended', reason: position.reason };
-  return position === undefined || state.text === undefined ? undefined : { kind: 'renewed', text: state.text };
-}
-
-/** An answer for another session has a line of its own, under the token's name: the presented id may be another user's. */
-function nameOf({ line, token }: Place, answer: Exchanged): string {
-  return answer.kind === 'ended' || line === token || answer.line === line ? line : token;
-}
-
-/** The line with the answer. The first one stays: a late holder must not replace tokens that others already use. */
-function withAnswer({ token }: Place, answer: Exchanged, at: { readonly now: number; readonly holder: Holder }) {
-  return (state: LineState): LineState => {
-    const { line } = state;
-    if (answer.kind === 'ended') {
-      const refused = refuse(line, token, answer.reason, at.now);
-      return refused === line ? state : { ...state, line: refused };
-    }
-    if (positionOf(line, token, at.now)?.kind === 'spent') return state;
-    return { ...state, line: exchange(line, token, answer.newest, at), text: answer.text };
+/** The line with the answer. */
+function withAnswer({ now }: LineParts, { line: name, token }: Place, answer: Exchanged) {
+  return (line: TokenLine): TokenLine => {
+    if (answer.kind === 'ended') return refuse(line, token, answer.reason, now());
+    const { text, place } = answer;
+    return exchange(line, token, { newest: place.token, text, isForeign: name !== place.line }, now());
   };
 }

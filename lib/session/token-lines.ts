@@ -3,7 +3,6 @@ import { AuthError, causeOf } from '../errors.ts';
 import type { AdapterName } from '../types.ts';
 import type { Emit } from './events.ts';
 import { createLineMemory } from './line-memory.ts';
-import type { SettledRefresh } from './line-memory.ts';
 import { createLineTurns } from './line-turns.ts';
 import { hash } from './record.ts';
 import { createOutageReport } from './outages.ts';
@@ -11,13 +10,12 @@ import type { OutageReport } from './outages.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 import type { StoredSession } from './source.ts';
 import { exchangeToken, VariantRefused } from './token-exchange.ts';
-import type { Exchange, LineParts, TokenAnswer } from './token-exchange.ts';
-import { deliver, exchange } from './token-line.ts';
-import type { LineState, NewestToken, Place } from './token-line.ts';
+import type { Exchange, LineParts, SettledRefresh, TokenAnswer } from './token-exchange.ts';
+import { deliver, exchange, forgetToken } from './token-line.ts';
+import type { Place, TokenLine } from './token-line.ts';
 
-export type { SettledRefresh } from './line-memory.ts';
 export type { Place } from './token-line.ts';
-export type { Exchanged, TokenAnswer } from './token-exchange.ts';
+export type { Exchanged, SettledRefresh, TokenAnswer } from './token-exchange.ts';
 
 /** One line of tokens per session: one exchange per token, delivery, and rest after a failure. */
 export interface TokenLines {
@@ -42,12 +40,16 @@ export interface TokenLines {
    * @param issuedAt of the token, in milliseconds since the epoch
    */
   isSuperseded(place: Place, issuedAt: number): boolean;
+  /** Notes that this process has seen tokens. @param issuedAt in milliseconds since the epoch */
+  note(place: Place, issuedAt: number): void;
   /** Gives requests with a spent token its successor, where no refresh produced it. */
-  follow(place: Place, text: string, newest: NewestToken): void;
+  follow(place: Place, newest: Place, text: string): void;
   /** A browser received tokens: only requests that were sent before carry the token that they replace. */
   deliver(place: Place, newest: string): void;
   /** The session has ended; no request gets its tokens any more. */
   forget(place: Place): void;
+  /** A sign-in has ended; no request gets its tokens any more. The session may have a later sign-in. */
+  forgetToken(place: Place): void;
 }
 
 /** Long enough for a slow answer, and short enough to resend the same token within a replay window of 30 seconds. */
@@ -99,10 +101,12 @@ export function createTokenLines(settings: {
       const newest = place.line === place.token ? undefined : memory.newestOf(place);
       return newest !== undefined && newest.issuedAt >= issuedAt && newest.token !== place.token;
     },
-    follow(place, text, newest) {
-      const { line } = memory.get(place.line);
-      const followed = exchange(line, place.token, newest, { now: now(), holder: 'requests' });
-      memory.set(place.line, { line: followed, text });
+    note: ({ line, token }, issuedAt) => memory.noteNewest(line, { token, issuedAt }),
+    follow({ line: name, token }, newest, text) {
+      const isForeign = newest.line !== name;
+      const { line } = memory.get(name);
+      const followed = exchange(line, token, { newest: newest.token, text, isForeign }, now());
+      memory.learn(name, { line: followed });
     },
     ...createEnds(parts),
   };
@@ -144,27 +148,29 @@ function createStart(
 }
 
 /** What ends the need for an answer: nothing depends on whether the other processes hear of it. */
-function createEnds({ now, turns, outages, memory }: LineParts): Pick<TokenLines, 'deliver' | 'forget'> {
+function createEnds({
+  now,
+  turns,
+  outages,
+  memory,
+}: LineParts): Pick<TokenLines, 'deliver' | 'forget' | 'forgetToken'> {
   const tell = (told: Promise<unknown> | undefined): void =>
     void told?.then(
       () => outages.succeeded(),
       () => outages.failed('refresh'),
     );
 
+  function change(name: string, apply: (line: TokenLine) => TokenLine): void {
+    const known = memory.get(name);
+    const line = apply(known.line);
+    if (line === known.line) return;
+    memory.replace(name, { ...known, line });
+    tell(turns?.change(name, known, apply));
+  }
+
   return {
-    deliver({ line, token }, newest) {
-      for (const name of new Set([line, token])) {
-        const state = memory.get(name);
-        const apply = (standing: LineState): LineState => {
-          const delivered = deliver(standing.line, token, newest, now());
-          return delivered === standing.line ? standing : { ...standing, line: delivered };
-        };
-        const next = apply(state);
-        if (next === state) continue;
-        memory.set(name, next);
-        if (state.version !== undefined) tell(turns?.change(name, state, apply));
-      }
-    },
+    deliver: ({ line, token }, newest) => change(line, (known) => deliver(known, token, newest, now())),
+    forgetToken: ({ line, token }) => change(line, (known) => forgetToken(known, token, now())),
     forget(place) {
       memory.forget(place);
       tell(turns?.forget(place.line));
