@@ -386,6 +386,8 @@ describe('a key that is closed', () => {
   it('stays so, whatever is refused meanwhile, and no longer than a window', async () => {
     const attempts = await Promise.all(Array.from({ length: 5 }, () => throttle.code('factor:1')));
     await attempts[4]?.end('keep');
+    // The others may no longer make room.
+    await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
     for (const attempt of attempts.slice(0, 4)) await attempt.end('cancel');
     for (let count = 0; count < 100; count += 1) await expect(throttle.code('factor:1')).rejects.toBeDefined();
     jest.advanceTimersByTime(windowMs);

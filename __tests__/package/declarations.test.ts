@@ -42,6 +42,7 @@ it.each([
   ['CookieOptions', 5],
   ['PagesOptions', 8],
   ['ThrottleOptions', 2],
+  ['UpgradeOptions', 3],
 ])('show the comment of every option of %s', (name, count) => {
   const checker = program.getTypeChecker();
   const properties = propertiesOf(name);

@@ -101,6 +101,18 @@ function createThrottles(connections: readonly Connection[]) {
         if (passed !== 10) await pass(200);
       }
     },
+    /** Five wrong codes in one process close them in the other one. */
+    async expectClosedTogether(): Promise<void> {
+      for (const [from, to] of [
+        [one!, two!],
+        [two!, one!],
+      ] as const) {
+        accounts += 1;
+        const subject = `factor:${accounts}`;
+        for (let attempt = 0; attempt < 5; attempt += 1) await (await from.code(subject)).end('keep');
+        await expect(to.code(subject)).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
+      }
+    },
     /** Attempts at many accounts, spread over the masters. */
     async tryMany(): Promise<void> {
       accounts += 30;
@@ -143,6 +155,7 @@ describe('three masters with three replicas', () => {
   it('lose no session when a master is killed: its share is uncoordinated until its replica takes over', async () => {
     const throttles = createThrottles(connections);
     await throttles.untilCountedTogether();
+    await throttles.expectClosedTogether();
     const load = startRefreshLoad(connections.map(({ client }) => client));
     await load.untilCoordinated();
     const killedAt = load.now();
@@ -222,6 +235,7 @@ describe('a master that sentinels watch', () => {
     expectLittleHarm(sessions, killedAt, tookOverAt);
     expectOutages(load);
     await throttles.untilCountedTogether();
+    await throttles.expectClosedTogether();
   });
 });
 

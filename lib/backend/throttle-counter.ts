@@ -4,6 +4,7 @@ import type { Store } from './throttle-store.ts';
 
 /** A count so high that attempts that are taken back cannot bring a closed key below its limit. */
 const closedPoints = 1_000_000_000;
+const isClosedBy = (points: number): boolean => points > closedPoints / 2;
 
 /** How an attempt ends: the count starts anew, the attempt counts for nothing, or it stays counted. */
 export type End = 'forgive' | 'cancel' | 'keep';
@@ -20,7 +21,7 @@ interface Limit {
   readonly isClosedByLast?: boolean;
 }
 
-/** @param mayMakeRoom whether the attempt may not stay counted */
+/** @param mayMakeRoom whether the attempt is taken back where it succeeds */
 export type Counter = (key: string, mayMakeRoom: boolean) => Promise<Attempt | { readonly waitMs: number }>;
 
 interface CounterParts {
@@ -35,7 +36,7 @@ interface CounterParts {
 export function createCounter(parts: CounterParts): Counter {
   const { limit, now } = parts;
   const { memory, isClosed, count } = createCount(parts);
-  /** Attempts that may make room. Those that stay counted are not among them: how long an email takes would tell who has an account. */
+  /** Attempts that may make room, by key. With those that stay counted, how long an email takes would tell who has an account. */
   const inProgress = new Map<string, number>();
 
   function progress(key: string, change: 1 | -1): void {
@@ -53,7 +54,7 @@ export function createCounter(parts: CounterParts): Counter {
     };
     if (excess > 0) {
       await takeBack();
-      return { waitMs: inProgress.has(key) ? 0 : windowEndsInMs };
+      return { waitMs: inProgress.has(key) && !isClosedBy(excess) ? 0 : windowEndsInMs };
     }
     if (mayMakeRoom) progress(key, 1);
     const ends: Readonly<Record<End, () => Promise<unknown>>> = {
@@ -81,8 +82,7 @@ function createCount({ limit, keyPrefix, store, maxKeys }: CounterParts) {
   const inMemory = { limiter: memory, end: (work: () => Promise<unknown>) => work() };
   const inRedis = store && { ...store, limiter: store.createLimiter(options) };
 
-  const isClosed = async (key: string): Promise<boolean> =>
-    ((await memory.get(key))?.consumedPoints ?? 0) > closedPoints / 2;
+  const isClosed = async (key: string): Promise<boolean> => isClosedBy((await memory.get(key))?.consumedPoints ?? 0);
 
   async function count(key: string) {
     // What this process has closed stays closed, also where Redis has lost its data since.
@@ -91,6 +91,7 @@ function createCount({ limit, keyPrefix, store, maxKeys }: CounterParts) {
     let isLate = false;
     const counted = await inRedis.count(limiter.getKey(key), async () => {
       const found = await consume(limiter, key);
+      // Memory has counted it since.
       if (isLate) await limiter.reward(key);
       return found;
     });

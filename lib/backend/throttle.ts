@@ -16,17 +16,17 @@ import type { Attempt, Counter, End } from './throttle-counter.ts';
 export const mailedBefore = 'email_sent_before';
 /** The `reason` of a refusal because too many codes were wrong. */
 export const tooManyCodes = 'too_many_codes';
-const defaultPrefix = 'express-auth-adapters:throttle';
 /** Seconds until an address can get its next email with a code. */
 export const mailWaitSeconds = 60;
 
+const defaultPrefix = 'express-auth-adapters:throttle';
+const windowSeconds = 15 * 60;
+const codes = { windowSeconds, isClosedByLast: true, event: 'code', reason: tooManyCodes } as const;
 /**
  * Failures per window, the rate limit for passwords (OWASP ASVS 5.0 §6.3.1). Six-digit codes have a lower limit: a factor
  * across all networks, because its codes need the first factor; an emailed code per network and a higher one across all,
  * because anyone who knows an address can try codes. Each address gets one email with a code per minute.
  */
-const windowSeconds = 15 * 60;
-const codes = { windowSeconds, isClosedByLast: true, event: 'code', reason: tooManyCodes } as const;
 const limits = {
   account: { points: 10, windowSeconds, event: 'account', reason: undefined },
   network: { points: 100, windowSeconds, event: 'network', reason: undefined },

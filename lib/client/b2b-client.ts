@@ -1,20 +1,22 @@
 import type { B2bSessionBody, RedirectBody } from '../types.ts';
-import { createSender } from './send.ts';
-import type { CallOptions, ClientOptions, ClientResult } from './send.ts';
+import { createClient } from './send.ts';
+import type { CallOptions, ClientOptions, ClientResult, PostCall } from './send.ts';
+
+const defaultPaths = {
+  /** Default `/login`. */
+  login: '/login',
+  /** Default `/signup`. */
+  signup: '/signup',
+  /** Default `/logout`. */
+  logout: '/logout',
+  /** Default `/auth/session`. */
+  session: '/auth/session',
+  /** Default `/organization`. */
+  organization: '/organization',
+};
 
 /** The paths of the B2B adapter's routes. */
-export interface B2bPaths {
-  /** Default `/login`. */
-  readonly login: string;
-  /** Default `/signup`. */
-  readonly signup: string;
-  /** Default `/logout`. */
-  readonly logout: string;
-  /** Default `/auth/session`. */
-  readonly session: string;
-  /** Default `/organization`. */
-  readonly organization: string;
-}
+export interface B2bPaths extends Readonly<typeof defaultPaths> {}
 
 /** The parameters of hosted sign-in; all except `returnTo` are passed to the provider. */
 export interface HostedSignInQuery {
@@ -32,14 +34,10 @@ export interface HostedSignInCall extends CallOptions {
   readonly query?: HostedSignInQuery;
 }
 
-export interface OrganizationCall extends CallOptions {
-  readonly body: {
-    /** The WorkOS id of the organization to switch to. */
-    readonly organizationId: string;
-    /** A root-relative path to go to afterwards. */
-    readonly returnTo?: string;
-  };
-}
+export type OrganizationCall = PostCall<{
+  /** The WorkOS id of the organization to switch to. */
+  readonly organizationId: string;
+}>;
 
 /** Methods never reject; check `error`. */
 export interface B2bClient {
@@ -67,20 +65,12 @@ export interface B2bClient {
  * if (data) location.assign(data.redirectTo);
  */
 export function createB2bClient(options: ClientOptions<B2bPaths> = {}): B2bClient {
-  const send = createSender(options);
-  const paths: B2bPaths = {
-    login: '/login',
-    signup: '/signup',
-    logout: '/logout',
-    session: '/auth/session',
-    organization: '/organization',
-    ...options.paths,
-  };
-  return {
-    login: (call) => send({ ...call, method: 'GET', path: paths.login, proof: 'redirectTo' }),
-    signup: (call) => send({ ...call, method: 'GET', path: paths.signup, proof: 'redirectTo' }),
-    logout: (call) => send({ ...call, method: 'POST', path: paths.logout, proof: 'redirectTo' }),
-    session: (call) => send({ ...call, method: 'GET', path: paths.session, proof: 'user' }),
-    organization: (call) => send({ ...call, method: 'POST', path: paths.organization, proof: 'redirectTo' }),
-  };
+  const paths = { ...defaultPaths, ...options.paths };
+  return createClient<B2bClient>(options, {
+    login: { path: paths.login, get: 'redirectTo' },
+    signup: { path: paths.signup, get: 'redirectTo' },
+    logout: { path: paths.logout, post: 'redirectTo' },
+    session: { path: paths.session, get: 'user' },
+    organization: { path: paths.organization, post: 'redirectTo' },
+  });
 }

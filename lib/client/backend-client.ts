@@ -1,108 +1,81 @@
 import type { BackendSessionBody, EmailConfirmationBody, MailSentBody, RedirectBody } from '../types.ts';
-import { createSender } from './send.ts';
-import type { CallOptions, ClientOptions, ClientResult } from './send.ts';
+import { createClient } from './send.ts';
+import type { CallOptions, ClientOptions, ClientResult, PostCall, ReturnTo } from './send.ts';
+
+const defaultPaths = {
+  /** Default `/auth/login`. */
+  login: '/auth/login',
+  /** Default `/auth/signup`. */
+  signup: '/auth/signup',
+  /** Default `/auth/logout`. */
+  logout: '/auth/logout',
+  /** Default `/auth/session`. */
+  session: '/auth/session',
+  /** Default `/auth/resend`. */
+  resend: '/auth/resend',
+  /** Default `/auth/forgot`. */
+  forgot: '/auth/forgot',
+  /** Default `/auth/password`. */
+  password: '/auth/password',
+  /** Default `/auth/verify`. */
+  verify: '/auth/verify',
+  /** Default `/auth/enroll`. */
+  enroll: '/auth/enroll',
+  /** Default `/auth/code`. */
+  code: '/auth/code',
+  /** Default `/auth/sso`. */
+  sso: '/auth/sso',
+};
 
 /** The paths of the backend adapter's routes. */
-export interface BackendPaths {
-  /** Default `/auth/login`. */
-  readonly login: string;
-  /** Default `/auth/signup`. */
-  readonly signup: string;
-  /** Default `/auth/logout`. */
-  readonly logout: string;
-  /** Default `/auth/session`. */
-  readonly session: string;
-  /** Default `/auth/resend`. */
-  readonly resend: string;
-  /** Default `/auth/forgot`. */
-  readonly forgot: string;
-  /** Default `/auth/password`. */
-  readonly password: string;
-  /** Default `/auth/verify`. */
-  readonly verify: string;
-  /** Default `/auth/enroll`. */
-  readonly enroll: string;
-  /** Default `/auth/code`. */
-  readonly code: string;
-  /** Default `/auth/sso`. */
-  readonly sso: string;
-}
+export interface BackendPaths extends Readonly<typeof defaultPaths> {}
 
-export interface PasswordCall extends CallOptions {
-  readonly body: {
-    readonly email: string;
-    readonly password: string;
-    /** A root-relative path to go to afterwards. */
-    readonly returnTo?: string;
-  };
-}
+export type PasswordCall = PostCall<{ readonly email: string; readonly password: string }>;
+export type BackendLogoutCall = Partial<PostCall<ReturnTo>>;
+export type ResendCall = PostCall<{ readonly email: string }>;
+export type ForgotCall = PostCall<{ readonly email: string }>;
+export type SendCodeCall = PostCall<{ readonly email: string }>;
+export type SsoCall = PostCall<{ readonly email: string } | { readonly domain: string }>;
+
+export type EnterCodeCall = PostCall<{
+  readonly email: string;
+  /** The digits from the email. */
+  readonly code: string;
+}>;
 
 export interface OAuthCall extends CallOptions {
-  readonly query: {
+  readonly query: ReturnTo & {
     /** A provider's name as Supabase spells it, such as `github`; without it the adapter's `defaultProvider`. */
     readonly provider?: string;
-    /** A root-relative path to come back to. */
-    readonly returnTo?: string;
   };
 }
 
-export interface BackendLogoutCall extends CallOptions {
-  readonly body?: {
-    /** A root-relative path to go to afterwards. */
-    readonly returnTo?: string;
-  };
-}
+export type NewPasswordCall = PostCall<{
+  /** The new password. */
+  readonly password: string;
+  /** Required with a session; omitted after an email's link. */
+  readonly currentPassword?: string;
+}>;
 
-export interface ResendCall extends CallOptions {
-  readonly body: {
-    readonly email: string;
-    /** A root-relative path to go to after the confirmation. */
-    readonly returnTo?: string;
-  };
-}
+export type VerifyCall = PostCall<
+  | {
+      /** Six digits. */
+      readonly code: string;
+      /** Which factor; default: the authenticator app, or the phone to which a code was sent. */
+      readonly factorId?: string;
+    }
+  /** Sends a code to the phone with this factor id. */
+  | { readonly send: string }
+>;
 
-export interface ForgotCall extends CallOptions {
-  readonly body: {
-    readonly email: string;
-    /** A root-relative path to go to after the new password. */
-    readonly returnTo?: string;
-  };
-}
-
-export interface NewPasswordCall extends CallOptions {
-  readonly body: {
-    /** The new password. */
-    readonly password: string;
-    /** Required with a session; omitted after an email's link. */
-    readonly currentPassword?: string;
-    /** A root-relative path to go to afterwards. */
-    readonly returnTo?: string;
-  };
-}
-
-export interface VerifyCall extends CallOptions {
-  readonly body:
-    | {
-        /** Six digits. */
-        readonly code: string;
-        /** Which factor; default: the authenticator app, or the phone to which a code was sent. */
-        readonly factorId?: string;
-        /** A root-relative path to go to afterwards. */
-        readonly returnTo?: string;
-      }
-    /** Sends a code to the phone with this factor id. */
-    | { readonly send: string };
-}
-
-export interface EnrollCall extends CallOptions {
-  readonly body:
-    /** Starts with an authenticator app. */
-    | { readonly code?: undefined; readonly remove?: undefined }
-    /** The first code that the app shows. */
-    | { readonly factorId: string; readonly code: string; readonly returnTo?: string }
-    /** The id of a factor that is no longer wanted. */
-    | { readonly remove: string };
-}
+export type EnrollCall = PostCall<
+  /** Starts with an authenticator app. */
+  | { readonly code?: undefined; readonly remove?: undefined }
+  /** The first code that the app shows. */
+  | { readonly factorId: string; readonly code: string }
+  /** The id of a factor that is no longer wanted. */
+  | { readonly remove: string }
+>;
 
 /** An authenticator app that must be confirmed by its first code. */
 export interface EnrollmentBody {
@@ -122,32 +95,6 @@ export interface CodeSentBody {
 export interface FactorsBody {
   /** `type` as Supabase calls it: `totp`, `phone`, `webauthn`, or a later one. */
   readonly factors: readonly { readonly id: string; readonly type: string }[];
-}
-
-export interface SendCodeCall extends CallOptions {
-  readonly body: {
-    readonly email: string;
-    /** A root-relative path to go to after the link of the email. */
-    readonly returnTo?: string;
-  };
-}
-
-export interface EnterCodeCall extends CallOptions {
-  readonly body: {
-    readonly email: string;
-    /** The digits from the email. */
-    readonly code: string;
-    /** A root-relative path to go to afterwards. */
-    readonly returnTo?: string;
-  };
-}
-
-export interface SsoCall extends CallOptions {
-  /** An email address or its domain. */
-  readonly body: ({ readonly email: string } | { readonly domain: string }) & {
-    /** A root-relative path to come back to. */
-    readonly returnTo?: string;
-  };
 }
 
 /** Methods never reject; check `error`. */
@@ -194,41 +141,20 @@ export interface BackendClient {
  * else location.assign(data.redirectTo);
  */
 export function createBackendClient(options: ClientOptions<BackendPaths> = {}): BackendClient {
-  const send = createSender(options);
-  const paths: BackendPaths = {
-    login: '/auth/login',
-    signup: '/auth/signup',
-    logout: '/auth/logout',
-    session: '/auth/session',
-    resend: '/auth/resend',
-    forgot: '/auth/forgot',
-    password: '/auth/password',
-    verify: '/auth/verify',
-    enroll: '/auth/enroll',
-    code: '/auth/code',
-    sso: '/auth/sso',
-    ...options.paths,
-  };
-  const factors = (path: string, call: CallOptions | VerifyCall | EnrollCall = {}) =>
-    send<never>({
-      ...call,
-      method: 'body' in call ? 'POST' : 'GET',
-      path,
-      proof: 'body' in call ? ['redirectTo', 'factorId'] : ['factors'],
-    });
-  return {
-    login: (call) => send({ ...call, method: 'POST', path: paths.login, proof: 'redirectTo' }),
-    signup: (call) => send({ ...call, method: 'POST', path: paths.signup, proof: 'redirectTo' }),
-    oauth: (call) => send({ ...call, method: 'GET', path: paths.login, proof: 'redirectTo' }),
-    logout: (call) => send({ ...call, method: 'POST', path: paths.logout, proof: 'redirectTo' }),
-    session: (call) => send({ ...call, method: 'GET', path: paths.session, proof: 'user' }),
-    resend: (call) => send({ ...call, method: 'POST', path: paths.resend, proof: 'message' }),
-    forgot: (call) => send({ ...call, method: 'POST', path: paths.forgot, proof: 'message' }),
-    password: (call) => send({ ...call, method: 'POST', path: paths.password, proof: 'redirectTo' }),
-    verify: (call?: CallOptions | VerifyCall) => factors(paths.verify, call),
-    enroll: (call?: CallOptions | EnrollCall) => factors(paths.enroll, call),
-    code: (call: SendCodeCall | EnterCodeCall) =>
-      send({ ...call, method: 'POST', path: paths.code, proof: 'redirectTo' }),
-    sso: (call) => send({ ...call, method: 'POST', path: paths.sso, proof: 'redirectTo' }),
-  };
+  const paths = { ...defaultPaths, ...options.paths };
+  const factors = { get: 'factors', post: ['redirectTo', 'factorId'] } as const;
+  return createClient<BackendClient>(options, {
+    login: { path: paths.login, post: 'redirectTo' },
+    signup: { path: paths.signup, post: 'redirectTo' },
+    oauth: { path: paths.login, get: 'redirectTo' },
+    logout: { path: paths.logout, post: 'redirectTo' },
+    session: { path: paths.session, get: 'user' },
+    resend: { path: paths.resend, post: 'message' },
+    forgot: { path: paths.forgot, post: 'message' },
+    password: { path: paths.password, post: 'redirectTo' },
+    verify: { path: paths.verify, ...factors },
+    enroll: { path: paths.enroll, ...factors },
+    code: { path: paths.code, post: 'redirectTo' },
+    sso: { path: paths.sso, post: 'redirectTo' },
+  });
 }

@@ -1,6 +1,14 @@
 export * from './b2b-client.ts';
 export * from './backend-client.ts';
-export type { CallOptions, ClientError, ClientErrorCode, ClientOptions, ClientResult } from './send.ts';
+export type {
+  CallOptions,
+  ClientError,
+  ClientErrorCode,
+  ClientOptions,
+  ClientResult,
+  PostCall,
+  ReturnTo,
+} from './send.ts';
 export type {
   B2bSessionBody,
   B2bPublicUser,

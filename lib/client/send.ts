@@ -34,28 +34,43 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One call: its request, and the members that identify a valid response. */
-export interface Call extends CallOptions {
-  readonly method: 'GET' | 'POST';
+/** A call with these fields. */
+export interface PostCall<Fields> extends CallOptions {
+  readonly body: Fields & ReturnTo;
+}
+
+export interface ReturnTo {
+  /** A root-relative path to go to afterwards. */
+  readonly returnTo?: string;
+}
+
+/** A route: the members that identify a valid response to each method. */
+export interface Route {
   readonly path: string;
-  readonly query?: object | undefined;
-  readonly body?: object | undefined;
-  readonly proof: Proof | readonly Proof[];
+  readonly get?: Proof;
+  readonly post?: Proof | readonly Proof[];
+}
+
+interface Call extends CallOptions {
+  readonly query?: object;
+  readonly body?: object;
 }
 
 type Proof = 'redirectTo' | 'user' | 'message' | 'factorId' | 'factors';
 
-export type Send = <Data>(call: Call) => Promise<ClientResult<Data>>;
-
-/** A sender that never rejects: every failure becomes an `error`. */
-export function createSender(options: ClientOptions<unknown>): Send {
+/** A method for each route, which posts where there is a body or nothing to get. None rejects: every failure becomes an `error`. */
+export function createClient<Client>(
+  options: ClientOptions<unknown>,
+  routes: Readonly<Record<keyof Client, Route>>,
+): Client {
   const base = (options.baseUrl ?? '').replace(/\/$/, '');
   const credentials = /^(\w+:)?\/\//.test(base) ? 'include' : 'same-origin';
 
-  return async <Data>({ method, path, query, body, proof, signal }: Call): Promise<ClientResult<Data>> => {
+  async function send({ path, get, post }: Route, { query, body, signal }: Call): Promise<ClientResult<unknown>> {
+    const proof = get === undefined || body ? post : get;
     try {
       const response = await (options.fetch ?? globalThis.fetch)(base + path + toQueryString(query), {
-        method,
+        method: proof === get ? 'GET' : 'POST',
         credentials,
         // No route redirects JSON clients, and following a foreign redirect could send a password along.
         redirect: 'manual',
@@ -64,15 +79,18 @@ export function createSender(options: ClientOptions<unknown>): Send {
         ...(signal && { signal }),
       });
       const answer = parseJson(await response.text());
-      return response.ok && [proof].flat().some((member) => has(answer, member))
-        ? { data: answer as Data, error: null }
+      return response.ok && [proof].flat().some((member) => member !== undefined && has(answer, member))
+        ? { data: answer, error: null }
         : failure(response.status, has(answer, 'error') ? answer.error : undefined);
     } catch {
       return signal?.aborted
         ? failure(0, { code: 'aborted', message: 'The request was given up.' })
         : failure(0, { code: 'network_error', message: 'The server could not be reached. Please try again.' });
     }
-  };
+  }
+
+  const methods = Object.entries<Route>(routes).map(([name, route]) => [name, (call: Call = {}) => send(route, call)]);
+  return Object.fromEntries(methods) as Client;
 }
 
 function toQueryString(query: object = {}): string {

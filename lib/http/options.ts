@@ -12,6 +12,11 @@ export type OptionsOf<Entries extends v.ObjectEntries> = {
   readonly [Option in keyof Entries]?: ReadonlyLists<v.InferInput<Entries[Option]>> | undefined;
 };
 
+/** The same for options that must not be `undefined`. */
+export type ExactOptionsOf<Entries extends v.ObjectEntries> = {
+  readonly [Option in keyof Entries]?: ReadonlyLists<v.InferInput<Entries[Option]>>;
+};
+
 type ReadonlyLists<Value> = Value extends readonly (infer Item)[]
   ? readonly ReadonlyLists<Item>[]
   : string extends keyof Value

@@ -9,47 +9,93 @@ import type { AuthRequest } from './auth-request.ts';
 import type { Next } from './error-reply.ts';
 import { challengeWith, guard } from './guard.ts';
 import type { GuardRules } from './guard.ts';
+import type { ExactOptionsOf } from './options.ts';
 import { problemsOf } from './read-options.ts';
 import type { OptionsSchema } from './read-options.ts';
 import type { Reply } from './reply.ts';
 import { askFreshSignIn, askSecondFactor } from './step-up.ts';
 
-interface Narrowing<S extends Session> {
-  /** Decides whether the session passes; may be asynchronous. Only `true` passes, any other result is a 403. */
-  readonly check?: (session: S, req: Request) => boolean | Promise<boolean>;
-  /**
-   * How long ago the person may have signed in, in seconds. Otherwise a document is sent to sign in again and comes back, and JSON gets
-   * 401 `fresh_sign_in_required`.
-   */
-  readonly maxAge?: number;
+/** For example an unset variable: an option that should restrict access would admit every session. */
+const must = (rule: string) => (issue: v.BaseIssue<unknown>) =>
+  issue.received === 'undefined' ? 'is undefined; leave it out where every session may pass' : `must be ${rule}`;
+
+const anOrganization = must('true or the id of an organization');
+const seconds = must('a whole number of seconds, 1 or more');
+const kinds = must("a list of 'cookie' and 'bearer'");
+const ids = must('a list of client ids');
+const clientId = v.pipe(v.string('must be a client id'), v.nonEmpty('must be a client id'));
+
+export const credentialEntries = {
   /**
    * The accepted credentials: the adapter's cookie, or an access token in `Authorization: Bearer`
    * (RFC 6750). With `bearer`, such a token alone decides its request. Default `['cookie']`.
    */
-  readonly credentials?: readonly ('cookie' | 'bearer')[];
+  credentials: v.exactOptional(
+    v.pipe(v.array(v.picklist(['cookie', 'bearer'], "must be 'cookie' or 'bearer'"), kinds), v.minLength(1, kinds)),
+  ),
   /** Ids of further OAuth clients whose bearer tokens pass, besides the application's own. Default: none. */
-  readonly clients?: readonly string[];
-}
+  clients: v.exactOptional(v.pipe(v.array(clientId, ids), v.minLength(1, ids))),
+};
 
-export interface RequireB2bSessionOptions extends Narrowing<B2bSession> {
-  readonly adapter: 'b2b';
+const ageEntries = {
+  /**
+   * How long ago the person may have signed in, in seconds. Otherwise a document is sent to sign in again and comes back, and JSON gets
+   * 401 `fresh_sign_in_required`.
+   */
+  maxAge: v.exactOptional(v.pipe(v.number(seconds), v.safeInteger(seconds), v.minValue(1, seconds))),
+};
+
+const organizationEntries = {
   /** `true`: some organization; a string: this organization's id. */
-  readonly organization?: true | string;
-}
+  organization: v.exactOptional(
+    v.union([v.literal(true), v.pipe(v.string(), v.nonEmpty(anOrganization))], anOrganization),
+  ),
+};
 
-export interface RequireBackendSessionOptions extends Narrowing<BackendSession> {
-  readonly adapter: 'backend';
+const aalEntries = {
   /**
    * The required authenticator assurance level: `aal2` requires a second factor, `enrolled` requires it only of users who have
    * one. Otherwise a document is redirected to verify or add one, and JSON gets 403 `second_factor_required` with `redirectTo`.
    */
-  readonly aal?: 'aal2' | 'enrolled';
+  aal: v.exactOptional(v.picklist(['aal2', 'enrolled'], must("'aal2' or 'enrolled'"))),
+};
+
+/** Its type depends on the session's, so that the interfaces repeat it. */
+export const checkEntry = v.exactOptional(
+  v.custom<(session: Session, req: Request) => boolean | Promise<boolean>>(
+    (value) => typeof value === 'function',
+    must('a function'),
+  ),
+);
+
+const schema = v.strictObject({
+  adapter: v.optional(v.picklist(['b2b', 'backend'], "must be 'b2b' or 'backend'")),
+  ...organizationEntries,
+  ...aalEntries,
+  ...ageEntries,
+  check: checkEntry,
+  ...credentialEntries,
+});
+
+type Requirements = v.InferOutput<typeof schema>;
+
+interface Narrowing<S extends Session>
+  extends ExactOptionsOf<typeof ageEntries>, ExactOptionsOf<typeof credentialEntries> {
+  /** Decides whether the session passes; may be asynchronous. Only `true` passes, any other result is a 403. */
+  readonly check?: (session: S, req: Request) => boolean | Promise<boolean>;
 }
 
-export interface RequireAnySessionOptions extends Narrowing<Session> {
+export interface RequireB2bSessionOptions extends Narrowing<B2bSession>, ExactOptionsOf<typeof organizationEntries> {
+  readonly adapter: 'b2b';
+}
+
+export interface RequireBackendSessionOptions extends Narrowing<BackendSession>, ExactOptionsOf<typeof aalEntries> {
+  readonly adapter: 'backend';
+}
+
+export interface RequireAnySessionOptions
+  extends Narrowing<Session>, ExactOptionsOf<typeof organizationEntries>, ExactOptionsOf<typeof aalEntries> {
   readonly adapter?: undefined;
-  readonly organization?: true | string;
-  readonly aal?: 'aal2' | 'enrolled';
 }
 
 export type RequireSessionOptions = RequireB2bSessionOptions | RequireBackendSessionOptions | RequireAnySessionOptions;
@@ -82,42 +128,6 @@ export function requireSession(
   const rules = { demand: demandOf(requirements), challenge, bearer: bearerRules(requirements) };
   return (req, _res, proceed) => guardBy(adapter, rules, req, proceed);
 }
-
-/** For example an unset variable: an option that should restrict access would admit every session. */
-const must = (rule: string) => (issue: v.BaseIssue<unknown>) =>
-  issue.received === 'undefined' ? 'is undefined; leave it out where every session may pass' : `must be ${rule}`;
-
-const anOrganization = must('true or the id of an organization');
-const seconds = must('a whole number of seconds, 1 or more');
-const kinds = must("a list of 'cookie' and 'bearer'");
-const ids = must('a list of client ids');
-const clientId = v.pipe(v.string('must be a client id'), v.nonEmpty('must be a client id'));
-
-/** The entries of every guard, that of an upgrade included. */
-export const admissionEntries = {
-  check: v.exactOptional(
-    v.custom<(session: Session, req: Request) => boolean | Promise<boolean>>(
-      (value) => typeof value === 'function',
-      must('a function'),
-    ),
-  ),
-  credentials: v.exactOptional(
-    v.pipe(v.array(v.picklist(['cookie', 'bearer'], "must be 'cookie' or 'bearer'"), kinds), v.minLength(1, kinds)),
-  ),
-  clients: v.exactOptional(v.pipe(v.array(clientId, ids), v.minLength(1, ids))),
-};
-
-const schema = v.strictObject({
-  adapter: v.optional(v.picklist(['b2b', 'backend'], "must be 'b2b' or 'backend'")),
-  organization: v.exactOptional(
-    v.union([v.literal(true), v.pipe(v.string(), v.nonEmpty(anOrganization))], anOrganization),
-  ),
-  aal: v.exactOptional(v.picklist(['aal2', 'enrolled'], must("'aal2' or 'enrolled'"))),
-  maxAge: v.exactOptional(v.pipe(v.number(seconds), v.safeInteger(seconds), v.minValue(1, seconds))),
-  ...admissionEntries,
-});
-
-type Requirements = v.InferOutput<typeof schema>;
 
 /**
  * @param caller the called function, for the message

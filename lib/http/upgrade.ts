@@ -11,21 +11,18 @@ import { AuthRequest } from './auth-request.ts';
 import { bearerSession, bearerToken } from './bearer.ts';
 import { errorBody, errorHeaders, headerText } from './error-reply.ts';
 import { clientFacts, header } from './message.ts';
-import { admissionEntries, readRequirements } from './require-session.ts';
+import type { ExactOptionsOf } from './options.ts';
+import { checkEntry, credentialEntries, readRequirements } from './require-session.ts';
 
 // As an ES module, node:http also loads undici in Node 24, which takes longer than everything else here.
 const { ServerResponse, STATUS_CODES } = process.getBuiltinModule('node:http');
 
-export interface UpgradeOptions {
-  /** The accepted credentials. With `bearer`, an `Authorization: Bearer` token alone decides its request. Default `['cookie']`. */
-  readonly credentials?: readonly ('cookie' | 'bearer')[];
+export interface UpgradeOptions extends ExactOptionsOf<typeof credentialEntries> {
   /** Called with the session; only `true` lets it pass. */
   readonly check?: (session: Session, req: IncomingMessage) => boolean | Promise<boolean>;
-  /** OAuth clients of other applications whose bearer tokens are also accepted. */
-  readonly clients?: readonly string[];
 }
 
-const schema = v.strictObject(admissionEntries);
+const schema = v.strictObject({ check: checkEntry, ...credentialEntries });
 
 export interface AuthenticatedUpgrade {
   readonly session: Session;
