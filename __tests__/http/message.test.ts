@@ -3,16 +3,8 @@ import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import express from 'express';
 import express4 from 'express4';
-import {
-  header,
-  isPrefetch,
-  isSubresource,
-  mountPath,
-  prefersJson,
-  protocolOf,
-  requestOrigin,
-  requestTarget,
-} from '../../lib/http/message.ts';
+import { header, isPrefetch, isSubresource, mountPath, prefersJson, requestTarget } from '../../lib/http/message.ts';
+import { protocolOf, requestOrigin } from '../../lib/http/origin.ts';
 
 interface Parts {
   readonly method?: string;

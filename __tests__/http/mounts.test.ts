@@ -120,6 +120,22 @@ describe.each(['Express 4', 'Express 5'] as const)('an adapter that no search fi
     expect(await answers(mount, ['/one/x', '/auth/x', '/one/x', '/auth/x'])).toEqual([passed, clash, passed, clash]);
   });
 
+  it.each([
+    ['/auth/resend', '/auth/confirm', '/auth/forgot', '/auth/password', '/auth/verify'],
+    ['/auth/enroll', '/auth/code', '/auth/sso', '/auth/signup', '/auth/callback'],
+  ])('answers the paths of another adapter, each with its option: %s, %s, %s, %s, %s', async (...taken) => {
+    const [loginPath, signUpPath, callbackPath, logoutPath, organizationPath] = taken;
+    const other = { loginPath, signUpPath, callbackPath, logoutPath, organizationPath, sessionPath: '/session' };
+    const [text = ''] = await answers(
+      (app) => app.use(hidden(backend({ signInMethods: ['password', 'code'], sso: true })), hidden(b2b(other))),
+      ['/x'],
+    );
+    for (const [option, path] of Object.entries(other)) {
+      const clash = `${option}: b2bAuth() and backendAuth() both answer '${path}'`;
+      expect([option, text.includes(clash)]).toEqual([option, option !== 'sessionPath']);
+    }
+  });
+
   it('never sees a pattern below one of its mount paths', async () => {
     const found = await answers(
       (app) => app.use('/:tenant', hidden(b2b({ protectedRoutes: '/one/account' }))),

@@ -1,6 +1,6 @@
 import { defined } from '../core/json.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
-import { isHttpsIgnored } from '../http/message.ts';
+import { isHttpsIgnored } from '../http/origin.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';

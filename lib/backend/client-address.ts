@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isPrivate } from '../http/private-peer.ts';
-import { appSetting, peerAddress } from '../http/message.ts';
+import { appSetting, isPrivate, peerAddress } from '../http/origin.ts';
 import type { HostRequest } from '../http/message.ts';
 import type { Emit } from '../session/events.ts';
 

@@ -3,11 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sanitizeReturnTo } from '../core/return-to.ts';
 import { pathOf } from '../core/request-path.ts';
 import { defined } from '../core/json.ts';
-import { AuthError } from '../errors.ts';
-import { isPrivate } from './private-peer.ts';
 import type { ClientFacts } from '../session/source.ts';
 
-/** HTTP messages: reads requests, sets response headers, and stores one value of ours on either object. */
+/** HTTP messages: reads requests and sets response headers. */
 
 /** Express' additions to a request; absent under Connect and bare `node:http`. */
 export interface HostRequest extends IncomingMessage {
@@ -15,8 +13,6 @@ export interface HostRequest extends IncomingMessage {
   readonly baseUrl?: string;
   readonly app?: unknown;
 }
-
-type TrustsProxy = (address: string | undefined, hop: number) => boolean;
 
 /** The request target as the client sent it, before routers strip a part of it. */
 export function requestTarget(req: HostRequest): string {
@@ -47,68 +43,6 @@ export function isSafeMountPath(prefix: string): boolean {
   if (prefix === '') return true;
   const path = `${prefix}/x`;
   return pathOf(path) === path && sanitizeReturnTo(path, { fallback: '/', isOwnRoute: () => false }) === path;
-}
-
-/**
- * The application's origin as the visitor sees it. Forwarded headers count only where the application's `trust proxy`
- * setting trusts the peer. This is Express 5's rule, also applied under Express 4, whose `req.host` loses the port.
- *
- * @throws {AuthError} `invalid_host` when the request names no usable host
- */
-export function requestOrigin(req: HostRequest): string {
-  const host = hostOf(req);
-  const origin = host === undefined ? null : URL.parse(`${protocolOf(req)}://${host}`);
-  // The parser is lenient (credentials, paths, tabs), so only plain hosts are accepted.
-  if (origin === null || host === undefined || !isPlainHost.test(host)) throw new AuthError('invalid_host');
-  return origin.origin;
-}
-
-/** The client's address by `trust proxy`, else the socket's peer. */
-export function peerAddress(req: HostRequest): string | undefined {
-  return 'ip' in req && typeof req.ip === 'string' ? req.ip : req.socket.remoteAddress;
-}
-
-const isPlainHost = /^(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9.])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
-
-/** `http` or `https`, as the visitor sees it. */
-export function protocolOf(req: HostRequest): 'http' | 'https' {
-  const socketProtocol = 'encrypted' in req.socket && req.socket.encrypted === true ? 'https' : 'http';
-  const forwarded = trustsPeer(req) ? firstOf(req.headers['x-forwarded-proto']) : undefined;
-  if (forwarded === undefined) return socketProtocol;
-  return forwarded.toLowerCase() === 'https' ? 'https' : 'http';
-}
-
-/**
- * Whether a proxy says that visitors use https, and the application does not believe it. A peer from the public internet is no
- * proxy of the application: anyone can send the header.
- */
-export function isHttpsIgnored(req: HostRequest): boolean {
-  const isSaid = firstOf(req.headers['x-forwarded-proto']) === 'https';
-  return isSaid && protocolOf(req) === 'http' && isPrivate(req.socket.remoteAddress);
-}
-
-function hostOf(req: HostRequest): string | undefined {
-  const forwarded = trustsPeer(req) ? firstOf(req.headers['x-forwarded-host']) : undefined;
-  // HTTP/2 sends the host in a pseudo-header (RFC 9113 §8.3.1), and `Host` may be missing.
-  return forwarded ?? header(req, ':authority') ?? req.headers.host;
-}
-
-function trustsPeer(req: HostRequest): boolean {
-  const trusts = appSetting(req, 'trust proxy fn');
-  return typeof trusts === 'function' && (trusts as TrustsProxy)(req.socket.remoteAddress, 0);
-}
-
-/** A setting of the Express application that handles the request, `undefined` where there is none. */
-export function appSetting(req: HostRequest, name: string): unknown {
-  const { app } = req;
-  if (typeof app !== 'function' || !('get' in app) || typeof app.get !== 'function') return undefined;
-  return (app.get as (setting: string) => unknown).call(app, name);
-}
-
-function firstOf(header: string | string[] | undefined): string | undefined {
-  const text = Array.isArray(header) ? header[0] : header;
-  const first = text?.split(',', 1)[0]?.trim();
-  return first === '' ? undefined : first;
 }
 
 /**
