@@ -87,8 +87,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       signOutRoute(backend),
       sessionRoute(settings.sessionPath),
       confirmRoute(backend),
-      verifyRoute(backend),
-      ...[resendRoute(backend), enrollRoute(backend), ...optionalRoutes(backend)].map(shared),
+      ...[verifyRoute(backend), resendRoute(backend), enrollRoute(backend), ...optionalRoutes(backend)].map(shared),
     ],
   );
 }

@@ -13,7 +13,7 @@ import type { BackendOptions } from '../options.ts';
 import { confirmPage, linkExpiredPage } from '../pages/notice.ts';
 import { isOwnRefusal } from '../provider-errors.ts';
 import { readPending } from '../pending.ts';
-import { prepareSignIn, storeSignIn } from '../sign-in.ts';
+import { needsOf, prepareSignIn, storeSignIn } from '../sign-in.ts';
 import type { PreparedSignIn } from '../sign-in.ts';
 import { otherLinkAnswer } from './mail-routes.ts';
 
@@ -78,8 +78,9 @@ function createSpendLink(backend: BackendContext) {
       supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
     return once([tokenHash, type, returnTo, String(request.peer)], async () => {
       const { session: issued } = await attempts.run(request.req, undefined, verify, 'forgives');
-      const kind = isForPassword(settings, type) ? 'recovery' : undefined;
-      return issued === null ? null : prepareSignIn(backend, request, { issued, returnTo, kind });
+      if (issued === null) return null;
+      const needs = needsOf(issued, isForPassword(settings, type));
+      return prepareSignIn(backend, request, { issued, returnTo, needs });
     });
   };
 }
@@ -95,8 +96,8 @@ async function answerRefusal(
   const { returnTo } = link;
   // The button was pressed again; the first press has already succeeded.
   if (isOwnRefusal(error, 'link_expired') && isForPassword(settings, link.type)) {
-    const waiting = await readPending(backend, request);
-    if (waiting?.kind === 'recovery') {
+    const pending = await readPending(backend, request);
+    if (pending?.needs.includes('password') === true) {
       return redirectOrJson(request, localUrl(request, settings.passwordPath, returnTo));
     }
     if (!request.wantsJson) return linkExpiredPage(backend, request, { returnTo, error });
