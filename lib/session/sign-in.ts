@@ -14,9 +14,9 @@ import type { SessionSource, SessionWriter } from './source.ts';
  * runs once and writes no cookie; the second, `placeSession`, runs for every response that shares it, such as those of a double click.
  */
 export interface SignInContext<Content, S extends Session> {
-  readonly source: SessionSource<Content, S>;
+  readonly source: Pick<SessionSource<Content, S>, 'verify' | 'factsOf' | 'toStored'>;
   readonly writer: SessionWriter<Content>;
-  readonly resolver: SessionResolver<Content>;
+  readonly resolver: Pick<SessionResolver<Content>, 'beginSession' | 'replace'>;
   readonly emit: Emit;
 }
 
