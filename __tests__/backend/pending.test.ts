@@ -244,10 +244,11 @@ describe('the cookie of a sign-in in progress', () => {
     const visitor = app.visitor();
     const claims = { aal: 'aal2' };
     const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { method: 'otp', claims });
-    const value = { needs: ['factor', 'password'], returnTo: '/account', access_token, refresh_token };
+    const value = { needs: ['factor', 'password'], returnTo: '/', access_token, refresh_token };
     visitor.cookies.set(pendingName(), Buffer.from(JSON.stringify(value)).toString('base64url'));
-    expect((await visitor.get('/auth/verify')).headers.location).toBe('/auth/password?returnTo=%2Faccount');
-    const late = await postForm(visitor, '/auth/verify', { code: '000000' });
+    const early = await visitor.get('/auth/verify?returnTo=/account');
+    expect([early.status, early.headers.location]).toEqual([302, '/auth/password?returnTo=%2Faccount']);
+    const late = await postForm(visitor, '/auth/verify', { code: '000000', returnTo: '/account' });
     expect([late.status, late.headers.location]).toEqual([303, '/auth/password?returnTo=%2Faccount']);
     expect((await visitor.get('/auth/password')).text).toContain('name="password"');
     expect(app.supabase.calls('challenge')).toBe(0);
