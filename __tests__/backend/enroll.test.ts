@@ -233,17 +233,23 @@ describe('a user who has a second factor', () => {
       expect([answer.status, answer.json.error.code, answer.json.redirectTo]).toEqual([
         403,
         'second_factor_required',
-        '/auth/verify?then=enroll',
+        '/auth/verify?returnTo=%2Fauth%2Fenroll',
       ]);
     }
     const sent = await postForm(visitor, '/auth/enroll', { returnTo: '/account' });
-    expect([sent.status, sent.headers.location]).toEqual([303, '/auth/verify?then=enroll&returnTo=%2Faccount']);
+    expect([sent.status, sent.headers.location]).toEqual([
+      303,
+      '/auth/verify?returnTo=%2Fauth%2Fenroll%3FreturnTo%3D%252Faccount',
+    ]);
     const page = await visitor.get('/auth/enroll?returnTo=/account');
-    expect([page.status, page.headers.location]).toEqual([302, '/auth/verify?then=enroll&returnTo=%2Faccount']);
+    expect([page.status, page.headers.location]).toEqual([
+      302,
+      '/auth/verify?returnTo=%2Fauth%2Fenroll%3FreturnTo%3D%252Faccount',
+    ]);
     const asked = await visitor.get(page.headers.location!);
-    expect(asked.text).toContain('action="/auth/verify?then=enroll"');
-    const url = '/auth/verify?then=enroll';
-    const given = await postForm(visitor, url, { code: code(factor), returnTo: '/account' });
+    const returnTo = '/auth/enroll?returnTo=%2Faccount';
+    expect(asked.text).toContain(`name="returnTo" value="${returnTo}"`);
+    const given = await postForm(visitor, '/auth/verify', { code: code(factor), returnTo });
     expect([given.status, given.headers.location]).toEqual([303, '/auth/enroll?returnTo=%2Faccount']);
     expect((await visitor.get(given.headers.location!)).status).toBe(200);
   });

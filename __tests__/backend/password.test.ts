@@ -144,7 +144,7 @@ describe('a link for a new password', () => {
     const altered = Buffer.from(JSON.stringify({ ...claims, sub: 'someone-else' })).toString('base64url');
     for (const access_token of [foreign, `${head}.${altered}.${signature}`, 'rubbish', '']) {
       const visitor = app.visitor();
-      const value = JSON.stringify({ kind: 'recovery', returnTo: '/', access_token, refresh_token });
+      const value = JSON.stringify({ needs: ['password'], returnTo: '/', access_token, refresh_token });
       visitor.cookies.set(name, Buffer.from(value).toString('base64url'));
       const answer = await visitor.postJson('/auth/password', { password: fresh });
       expect([answer.status, answer.json.error.code]).toEqual([400, 'link_expired']);
@@ -292,24 +292,51 @@ describe('a password that is refused', () => {
   });
 });
 
+const maybeSaved = 'It may have been saved. Sign in with it.';
+
 describe('an outage', () => {
-  it('shows the form again, and the next try succeeds even if the backend applied the first one', async () => {
+  it('shows the form again, and the next try tells that the password may have been saved', async () => {
     await start({ options: { timeoutMs: 1500 } });
+    const elsewhere = await app.signedIn();
     const visitor = app.visitor();
     await openHashLink(visitor);
     app.supabase.fail('update-user', 'lost', 1);
     const page = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
     expect([page.status, page.headers['retry-after']]).toEqual([503, '5']);
     expect(page.text).toContain('name="password"');
+    expect(page.text).not.toContain(maybeSaved);
     const again = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
-    expect([again.status, again.headers.location]).toEqual([303, '/account']);
-    // The user is known from the token alone, as the backend's answer was lost.
-    const stored = Buffer.from(visitor.cookies.get(app.cookieName)!.slice('base64-'.length), 'base64url').toString();
-    expect(JSON.parse(stored)).toMatchObject({
-      token_type: 'bearer',
-      user: { id: expect.any(String), email: ada.email, aud: 'authenticated', role: 'authenticated' },
-    });
+    expect([again.status, again.text.includes(`id="password-error">${maybeSaved}</p>`)]).toEqual([422, true]);
+    expect(again.text).toContain('href="/auth/login?returnTo=%2Faccount&amp;prompt=login">Back to sign-in</a>');
+    const { status, json } = await visitor.postJson('/auth/password', { password: fresh });
+    expect([status, json.error.code, json.error.message]).toEqual([422, 'same_password', maybeSaved]);
+    expect((await elsewhere.getJson('/api/me')).status).toBe(401);
     expect((await signIn(fresh)).status).toBe(200);
+    // Another password is set as before.
+    const other = await postForm(visitor, '/auth/password', { password: 'yet another password' });
+    expect([other.status, (await visitor.getJson('/api/me')).status]).toEqual([303, 200]);
+  });
+
+  it('is still known after a second factor that was added meanwhile', async () => {
+    await start({ options: { timeoutMs: 1500 } });
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    app.supabase.fail('update-user', 'lost', 1);
+    expect((await postForm(visitor, '/auth/password', { password: fresh })).status).toBe(503);
+    const factor = app.supabase.addFactor(ada.email);
+    const given = await postForm(visitor, '/auth/verify', { code: app.supabase.codeOf(factor) });
+    expect(given.headers.location).toBe('/auth/password?returnTo=%2Faccount');
+    const again = await visitor.postJson('/auth/password', { password: fresh });
+    expect([again.status, again.json.error.message]).toEqual([422, maybeSaved]);
+  });
+
+  it('is told from a password that was the current one before', async () => {
+    await start();
+    const visitor = app.visitor();
+    await openHashLink(visitor);
+    const answer = await visitor.postJson('/auth/password', { password: ada.password });
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'same_password']);
+    expect(answer.json.error.message).not.toBe(maybeSaved);
   });
 
   it('that prevents other sessions from ending is logged, and the new password stays', async () => {
@@ -372,14 +399,19 @@ describe('an outage', () => {
     expect([again.status, again.headers.location]).toEqual([303, '/auth/forgot?returnTo=%2Faccount']);
   });
 
-  it('while a signed-in user changes the password leaves the new password, too', async () => {
+  it('while a signed-in user changes the password says at once that it may have been saved', async () => {
     await start({ options: { timeoutMs: 1500 } });
     const visitor = await app.signedIn();
     const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
     app.supabase.fail('update-user', 'lost', 1);
-    expect((await postForm(visitor, '/auth/password', fields)).status).toBe(503);
-    const again = await postForm(visitor, '/auth/password', fields);
-    expect([again.status, again.headers.location]).toEqual([303, '/account']);
+    const page = await postForm(visitor, '/auth/password', fields);
+    expect([page.status, page.headers['retry-after'], page.text.includes(maybeSaved)]).toEqual([503, '5', true]);
+    expect(page.text).toContain('href="/auth/login?returnTo=%2Faccount&amp;prompt=login">Back to sign-in</a>');
+    expect([...visitor.cookies.keys()].some((name) => name.endsWith('-pending'))).toBe(false);
+    const again = await visitor.postJson('/auth/password', fields);
+    expect([again.status, again.json.error.code]).toEqual([422, 'current_password_wrong']);
+    const next = { ...fields, currentPassword: fresh, password: 'yet another password' };
+    expect((await postForm(visitor, '/auth/password', next)).status).toBe(303);
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 });
@@ -433,7 +465,7 @@ describe('an account with a second factor', () => {
     const factor = app.supabase.addFactor(ada.email);
     const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
     const sent = await postForm(first, '/auth/password', fields);
-    const back = '/auth/verify?then=password&returnTo=%2Faccount';
+    const back = '/auth/verify?returnTo=%2Fauth%2Fpassword%3FreturnTo%3D%252Faccount';
     expect([sent.status, sent.headers.location]).toEqual([303, back]);
     expect((await second.get('/step-up')).text).toBe('null');
     const saved = await postForm(second, '/auth/password', fields);
@@ -535,9 +567,8 @@ describe('a signed-in user', () => {
     const factor = app.supabase.addFactor(ada.email);
     const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
     const asked = await postForm(visitor, '/auth/password', fields);
-    expect(asked.headers.location).toBe('/auth/verify?then=password&returnTo=%2Faccount');
-    const given = { code: app.supabase.codeOf(factor), returnTo: '/account' };
-    const verified = await postForm(visitor, '/auth/verify?then=password', given);
+    expect(asked.headers.location).toBe('/auth/verify?returnTo=%2Fauth%2Fpassword%3FreturnTo%3D%252Faccount');
+    const verified = await postForm(visitor, asked.location, { code: app.supabase.codeOf(factor) });
     expect(verified.headers.location).toBe('/auth/password?returnTo=%2Faccount');
     const saved = await postForm(visitor, '/auth/password', fields);
     expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
@@ -556,7 +587,7 @@ describe('a signed-in user', () => {
     const visitor = await app.signedIn();
     const fields = { currentPassword: ada.password, password: fresh };
     expect((await visitor.postJson('/auth/password', fields)).json).toEqual({
-      redirectTo: '/auth/verify?then=password',
+      redirectTo: '/auth/verify?returnTo=%2Fauth%2Fpassword',
     });
   });
 
@@ -571,6 +602,19 @@ describe('a signed-in user', () => {
     expect((await visitor.postJson('/auth/password', fields)).status).toBe(200);
     expect((await visitor.getJson('/api/me')).json.user.email).toBe(eve.email);
     expect((await signIn(ada.password)).status).toBe(200);
+  });
+
+  it('has their own form beside a sign-in that waits for its second factor, which opens no form by itself', async () => {
+    await start();
+    app.supabase.addUser({ email: 'eve@example.com', password: 'battery staple' });
+    app.supabase.addFactor('eve@example.com');
+    const [visitor, other] = [await app.signedIn(), app.visitor()];
+    for (const each of [visitor, other]) {
+      await each.postJson('/auth/login', { email: 'eve@example.com', password: 'battery staple' });
+    }
+    const page = await visitor.get('/auth/password');
+    expect([page.text.includes('name="currentPassword"'), page.text.includes(ada.email)]).toEqual([true, true]);
+    expect((await other.get('/auth/password')).text).toContain('Request a new link');
   });
 
   it('sends a form that was shown for another account again, which changes nothing', async () => {

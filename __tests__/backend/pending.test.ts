@@ -9,13 +9,15 @@ const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = awa
 afterEach(() => app.close());
 
 /** Stores a sign-in in progress in a visitor's cookies. */
-async function setPending(visitor: Visitor, kind: string, claims: Record<string, string> = {}): Promise<SessionJson> {
+async function setPending(visitor: Visitor, step: string, claims: Record<string, string> = {}): Promise<SessionJson> {
   const session = await app.supabase.issueSession(ada.email, {
     claims,
-    ...(kind === 'recovery' ? { method: 'otp' } : {}),
+    ...(step === 'password' ? { method: 'otp' } : {}),
   });
   const { access_token, refresh_token } = session;
-  const value = Buffer.from(JSON.stringify({ kind, access_token, refresh_token, returnTo: '/' })).toString('base64url');
+  const value = Buffer.from(JSON.stringify({ needs: [step], access_token, refresh_token, returnTo: '/' })).toString(
+    'base64url',
+  );
   visitor.cookies.set(`${flowPrefix}${app.cookieName}-pending`, value);
   return session;
 }
@@ -25,7 +27,7 @@ describe('a sign-in in progress', () => {
     await start();
     app.supabase.addNote(ada.email, 'mine');
     const visitor = app.visitor();
-    await setPending(visitor, 'recovery');
+    await setPending(visitor, 'password');
     expect((await visitor.getJson('/api/me')).status).toBe(401);
     expect((await visitor.get('/account')).status).toBe(307);
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
@@ -46,7 +48,7 @@ describe('a sign-in in progress', () => {
   it('ends with sign-out, as does the session beside it', async () => {
     await start();
     const visitor = await app.signedIn();
-    await setPending(visitor, 'recovery');
+    await setPending(visitor, 'password');
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(2);
     await visitor.post('/auth/logout');
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(0);
@@ -55,7 +57,7 @@ describe('a sign-in in progress', () => {
   it('ends with sign-out for a copy of its cookie too, even if the backend was unreachable', async () => {
     await start();
     const visitor = app.visitor();
-    await setPending(visitor, 'recovery');
+    await setPending(visitor, 'password');
     const name = `${flowPrefix}${app.cookieName}-pending`;
     const copy = visitor.cookies.get(name) ?? '';
     app.supabase.fail('logout', 'refuse');
@@ -74,7 +76,7 @@ describe('a sign-in in progress', () => {
     };
     await start({ options: { accept } });
     const visitor = app.visitor();
-    await setPending(visitor, 'recovery');
+    await setPending(visitor, 'password');
     const copy = new Map(visitor.cookies);
     expect((await visitor.post('/auth/logout')).status).toBe(303);
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(0);
@@ -114,12 +116,12 @@ describe('a sign-in in progress', () => {
     const visitor = app.visitor();
     visitor.cookies.set(
       `${flowPrefix}${app.cookieName}-pending`,
-      Buffer.from('{"kind":"factor"}').toString('base64url'),
+      Buffer.from('{"needs":["factor"]}').toString('base64url'),
     );
     await visitor.post('/auth/logout');
     const header = Buffer.from('{"alg":"ES256","kid":"none"}').toString('base64url');
     const token = `${header}.${Buffer.from('{"sub":"1"}').toString('base64url')}.AAAA`;
-    const made = { kind: 'factor', access_token: token, refresh_token: 'r', returnTo: '/' };
+    const made = { needs: ['factor'], access_token: token, refresh_token: 'r', returnTo: '/' };
     visitor.cookies.set(
       `${flowPrefix}${app.cookieName}-pending`,
       Buffer.from(JSON.stringify(made)).toString('base64url'),
@@ -160,10 +162,8 @@ describe('the cookie of a sign-in in progress', () => {
     await visitor.postJson('/auth/login', { ...ada, returnTo: '/account' });
     const value = JSON.parse(Buffer.from(visitor.cookies.get(pendingName())!, 'base64url').toString());
     expect(value).toEqual({
-      kind: 'factor',
+      needs: ['factor'],
       returnTo: expect.stringMatching(/\/account$/),
-      factor: true,
-      isUnanswered: false,
       access_token: expect.any(String),
       refresh_token: expect.any(String),
       expires_at: expect.any(Number),
@@ -174,9 +174,9 @@ describe('the cookie of a sign-in in progress', () => {
   it('is found behind three that another site has added, and no further', async () => {
     await start();
     const visitor = app.visitor();
-    await setPending(visitor, 'recovery');
+    await setPending(visitor, 'password');
     const own = visitor.cookies.get(pendingName());
-    const made = { kind: 'recovery', access_token: 'a.b.c', refresh_token: 'r', returnTo: '/' };
+    const made = { needs: ['password'], access_token: 'a.b.c', refresh_token: 'r', returnTo: '/' };
     const form = async (count: number): Promise<boolean> => {
       const tossed = Array.from({ length: count }, (_none, index) =>
         Buffer.from(JSON.stringify({ ...made, refresh_token: `r${index}` })).toString('base64url'),
@@ -194,7 +194,7 @@ describe('the cookie of a sign-in in progress', () => {
   it('lasts ten minutes plus the tolerance for clocks', async () => {
     await start();
     const visitor = app.visitor();
-    await setPending(visitor, 'recovery');
+    await setPending(visitor, 'password');
     const hasForm = async () => (await visitor.get('/auth/password')).text.includes('name="password"');
     // Tokens have a resolution of one second.
     app.clock.advance(604_999 - (app.clock.now() % 1000));
@@ -207,23 +207,71 @@ describe('the cookie of a sign-in in progress', () => {
     await start();
     const visitor = app.visitor();
     const status = async () => (await visitor.postJson('/auth/password', { password: 'a whole new password' })).status;
-    await setPending(visitor, 'recovery', { client_id: 'another-application' });
+    await setPending(visitor, 'password', { client_id: 'another-application' });
     expect(await status()).toBe(400);
     await setPending(visitor, 'other');
     expect(await status()).toBe(400);
     expect((await visitor.getJson('/auth/verify')).status).toBe(401);
-    visitor.cookies.set(pendingName(), Buffer.from('{"kind":"recovery"}').toString('base64url'));
+    visitor.cookies.set(pendingName(), Buffer.from('{"needs":["password"]}').toString('base64url'));
     expect(await status()).toBe(400);
     visitor.cookies.set(pendingName(), Buffer.from('[1]').toString('base64url'));
     expect(await status()).toBe(400);
     expect(app.supabase.calls('update-user')).toBe(0);
   });
 
+  it.each(['factor', 'recovery', 'change'])(
+    'of an older version is none, and leads to a new start (%s)',
+    async (kind) => {
+      await start();
+      const factor = app.supabase.addFactor(ada.email);
+      const visitor = app.visitor();
+      const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { method: 'otp' });
+      const value = { kind, returnTo: '/', factor: true, isUnanswered: false, access_token, refresh_token };
+      visitor.cookies.set(pendingName(), Buffer.from(JSON.stringify(value)).toString('base64url'));
+      expect((await visitor.get('/auth/verify?returnTo=/account')).headers.location).toBe(
+        '/auth/login?returnTo=%2Faccount',
+      );
+      expect((await visitor.get('/auth/password')).text).toContain('Request a new link');
+      await visitor.postJson('/auth/login', ada);
+      expect((await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) })).status).toBe(200);
+      expect([...visitor.cookies.keys()].some((name) => name.includes('-pending'))).toBe(false);
+    },
+  );
+
+  it('needs no second factor anymore if its token has both', async () => {
+    await start();
+    app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    const claims = { aal: 'aal2' };
+    const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { method: 'otp', claims });
+    const value = { needs: ['factor', 'password'], returnTo: '/', access_token, refresh_token };
+    visitor.cookies.set(pendingName(), Buffer.from(JSON.stringify(value)).toString('base64url'));
+    const early = await visitor.get('/auth/verify?returnTo=/account');
+    expect([early.status, early.headers.location]).toEqual([302, '/auth/password?returnTo=%2Faccount']);
+    const late = await postForm(visitor, '/auth/verify', { code: '000000', returnTo: '/account' });
+    expect([late.status, late.headers.location]).toEqual([303, '/auth/password?returnTo=%2Faccount']);
+    expect((await visitor.get('/auth/password')).text).toContain('name="password"');
+    expect(app.supabase.calls('challenge')).toBe(0);
+  });
+
+  it.each([[[]], [['factor', 'factor']], [['password', 'factor']], ['factor'], [null], [{ 0: 'factor' }]])(
+    'is ignored with steps that no sign-in needs: %j',
+    async (needs) => {
+      await start();
+      const visitor = app.visitor();
+      const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { method: 'otp' });
+      const value = JSON.stringify({ needs, returnTo: '/', access_token, refresh_token });
+      visitor.cookies.set(pendingName(), Buffer.from(value).toString('base64url'));
+      expect((await visitor.getJson('/auth/verify')).status).toBe(401);
+      expect((await visitor.postJson('/auth/password', { password: 'a whole new password' })).status).toBe(400);
+    },
+  );
+
   it('redirects to the start page if it has no returnTo', async () => {
     await start();
     const visitor = app.visitor();
     const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { method: 'otp' });
-    const value = { kind: 'recovery', access_token, refresh_token, returnTo: 7 };
+    const value = { needs: ['password'], access_token, refresh_token, returnTo: 7 };
     visitor.cookies.set(pendingName(), Buffer.from(JSON.stringify(value)).toString('base64url'));
     const answer = await visitor.postJson('/auth/password', { password: 'a whole new password' });
     expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/' }]);
@@ -276,8 +324,8 @@ describe('the ten minutes of a sign-in in progress', () => {
     const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, {
       claims: { amr: [{ method: 'otp', timestamp }] },
     });
-    for (const kind of ['recovery', 'factor', 'change']) {
-      const value = JSON.stringify({ kind, access_token, refresh_token, returnTo: '/', isUnanswered: true });
+    for (const needs of [['password'], ['factor'], ['factor', 'password']]) {
+      const value = JSON.stringify({ needs, tried: true, access_token, refresh_token, returnTo: '/' });
       visitor.cookies.set(pendingName(), Buffer.from(value).toString('base64url'));
       expect(await setPassword(visitor)).toEqual([400, 'link_expired']);
       expect((await visitor.getJson('/auth/verify')).status).toBe(401);
@@ -290,9 +338,9 @@ describe('the ten minutes of a sign-in in progress', () => {
     async (method) => {
       await start();
       const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { method });
-      for (const kind of ['recovery', 'change']) {
+      for (const needs of [['password'], ['factor', 'password']]) {
         const visitor = app.visitor();
-        const value = JSON.stringify({ kind, access_token, refresh_token, returnTo: '/', isUnanswered: true });
+        const value = JSON.stringify({ needs, tried: true, access_token, refresh_token, returnTo: '/' });
         visitor.cookies.set(pendingName(), Buffer.from(value).toString('base64url'));
         expect((await setPassword(visitor))[0]).not.toBe(200);
       }
@@ -306,7 +354,7 @@ describe('the ten minutes of a sign-in in progress', () => {
       await start();
       const visitor = app.visitor();
       const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { method });
-      const value = JSON.stringify({ kind: 'recovery', access_token, refresh_token, returnTo: '/' });
+      const value = JSON.stringify({ needs: ['password'], access_token, refresh_token, returnTo: '/' });
       visitor.cookies.set(pendingName(), Buffer.from(value).toString('base64url'));
       expect(await setPassword(visitor)).toEqual([200, undefined]);
     },
@@ -347,7 +395,7 @@ describe('the ten minutes of a sign-in in progress', () => {
 it('renews a token that may expire before the backend reads it', async () => {
   await start({ standIn: { accessTokenTtl: 100 } });
   const visitor = app.visitor();
-  await setPending(visitor, 'recovery');
+  await setPending(visitor, 'password');
   for (const [seconds, refreshes] of [
     [89, 0],
     [2, 1],
@@ -361,7 +409,7 @@ it('renews a token that may expire before the backend reads it', async () => {
 it('leaves no cookie behind if it is completed by the request whose renewal needs more chunks', async () => {
   await start({ standIn: { accessTokenTtl: 8 } });
   const visitor = app.visitor();
-  await setPending(visitor, 'recovery');
+  await setPending(visitor, 'password');
   app.supabase.switches.tokenClaims = { pad: 'x'.repeat(2_500) };
   app.clock.advance(9_000);
   const saved = await postForm(visitor, '/auth/password', { password: 'a brand new password 1' });
@@ -414,6 +462,6 @@ it('is refused at once where a hook removes amr: no page could find it later', a
 it('does not become a session if its value is put into the session cookie', async () => {
   await start();
   const visitor = app.visitor();
-  setSession(visitor, { kind: 'factor', returnTo: '/' });
+  setSession(visitor, { needs: ['factor'], returnTo: '/' });
   expect((await visitor.getJson('/api/me')).status).toBe(401);
 });

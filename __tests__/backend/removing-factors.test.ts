@@ -80,7 +80,7 @@ describe('a session whose second factor was removed', () => {
     expect((await visitor.get('/vault')).text).toBe('vault');
     expect((await visitor.postJson('/auth/enroll', { remove: used.id })).status).toBe(200);
     const asked = await visitor.get('/auth/enroll');
-    expect([asked.status, asked.headers.location]).toEqual([302, '/auth/verify?then=enroll']);
+    expect([asked.status, asked.headers.location]).toEqual([302, '/auth/verify?returnTo=%2Fauth%2Fenroll']);
     expect((await visitor.get('/vault')).headers.location).toBe('/auth/verify?returnTo=%2Fvault');
     await give(visitor, other);
     expect((await visitor.get('/vault')).text).toBe('vault');
@@ -117,7 +117,10 @@ describe('a session whose second factor was removed', () => {
     const fields = what === 'add' ? {} : { remove: other.id, sure: 'yes' };
     const spare = app.supabase.addFactor(ada.email, { name: 'Spare' });
     const answer = await postForm(visitor, '/auth/enroll', { ...fields, returnTo: '/account' });
-    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/verify?then=enroll&returnTo=%2Faccount']);
+    expect([answer.status, answer.headers.location]).toEqual([
+      303,
+      '/auth/verify?returnTo=%2Fauth%2Fenroll%3FreturnTo%3D%252Faccount',
+    ]);
     expect((await visitor.get(answer.location)).text).toContain('six-digit');
     await give(visitor, spare);
     expect((await visitor.postJson('/auth/enroll', what === 'add' ? {} : { remove: other.id })).status).toBe(200);
@@ -130,7 +133,10 @@ describe('a session whose second factor was removed', () => {
     app.supabase.removeFactor(ada.email, used);
     const change = { currentPassword: ada.password, password: 'a whole new password' };
     const answer = await postForm(visitor, '/auth/password', { ...change, returnTo: '/account' });
-    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/verify?then=password&returnTo=%2Faccount']);
+    expect([answer.status, answer.headers.location]).toEqual([
+      303,
+      '/auth/verify?returnTo=%2Fauth%2Fpassword%3FreturnTo%3D%252Faccount',
+    ]);
     expect((await visitor.get(answer.location)).text).toContain('six-digit');
     await give(visitor, other);
     expect((await postForm(visitor, '/auth/password', change)).status).toBe(303);

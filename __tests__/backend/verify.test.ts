@@ -221,9 +221,11 @@ describe('a phone as the second factor', () => {
     const factor = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
     const { visitor } = await firstFactor();
     expect((await visitor.postJson('/auth/verify', { send: factor.id })).json).toMatchObject({ factorId: factor.id });
+    // Not a double click any more.
+    app.clock.advance(3_000);
     const again = await visitor.postJson('/auth/verify', { send: factor.id });
     expect([again.status, again.json.error.code]).toEqual([429, 'rate_limited']);
-    expect(Number(again.headers['retry-after'])).toBe(60);
+    expect(Number(again.headers['retry-after'])).toBe(57);
   });
 
   it('requires a code that was sent', async () => {
@@ -287,8 +289,9 @@ describe('a new password of a user with a second factor', () => {
     const { tokenHash } = app.supabase.mails.at(-1)!;
     const fields = { token_hash: tokenHash, type: 'recovery', returnTo: '/vault' };
     const link = await postForm(visitor, '/auth/confirm', fields);
-    const asked = await visitor.get(link.headers.location!);
-    expect(asked.headers.location).toBe('/auth/verify?returnTo=%2Fvault');
+    expect(link.headers.location).toBe('/auth/verify?returnTo=%2Fvault');
+    const early = await visitor.get('/auth/password?returnTo=/vault');
+    expect([early.status, early.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Fvault']);
     const given = await postForm(visitor, '/auth/verify', { code: code(factor), returnTo: '/vault' });
     expect([given.status, given.headers.location]).toEqual([303, '/auth/password?returnTo=%2Fvault']);
     expect(await isSignedIn(visitor)).toBe(false);
@@ -368,20 +371,35 @@ describe('a session without its second factor', () => {
 describe('a browser with an unfinished sign-in of another user', () => {
   const bob = { email: 'bob@example.com', password: 'bobs long password' };
 
-  it('asks for the factor of the session if a guard requires it', async () => {
+  it('asks for the factor of that sign-in until it is complete or signed out, also beside a session', async () => {
     await start();
     app.supabase.addUser(bob);
-    const visitor = await app.signedIn();
+    const [own, other] = [app.supabase.addFactor(bob.email), app.supabase.addFactor(ada.email)];
+    const visitor = app.visitor();
+    // Issued before the factor was added.
+    setSession(visitor, await app.supabase.issueSession(ada.email));
     await openRecovery(visitor, bob.email);
-    const factor = app.supabase.addFactor(ada.email);
-    expect((await visitor.getJson('/auth/verify')).json).toEqual({ factors: [{ id: factor.id, type: 'totp' }] });
     const guarded = await visitor.get('/vault');
     expect(guarded.headers.location).toBe('/auth/verify?returnTo=%2Fvault');
-    expect((await visitor.get(guarded.location)).text).toContain(factor.id);
-    const given = await postForm(visitor, '/auth/verify', { code: code(factor), returnTo: '/vault' });
-    expect([given.status, given.headers.location]).toEqual([303, '/vault']);
-    expect((await visitor.get('/vault')).text).toBe('vault');
+    expect((await visitor.get(guarded.location)).text).toContain(own.id);
+    expect((await visitor.getJson('/auth/verify')).json).toEqual({ factors: [{ id: own.id, type: 'totp' }] });
+    expect((await visitor.postJson('/auth/verify', { code: code(other) })).json.error.code).toBe('code_wrong');
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(ada.email);
+    await visitor.post('/auth/logout');
+    await visitor.postJson('/auth/login', ada);
+    expect((await visitor.get('/auth/verify')).text).toContain(other.id);
+  });
+
+  it('asks for the factor of the session once that sign-in has expired', async () => {
+    await start();
+    app.supabase.addUser(bob);
+    const [own, other] = [app.supabase.addFactor(bob.email), app.supabase.addFactor(ada.email)];
+    const visitor = app.visitor();
+    setSession(visitor, await app.supabase.issueSession(ada.email));
+    await openRecovery(visitor, bob.email);
+    expect((await visitor.get('/auth/verify')).text).toContain(own.id);
+    app.clock.advance(11 * 60_000);
+    expect((await visitor.get('/auth/verify')).text).toContain(other.id);
   });
 
   it.each(['recovery', 'magiclink'] as const)('asks for the factor of a link (%s) if it leads there', async (type) => {
@@ -394,12 +412,10 @@ describe('a browser with an unfinished sign-in of another user', () => {
     await app.visitor().postJson(type === 'recovery' ? '/auth/forgot' : '/auth/code', { email: bob.email });
     const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type, returnTo: '/account' };
     let answer = await postForm(visitor, '/auth/confirm', fields);
-    if (type === 'recovery') answer = await visitor.get(answer.location);
-    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/verify?then=sign-in&returnTo=%2Faccount']);
+    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Faccount']);
     const page = await visitor.get(answer.location);
     expect([page.text.includes(own.id), page.text.includes(other.id)]).toEqual([true, false]);
-    expect(page.text).toContain('action="/auth/verify?then=sign-in"');
-    answer = await postForm(visitor, '/auth/verify?then=sign-in', { code: code(own), returnTo: '/account' });
+    answer = await postForm(visitor, '/auth/verify', { code: code(own), returnTo: '/account' });
     if (type === 'recovery') {
       expect(answer.headers.location).toBe('/auth/password?returnTo=%2Faccount');
       answer = await postForm(visitor, '/auth/password', { password: 'a brand new password', returnTo: '/account' });
@@ -414,10 +430,8 @@ describe('a browser with an unfinished sign-in of another user', () => {
     const [own] = [app.supabase.addFactor(bob.email), app.supabase.addFactor(ada.email)];
     const visitor = app.visitor();
     await postForm(visitor, '/auth/login', { ...bob, returnTo: '/account' });
-    const page = await visitor.get('/auth/verify?returnTo=%2Faccount');
-    expect(page.text).toContain('action="/auth/verify?then=sign-in"');
     setSession(visitor, await app.supabase.issueSession(ada.email));
-    const given = await postForm(visitor, '/auth/verify?then=sign-in', { code: code(own), returnTo: '/account' });
+    const given = await postForm(visitor, '/auth/verify', { code: code(own), returnTo: '/account' });
     expect([given.status, given.headers.location]).toEqual([303, '/account']);
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(bob.email);
   });
@@ -438,7 +452,7 @@ it('does not refresh an expired session beside a sign-in in progress', async () 
   const visitor = app.visitor();
   setSession(visitor, await app.supabase.issueSession(ada.email, { ttl: -60 }));
   const answer = await postForm(visitor, '/auth/login', { ...ada, returnTo: '/vault' });
-  expect([answer.status, answer.headers.location]).toEqual([303, '/auth/verify?then=sign-in&returnTo=%2Fvault']);
+  expect([answer.status, answer.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Fvault']);
   expect(app.supabase.calls('refresh')).toBe(0);
 });
 
@@ -446,7 +460,7 @@ it('ignores the cookie of a sign-in in progress whose token has both factors', a
   await start();
   const factor = app.supabase.addFactor(ada.email);
   const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { claims: { aal: 'aal2' } });
-  const value = JSON.stringify({ kind: 'factor', returnTo: '/vault', access_token, refresh_token });
+  const value = JSON.stringify({ needs: ['factor'], returnTo: '/vault', access_token, refresh_token });
   const visitor = app.visitor();
   setSession(visitor, await app.supabase.issueSession(ada.email));
   visitor.cookies.set(`${flowPrefix}${app.cookieName}-pending`, Buffer.from(value).toString('base64url'));

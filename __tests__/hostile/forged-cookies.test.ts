@@ -112,7 +112,7 @@ describe('twelve forged session cookies', () => {
 async function forgedPending(count: number): Promise<string> {
   const amr = [{ method: 'otp', timestamp: Math.floor(app.clock.now() / 1000) }];
   const pending = (await forgedTokens(count, 0, { amr })).map((access_token) => {
-    const value = { kind: 'recovery', access_token, refresh_token: 'r' };
+    const value = { needs: ['password'], access_token, refresh_token: 'r' };
     return Buffer.from(JSON.stringify(value)).toString('base64url');
   });
   return asCookies(pending, `${flowPrefix}${app.cookieName}-pending`);

@@ -159,14 +159,14 @@ describe('made-up requests', () => {
     const visitor = await firstFactor();
     const name = [...visitor.cookies.keys()].find((each) => each.endsWith('-pending'))!;
     const value = JSON.parse(Buffer.from(visitor.cookies.get(name)!, 'base64url').toString());
-    // Of another kind, the tokens are what they were: a sign-in by password is no recovery link.
-    const forged = { ...value, kind: 'recovery', factor: false };
+    // With another need, the tokens are what they were: a sign-in by password is no recovery link.
+    const forged = { ...value, needs: ['password'] };
     visitor.cookies.set(name, Buffer.from(JSON.stringify(forged)).toString('base64url'));
     const answer = await visitor.postJson('/auth/password', { password: 'a whole new password' });
     expect([answer.json.error.code, app.supabase.calls('update-user')]).toEqual(['link_expired', 0]);
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
     expect((await app.visitor().postJson('/auth/login', ada)).status).toBe(200);
-    for (const each of ['x', '', 'e30', Buffer.from('{"kind":"factor"}').toString('base64url')]) {
+    for (const each of ['x', '', 'e30', Buffer.from('{"needs":["factor"]}').toString('base64url')]) {
       visitor.cookies.set(name, each);
       expect((await visitor.postJson('/auth/verify', { code: '123456' })).status).toBe(401);
     }

@@ -157,7 +157,7 @@ describe('an answer that is lost after the backend has done its work', () => {
     const fields = { factorId, code: app.supabase.codeOf({ secret }) };
     await lose('verify-factor', postForm(visitor, '/auth/enroll', fields));
     const again = await postForm(visitor, '/auth/enroll', fields);
-    expect(again.headers.location).toBe('/auth/verify?then=enroll');
+    expect(again.headers.location).toBe('/auth/verify?returnTo=%2Fauth%2Fenroll');
     const given = await postForm(visitor, again.location, { code: app.supabase.codeOf({ secret }) });
     expect(given.headers.location).toBe('/auth/enroll');
     expect((await visitor.getJson('/auth/enroll')).json.factors).toEqual([{ id: factorId, type: 'totp' }]);

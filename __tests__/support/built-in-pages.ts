@@ -33,7 +33,7 @@ import {
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
-import type { Factor } from '../../lib/backend/factor-list.ts';
+import type { Factor } from '../../lib/backend/factors.ts';
 import { mailedBefore, tooManyCodes } from '../../lib/backend/throttle.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
 import type { ErrorPageParts } from '../../lib/http/error-page.ts';

@@ -32,7 +32,17 @@ export function createPrefixMapping(prefix: string): PrefixMapping {
     const changed = change(plain);
     return changed === plain ? value : encodeURIComponent(changed);
   };
-  const stripHandedOn = (url: string): string => url.replace(handedOn, inQuery(strip));
+  // A place may hand on another one.
+  const stripHandedOn = (url: string): string =>
+    url.replace(
+      handedOn,
+      inQuery((place) => stripHandedOn(strip(place))),
+    );
+  const addToSent = (text: string): string =>
+    text.replace(
+      /(?<=(?:^|[?&])returnTo=)[^&#"]*/g,
+      inQuery((place) => addToSent(add(place))),
+    );
 
   const stripLocation = (url: string): string => stripHandedOn(/^https?:/.test(url) ? url : strip(url));
 
@@ -41,8 +51,7 @@ export function createPrefixMapping(prefix: string): PrefixMapping {
       const [, origin = '', path = ''] = /^(https?:\/\/[^/?#]*)?(.*)$/is.exec(target) ?? [];
       return path.startsWith('/') && !isBelow(path) ? origin + prefix + path : target;
     },
-    sent: (text) =>
-      text.replace(/(?<=(?:^|[?&])returnTo=)[^&#"]*/g, inQuery(add)).replace(/(?<="returnTo":")[^"]*/g, add),
+    sent: (text) => addToSent(text).replace(/(?<="returnTo":")[^"]*/g, (place) => addToSent(add(place))),
     location: stripLocation,
     answered: (text) => text.replace(/(?<=(?:href|action|value)="|"redirectTo":")[^"]*/g, stripLocation),
   };

@@ -141,6 +141,7 @@ export const german: Translation = {
     'Sie haben keinen anderen. Die Anmeldung in zwei Schritten wird ausgeschaltet: Wir fragen nicht mehr nach einem Code.',
   passwordOtherAccount:
     'Dieses Formular war für ein anderes Konto. Prüfen Sie die Adresse, und versuchen Sie es erneut.',
+  passwordMaybeSaved: 'Es wurde vielleicht schon gespeichert. Melden Sie sich damit an.',
   emailRefused: 'Geben Sie eine gültige E-Mail-Adresse ein.',
   not_accepted: 'Dieses Konto funktioniert hier nicht. Verwenden Sie ein anderes, oder bitten Sie um Zugriff.',
   not_a_member:
@@ -296,6 +297,7 @@ export const arabic: Translation = {
   removeText: 'لن تتمكن من استخدامه بعد ذلك. سنطلب عاملًا آخر من عواملك الثانية.',
   removeLastText: 'ليس لديك غيره. سيتوقف تسجيل الدخول بخطوتين، ولن نطلب رمزًا عند تسجيل دخولك.',
   passwordOtherAccount: 'كان هذا النموذج لحساب آخر. تحقق من العنوان وحاول مرة أخرى.',
+  passwordMaybeSaved: 'ربما تم حفظها. سجّل الدخول بها.',
   emailRefused: 'أدخل بريدًا إلكترونيًا صالحًا.',
   not_accepted: 'لا يمكن استخدام هذا الحساب هنا. استخدم حسابًا آخر أو اطلب الوصول من المسؤول.',
   not_a_member: 'حسابك ليس عضوًا في هذه المؤسسة. اختر مؤسسة أخرى أو حسابًا آخر.',

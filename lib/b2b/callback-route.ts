@@ -11,7 +11,7 @@ import type { Reply } from '../http/reply.ts';
 import { clientFacts } from '../http/message.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
-import { placeSession, prepareSignIn } from '../session/sign-in.ts';
+import { admitSignIn, placeSession } from '../session/sign-in.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { B2bSession } from '../types.ts';
 import type { B2bContext } from './context.ts';
@@ -158,7 +158,7 @@ async function admit(
   const { settings, resolver } = context;
   const { authenticationMethod, oauthTokens } = tokens.response;
   const returnTo = request.returnTo(flow.returnTo);
-  const { session, redirectTo, begunAt } = await prepareSignIn(context, request, content, {
+  const { session, redirectTo, begunAt } = await admitSignIn(context, request, content, {
     returnTo,
     check: (issued) => checkSignIn(context, flow, issued),
     hook: async (issued) => {

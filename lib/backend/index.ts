@@ -89,7 +89,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       signOutRoute(backend),
       sessionRoute(settings.sessionPath),
       confirmRoute(backend),
-      verifyRoute(backend),
+      withSubmitOnce(backend, verifyRoute(backend)),
       resendRoute(backend),
       withSubmitOnce(backend, enrollRoute(backend)),
       ...optionalRoutes(backend),

@@ -1,11 +1,9 @@
-import type { Session as SdkSession } from '@supabase/supabase-js';
 import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../core/cookie-chunks.ts';
 import type { CookieWrite } from '../core/cookies.ts';
 import { defined, isRecord, parseJson } from '../core/json.ts';
-import { AuthError, isOutage } from '../errors.ts';
+import { AuthError } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { clientFacts } from '../http/message.ts';
-import { beginSession, verifyIssued } from '../session/sign-in.ts';
 import { isRenewalUrgent, readToken } from '../tokens/access-token.ts';
 import type { Token } from '../tokens/access-token.ts';
 import type { BackendSession } from '../types.ts';
@@ -13,48 +11,26 @@ import type { BackendContext } from './context.ts';
 import { newestAmrTime, parseContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
 import { flowMaxAge } from './flow-cookies.ts';
-import { needsFactor } from './factor-list.ts';
-import { issuedContent } from './session-cookie.ts';
+
+/** What a sign-in needs before it is a session: the second factor, then a new password after a recovery or invitation link. */
+export type Step = 'factor' | 'password';
 
 /**
- * Sign-ins that need one more step. They are stored in their own HttpOnly cookie (`<cookieName>-pending`),
- * one per browser, for ten minutes. Only the adapter's own routes read it: no guard and no `getSession` does.
- * The browser's session stays until a complete sign-in replaces it.
- *
- *     await beginPending(backend, request, { kind: 'factor', issued, returnTo });   // then redirect to the page of the next step
- *     const waiting = await readPending(backend, request);                          // there: undefined when it is over
- *     const redirectTo = await completeSignIn(backend, request, session, waiting.returnTo);
- *     clearPending(backend, request);
+ * A sign-in that the backend has accepted but that is not a session yet. It is stored in its own HttpOnly cookie
+ * (`<cookieName>-pending`), one per browser, for ten minutes. Only the adapter's own routes read it: no guard and no `getSession`
+ * does. The browser's session stays until a complete sign-in replaces it.
  */
-
-/**
- * The missing step: a new password after a recovery or invitation link, or the second factor after the first. A `change`
- * misses nothing: it is the sign-in with the current password whose change of it got no answer.
- */
-export type PendingKind = 'recovery' | 'factor' | 'change';
-
-/** A sign-in that the backend has accepted but that is not a session yet. */
 export interface PendingSignIn {
-  /** From an unsealed cookie, and believed only where the token's `amr` proves such a sign-in (`signInTime`). */
-  readonly kind: PendingKind;
+  /** In this order, at least one. From an unsealed cookie: believed only where the token's `amr` proves such a sign-in. */
+  readonly needs: readonly Step[];
+  /** Whether an attempt to set the new password got no answer, so that the backend may have set it. */
+  readonly tried?: boolean | undefined;
   /** For `supabase.call(request, work, { session: content })`. */
   readonly content: StoredContent;
   /** Built from the verified claims. */
   readonly session: BackendSession;
   /** Sanitized. */
   readonly returnTo: string;
-  /** Whether the user has a second factor that this sign-in lacks: it is required first. */
-  readonly needsFactor: boolean;
-  /** Whether an attempt to set the new password got no answer, so that the backend may have set it. */
-  readonly isUnanswered: boolean;
-}
-
-/** The backend's tokens for a sign-in that needs one more step. */
-export interface NewPending extends Pick<PendingSignIn, 'kind' | 'returnTo'> {
-  readonly issued: SdkSession;
-  readonly isUnanswered?: boolean;
-  /** Whether `admitPending` was called for it: a reused result is no new sign-in, and undoes no `endSession`. */
-  readonly isAdmitted?: boolean;
 }
 
 /** Maximum bytes of the cookie. */
@@ -66,43 +42,30 @@ const skewMs = 5_000;
 /** Maximum duplicates to check: a tossed cookie must not hide the real one, nor cause many backend calls. */
 const maxTries = 4;
 
-/**
- * Verifies the backend's tokens and stores them in place of any earlier pending sign-in.
- *
- * @throws {AuthError} `token_rejected`, `session_too_large`, `not_accepted` or `provider_unavailable`; nothing is stored then
- */
-export async function beginPending(backend: BackendContext, request: AuthRequest, pending: NewPending): Promise<void> {
-  const { kind, issued, returnTo, isUnanswered = false, isAdmitted = false } = pending;
-  const { content, session } = await verifyPending(backend, request, pending);
-  const text = encodePending({ kind, content, returnTo, needsFactor: needsFactor(issued), isUnanswered });
+/** Stores it in place of any earlier one. @throws {AuthError} `session_too_large`; nothing is stored then */
+export async function beginPending(
+  backend: BackendContext,
+  request: AuthRequest,
+  pending: Stored & { readonly userId: string },
+): Promise<void> {
+  const text = encodePending(pending);
   const bytes = cookieBytes(writeChunks(cookieName(backend), text, request.cookies));
   const present = Buffer.byteLength(request.req.headers.cookie ?? '');
   if (bytes > maxPendingBytes || bytes + present > maxHeaderBytes) {
-    await backend.supabase.discard(content);
+    await backend.supabase.discard(pending.content);
     throw new AuthError('session_too_large');
   }
-  if (!isAdmitted) await beginSession(backend, session);
-  await endPendingOfOthers(backend, request, session.user.id);
+  await endPendingOfOthers(backend, request, pending.userId);
   writePending(backend, request, text);
 }
 
-/** Verifies tokens that the backend just issued: earlier `endSession` calls do not apply to them. @throws {AuthError} as `beginPending` */
-export async function admitPending(
-  backend: BackendContext,
-  request: AuthRequest,
-  pending: Pick<NewPending, 'kind' | 'issued'>,
-): Promise<void> {
-  const { session } = await verifyPending(backend, request, pending);
-  await beginSession(backend, session);
-}
-
 /** Records that an attempt to set the new password got no answer. */
-export function markUnanswered(backend: BackendContext, request: AuthRequest, waiting: PendingSignIn): void {
-  storePending(backend, request, { ...waiting, isUnanswered: true });
+export function markTried(backend: BackendContext, request: AuthRequest, pending: PendingSignIn): void {
+  storePending(backend, request, { ...pending, tried: true });
 }
 
-function storePending(backend: BackendContext, request: AuthRequest, waiting: PendingSignIn): void {
-  writePending(backend, request, encodePending(waiting));
+function storePending(backend: BackendContext, request: AuthRequest, pending: Stored): void {
+  writePending(backend, request, encodePending(pending));
 }
 
 /** @throws {AuthError} `provider_unavailable` where only the backend can decide */
@@ -111,8 +74,8 @@ export async function readPending(
   request: AuthRequest,
   tries = maxTries,
 ): Promise<PendingSignIn | undefined> {
-  for await (const waiting of livePending(backend, request, tries)) {
-    if (await request.accepts(waiting.session)) return waiting;
+  for await (const pending of livePending(backend, request, tries)) {
+    if (await request.accepts(pending.session)) return pending;
   }
   return undefined;
 }
@@ -130,13 +93,15 @@ async function* livePending(
 ): AsyncGenerator<PendingSignIn, void> {
   for (const stored of storedIn(backend, request).slice(0, tries)) {
     const live = await request.waits.count(liveSession(backend, request, stored));
-    // A token with both factors is not pending: such a cookie was forged.
-    const isComplete = stored.kind === 'factor' && live?.session.claims['aal'] === 'aal2';
-    if (live === undefined || isComplete) continue;
-    const waiting = { ...stored, ...live, returnTo: request.returnTo(stored.returnTo) };
+    if (live === undefined) continue;
+    const hasFactor = live.session.claims['aal'] === 'aal2';
+    const needs = stored.needs.filter((step) => step !== 'factor' || !hasFactor);
+    // A sign-in that needs nothing is not pending: such a cookie was forged.
+    if (needs.length === 0) continue;
+    const pending = { ...stored, ...live, needs, returnTo: request.returnTo(stored.returnTo) };
     // First, because a renewal has spent the former token.
-    if (live.content !== stored.content) storePending(backend, request, waiting);
-    yield waiting;
+    if (live.content !== stored.content) storePending(backend, request, pending);
+    yield pending;
   }
 }
 
@@ -165,29 +130,8 @@ export async function endPendingOfOthers(
   request: AuthRequest,
   userId: string | undefined,
 ): Promise<void> {
-  const waiting = await readPending(backend, request, Infinity).catch(() => undefined);
-  if (waiting?.session.user.id !== userId) await endPending(backend, request);
-}
-
-async function verifyPending(
-  backend: BackendContext,
-  request: AuthRequest,
-  { kind, issued }: Pick<NewPending, 'kind' | 'issued'>,
-): Promise<{ readonly content: StoredContent; readonly session: BackendSession }> {
-  const content = pendingContent(issuedContent(issued));
-  const session = await verifyIssued(backend, content);
-  try {
-    // No later request would find it, and the person would be sent from page to page.
-    if (kind !== 'change' && signInTime(kind, session.claims) === undefined) {
-      throw new AuthError('token_rejected', { reason: 'amr' });
-    }
-    await request.refuseUnaccepted(session);
-  } catch (refusal) {
-    // With both factors, it is a pending sign-in that goes on, and that its cookie still holds.
-    if (session.claims['aal'] !== 'aal2' || !isOutage(refusal)) await backend.supabase.discard(content);
-    throw refusal;
-  }
-  return { content, session };
+  const pending = await readPending(backend, request, Infinity).catch(() => undefined);
+  if (pending?.session.user.id !== userId) await endPending(backend, request);
 }
 
 function cookieName({ settings }: BackendContext): string {
@@ -220,12 +164,12 @@ type Live = Pick<PendingSignIn, 'session' | 'content'>;
 async function liveSession(
   backend: BackendContext,
   request: AuthRequest,
-  { kind, content }: Stored,
+  { needs, content }: Stored,
 ): Promise<Live | undefined> {
   const { resolver, settings } = backend;
   const { claims } = readToken(content.access_token);
   // Also before the token is verified, so that an old one causes no call.
-  if (!isRecent(backend, kind, claims)) return undefined;
+  if (!isRecent(backend, needs, claims)) return undefined;
   const client = clientFacts(request.req, request.peer);
   const session = await resolver.resolveBearer(content.access_token, client, true);
   // Also one that may expire before the backend reads it.
@@ -233,18 +177,18 @@ async function liveSession(
   const live = isDue ? await renewPending(backend, request, content) : { session, content };
   // A token with `client_id` was issued to another application by the project's OAuth server.
   if (live?.session?.adapter !== 'backend' || live.session.claims['client_id'] !== undefined) return undefined;
-  if (!isRecent(backend, kind, live.session.claims)) return undefined;
+  if (!isRecent(backend, needs, live.session.claims)) return undefined;
   // It came in a cookie, as `accept` was told when the sign-in began.
   return { session: Object.freeze({ ...live.session, credential: 'cookie' as const }), content: live.content };
 }
 
 async function renewPending({ resolver }: BackendContext, request: AuthRequest, content: StoredContent) {
   const renewed = await resolver.renewStored(content, clientFacts(request.req, request.peer));
-  return renewed && { session: renewed.session, content: pendingContent(renewed.stored.content) };
+  return renewed && { session: renewed.session, content: contentOf(renewed.stored.content) };
 }
 
-function isRecent({ settings }: BackendContext, kind: PendingKind, claims: Token['claims']): boolean {
-  const signedInAt = signInTime(kind, claims);
+function isRecent({ settings }: BackendContext, needs: readonly Step[], claims: Token['claims']): boolean {
+  const signedInAt = signInTime(needs, claims);
   return signedInAt !== undefined && settings.now() - signedInAt * 1000 < flowMaxAge * 1000 + skewMs;
 }
 
@@ -255,37 +199,40 @@ function isRecent({ settings }: BackendContext, kind: PendingKind, claims: Token
  */
 const mailMethods: ReadonlySet<unknown> = new Set(['recovery', 'invite', 'otp', 'magiclink']);
 
-/** The sign-in from which the ten minutes count; `iat` would be the last refresh. In seconds since the epoch. */
-function signInTime(kind: PendingKind, claims: Token['claims']): number | undefined {
-  if (kind === 'factor') return newestAmrTime(claims);
-  const isMeant = (method: unknown): boolean => (kind === 'recovery' ? mailMethods.has(method) : method === 'password');
+/** The sign-in from which the ten minutes count; `iat` would be the last refresh. In seconds since the epoch; `undefined` without proof of one. */
+export function signInTime(needs: readonly Step[], claims: Token['claims']): number | undefined {
+  if (!needs.includes('password')) return newestAmrTime(claims);
   const amr: readonly unknown[] = Array.isArray(claims['amr']) ? claims['amr'] : [];
-  return newestAmrTime({ amr: amr.filter((entry) => isRecord(entry) && isMeant(entry['method'])) });
+  return newestAmrTime({ amr: amr.filter((entry) => isRecord(entry) && mailMethods.has(entry['method'])) });
 }
 
 type Stored = Omit<PendingSignIn, 'session'>;
 
 /** The cookie's value; the testing kit also writes it. */
-export function encodePending({ kind, content, returnTo, needsFactor: factor, isUnanswered }: Stored): string {
-  return Buffer.from(JSON.stringify({ kind, returnTo, factor, isUnanswered, ...content })).toString('base64url');
+export function encodePending({ needs, tried, content, returnTo }: Stored): string {
+  const value = { needs, ...(tried === true ? { tried } : {}), returnTo, ...contentOf(content) };
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
 /** The tokens and the other fields of a session cookie; the next step returns `user` again. */
-function pendingContent({ access_token, refresh_token, expires_at }: StoredContent): StoredContent {
+function contentOf({ access_token, refresh_token, expires_at }: StoredContent): StoredContent {
   return { access_token, refresh_token, ...defined({ expires_at }), token_type: 'bearer' };
 }
 
+/** @returns `undefined` also for the form of an older version, whose sign-in starts again */
 function parse(text: string): Stored | undefined {
   const value = parseJson(Buffer.from(text, 'base64url').toString('utf8'));
   const content = parseContent(value);
   if (!isRecord(value) || content === undefined) return undefined;
-  const { kind, returnTo, factor, isUnanswered } = value;
-  if (kind !== 'recovery' && kind !== 'factor' && kind !== 'change') return undefined;
+  const { needs: given, tried, returnTo } = value;
+  const needs = lists.find((list) => JSON.stringify(list) === JSON.stringify(given));
+  if (needs === undefined) return undefined;
   return {
-    kind,
-    content: pendingContent(content),
+    needs,
+    tried: tried === true,
+    content: contentOf(content),
     returnTo: typeof returnTo === 'string' ? returnTo : '/',
-    needsFactor: factor === true,
-    isUnanswered: isUnanswered === true,
   };
 }
+
+const lists: readonly (readonly Step[])[] = [['factor'], ['password'], ['factor', 'password']];

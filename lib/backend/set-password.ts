@@ -79,7 +79,7 @@ async function checkPassword(
   return attempts.run(request.req, email, ask, 'forgives').catch(rethrowAs('current_password_wrong', isWrong));
 }
 
-export const isWrongPassword = (error: unknown): boolean =>
+const isWrongPassword = (error: unknown): boolean =>
   error instanceof AuthError && error.code === 'current_password_wrong';
 
 /** As `checkOwn`, and with the backend's present address where the one in the token was changed elsewhere since. */
@@ -139,12 +139,6 @@ export function emailWithPassword({ user }: BackendSession): string | null {
 /** The facts that `awaitSuccessor` needs. */
 function lifeOf(source: BackendSource, { claims }: BackendSession) {
   return { sessionId: source.factsOf(claims).sessionId, tokenLifetimeMs: tokenLifetimeMs(claims) };
-}
-
-/** The user from the claims, where the backend has not returned one. */
-export function claimedUser({ claims }: Pick<BackendSession, 'claims'>): Record<string, unknown> {
-  const { sub: id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous } = claims;
-  return { id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous };
 }
 
 /** Tokens and user in the form of a sign-in response. */

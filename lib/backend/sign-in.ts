@@ -1,72 +1,96 @@
 import type { Request } from 'express';
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { chunkNames } from '../core/cookie-chunks.ts';
 import type { CookieWrite } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { defined } from '../core/json.ts';
 import { AuthError, isOutage } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import type { Allowance } from '../session/allowance.ts';
-import { placeSession, prepareSignIn as prepare, refuseLarge, verifyIssued } from '../session/sign-in.ts';
+import { admitSignIn, beginSession, placeSession, refuseLarge, verifyIssued } from '../session/sign-in.ts';
 import type { EndedSession } from '../session/sign-out.ts';
 import { isRenewalUrgent } from '../tokens/access-token.ts';
 import { outOfTime } from './connection.ts';
 import type { BackendContext } from './context.ts';
+import { needsFactor } from './factors.ts';
 import { localUrl } from './forms.ts';
-import type { StoredContent } from './session-cookie.ts';
-import { needsFactor } from './factor-list.ts';
+import { beginPending, clearPending, endPendingOfOthers, signInTime } from './pending.ts';
+import type { PendingSignIn, Step } from './pending.ts';
 import { issuedContent } from './session-cookie.ts';
-import { beginPending, endPendingOfOthers } from './pending.ts';
-import type { NewPending, PendingKind } from './pending.ts';
+import type { StoredContent } from './session-cookie.ts';
+import type { Subject } from './subject.ts';
 
-/**
- * A sign-in that is ready to store. Preparing it calls `onSignIn` and writes no cookie, so that
- * requests that share one, such as those of a double click, each store it.
- */
-export type PreparedSignIn =
-  /** Verified, accepted by `onSignIn`, and small enough for cookies. */
-  | { readonly kind: 'session'; readonly content: StoredContent; readonly redirectTo: string }
-  /** A new password or the second factor is required first. */
-  | NewPending;
+/** What the backend's tokens for a sign-in still need. */
+export function needsOf(issued: SdkSession, isForPassword = false): readonly Step[] {
+  return [...(needsFactor(issued) ? (['factor'] as const) : []), ...(isForPassword ? (['password'] as const) : [])];
+}
 
-/** The backend's tokens and their purpose. */
-export interface Issued {
+/** The backend's tokens and what they are for. */
+interface Issued {
   readonly issued: SdkSession;
   readonly returnTo: string;
-  /**
-   * Default: `factor` where the user has a second factor that this sign-in lacks, else `session`. Given as `session`, it completes a
-   * pending sign-in, which can be tried again after an outage.
-   */
-  readonly kind?: PendingKind | 'session' | undefined;
+  /** Default: the second factor, where the user has one that the tokens lack. */
+  readonly needs?: readonly Step[];
+  /** The pending sign-in that goes on with it, which can be tried again after an outage. */
+  readonly continued?: PendingSignIn;
 }
 
 /**
- * The first half of a sign-in: verifies the tokens, checks the size, asks `accept` and calls the hook.
+ * A sign-in that is ready to store: a session where it needs nothing. Preparing it calls `onSignIn` for a session and writes no
+ * cookie, so that requests that share one each store it.
+ */
+export interface PreparedSignIn extends Pick<PendingSignIn, 'tried'> {
+  readonly needs: readonly Step[];
+  readonly content: StoredContent;
+  readonly userId: string;
+  /** Where it leads once it is complete. */
+  readonly returnTo: string;
+}
+
+/**
+ * The first half of a sign-in: verifies the tokens, asks `accept` and, where nothing is missing, checks the size and calls the hook.
  *
  * @throws {AuthError} `token_rejected`, `session_too_large`, `not_accepted`, `provider_unavailable`, or the hook's error; no session is created then
  */
 export async function prepareSignIn(
   backend: BackendContext,
   request: AuthRequest,
-  { issued, returnTo, kind: given }: Issued,
+  { issued, returnTo, needs = needsOf(issued), continued }: Issued,
 ): Promise<PreparedSignIn> {
   request.errorReturnTo = returnTo;
-  const kind = given ?? (needsFactor(issued) ? 'factor' : 'session');
-  if (kind !== 'session') return { kind, issued, returnTo };
   const content = issuedContent(issued);
+  const prepare = needs.length > 0 ? preparePending : prepareSession;
   try {
-    const { redirectTo } = await prepare(backend, request, content, {
-      returnTo,
-      hook: async (session) => {
-        const answer = await backend.settings.onSignIn?.({ session, req: request.req as Request, returnTo });
-        return answer?.redirectTo;
-      },
-    });
-    return { kind, content, redirectTo };
+    const prepared = await prepare(backend, request, { content, needs, returnTo });
+    return { needs, content, tried: continued?.tried, ...prepared };
   } catch (error) {
-    if (given === undefined || !isOutage(error)) await backend.supabase.discard(content);
+    const isKept = continued !== undefined && isOutage(error);
+    const ended = isKept ? undefined : backend.supabase.discard(content);
+    // After an outage the request has waited long enough.
+    if (!isOutage(error)) await ended;
     throw error;
   }
+}
+
+type Preparing = Pick<PreparedSignIn, 'content' | 'needs' | 'returnTo'>;
+
+async function prepareSession(backend: BackendContext, request: AuthRequest, { content, returnTo }: Preparing) {
+  const { session, redirectTo } = await admitSignIn(backend, request, content, {
+    returnTo,
+    hook: async (verified) => {
+      const answer = await backend.settings.onSignIn?.({ session: verified, req: request.req as Request, returnTo });
+      return answer?.redirectTo;
+    },
+  });
+  return { userId: session.user.id, returnTo: redirectTo };
+}
+
+async function preparePending(backend: BackendContext, request: AuthRequest, { content, needs, returnTo }: Preparing) {
+  const session = await verifyIssued(backend, content);
+  // No later request would find it, and the person would be sent from page to page.
+  if (signInTime(needs, session.claims) === undefined) throw new AuthError('token_rejected', { reason: 'amr' });
+  await request.refuseUnaccepted(session);
+  await beginSession(backend, session);
+  return { userId: session.user.id, returnTo };
 }
 
 /**
@@ -82,15 +106,15 @@ export async function storeSignIn(
   prepared: PreparedSignIn,
   further: readonly CookieWrite[] = [],
 ): Promise<string> {
-  if (prepared.kind === 'session') {
-    await storeSession(backend, request, prepared.content, further);
-    return prepared.redirectTo;
+  const { needs, content, returnTo } = prepared;
+  const [next] = needs;
+  if (next === undefined) {
+    await storeSession(backend, request, content, further);
+    return returnTo;
   }
-  const { kind, returnTo } = prepared;
   await beginPending(backend, request, prepared);
   request.writeCookies(further);
-  if (kind === 'factor') return verifyUrl(backend, request, returnTo);
-  return localUrl(request, backend.settings.passwordPath, returnTo);
+  return stepUrl(backend, request, next, returnTo);
 }
 
 /** Both halves. @returns the next URL @throws {AuthError} as its halves */
@@ -103,31 +127,78 @@ export async function completeSignIn(
   return storeSignIn(backend, request, await prepareSignIn(backend, request, { issued, returnTo }));
 }
 
+/** The page that asks for a missing step. */
+export function stepUrl({ settings }: BackendContext, request: AuthRequest, step: Step, returnTo: string): string {
+  return localUrl(request, step === 'factor' ? settings.verifyPath : settings.passwordPath, returnTo);
+}
+
+/** A step that was completed just now, and the tokens after it. */
+interface CompletedStep extends Pick<Issued, 'issued' | 'returnTo'> {
+  readonly step: Step;
+}
+
+/**
+ * Completes one step: of a pending sign-in, or the second factor of the browser's session.
+ *
+ * @returns the URL of the next step, or where the session leads
+ * @throws {AuthError} as `prepareSignIn` and `storeSignIn`; the sign-in has ended then, except after an outage
+ */
+export async function advance(
+  backend: BackendContext,
+  request: AuthRequest,
+  subject: Subject,
+  completed: CompletedStep,
+): Promise<string> {
+  const { issued, returnTo } = completed;
+  const { pending, session, content } = subject;
+  const { resolver, source, explain } = backend;
+  const next =
+    pending === undefined
+      ? await raiseSession(backend, request, issued, returnTo)
+      : await continuePending(backend, request, pending, completed);
+  if (issued.access_token !== content.access_token) {
+    // With a second factor the backend has ended the user's other sessions; their next request must renew them and find out.
+    // Running requests of this session must not renew: the backend has just exchanged their refresh token.
+    const [spent, newest] = [source.toStored(content), source.toStored(issuedContent(issued))];
+    await resolver.renewOthers(session.user.id, spent, newest).catch((error: unknown) => {
+      explain('other processes were not told of a second factor: %s', String(error));
+    });
+  }
+  return next;
+}
+
+async function continuePending(
+  backend: BackendContext,
+  request: AuthRequest,
+  pending: PendingSignIn,
+  { step, issued, returnTo }: CompletedStep,
+): Promise<string> {
+  const needs = pending.needs.filter((each) => each !== step);
+  try {
+    const prepared = await prepareSignIn(backend, request, { issued, returnTo, needs, continued: pending });
+    const next = await storeSignIn(backend, request, prepared);
+    if (needs.length === 0) clearPending(backend, request);
+    return next;
+  } catch (error) {
+    if (!isOutage(error)) clearPending(backend, request);
+    throw error;
+  }
+}
+
 /** Stores newer tokens of the browser's session. It is no new sign-in, so the hook does not run. @throws {AuthError} */
-export async function renewSession(backend: BackendContext, request: AuthRequest, issued: SdkSession): Promise<void> {
+async function raiseSession(
+  backend: BackendContext,
+  request: AuthRequest,
+  issued: SdkSession,
+  returnTo: string,
+): Promise<string> {
   const content = issuedContent(issued);
   const session = await verifyIssued(backend, content);
   await refuseLarge(backend, content, session);
   await storeSession(backend, request, content);
   const { sessionId } = backend.source.toStored(content);
   backend.emit({ type: 'session_refreshed', userId: session.user.id, ...defined({ sessionId }) });
-}
-
-/**
- * The URL that asks for a second factor. Where a session cookie exists, `then` names the pending
- * sign-in; without it, the page is for the session if that belongs to another user.
- *
- * @param isWaiting whether it is for a pending sign-in, and not for the session
- */
-export function verifyUrl(
-  { settings }: BackendContext,
-  request: AuthRequest,
-  returnTo: string,
-  isWaiting = true,
-): string {
-  // To identify the cookie's session may need a call to the backend, and this redirect must not wait for it.
-  const isBesideSession = isWaiting && chunkNames(request.cookies, request.definition.cookieName).length > 0;
-  return localUrl(request, settings.verifyPath, returnTo, isBesideSession ? { then: 'sign-in' } : {});
+  return returnTo;
 }
 
 /**

@@ -10,13 +10,13 @@ import { verdictReason } from './source.ts';
 import type { SessionSource, SessionWriter } from './source.ts';
 
 /**
- * How tokens that the provider just issued become the session of a browser, in both adapters. The first half, `prepareSignIn`,
+ * How tokens that the provider just issued become the session of a browser, in both adapters. The first half, `admitSignIn`,
  * runs once and writes no cookie; the second, `placeSession`, runs for every response that shares it, such as those of a double click.
  */
 export interface SignInContext<Content, S extends Session> {
-  readonly source: SessionSource<Content, S>;
+  readonly source: Pick<SessionSource<Content, S>, 'verify' | 'factsOf' | 'toStored'>;
   readonly writer: SessionWriter<Content>;
-  readonly resolver: SessionResolver<Content>;
+  readonly resolver: Pick<SessionResolver<Content>, 'beginSession' | 'replace'>;
   readonly emit: Emit;
 }
 
@@ -76,7 +76,7 @@ export function beginSession<Content, S extends Session>(
 }
 
 /** @throws {AuthError} `token_rejected`, `session_too_large`, `not_accepted`, `provider_unavailable`, or the application's own error */
-export async function prepareSignIn<Content, S extends Session>(
+export async function admitSignIn<Content, S extends Session>(
   context: SignInContext<Content, S>,
   request: SignInRequest,
   content: Content,

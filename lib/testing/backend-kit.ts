@@ -68,13 +68,16 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
   async function cookieOf(session: BackendTestSession = {}): Promise<SessionCookie> {
     const started = { id: session.sessionId ?? randomUUID(), session };
     const issued = await supabase.issue(started, session.expired === true ? 2 * tokenLifetime : 0);
-    const { pending: kind } = session;
-    if (kind === undefined) return { cookieName, writes: await cookie.write({ ...issued }, new Map()) };
+    const { pending } = session;
+    if (pending === undefined) return { cookieName, writes: await cookie.write({ ...issued }, new Map()) };
     const { access_token, refresh_token, expires_at } = issued;
     const content = { access_token, refresh_token, expires_at, token_type: 'bearer' };
-    const waiting = { kind, content, returnTo: '/', needsFactor: kind === 'factor', isUnanswered: false };
+    const needs = [pending === 'recovery' ? ('password' as const) : pending];
     const pendingName = `${cookieName}-pending`;
-    return { cookieName: pendingName, writes: writeChunks(pendingName, encodePending(waiting), new Map()) };
+    return {
+      cookieName: pendingName,
+      writes: writeChunks(pendingName, encodePending({ needs, content, returnTo: '/' }), new Map()),
+    };
   }
 
   return {

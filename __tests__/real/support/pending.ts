@@ -12,6 +12,6 @@ export function pendingOf(visitor: Visitor): any {
 
 /** Presents tokens as a sign-in that waits for a new password. */
 export function setPending(visitor: Visitor, fields: object): void {
-  const value = { kind: 'recovery', returnTo: '/', factor: false, isUnanswered: false, ...fields };
+  const value = { needs: ['password'], returnTo: '/', ...fields };
   visitor.cookies.set(pendingName, Buffer.from(JSON.stringify(value)).toString('base64url'));
 }

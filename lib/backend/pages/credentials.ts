@@ -3,6 +3,7 @@ import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { otherAccountUrl } from '../../http/page.ts';
 import { duration, emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
+import { FormProblem } from '../forms.ts';
 import { mailedBefore, tooManyCodes } from '../throttle.ts';
 import {
   backToSignIn,
@@ -136,6 +137,7 @@ export function passwordPage(
   const { settings, text } = site;
   const { asksCurrent, email = '' } = state;
   const error = state.error && formErrorOf(state.error, text);
+  const mayBeSaved = state.error instanceof FormProblem && state.error.text === 'passwordMaybeSaved';
   const focus = error?.field === 'password' ? 'password' : 'currentPassword';
   const hint = text.newPasswordHint;
   const current =
@@ -162,7 +164,7 @@ ${field({ name: 'password', type: 'password', label: text.newPassword, autocompl
     hasForm: true,
     content: html`${formAlert(site, request, error)}
 ${postForm(request.localPath(settings.passwordPath), returnToOf(state), fields)}
-${otherAccount(site, request, state)}`,
+${mayBeSaved && html`<p class="actions"><a href="${safeHref(otherAccountUrl(request, state.returnTo))}">${text.backToSignIn}</a></p>\n`}${otherAccount(site, request, state)}`,
   });
 }
 

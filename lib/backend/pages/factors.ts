@@ -4,7 +4,7 @@ import { withQuery } from '../../core/url.ts';
 import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { Enrollment } from '../factors.ts';
-import type { Factor } from '../factor-list.ts';
+import type { Factor } from '../factors.ts';
 import {
   codeField,
   formAlert,
@@ -24,8 +24,6 @@ interface VerifyState extends FormState {
   readonly factor: Factor | undefined;
   /** Whether a text message with a code was sent to it. */
   readonly isSent: boolean;
-  /** The purpose of the code: the factors page, or a sign-in that is pending beside another user's session. */
-  readonly then?: 'enroll' | 'password' | 'sign-in' | undefined;
 }
 
 /** A field for six digits; for a phone, first a button that sends them. */
@@ -52,12 +50,6 @@ function leadOf({ text }: Site, { factor, isSent }: VerifyState): Text {
   return isSent ? text.codeSentText : fillIn(text.verifyPhoneText, { digits: factor.digits });
 }
 
-/** The page's URL carries `then`, so the form must carry it, too. */
-function verifyAction({ settings }: Site, request: PageRequest, { then }: VerifyState): string {
-  const path = request.localPath(settings.verifyPath);
-  return then === undefined ? path : withQuery(path, { then });
-}
-
 function askFor(
   site: Site,
   request: PageRequest,
@@ -69,21 +61,25 @@ function askFor(
   const isPhone = factor.type === 'phone';
   const send = (label: Text, isQuiet: boolean): Html =>
     postForm(
-      verifyAction(site, request, state),
+      request.localPath(site.settings.verifyPath),
       { send: factor.id, ...returnToOf(state) },
       html`<button${isQuiet && html` class="quiet"`}>${label}</button>`,
     );
   if (isPhone && !state.isSent) return send(text.sendCodeButton, false);
   const code = codeField(site, error);
   const hidden = { factorId: factor.id, ...returnToOf(state) };
-  return html`${postForm(verifyAction(site, request, state), hidden, html`${code}\n<button>${text.continueButton}</button>`)}
+  return html`${postForm(request.localPath(site.settings.verifyPath), hidden, html`${code}\n<button>${text.continueButton}</button>`)}
 ${isPhone && send(text.sendCodeAgainButton, true)}`;
 }
 
 /** The form where an administrator has removed the last factor. */
 function noFactor(site: Site, request: PageRequest, state: VerifyState): Html {
   const { text } = site;
-  return postForm(verifyAction(site, request, state), returnToOf(state), html`<button>${text.continueButton}</button>`);
+  return postForm(
+    request.localPath(site.settings.verifyPath),
+    returnToOf(state),
+    html`<button>${text.continueButton}</button>`,
+  );
 }
 
 function otherFactors(site: Site, request: PageRequest, state: VerifyState): HtmlValue {
@@ -91,7 +87,7 @@ function otherFactors(site: Site, request: PageRequest, state: VerifyState): Htm
   const others = state.factors.filter(({ id }) => id !== state.factor?.id);
   if (others.length === 0) return undefined;
   const links = others.map((factor) => {
-    const href = withQuery(verifyAction(site, request, state), { factorId: factor.id, ...returnToOf(state) });
+    const href = withQuery(request.localPath(site.settings.verifyPath), { factorId: factor.id, ...returnToOf(state) });
     return html`<li><a href="${safeHref(href)}"><bdi class="name">${factorName(site, factor)}</bdi></a></li>\n`;
   });
   return html`<p class="or">${text.or}</p>

@@ -72,6 +72,7 @@ export const englishText = {
   passwordHeading: 'Choose a new password',
   passwordFor: 'For {email}',
   passwordOtherAccount: 'This form was for another account. Check the address and try again.',
+  passwordMaybeSaved: 'It may have been saved. Sign in with it.',
   currentPassword: 'Current password',
   newPassword: 'New password',
   passwordButton: 'Save password',

@@ -18,8 +18,8 @@ import { linkExpiredPage, pleaseSignInPage } from '../pages/notice.ts';
 import { callbackError, codeOf, isOwnRefusal } from '../provider-errors.ts';
 import { flowMaxAge } from '../flow-cookies.ts';
 import type { SignInFlow } from '../flow-cookies.ts';
-import { admitPending, readPending } from '../pending.ts';
-import { prepareSignIn, storeSignIn } from '../sign-in.ts';
+import { readPending } from '../pending.ts';
+import { needsOf, prepareSignIn, storeSignIn } from '../sign-in.ts';
 import type { PreparedSignIn } from '../sign-in.ts';
 
 interface Exchanged {
@@ -124,12 +124,8 @@ function createSpendCode(backend: BackendContext): SpendCode {
   async function spend(request: AuthRequest, { code, pending }: Callback): Promise<Outcome> {
     const { issued, flow, writes } = await exchangeCode(request, code, pending);
     const returnTo = request.returnTo(flow?.returnTo);
-    const kind = hasPasswords && isRecovery(issued) ? 'recovery' : undefined;
-    const prepared = await prepareSignIn(backend, request, { issued, returnTo, kind });
-    if (prepared.kind === 'session') return { prepared, writes };
-    // Called here and not when the cookie is written, because a reload writes the cookie again.
-    await admitPending(backend, request, prepared);
-    return { prepared: { ...prepared, isAdmitted: true }, writes };
+    const needs = needsOf(issued, hasPasswords && isRecovery(issued));
+    return { prepared: await prepareSignIn(backend, request, { issued, returnTo, needs }), writes };
   }
 
   return (request, callback) => outcomes.share([callback.code, ...callback.verifiers], () => spend(request, callback));
@@ -214,7 +210,7 @@ async function handleUnusableCode(
   const returnTo = endOnly(backend, request, pending);
   const waiting = await readPending(backend, request).catch(() => undefined);
   // Reloaded, or reached by the back button, while the new password is still missing.
-  if (waiting?.kind === 'recovery') {
+  if (waiting?.needs.includes('password') === true) {
     return redirect(303, localUrl(request, backend.settings.passwordPath, waiting.returnTo));
   }
   if (await isSignedIn(request)) return redirect(303, returnTo);

@@ -9,7 +9,7 @@ import type { BackendOptions } from '../options.ts';
 import { confirmPage, linkExpiredPage } from '../pages/notice.ts';
 import { isOwnRefusal } from '../provider-errors.ts';
 import { readPending } from '../pending.ts';
-import { prepareSignIn, storeSignIn } from '../sign-in.ts';
+import { needsOf, prepareSignIn, storeSignIn } from '../sign-in.ts';
 import type { PreparedSignIn } from '../sign-in.ts';
 import { otherLinkAnswer } from './mail-routes.ts';
 
@@ -78,8 +78,8 @@ async function spendLink(
   const verify = () =>
     supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
   const { session: issued } = await attempts.run(request.req, undefined, verify, 'forgives');
-  const kind = isForPassword(settings, type) ? 'recovery' : undefined;
-  return issued === null ? null : prepareSignIn(backend, request, { issued, returnTo, kind });
+  if (issued === null) return null;
+  return prepareSignIn(backend, request, { issued, returnTo, needs: needsOf(issued, isForPassword(settings, type)) });
 }
 
 /** The button was pressed again; where the first press has already succeeded, its next URL. */
@@ -90,8 +90,8 @@ async function urlOfFirstPress(
 ): Promise<string | undefined> {
   const { settings } = backend;
   if (!isForPassword(settings, type)) return (await request.resolveSession()) === null ? undefined : returnTo;
-  const waiting = await readPending(backend, request);
-  return waiting?.kind === 'recovery' ? localUrl(request, settings.passwordPath, returnTo) : undefined;
+  const pending = await readPending(backend, request);
+  return pending?.needs.includes('password') === true ? localUrl(request, settings.passwordPath, returnTo) : undefined;
 }
 
 /** @throws {AuthError} `invalid_request` */

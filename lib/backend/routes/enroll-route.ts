@@ -8,20 +8,15 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { askFreshSignIn } from '../../http/step-up.ts';
 import type { BackendContext } from '../context.ts';
-import type { Factor } from '../factor-list.ts';
+import type { Factor } from '../factors.ts';
 import { errorForForm, FormProblem, localUrl, readCode, readReturnTo } from '../forms.ts';
 import { enrollPage, factorsPage, qrCode, removePage } from '../pages/factors.ts';
-import { endOver, endRejected, findLive, raiseSubject, renewLowered, signInFirst } from '../subject.ts';
-import type { FactorSubject } from '../subject.ts';
-import { enrollApp, isRejected, isSessionOver, listFactors, removeFactor, verifyFactor } from '../factors.ts';
-import type { Enrollment, UserFactors } from '../factors.ts';
-
-/** A request of a signed-in user who may change second factors. */
-interface Asked extends UserFactors {
-  readonly request: AuthRequest;
-  readonly subject: FactorSubject;
-  readonly returnTo: string;
-}
+import { advance, stepUrl } from '../sign-in.ts';
+import { endOver, renewLowered, sessionOf } from '../subject.ts';
+import { enrollApp, removeFactor, verifyFactor } from '../factors.ts';
+import type { Enrollment } from '../factors.ts';
+import { askFactors, replyToEnd } from './factor-request.ts';
+import type { FactorRequest } from './factor-request.ts';
 
 /** Seconds since the sign-in within which a first factor may be added. */
 const freshSeconds = 600;
@@ -41,34 +36,31 @@ export function enrollRoute(backend: BackendContext): AuthRoute {
  * @returns a reply where another step is required first: the sign-in, or an existing second factor
  * @throws {AuthError} `forbidden` for visitors without an account
  */
-async function ask(backend: BackendContext, request: AuthRequest, returnTo: string): Promise<Asked | Reply> {
-  const subject = await findLive(backend, request);
-  if (subject === undefined) return signInFirst(request, returnTo);
-  if (subject.session.user.isAnonymous) throw new AuthError('forbidden');
-  try {
-    const { user, factors } = await listFactors(backend, request, subject.content);
-    const isRaised = subject.session.claims['aal'] === 'aal2';
-    if (factors.verified.length > 0 && !isRaised) return secondFactorFirst(backend, request, returnTo);
-    return { request, subject, returnTo, user, factors };
-  } catch (error) {
-    if (!isSessionOver(error)) throw error;
-    return endOver(backend, request, subject, returnTo);
-  }
+async function ask(backend: BackendContext, request: AuthRequest, returnTo: string): Promise<FactorRequest | Reply> {
+  const subject = await sessionOf(backend, request);
+  if (subject?.session.user.isAnonymous === true) throw new AuthError('forbidden');
+  const asked = await askFactors(backend, request, subject, returnTo);
+  if ('status' in asked) return asked;
+  const isRaised = asked.subject.session.claims['aal'] === 'aal2';
+  return asked.factors.verified.length > 0 && !isRaised ? secondFactorFirst(backend, request, returnTo) : asked;
 }
 
 /** An old session must not become one with two factors: a thief would lock its owner out. */
-function signInAgainFirst(backend: BackendContext, { request, subject, factors, returnTo }: Asked): Reply | undefined {
+function signInAgainFirst(
+  backend: BackendContext,
+  { request, subject, factors, returnTo }: FactorRequest,
+): Reply | undefined {
   if (factors.verified.length > 0) return undefined;
   const wayBack = localUrl(request, backend.settings.enrollPath, returnTo);
   return askFreshSignIn(request, subject.session, freshSeconds, wayBack);
 }
 
 /** A password alone must neither add nor remove a factor. */
-function secondFactorFirst({ settings }: BackendContext, request: AuthRequest, returnTo: string): Reply {
-  const verifyUrl = localUrl(request, settings.verifyPath, returnTo, { then: 'enroll' });
+function secondFactorFirst(backend: BackendContext, request: AuthRequest, returnTo: string): Reply {
+  const verifyUrl = stepUrl(backend, request, 'factor', localUrl(request, backend.settings.enrollPath, returnTo));
   if (!request.wantsJson) return redirectOrJson(request, verifyUrl, request.req.method === 'POST' ? 303 : 302);
   const error = new AuthError('second_factor_required');
-  if (settings.onError !== undefined) throw error;
+  if (backend.settings.onError !== undefined) throw error;
   return json(error.status, errorBody(error, verifyUrl));
 }
 
@@ -85,7 +77,6 @@ async function changeFactors(backend: BackendContext, request: AuthRequest): Pro
   const fields = await readFields(request.req, request.res);
   const asked = await ask(backend, request, readReturnTo(request, fields));
   if ('status' in asked) return asked;
-  const { subject, returnTo } = asked;
   try {
     const removed = fields.get('remove');
     if (removed !== undefined) return await remove(backend, asked, readFactorId(removed), fields.get('sure') === 'yes');
@@ -94,8 +85,8 @@ async function changeFactors(backend: BackendContext, request: AuthRequest): Pro
       (fields.has('code') ? await confirm(backend, asked, fields) : await start(backend, asked))
     );
   } catch (error) {
-    if (isSessionOver(error)) return endOver(backend, request, subject, returnTo);
-    if (isRejected(error)) return endRejected(backend, request, subject, { error, returnTo });
+    const ended = await replyToEnd(backend, asked, error);
+    if (ended !== undefined) return ended;
     if (isInsufficient(error)) return raiseAgain(backend, asked, error);
     return await failed(backend, asked, fields, errorForForm(backend, request, error));
   }
@@ -107,7 +98,7 @@ function isInsufficient(error: unknown): error is AuthError {
 }
 
 /** @throws {AuthError} the given error, where new tokens claim the same again */
-async function raiseAgain(backend: BackendContext, asked: Asked, error: AuthError): Promise<Reply> {
+async function raiseAgain(backend: BackendContext, asked: FactorRequest, error: AuthError): Promise<Reply> {
   const { request, subject, returnTo } = asked;
   const isLowered = await renewLowered(backend, request, subject);
   if (isLowered === undefined) return endOver(backend, request, subject, returnTo);
@@ -115,7 +106,7 @@ async function raiseAgain(backend: BackendContext, asked: Asked, error: AuthErro
   return secondFactorFirst(backend, request, returnTo);
 }
 
-async function start(backend: BackendContext, { request, subject, returnTo, user }: Asked): Promise<Reply> {
+async function start(backend: BackendContext, { request, subject, returnTo, user }: FactorRequest): Promise<Reply> {
   // The app shows it beside the code, so GoTrue fails without one.
   if ((user.email ?? '') === '') {
     throw new FormProblem('form', 'factorNeedsEmail', 'An authenticator app needs an account with an email address.', {
@@ -128,7 +119,7 @@ async function start(backend: BackendContext, { request, subject, returnTo, user
   return request.wantsJson ? json(200, enrollment) : drawnPage(backend, request, { returnTo, enrollment });
 }
 
-async function confirm(backend: BackendContext, asked: Asked, fields: Fields): Promise<Reply> {
+async function confirm(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Reply> {
   const { request, subject, returnTo } = asked;
   const factorId = readFactorId(fields.get('factorId'));
   const code = readCode(fields);
@@ -136,15 +127,20 @@ async function confirm(backend: BackendContext, asked: Asked, fields: Fields): P
   if (ownFactor(asked, factorId) === undefined) throw new AuthError('code_wrong', { reason: 'factor' });
   const verify = () => verifyFactor(backend, request, subject.content, { factorId, code });
   const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
-  return redirectOrJson(request, await raiseSubject(backend, request, subject, { issued, returnTo }));
+  return redirectOrJson(request, await advance(backend, request, subject, { step: 'factor', issued, returnTo }));
 }
 
-function ownFactor({ factors }: Asked, factorId: string | undefined): Factor | undefined {
+function ownFactor({ factors }: FactorRequest, factorId: string | undefined): Factor | undefined {
   return factors.all.find(({ id }) => id !== '' && id.toLowerCase() === factorId?.toLowerCase());
 }
 
 /** A page asks first; JSON clients ask by themselves. */
-async function remove(backend: BackendContext, asked: Asked, factorId: string, isSure: boolean): Promise<Reply> {
+async function remove(
+  backend: BackendContext,
+  asked: FactorRequest,
+  factorId: string,
+  isSure: boolean,
+): Promise<Reply> {
   const { request, subject, returnTo, factors } = asked;
   const factor = ownFactor(asked, factorId);
   const left = (list: readonly Factor[]): number => list.filter(({ id }) => id !== factor?.id).length;
@@ -167,16 +163,21 @@ async function remove(backend: BackendContext, asked: Asked, factorId: string, i
   return redirectOrJson(request, localUrl(request, backend.settings.enrollPath, returnTo));
 }
 
-function askRemoval(backend: BackendContext, { request, returnTo, factors }: Asked, factor: Factor): Reply {
+function askRemoval(backend: BackendContext, { request, returnTo, factors }: FactorRequest, factor: Factor): Reply {
   return removePage(backend, request, { factor, returnTo, isLast: factors.verified.length === 1 });
 }
 
-function listPage(backend: BackendContext, { request, returnTo, factors }: Asked, error?: AuthError): Reply {
+function listPage(backend: BackendContext, { request, returnTo, factors }: FactorRequest, error?: AuthError): Reply {
   return factorsPage(backend, request, { factors: factors.verified, returnTo, error });
 }
 
 /** A wrong code shows the same QR code again, because the app has already scanned it. */
-function failed(backend: BackendContext, asked: Asked, fields: Fields, error: AuthError): Reply | Promise<Reply> {
+function failed(
+  backend: BackendContext,
+  asked: FactorRequest,
+  fields: Fields,
+  error: AuthError,
+): Reply | Promise<Reply> {
   const { request, returnTo } = asked;
   const enrollment = fields.has('code') ? readEnrollment(fields) : undefined;
   if (enrollment === undefined) return listPage(backend, asked, error);

@@ -1,6 +1,6 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { answerWithin } from '../../core/deadline.ts';
-import { createSharedOutcomes } from '../../core/shared-outcomes.ts';
+import { defined } from '../../core/json.ts';
 import { AuthError, isOutage } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
@@ -10,6 +10,7 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
+import { needsFactor } from '../factors.ts';
 import {
   FormProblem,
   errorForForm,
@@ -21,56 +22,44 @@ import {
 } from '../forms.ts';
 import { passwordPage } from '../pages/credentials.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
-import { isOwnRefusal, organizationSignIn } from '../provider-errors.ts';
-import { foldAccount } from '../throttle.ts';
-import { needsFactor } from '../factor-list.ts';
-import { issuedContent } from '../session-cookie.ts';
-import { beginPending, clearPending } from '../pending.ts';
-import { markUnanswered, readPending } from '../pending.ts';
+import { markTried } from '../pending.ts';
 import type { PendingSignIn } from '../pending.ts';
-import { prepareSignIn, storeSignIn, verifyUrl } from '../sign-in.ts';
-import type { PreparedSignIn } from '../sign-in.ts';
-import { renewDenied } from '../subject.ts';
-import { asIssued, checkPresent, claimedUser, emailWithPassword } from '../set-password.ts';
-import { endOtherSessions, isOfOrganization, isWrongPassword, setPassword } from '../set-password.ts';
-
-/** The right to set a password: from an email's link, or from a session together with the current password. */
-type Grant =
-  | { readonly kind: 'recovery'; readonly session: BackendSession; readonly waiting: PendingSignIn }
-  /** `waiting` where an earlier attempt got no answer, so that the new password may be the current one. */
-  | { readonly kind: 'session'; readonly session: BackendSession; readonly waiting: PendingSignIn | undefined };
-
-/** How long a repeated form shares one result, in milliseconds: after a double click the browser shows the second response. */
-const twiceMs = 60_000;
+import { isOwnRefusal, organizationSignIn } from '../provider-errors.ts';
+import { issuedContent } from '../session-cookie.ts';
+import { checkPresent, emailWithPassword, endOtherSessions, isOfOrganization, setPassword } from '../set-password.ts';
+import { advance, prepareSignIn, stepUrl, storeSignIn } from '../sign-in.ts';
+import { renewDenied, sessionOf, subjectOf } from '../subject.ts';
+import type { Subject } from '../subject.ts';
+import { foldAccount } from '../throttle.ts';
 
 /** `/auth/password`: sets a new password, after an email's link or signed in, and ends the account's other sessions. */
 export function passwordRoute(backend: BackendContext): AuthRoute {
   const { passwordPath } = backend.settings;
-  const save = createSave(backend);
   return {
     path: passwordPath,
     option: 'passwordPath',
+    isReturnTarget: true,
     async get(request) {
       const returnTo = readReturnTo(request);
       const elsewhere = formElsewhere(request, undefined, passwordPath, returnTo);
       if (elsewhere !== undefined) return elsewhere;
-      const grant = await findGrant(backend, request);
-      return showForm(backend, request, grant, { returnTo: wayBackOf(request, grant) });
+      const subject = await subjectOf(backend, request, 'password');
+      return showForm(backend, request, subject, { returnTo: wayBackOf(request, subject) });
     },
     async post(request) {
       const fields = await readFields(request.req, request.res);
-      let grant: Grant | undefined;
+      let subject: Subject | undefined;
       let returnTo = readReturnTo(request, fields);
       try {
-        grant = await findGrant(backend, request, fields);
-        if (grant === undefined) throw new AuthError('link_expired');
-        returnTo = wayBackOf(request, grant, fields);
-        if (!isFormOf(grant, fields)) throw otherAccount();
-        return redirectOrJson(request, await save(request, grant, fields, returnTo));
+        subject = await findSubject(backend, request, fields);
+        if (subject === undefined) throw new AuthError('link_expired');
+        returnTo = wayBackOf(request, subject, fields);
+        if (!isFormOf(subject, fields)) throw otherAccount();
+        return redirectOrJson(request, await save(backend, request, subject, { fields, returnTo }));
       } catch (error) {
         const isMissing = isOwnRefusal(error, 'second_factor_required');
-        if (isMissing && grant !== undefined) return askFactor(backend, request, grant, returnTo);
-        return showForm(backend, request, grant, { returnTo, error: errorForForm(backend, request, error) });
+        if (isMissing && subject !== undefined) return askFactor(backend, request, subject, returnTo);
+        return showForm(backend, request, subject, { returnTo, error: errorForForm(backend, request, error) });
       }
     },
   };
@@ -79,74 +68,28 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
 async function askFactor(
   backend: BackendContext,
   request: AuthRequest,
-  grant: Grant,
+  subject: Subject,
   returnTo: string,
 ): Promise<Reply> {
   // A link's sign-in returns to this form by itself; a session must be led back to it.
-  if (grant.kind === 'recovery') return redirectOrJson(request, verifyUrl(backend, request, returnTo));
+  if (subject.pending !== undefined) return redirectOrJson(request, stepUrl(backend, request, 'factor', returnTo));
   try {
-    const over = await renewDenied(backend, request, grant.session, returnTo);
+    const over = await renewDenied(backend, request, subject, returnTo);
     if (over !== undefined) return over;
   } catch (error) {
-    return showForm(backend, request, grant, { returnTo, error: errorForForm(backend, request, error) });
+    return showForm(backend, request, subject, { returnTo, error: errorForForm(backend, request, error) });
   }
-  return redirectOrJson(request, localUrl(request, backend.settings.verifyPath, returnTo, { then: 'password' }));
+  const form = localUrl(request, backend.settings.passwordPath, returnTo);
+  return redirectOrJson(request, stepUrl(backend, request, 'factor', form));
 }
 
-/** @returns a function that sets a password and returns the next URL; a form that is posted twice is one attempt */
-function createSave(backend: BackendContext) {
-  const { now } = backend.settings;
-  const set = createSharedOutcomes<PreparedSignIn>({ now, keepMs: () => twiceMs });
-  // Shared only while it runs: later the same form may be a new request.
-  const changes = createSharedOutcomes<PreparedSignIn | string>({ now });
-
-  return async (request: AuthRequest, grant: Grant, fields: Fields, returnTo: string): Promise<string> => {
-    const password = readNewPassword(fields);
-    if (grant.kind === 'recovery') {
-      const { waiting } = grant;
-      if (waiting.needsFactor) return verifyUrl(backend, request, returnTo);
-      const prepared = await set.share([waiting.content.access_token, password], async () => {
-        const issued = await setAfterLink(backend, request, waiting, password);
-        return prepareSignIn(backend, request, { kind: 'session', issued, returnTo }).catch((error: unknown) => {
-          // The password is set: the same form must not be told that it is the old one.
-          if (isOutage(error)) markUnanswered(backend, request, waiting);
-          throw error;
-        });
-      });
-      const next = await storeSignIn(backend, request, prepared);
-      clearPending(backend, request);
-      return next;
-    }
-    const { session, waiting } = grant;
-    const key = [session.accessToken, fields.get('currentPassword') ?? '', password, returnTo];
-    const changed = await changes.share(key, () =>
-      changePassword(backend, request, session, { fields, password, returnTo, waiting }),
-    );
-    if (typeof changed === 'string') return changed;
-    const next = await storeSignIn(backend, request, changed);
-    if (waiting !== undefined) clearPending(backend, request);
-    return next;
-  };
-}
-
-/** A pending link takes precedence over this browser's session, unless the form has the session's current password. */
-async function findGrant(backend: BackendContext, request: AuthRequest, fields?: Fields): Promise<Grant | undefined> {
-  const waiting = await readPending(backend, request);
-  const recovery = waiting?.kind === 'recovery' ? waiting : undefined;
-  const ofLink = recovery && ({ kind: 'recovery', session: recovery.session, waiting: recovery } as const);
-  if (fields?.has('currentPassword') !== true && ofLink !== undefined) return ofLink;
-  const session = await request.resolveSession();
-  // The new password of this session got no answer, so it may already be current. A form of another user stays that user's.
-  const isSameUser = session?.user.id === waiting?.session.user.id;
-  if (recovery?.isUnanswered === true && isSameUser) return ofLink;
-  const change = waiting?.kind === 'change' && (session === null || isSameUser) ? waiting : undefined;
-  // The backend has ended the session where it has set the password.
-  const own = session ?? change?.session;
-  return own?.adapter === 'backend' ? { kind: 'session', session: own, waiting: change } : undefined;
+/** A form with a current password is that of the session. */
+function findSubject(backend: BackendContext, request: AuthRequest, fields: Fields): Promise<Subject | undefined> {
+  return fields.has('currentPassword') ? sessionOf(backend, request) : subjectOf(backend, request, 'password');
 }
 
 /** Whether the form was shown for this account: another tab may have signed in as another one meanwhile. */
-function isFormOf({ session }: Grant, fields: Fields): boolean {
+function isFormOf({ session }: Subject, fields: Fields): boolean {
   const username = fields.get('username') ?? '';
   return username === '' || foldAccount(username) === foldAccount(session.user.email ?? '');
 }
@@ -159,10 +102,16 @@ function otherAccount(): AuthError {
   );
 }
 
+/** The backend may have set a password whose answer was lost: then it is the account's own. */
+function maybeSaved({ code, cause, reason, retryAfter }: AuthError): AuthError {
+  const options = { code, cause, ...defined({ reason, retryAfter }) };
+  return new FormProblem('password', 'passwordMaybeSaved', 'It may have been saved. Sign in with it.', options);
+}
+
 /** The return path of the form or the query, else of the link. */
-function wayBackOf(request: AuthRequest, grant: Grant | undefined, fields?: Fields): string {
+function wayBackOf(request: AuthRequest, subject: Subject | undefined, fields?: Fields): string {
   const value = fields?.get('returnTo') ?? request.query.get('returnTo');
-  return request.returnTo(value, grant?.kind === 'recovery' ? grant.waiting.returnTo : undefined);
+  return request.returnTo(value, subject?.pending?.returnTo);
 }
 
 interface Shown {
@@ -170,38 +119,59 @@ interface Shown {
   readonly error?: AuthError;
 }
 
-function showForm(backend: BackendContext, request: AuthRequest, grant: Grant | undefined, shown: Shown): Reply {
+function showForm(backend: BackendContext, request: AuthRequest, subject: Subject | undefined, shown: Shown): Reply {
   const { returnTo, error = new AuthError('link_expired') } = shown;
-  if (grant === undefined || shown.error?.code === 'link_expired') {
+  if (subject === undefined || shown.error?.code === 'link_expired') {
     return linkExpiredPage(backend, request, { returnTo, error });
   }
-  if (grant.kind === 'recovery') {
-    const { needsFactor: isIncomplete, session } = grant.waiting;
-    if (isIncomplete) return redirect(303, verifyUrl(backend, request, returnTo));
+  const { pending, session } = subject;
+  if (pending !== undefined) {
+    if (pending.needs[0] === 'factor') return redirect(303, stepUrl(backend, request, 'factor', returnTo));
     return passwordPage(backend, request, { ...shown, email: session.user.email ?? undefined, asksCurrent: false });
   }
-  if (isOfOrganization(grant.session)) throw organizationSignIn();
-  const email = emailWithPassword(grant.session);
+  if (isOfOrganization(session)) throw organizationSignIn();
+  const email = emailWithPassword(session);
   if (email === null) return redirect(303, localUrl(request, backend.settings.forgotPath, returnTo));
   return passwordPage(backend, request, { ...shown, email, asksCurrent: true });
+}
+
+interface Form {
+  readonly fields: Fields;
+  readonly returnTo: string;
+}
+
+/** @returns the next URL */
+async function save(backend: BackendContext, request: AuthRequest, subject: Subject, form: Form): Promise<string> {
+  const password = readNewPassword(form.fields);
+  const { pending, session } = subject;
+  return pending === undefined
+    ? changePassword(backend, request, session, { ...form, password })
+    : setAfterLink(backend, request, { ...subject, pending }, { ...form, password });
+}
+
+interface Change extends Form {
+  readonly password: string;
 }
 
 async function setAfterLink(
   backend: BackendContext,
   request: AuthRequest,
-  waiting: PendingSignIn,
-  password: string,
-): Promise<SdkSession> {
-  const grant = { content: waiting.content, replaced: await sessionBeside(request, waiting) };
+  subject: Subject & { readonly pending: PendingSignIn },
+  { password, returnTo }: Change,
+): Promise<string> {
+  const { pending, content } = subject;
+  if (pending.needs[0] === 'factor') return stepUrl(backend, request, 'factor', returnTo);
   try {
-    return await setPassword(backend, request, grant, password);
+    const replaced = await sessionBeside(request, pending);
+    const issued = await setPassword(backend, request, { content, replaced }, password);
+    return await advance(backend, request, subject, { step: 'password', issued, returnTo });
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    if (isOutage(error)) markUnanswered(backend, request, waiting);
-    if (error.code !== 'same_password' || !waiting.isUnanswered) throw error;
-    // The attempt without an answer has set the password.
-    await endOtherSessions(backend, grant);
-    return asIssued(waiting.content, claimedUser(waiting.session));
+    if (isOutage(error)) markTried(backend, request, pending);
+    if (error.code !== 'same_password' || pending.tried !== true) throw error;
+    // That attempt has not ended them here.
+    await endOtherSessions(backend, { content });
+    throw maybeSaved(error);
   }
 }
 
@@ -215,50 +185,27 @@ async function sessionBeside(request: AuthRequest, { session }: PendingSignIn): 
   return present?.adapter === 'backend' && present.user.id === session.user.id ? present : undefined;
 }
 
-interface Change {
-  readonly fields: Fields;
-  readonly password: string;
-  readonly returnTo: string;
-  readonly waiting: PendingSignIn | undefined;
-}
-
 /**
  * Signs in with the current password, which the backend would not check, and continues with that session.
  *
- * @returns the sign-in that replaces the session, or the next URL where the session stays
+ * @returns the next URL
  */
 async function changePassword(
   backend: BackendContext,
   request: AuthRequest,
   session: BackendSession,
   change: Change,
-): Promise<PreparedSignIn | string> {
-  const { fields, returnTo, waiting } = change;
+): Promise<string> {
   if (isOfOrganization(session)) throw organizationSignIn();
   const email = emailWithPassword(session);
-  if (email === null) return localUrl(request, backend.settings.forgotPath, returnTo);
-  const password = fields.get('currentPassword') ?? '';
-  const check = (tried: string): Promise<SdkSession> =>
-    checkPresent(backend, request, session, { email, password: tried, ...readCaptcha(fields) });
-  let issued: SdkSession;
+  if (email === null) return localUrl(request, backend.settings.forgotPath, change.returnTo);
+  const currentPassword = change.fields.get('currentPassword') ?? '';
+  const given = { email, password: currentPassword, ...readCaptcha(change.fields) };
+  const issued = await checkPresent(backend, request, session, given);
   try {
-    issued = await check(password);
+    return await changeAs(backend, request, session, { ...change, issued, currentPassword });
   } catch (error) {
-    if (waiting === undefined || !isWrongPassword(error)) throw error;
-    // The attempt without an answer may have set the password. If it has not, the first refusal is the one to show.
-    const saved = await check(change.password).catch(() => undefined);
-    if (saved === undefined) throw error;
-    await endOtherSessions(backend, { content: issuedContent(saved), replaced: session });
-    return prepareSignIn(backend, request, { issued: saved, returnTo });
-  }
-  try {
-    return await changeAs(backend, request, session, { ...change, issued, currentPassword: password });
-  } catch (error) {
-    if (!(error instanceof AuthError)) throw error;
-    // The current password of the next attempt may already have been replaced.
-    if (isOutage(error) && !needsFactor(issued) && !(await isSignedOut(backend, session))) {
-      await beginPending(backend, request, { kind: 'change', issued, returnTo, isUnanswered: true });
-    } else await backend.supabase.discard(issued);
+    if (error instanceof AuthError) await backend.supabase.discard(issued);
     throw error;
   }
 }
@@ -274,28 +221,29 @@ async function changeAs(
     password,
     returnTo,
   }: Change & { readonly issued: SdkSession; readonly currentPassword: string },
-): Promise<PreparedSignIn | string> {
-  const refuseSignedOut = async (): Promise<void> => {
-    if (await isSignedOut(backend, session)) throw new AuthError('invalid_state');
-  };
+): Promise<string> {
+  const set = (grant: Parameters<typeof setPassword>[2]): Promise<SdkSession> =>
+    setPassword(backend, request, { ...grant, currentPassword }, password).catch((error: unknown) => {
+      throw error instanceof AuthError && isOutage(error) ? maybeSaved(error) : error;
+    });
   if (!needsFactor(issued)) {
-    const grant = { content: issuedContent(issued), currentPassword, replaced: session };
-    const changed = await setPassword(backend, request, grant, password);
+    const changed = await set({ content: issuedContent(issued), replaced: session });
     const prepared = await prepareSignIn(backend, request, { issued: changed, returnTo });
-    await refuseSignedOut();
-    return prepared;
+    await refuseSignedOut(backend, session);
+    return storeSignIn(backend, request, prepared);
   }
   const content = backend.source.contentOf(session);
   if (session.claims['aal'] === 'aal2' && content !== undefined) {
     await backend.supabase.discard(issued);
-    await setPassword(backend, request, { content, currentPassword }, password);
+    await set({ content });
     return returnTo;
   }
-  await refuseSignedOut();
+  await refuseSignedOut(backend, session);
   throw new AuthError('second_factor_required', { reason: 'factor_missing' });
 }
 
-/** A concurrent sign-out takes precedence. */
-async function isSignedOut({ source, resolver }: BackendContext, { claims }: BackendSession): Promise<boolean> {
-  return (await resolver.revocationOf(source.factsOf(claims).sessionId)) === 'signed_out';
+/** A concurrent sign-out takes precedence. @throws {AuthError} `invalid_state` */
+async function refuseSignedOut({ source, resolver }: BackendContext, { claims }: BackendSession): Promise<void> {
+  const revocation = await resolver.revocationOf(source.factsOf(claims).sessionId);
+  if (revocation === 'signed_out') throw new AuthError('invalid_state');
 }

@@ -1,5 +1,3 @@
-import { createSharedOutcomes } from '../../core/shared-outcomes.ts';
-import type { SharedOutcomes } from '../../core/shared-outcomes.ts';
 import { AuthError } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
@@ -8,52 +6,30 @@ import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
+import type { Factor } from '../factors.ts';
+import { sendFactorCode, verifyFactor } from '../factors.ts';
 import { errorForForm, localUrl, readCode } from '../forms.ts';
-import type { Factor } from '../factor-list.ts';
 import { unavailablePage, verifyPage } from '../pages/factors.ts';
-import { acceptFactor, endOver, endRejected, findSubject, goOnWithout, raiseSubject } from '../subject.ts';
-import { signInFirst } from '../subject.ts';
-import type { FactorSubject, GivenFactor } from '../subject.ts';
-import { isRejected, isSessionOver, listFactors, sendFactorCode, verifyFactor } from '../factors.ts';
-import type { UserFactors } from '../factors.ts';
-
-interface Context {
-  readonly backend: BackendContext;
-  /** A double click posts twice, and the browser shows the second response. */
-  readonly given: SharedOutcomes<GivenFactor>;
-}
-
-/** A request to this route, with the backend's data about its user. */
-interface Asked extends UserFactors {
-  readonly request: AuthRequest;
-  readonly subject: FactorSubject;
-  readonly returnTo: string;
-}
+import { asIssued } from '../set-password.ts';
+import { advance, stepUrl } from '../sign-in.ts';
+import { subjectOf } from '../subject.ts';
+import { askFactors, replyToEnd } from './factor-request.ts';
+import type { FactorRequest } from './factor-request.ts';
 
 /** `/auth/verify`: asks for the second factor of a pending sign-in, or of a session without one. */
 export function verifyRoute(backend: BackendContext): AuthRoute {
-  const { verifyPath, now } = backend.settings;
-  const given = createSharedOutcomes<GivenFactor>({ now });
   return {
-    path: verifyPath,
+    path: backend.settings.verifyPath,
     option: 'verifyPath',
     get: (request) => showForm(backend, request),
-    post: (request) => takeAnswer({ backend, given }, request),
+    post: (request) => takeAnswer(backend, request),
   };
 }
 
-/** @returns a reply where there is neither a pending sign-in nor a session */
-async function ask(backend: BackendContext, request: AuthRequest, fields?: Fields): Promise<Asked | Reply> {
-  const subject = await findSubject(backend, request);
-  const { query } = request;
-  const returnTo = request.returnTo(fields?.get('returnTo') ?? query.get('returnTo') ?? subject?.waiting?.returnTo);
-  if (subject === undefined) return signInFirst(request, returnTo);
-  try {
-    return { request, subject, returnTo, ...(await listFactors(backend, request, subject.content)) };
-  } catch (error) {
-    if (!isSessionOver(error)) throw error;
-    return endOver(backend, request, subject, returnTo);
-  }
+async function ask(backend: BackendContext, request: AuthRequest, fields?: Fields): Promise<FactorRequest | Reply> {
+  const subject = await subjectOf(backend, request, 'factor');
+  const given = fields?.get('returnTo') ?? request.query.get('returnTo') ?? subject?.pending?.returnTo;
+  return askFactors(backend, request, subject, request.returnTo(given));
 }
 
 async function showForm(backend: BackendContext, request: AuthRequest): Promise<Reply> {
@@ -62,7 +38,7 @@ async function showForm(backend: BackendContext, request: AuthRequest): Promise<
   const { subject, returnTo, factors } = asked;
   // Reloaded, or reached by the back button, after the factor was verified.
   if (isGiven(asked)) return redirectOrJson(request, urlAfter(backend, asked), 302);
-  if (subject.waiting === undefined && factors.verified.length === 0) {
+  if (subject.pending === undefined && factors.verified.length === 0) {
     return redirectOrJson(request, localUrl(request, backend.settings.enrollPath, returnTo), 302);
   }
   if (isOutOfReach(asked)) return refuseFactors(backend, asked);
@@ -73,56 +49,58 @@ async function showForm(backend: BackendContext, request: AuthRequest): Promise<
 }
 
 /** Whether the user has second factors, and none that this package can ask for. */
-const isOutOfReach = ({ factors }: Asked): boolean => factors.verified.length > 0 && factors.askable.length === 0;
+const isOutOfReach = ({ factors }: FactorRequest): boolean =>
+  factors.verified.length > 0 && factors.askable.length === 0;
 
 /** @throws {AuthError} `factor_unavailable` for clients that want JSON */
-function refuseFactors(backend: BackendContext, { request, subject, returnTo, factors }: Asked): Reply {
+function refuseFactors(backend: BackendContext, { request, subject, returnTo, factors }: FactorRequest): Reply {
   const failure = new AuthError('factor_unavailable', {
     reason: 'factor_type',
     message: 'This account has a second factor that can’t be used here. Use another account, or contact support.',
   });
   const error = errorForForm(backend, request, failure);
-  const isPending = subject.waiting !== undefined;
+  const isPending = subject.pending !== undefined;
   return unavailablePage(backend, request, { error, returnTo, isPending, factors: factors.verified });
 }
 
-const isGiven = ({ subject }: Asked): boolean => subject.session.claims['aal'] === 'aal2';
+const isGiven = ({ subject }: FactorRequest): boolean => subject.session.claims['aal'] === 'aal2';
 
-function urlAfter(backend: BackendContext, asked: Asked): string {
-  const { request, subject, returnTo } = asked;
-  const isForPassword = subject.waiting?.kind === 'recovery';
-  return isForPassword ? localUrl(request, backend.settings.passwordPath, returnTo) : nextUrl(backend, asked);
+/** Where a given factor leads. */
+function urlAfter(backend: BackendContext, { request, subject, returnTo }: FactorRequest): string {
+  return subject.pending === undefined ? returnTo : stepUrl(backend, request, 'password', returnTo);
 }
 
-async function takeAnswer(context: Context, request: AuthRequest): Promise<Reply> {
-  const { backend } = context;
+async function takeAnswer(backend: BackendContext, request: AuthRequest): Promise<Reply> {
   const fields = await readFields(request.req, request.res);
   const asked = await ask(backend, request, fields);
   if ('status' in asked) return asked;
-  const { subject, returnTo, factors } = asked;
-  // The form belongs to a sign-in that has ended: the attempt must not count against the user of this session.
-  if (isGiven(asked) && thenOf(request) === 'sign-in') {
-    if (request.wantsJson) throw new AuthError('unauthenticated');
-    return redirectOrJson(request, urlAfter(backend, asked));
-  }
+  const { factors } = asked;
+  // A form that is sent again must not count as an attempt. A client may ask for a code although the session has its factor.
+  if (isGiven(asked) && !request.wantsJson) return redirectOrJson(request, urlAfter(backend, asked));
   try {
     // An administrator removed the factors, so there is nothing to verify.
-    if (factors.verified.length === 0) {
-      return redirectOrJson(request, await goOnWithout(backend, request, subject, asked));
-    }
+    if (factors.verified.length === 0) return redirectOrJson(request, await goOnWithout(backend, asked));
     if (isOutOfReach(asked)) return refuseFactors(backend, asked);
     const send = fields.get('send');
-    return send === undefined ? await verify(context, asked, fields) : await sendCode(backend, asked, send);
+    return send === undefined ? await verify(backend, asked, fields) : await sendCode(backend, asked, send);
   } catch (error) {
-    if (isSessionOver(error)) return endOver(backend, request, subject, returnTo);
-    if (isRejected(error)) return endRejected(backend, request, subject, { error, returnTo });
+    const ended = await replyToEnd(backend, asked, error);
+    if (ended !== undefined) return ended;
     const shown = errorForForm(backend, request, error);
     const factor = chosenFactor(backend, asked, fields.get('factorId')) ?? factors.askable[0];
     return formPage(backend, asked, { factor, error: shown });
   }
 }
 
-async function sendCode(backend: BackendContext, asked: Asked, factorId: string): Promise<Reply> {
+/** A session leads to the page that adds a factor. */
+async function goOnWithout(backend: BackendContext, asked: FactorRequest): Promise<string> {
+  const { request, subject, returnTo, user } = asked;
+  if (subject.pending === undefined) return localUrl(request, backend.settings.enrollPath, returnTo);
+  const issued = asIssued(subject.content, user);
+  return advance(backend, request, subject, { step: 'factor', issued, returnTo });
+}
+
+async function sendCode(backend: BackendContext, asked: FactorRequest, factorId: string): Promise<Reply> {
   const { request, subject, factors } = asked;
   const factor = factors.askable.find(({ id, type }) => id === factorId.toLowerCase() && type === 'phone');
   if (factor === undefined) throw new AuthError('invalid_request');
@@ -133,8 +111,8 @@ async function sendCode(backend: BackendContext, asked: Asked, factorId: string)
   return formPage(backend, asked, { factor, isSent: true });
 }
 
-async function verify({ backend, given: shared }: Context, asked: Asked, fields: Fields): Promise<Reply> {
-  const { request, subject } = asked;
+async function verify(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Reply> {
+  const { request, subject, returnTo } = asked;
   const factor = chosenFactor(backend, asked, fields.get('factorId'));
   // It was removed meanwhile, or never belonged to this user.
   if (factor === undefined) throw new AuthError('code_wrong', { reason: 'factor' });
@@ -144,34 +122,15 @@ async function verify({ backend, given: shared }: Context, asked: Asked, fields:
     throw new AuthError('code_wrong', { reason: 'no_challenge' });
   }
   const answer = { factorId: factor.id, code, challengeId: challenge?.challengeId };
-  const next = nextUrl(backend, asked);
-  const given = await shared.share([subject.content.access_token, factor.id, code, next], async () => {
-    const issued = await backend.attempts.runCode(request.req, `factor:${factor.id}`, () =>
-      verifyFactor(backend, request, subject.content, answer),
-    );
-    return acceptFactor(backend, request, subject, { issued, returnTo: next });
-  });
+  const issued = await backend.attempts.runCode(request.req, `factor:${factor.id}`, () =>
+    verifyFactor(backend, request, subject.content, answer),
+  );
   clearChallenge(backend, request);
-  return redirectOrJson(request, await raiseSubject(backend, request, subject, { ...given, returnTo: next }));
-}
-
-const purposes = ['enroll', 'password', 'sign-in'] as const;
-
-/** The purpose of the code, where the URL names it. */
-function thenOf({ query }: AuthRequest): (typeof purposes)[number] | undefined {
-  const then = query.get('then');
-  return purposes.find((purpose) => purpose === then);
-}
-
-/** The factors page, the form for a new password, or the page that led here. */
-function nextUrl({ settings }: BackendContext, { request, returnTo }: Asked): string {
-  const then = thenOf(request);
-  if (then === 'password') return localUrl(request, settings.passwordPath, returnTo);
-  return then === 'enroll' ? localUrl(request, settings.enrollPath, returnTo) : returnTo;
+  return redirectOrJson(request, await advance(backend, request, subject, { step: 'factor', issued, returnTo }));
 }
 
 /** The named factor, else the one that a code was sent to, else the first. */
-function chosenFactor(backend: BackendContext, { request, factors }: Asked, named: string | undefined) {
+function chosenFactor(backend: BackendContext, { request, factors }: FactorRequest, named: string | undefined) {
   const wanted = named?.toLowerCase() ?? readChallenge(backend, request)?.factorId;
   const { askable } = factors;
   return askable.find(({ id }) => id === wanted) ?? (named === undefined ? askable[0] : undefined);
@@ -179,7 +138,7 @@ function chosenFactor(backend: BackendContext, { request, factors }: Asked, name
 
 function formPage(
   backend: BackendContext,
-  { request, returnTo, subject, factors }: Asked,
+  { request, returnTo, factors }: FactorRequest,
   state: { readonly factor: Factor | undefined; readonly isSent?: boolean; readonly error?: AuthError },
 ): Reply {
   const { factor } = state;
@@ -188,8 +147,6 @@ function formPage(
     ...state,
     factors: factors.askable,
     returnTo,
-    // A session that another tab stores meanwhile must not receive the code of the pending sign-in.
-    then: subject.waiting === undefined ? thenOf(request) : 'sign-in',
   });
 }
 
