@@ -222,14 +222,25 @@ describe('the session of a request', () => {
     expect(events).toEqual([{ type: 'cookie_lost', names: ['b2b-session'] }]);
   });
 
-  it('learns that its cookies were delivered, and does not send outdated ones', async () => {
-    let delivered = 0;
-    const outcome = { session, cookies: [cookie], onDelivered: () => (delivered += 1), isCurrent: () => false };
-    const resolver = { cachedSession: () => undefined, resolve: () => Promise.resolve(outcome) };
-    const { headers } = await ask({ resolver }, '', (exchange) => exchange.resolveSession());
-    expect(headers.has('set-cookie')).toBe(false);
-    await until(() => delivered === 1);
-  });
+  it.each([
+    [true, 1],
+    [false, 0],
+  ])(
+    'learns that its cookies were delivered if they were sent, and does not send outdated ones: %p',
+    async (isCurrent, times) => {
+      let delivered = 0;
+      const outcome = { session, cookies: [cookie], onDelivered: () => (delivered += 1), isCurrent: () => isCurrent };
+      const resolver = { cachedSession: () => undefined, resolve: () => Promise.resolve(outcome) };
+      let isFinished = false;
+      const { headers } = await ask({ resolver }, '', (exchange) => {
+        exchange.res.once('finish', () => void setImmediate(() => (isFinished = true)));
+        return exchange.resolveSession();
+      });
+      expect(headers.has('set-cookie')).toBe(isCurrent);
+      await until(() => isFinished);
+      expect(delivered).toBe(times);
+    },
+  );
 });
 
 describe('the state of a request', () => {
