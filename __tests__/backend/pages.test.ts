@@ -12,7 +12,7 @@ import { AuthError } from '../../lib/errors.ts';
 import { createBrand } from '../../lib/http/page-options.ts';
 import { createTexts } from '../../lib/http/page-text.ts';
 import type { Reply } from '../../lib/http/reply.ts';
-import { signOutPage } from '../../lib/http/sign-out-page.ts';
+import { signOutPage } from '../../lib/http/page.ts';
 import { emailProblem, everyPageState, failure, requestOf, siteOf } from '../support/built-in-pages.ts';
 
 function markupOf(reply: Reply): string {

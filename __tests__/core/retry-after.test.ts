@@ -1,4 +1,4 @@
-import { retryAfterOf } from '../../lib/core/retry-after.ts';
+import { retryAfterOf } from '../../lib/core/rest.ts';
 
 const sent = 'Sun, 06 Nov 1994 08:49:37 GMT';
 

@@ -5,7 +5,7 @@ import type { Adapter } from '../../lib/http/adapter.ts';
 import { firstAuthRequest, passAdapter } from '../../lib/http/auth-request.ts';
 import type { AuthRequest } from '../../lib/http/auth-request.ts';
 import { redirectOrJson } from '../../lib/http/reply.ts';
-import type { Resolution } from '../../lib/session/resolution.ts';
+import type { Resolution } from '../../lib/session/source.ts';
 import type { Session } from '../../lib/types.ts';
 import { serve } from '../support/servers.ts';
 import { until } from '../support/until.ts';

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Socket } from 'node:net';
-import { refuseCrossSite, refuseUnintended } from '../../lib/http/cross-site.ts';
+import { refuseCrossSite, refuseUnintended } from '../../lib/http/origin.ts';
 
 const own = 'https://app.example';
 const trusted = 'https://www.example';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Resolution } from '../../lib/session/resolution.ts';
+import type { Resolution } from '../../lib/session/source.ts';
 import { createMemoryApp, createMemoryBrowser, tokenLifetimeMs, visit } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryBrowser } from '../support/memory-sessions.ts';
 

@@ -20,7 +20,7 @@ const minute = 60_000;
 
 /** Exchanges one token after another, each for the next, at the same time. */
 function chain(tokens: string, line = emptyLine, at = now): TokenLine {
-  return [...tokens]
+  return Array.from(tokens)
     .slice(1)
     .reduce(
       (before, next, index) => exchange(before, tokens[index]!, { newest: next, text: `of ${next}` }, at + index),

@@ -41,7 +41,7 @@ import { createBrand } from '../../lib/http/page-options.ts';
 import type { PagesOptions } from '../../lib/http/page-options.ts';
 import { createTexts } from '../../lib/http/page-text.ts';
 import type { Reply } from '../../lib/http/reply.ts';
-import { signingOutPage, signOutPage } from '../../lib/http/sign-out-page.ts';
+import { signingOutPage, signOutPage } from '../../lib/http/page.ts';
 
 const email = 'ada@example.com';
 const returnTo = '/account?tab=1';

@@ -5,7 +5,7 @@ import type { CookieWrite } from '../../lib/core/cookies.ts';
 import { createSessions } from '../../lib/session/sessions.ts';
 import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import type { SessionResolver } from '../../lib/session/sessions.ts';
-import type { Resolution } from '../../lib/session/resolution.ts';
+import type { Resolution } from '../../lib/session/source.ts';
 import type { RefreshOutcome, SessionSource } from '../../lib/session/source.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { createClock } from './clock.ts';

@@ -9,7 +9,7 @@ import type { Reply } from '../http/reply.ts';
 import { clientFacts } from '../http/message.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { fitForEvent } from '../session/events.ts';
-import type { Resolution } from '../session/resolution.ts';
+import type { Resolution } from '../session/source.ts';
 import { refuseLarge, verifyIssued } from '../session/sign-in.ts';
 import { VariantRefused } from '../session/token-exchange.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant } from '../session/source.ts';

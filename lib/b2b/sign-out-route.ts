@@ -3,7 +3,7 @@ import { defined } from '../core/json.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirectOrJson } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
-import { signingOutPage, signOutPage } from '../http/sign-out-page.ts';
+import { signingOutPage, signOutPage } from '../http/page.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { EndedSession } from '../session/sign-out.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';

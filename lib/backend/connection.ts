@@ -1,5 +1,5 @@
 import { isRecord, parseJson, maxAnswerBytes, readText } from '../core/json.ts';
-import { retryAfterOf } from '../core/retry-after.ts';
+import { retryAfterOf } from '../core/rest.ts';
 import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
 

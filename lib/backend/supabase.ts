@@ -3,7 +3,7 @@ import type { CookieAttributes } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
 import { warnOfSilence } from '../session/events.ts';
-import { createRest } from '../session/rest.ts';
+import { createRest } from '../core/rest.ts';
 import type { ClientFacts, RefreshOutcome } from '../session/source.ts';
 import { readToken } from '../tokens/access-token.ts';
 import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './connection.ts';

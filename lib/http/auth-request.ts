@@ -8,8 +8,8 @@ import { clientFacts, isHeadOpen, isSafeMountPath, keepPrivate, prefersJson, req
 import type { HostRequest } from './message.ts';
 import { peerAddress, protocolOf, requestOrigin } from './origin.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
-import type { Resolution } from '../session/resolution.ts';
-import { outOfTime } from '../session/resolution.ts';
+import type { Resolution } from '../session/source.ts';
+import { outOfTime } from '../session/source.ts';
 import type { AdapterName, Session } from '../types.ts';
 import { NotAccepted } from './acceptance.ts';
 import type { Adapter } from './adapter.ts';

@@ -5,7 +5,7 @@ import { createPathMatcher } from '../core/path-matcher.ts';
 import { AuthError } from '../errors.ts';
 import { passAdapter } from './auth-request.ts';
 import type { AuthRequest } from './auth-request.ts';
-import { refuseCrossSite, refuseUnintended } from './cross-site.ts';
+import { refuseCrossSite, refuseUnintended } from './origin.ts';
 import { registerRouter } from './adapter.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
 import { jsonErrorReply, refuse } from './error-reply.ts';

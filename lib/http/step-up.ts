@@ -3,7 +3,7 @@ import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import { warnOfClocks } from '../session/events.ts';
-import { outOfTime } from '../session/resolution.ts';
+import { outOfTime } from '../session/source.ts';
 import type { Session } from '../types.ts';
 import type { SecondFactor } from './adapter.ts';
 import type { AuthRequest } from './auth-request.ts';

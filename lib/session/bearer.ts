@@ -2,7 +2,7 @@ import { withDeadline } from '../core/deadline.ts';
 import { deepFreeze } from '../core/json.ts';
 import { isUnknownKey, readToken } from '../tokens/access-token.ts';
 import type { Session } from '../types.ts';
-import { outOfTime } from './resolution.ts';
+import { outOfTime } from './source.ts';
 import { unseen } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
 import type { ClientFacts } from './source.ts';

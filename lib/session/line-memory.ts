@@ -1,14 +1,8 @@
 import { createBoundedMap, stringBytes } from '../core/bounded-map.ts';
 import { emptyLine, isOpen, lifeOf, mergeLines, openMs, positionOf, refusedMs } from './token-line.ts';
-import type { Place, Position, TokenLine } from './token-line.ts';
+import type { KnownLine, Place, Position, TokenLine } from './token-line.ts';
 
 export type LineMemory = ReturnType<typeof createLineMemory>;
-
-/** A line, and the version of the coordinator's copy that it was last compared with. */
-export interface KnownLine {
-  readonly line: TokenLine;
-  readonly version?: string | undefined;
-}
 
 /** The newest tokens of a session that this process has seen. */
 interface NewestToken {

@@ -4,9 +4,8 @@ import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { fitForEvent } from './events.ts';
 import type { SharedCoordinator, SharedLine, TakenLine } from './shared-coordinator.ts';
-import type { KnownLine } from './line-memory.ts';
 import { emptyLine, lifeOf, positionOf } from './token-line.ts';
-import type { Place, TokenLine } from './token-line.ts';
+import type { KnownLine, Place, TokenLine } from './token-line.ts';
 
 /** One process' turn to exchange a token. */
 export interface Turn {

@@ -6,7 +6,7 @@ import type { Allowance } from './allowance.ts';
 import { measureRefresh } from './events.ts';
 import { isRevocation } from './record.ts';
 import type { Standing } from './record.ts';
-import type { Resolution } from './resolution.ts';
+import type { Resolution } from './source.ts';
 import { revocationMs } from './revocations.ts';
 import type { RefreshStart } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';

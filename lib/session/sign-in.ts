@@ -4,8 +4,8 @@ import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import type { Emit } from './events.ts';
-import type { SessionResolver } from './sessions.ts';
-import type { EndedSession } from './sign-out.ts';
+import type { Revocations } from './revocations.ts';
+import type { EndedSession, SignOut } from './sign-out.ts';
 import { verdictReason } from './source.ts';
 import type { SessionSource, SessionWriter } from './source.ts';
 
@@ -16,7 +16,7 @@ import type { SessionSource, SessionWriter } from './source.ts';
 export interface SignInContext<Content, S extends Session> {
   readonly source: Pick<SessionSource<Content, S>, 'verify' | 'factsOf' | 'toStored'>;
   readonly writer: SessionWriter<Content>;
-  readonly resolver: Pick<SessionResolver<Content>, 'beginSession' | 'replace'>;
+  readonly resolver: Pick<SignOut<Content>, 'replace'> & { readonly beginSession: Revocations['begin'] };
   readonly emit: Emit;
 }
 

@@ -6,6 +6,7 @@ import type { AdapterName, Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import type { SessionFacts } from './record.ts';
 import type { Emit } from './events.ts';
+import { AuthError } from '../errors.ts';
 
 /** The content of a cookie, opened but not verified. `Content` is the adapter's own type. */
 export interface StoredSession<Content> extends SessionFacts {
@@ -175,4 +176,24 @@ export function createSessionWriter<Content>(source: SessionSource<Content>, emi
       return cookieBytes(slim) <= maxSessionBytes ? slim : source.clear(cookies);
     },
   };
+}
+
+/** The session of a request's cookies, and the cookies for the response. */
+export interface Resolution {
+  readonly session: Session | null;
+  readonly cookies: readonly CookieWrite[];
+  /** Called when the response with the cookies was sent; until then the next request gets them, too. */
+  readonly onDelivered?: () => void;
+  /** Whether the cookies must still be sent; called when the head is sent, because a sign-out may have occurred meanwhile. */
+  readonly isCurrent?: () => boolean;
+  /** A refresh ahead of time that the request does not wait for. Never rejects. */
+  readonly later?: Promise<Resolution | undefined>;
+  /** Parameters of the link to the sign-in, where the ended session says what it has to name. */
+  readonly signIn?: Readonly<Record<string, string>>;
+}
+
+export const signedOut: Resolution = { session: null, cookies: [] };
+
+export function outOfTime(): AuthError {
+  return new AuthError('provider_unavailable', { retryAfter: 5 });
 }

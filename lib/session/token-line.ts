@@ -42,6 +42,12 @@ export interface Place {
   readonly token: string;
 }
 
+/** A line, and the version of the coordinator's copy that it was last compared with. */
+export interface KnownLine {
+  readonly line: TokenLine;
+  readonly version?: string | undefined;
+}
+
 /** What the line says of a token. */
 export type Position =
   { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };

@@ -2,7 +2,7 @@ import { defined } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { Fields } from '../../http/body.ts';
-import { refuseUnintended } from '../../http/cross-site.ts';
+import { refuseUnintended } from '../../http/origin.ts';
 import { isHttpUrl } from '../../http/options.ts';
 import { accountName } from '../../http/page-text.ts';
 import { redirectOrJson } from '../../http/reply.ts';

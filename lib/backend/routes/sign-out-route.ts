@@ -5,7 +5,7 @@ import { otherAccountUrl } from '../../http/page.ts';
 import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import { header, isPrefetch } from '../../http/message.ts';
-import { signOutPage } from '../../http/sign-out-page.ts';
+import { signOutPage } from '../../http/page.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Allowance } from '../../session/allowance.ts';
 import type { EndedSession } from '../../session/sign-out.ts';

@@ -1,4 +1,4 @@
-import { createRest } from '../../lib/session/rest.ts';
+import { createRest } from '../../lib/core/rest.ts';
 import { createClock } from '../support/clock.ts';
 
 function createTried() {
