@@ -6,7 +6,14 @@ import type { RedisClient } from './client.ts';
 import { createAnswerSeal, createRedisLines } from './lines.ts';
 
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';
-export type { LineChange, SharedCoordinator, SharedLine, TakenLine, Times } from '../session/shared-coordinator.ts';
+export type {
+  LineChange,
+  SharedCoordinator,
+  SharedLine,
+  TakenLine,
+  Times,
+  TokenTurn,
+} from '../session/shared-coordinator.ts';
 
 export interface RedisCoordinatorOptions {
   /** A connected client of `redis` or of `ioredis`; connecting, errors and closing stay yours. */
