@@ -114,6 +114,41 @@ describe('a token', () => {
   });
 });
 
+describe('limits', () => {
+  it('drop a stranger’s answers first, and store no answer that no cookie can hold', () => {
+    const large = 'x'.repeat(40_000);
+    let line = chain('ab');
+    for (let index = 0; index < 12; index += 1) {
+      line = exchange(line, `t${index}`, { newest: `n${index}`, text: large, isForeign: true }, now);
+    }
+    expect(newestFor(line, 'a')).toBe('b');
+    expect(Object.values(line.answers).join('').length).toBeLessThanOrEqual(64 * 1024);
+    expect(exchange(line, 'z', { newest: 'y', text: large + large }, now)).toBe(line);
+  });
+
+  it('keep the answer of a provider that does not rotate for requests under way only', () => {
+    const line = exchange(emptyLine, 'a', { newest: 'a', text: 'of a' }, now);
+    expect([newestFor(line, 'a', now + closingMs), newestFor(line, 'a', now + closingMs + 1)]).toEqual([
+      'a',
+      undefined,
+    ]);
+  });
+
+  it('close a token that was exchanged in the same millisecond as its successor', () => {
+    const both = exchange(
+      exchange(emptyLine, 'a', { newest: 'b', text: 'of b' }, now),
+      'b',
+      { newest: 'c', text: 'of c' },
+      now,
+    );
+    const delivered = deliver(both, 'a', 'b', now);
+    expect([newestFor(delivered, 'a', now + minute), newestFor(delivered, 'b', now + minute)]).toEqual([
+      undefined,
+      'c',
+    ]);
+  });
+});
+
 describe('two lines', () => {
   it('merge to what both know', () => {
     const [one, other] = [chain('ab'), chain('bc', emptyLine, now + 1)];
@@ -154,6 +189,12 @@ it('is bounded, plain data, and merges in any order, whatever happens to it', ()
       expect(mergeLines(a, a, now)).toBe(a);
       if (a.spent.length + b.spent.length <= 16) {
         expect(mergeLines(a, b, now).spent).toEqual(mergeLines(b, a, now).spent);
+      }
+      // What one process closed stays closed, whatever another one still thinks of the same exchange.
+      const [token = ''] = a.spent.map((each) => each.token);
+      const closed = deliver(a, token, a.spent.find((each) => each.token === token)?.issued ?? '', now + 1_000);
+      for (const merged of [mergeLines(a, closed, now), mergeLines(closed, a, now)]) {
+        expect(positionOf(merged, token, now + minute)).toBeUndefined();
       }
     }),
   );

@@ -281,7 +281,8 @@ describe('the memory for answers', () => {
   it('stores no answer that is too large for a cookie; waiting callers receive it', async () => {
     const { run, knows, answering } = setUp();
     const huge = answer(512 * 1024);
-    expect((await run('key', answering(huge))).settled).toEqual(huge);
+    const { settled } = await run('key', answering(huge));
+    expect(settled.kind === 'renewed' && settled.text.length).toBe(512 * 1024);
     expect(knows('key')).toBe(false);
   });
 });

@@ -23,8 +23,8 @@ const maxOpenBytes = 16 * 1024 * 1024;
 /** Measured bytes of a line besides its answers and tokens, and of each token. */
 const lineBytes = 400;
 const tokenBytes = 200;
-/** Maximum bytes of one line: several times what cookies can hold. A larger answer only reaches callers that already wait. */
-const maxLineBytes = 64 * 1024;
+/** Maximum bytes of one line: the limit of its answers, with two bytes for each character. */
+const maxLineBytes = 160 * 1024;
 
 /**
  * The lines that this process knows. Answers that a browser still needs are apart from those that it has received, and refused tokens

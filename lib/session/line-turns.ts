@@ -37,6 +37,7 @@ const firstPollMs = 60;
 const steadyPollMs = 200;
 const maxPollMs = 1_000;
 const maxConflicts = 5;
+const conflictMs = 20;
 const [minTurnMs, maxTurnMs] = [100, 60_000];
 
 /**
@@ -71,10 +72,11 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
     from: KnownLine,
     apply: (line: TokenLine) => TokenLine,
     turn?: { readonly token: string; readonly holder: string },
-    failure?: Failure,
+    { failure, isNeeded = () => false }: { readonly failure?: Failure; readonly isNeeded?: () => boolean } = {},
   ): Promise<KnownLine> {
     let state = from;
-    for (let conflicts = 0; conflicts < maxConflicts; conflicts += 1) {
+    for (let conflicts = 0; conflicts < maxConflicts || isNeeded(); conflicts += 1) {
+      if (conflicts > 0) await wait(Math.random() * conflictMs);
       const line = apply(state.line);
       if (line === state.line && turn === undefined) return state;
       const { spent, refused, answers } = line;
@@ -142,12 +144,16 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
         clearInterval(heartbeat);
       }
     },
-    /** Ends the turn with an answer. @returns the standing line */
-    settle: ({ line, token }: Place, { shared: from, holder }: Turn, apply: (line: TokenLine) => TokenLine) =>
-      change(line, from, apply, { token, holder }),
+    /** Ends the turn with an answer, which is needed until the signal aborts. @returns the standing line */
+    settle: (
+      { line, token }: Place,
+      { shared: from, holder }: Turn,
+      apply: (line: TokenLine) => TokenLine,
+      signal: AbortSignal,
+    ) => change(line, from, apply, { token, holder }, { isNeeded: () => !signal.aborted }),
     /** Ends the turn without an answer. */
     fail: ({ line, token }: Place, { shared: from, holder }: Turn, error: unknown) =>
-      change(line, from, (same) => same, { token, holder }, toFailure(`${holder}:${token}`, error)),
+      change(line, from, (same) => same, { token, holder }, { failure: toFailure(`${holder}:${token}`, error) }),
     /** Changes the line without a turn. */
     change: (name: string, from: KnownLine, apply: (line: TokenLine) => TokenLine) => change(name, from, apply),
     async forget(name: string): Promise<void> {
@@ -172,7 +178,12 @@ function turnOf({ turnMs }: TakenLine): number {
 function shiftTimes<Stored extends StoredLine>(stored: Stored, byMs: number): Stored {
   return {
     ...stored,
-    spent: stored.spent.map((each) => ({ ...each, at: each.at + byMs, until: each.until + byMs })),
+    spent: stored.spent.map((each) => ({
+      ...each,
+      at: each.at + byMs,
+      until: each.until + byMs,
+      ...(each.closes !== undefined && { closes: each.closes + byMs }),
+    })),
     refused: stored.refused.map((each) => ({ ...each, until: each.until + byMs })),
   };
 }

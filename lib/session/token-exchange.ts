@@ -114,7 +114,8 @@ async function exchangeInTurn(
   const answer = await holdTurn(turns, place, turn, exchanging, signal);
   const apply = withAnswer(parts, place, answer);
   // With what only this process knows, as after an outage.
-  const state = await turns.settle(place, turn, (line) => apply(mergeLines(line, memory.get(place.line).line, now())));
+  const withOwn = (line: TokenLine): TokenLine => apply(mergeLines(line, memory.get(place.line).line, now()));
+  const state = await turns.settle(place, turn, withOwn, signal);
   return conclude(parts, place, exchanging, answer, state);
 }
 

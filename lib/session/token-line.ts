@@ -19,12 +19,16 @@ export interface TokenLine {
 /** A refresh token that was exchanged. Tokens are identified without revealing them. */
 export interface SpentToken {
   readonly token: string;
-  /** The newest refresh token that its holders get. */
+  /** The refresh token that it was exchanged for. */
+  readonly issued: string;
+  /** The newest refresh token that this one led to, which its holders get. */
   readonly newest: string;
   /** When it was exchanged. */
   readonly at: number;
   /** Until when its holders get the newest tokens. */
   readonly until: number;
+  /** The same, once a browser has received what it was exchanged for. */
+  readonly closes?: number;
   /** Whether the provider answered with tokens of another session: the presented id may be another user's. */
   readonly isForeign?: boolean;
 }
@@ -60,11 +64,13 @@ export const closingMs = 25_000;
 export const refusedMs = 10 * 60_000;
 const maxSpent = 16;
 const maxRefused = 8;
+/** Characters of all answers of a line: several times what cookies can hold. A larger answer only reaches callers that already wait. */
+const maxCharacters = 64 * 1024;
 
 export const emptyLine: TokenLine = { spent: [], refused: [], answers: {} };
 
 export function positionOf(line: TokenLine, token: string, now: number): Position | undefined {
-  const spent = line.spent.find((each) => each.token === token && each.until >= now);
+  const spent = line.spent.find((each) => each.token === token && endOf(each) >= now);
   const text = spent && line.answers[spent.newest];
   if (spent !== undefined && text !== undefined) return { kind: 'renewed', text };
   const refused = line.refused.find((each) => each.token === token && each.until >= now);
@@ -81,16 +87,18 @@ export function exchange(
   { newest, text, isForeign = false }: { readonly newest: string; readonly text: string; readonly isForeign?: boolean },
   now: number,
 ): TokenLine {
-  if (positionOf(line, token, now)?.kind === 'renewed') return line;
+  if (positionOf(line, token, now)?.kind === 'renewed' || text.length > maxCharacters) return line;
   const until = now + openMs;
   const others = line.spent
     .filter((each) => each.token !== token)
     // The holders of open tokens have a day again.
-    .map((each) => (each.newest === token && each.until > now + closingMs ? { ...each, until } : each));
-  const own = { token, newest, at: now, until, ...(isForeign && { isForeign }) };
+    .map((each) => (each.newest === token ? { ...each, until } : each));
+  const own = { token, issued: newest, newest, at: now, until, ...(isForeign && { isForeign }) };
+  // A provider that does not rotate returns the same token, which is not spent: only requests under way need the answer.
+  const spent = newest === token ? close(own, now) : own;
   // A late success takes precedence over the refusal of a second attempt with the same token.
   const refused = line.refused.filter((each) => each.token !== token);
-  return tidy({ spent: [...others, own], refused, answers: { ...line.answers, [newest]: text } }, now);
+  return tidy({ spent: [...others, spent], refused, answers: { ...line.answers, [newest]: text } }, now);
 }
 
 /** The provider refused a token. @returns the very same line where it says that the token was exchanged, or refused */
@@ -113,56 +121,81 @@ export function forgetToken(line: TokenLine, token: string, now: number): TokenL
  * @returns the very same line where nothing changes
  */
 export function deliver(line: TokenLine, token: string, received: string, now: number): TokenLine {
-  const { spent } = line;
-  const own = spent.find((each) => each.token === token);
-  if (own === undefined) return line;
-  // What the browser received may have been exchanged since; the tokens from there on stay open.
-  const next = spent.find((each) => each.token === received);
-  const end = now + closingMs;
-  const isOver = ({ newest, at, until }: SpentToken): boolean =>
-    newest === own.newest &&
-    until > end &&
-    (next === undefined ? own.newest === received || at <= own.at : at < next.at);
-  if (!spent.some(isOver)) return line;
-  return { ...line, spent: spent.map((each) => (isOver(each) ? { ...each, until: end } : each)) };
+  const next = new Map(line.spent.map((each) => [each.token, each.issued]));
+  const led = (from: string): boolean => from === received || (next.has(from) && led(take(next, from)));
+  const isOver = (each: SpentToken): boolean =>
+    isOpenAt(each, now) && (each.token === token || each.newest === received || led(each.issued));
+  const over = new Set(line.spent.filter(isOver));
+  if (!line.spent.some((each) => each.token === token) || over.size === 0) return line;
+  return { ...line, spent: line.spent.map((each) => (over.has(each) ? close(each, now) : each)) };
 }
 
 /**
- * What two processes know together, in either order. Of two answers to one token the later one counts, and a closing token stays closing.
+ * What two processes know together, in either order. Of two exchanges of one token the later one counts, and a closing token stays
+ * closing.
  *
  * @returns the very same `one` where `other` adds nothing
  */
 export function mergeLines(one: TokenLine, other: TokenLine, now: number): TokenLine {
   const spent = new Map(one.spent.map((each) => [each.token, each]));
-  for (const each of other.spent) {
-    const known = spent.get(each.token);
-    const later = known === undefined || each.at > known.at ? each : known;
-    const until = known?.newest === each.newest ? Math.min(known.until, each.until) : later.until;
-    spent.set(each.token, later === known && until === known.until ? known : { ...later, until });
-  }
+  for (const each of other.spent) spent.set(each.token, mergeSpent(spent.get(each.token), each));
   const refused = new Map(one.refused.map((each) => [each.token, each]));
   for (const each of other.refused) if (!refused.has(each.token)) refused.set(each.token, each);
-  const all = [...spent.values()].sort((a, b) => a.at - b.at);
-  const isSame = all.length === one.spent.length && all.every((each, at) => each === one.spent[at]);
+  const all = [...spent.values()].sort((a, b) => a.at - b.at || (a.token < b.token ? -1 : 1));
+  const isSame = all.length === one.spent.length && all.every((each) => one.spent.includes(each));
   if (isSame && refused.size === one.refused.length) return one;
   return tidy({ spent: all, refused: [...refused.values()], answers: { ...other.answers, ...one.answers } }, now);
+}
+
+function mergeSpent(one: SpentToken | undefined, other: SpentToken): SpentToken {
+  if (one === undefined) return other;
+  if (one.issued !== other.issued) {
+    return other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
+  }
+  const closes = Math.min(one.closes ?? Infinity, other.closes ?? Infinity);
+  const until = Math.max(one.until, other.until);
+  // What one of them still takes for the newest was exchanged since.
+  const newest = one.newest === one.issued ? other.newest : one.newest;
+  const isSame = until === one.until && closes === (one.closes ?? Infinity) && newest === one.newest;
+  return isSame ? one : { ...one, newest, until, ...(closes < Infinity && { closes }) };
+}
+
+function close(spent: SpentToken, now: number): SpentToken {
+  return { ...spent, closes: Math.min(spent.closes ?? Infinity, now + closingMs) };
+}
+
+function endOf({ until, closes = Infinity }: SpentToken): number {
+  return Math.min(until, closes);
+}
+
+/** Whether a browser may still hold only this token. */
+function isOpenAt({ until, closes }: SpentToken, now: number): boolean {
+  return closes === undefined && until >= now;
+}
+
+/** Removes what it returns, so that a walk along the tokens ends. */
+function take(next: Map<string, string>, token: string): string {
+  const found = next.get(token) ?? token;
+  next.delete(token);
+  return found;
 }
 
 /** Drops what has expired and what exceeds the limits, and lets each token lead to the newest. */
 function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
   const next = new Map(spent.map(({ token, newest }) => [token, newest]));
-  const newestOf = (token: string, steps = 0): string => {
-    const newest = next.get(token);
-    return newest === undefined || steps > maxSpent * 2 ? token : newestOf(newest, steps + 1);
-  };
-  const open = spent.filter(({ until }) => until >= now).map((each) => ({ ...each, newest: newestOf(each.newest) }));
-  while (open.length > maxSpent) {
+  const newestOf = (token: string, left: Map<string, string>): string =>
+    left.has(token) ? newestOf(take(left, token), left) : token;
+  const open = spent
+    .filter((each) => endOf(each) >= now)
+    .map((each) => ({ ...each, newest: newestOf(each.newest, new Map(next)) }));
+  const used = (): string[] => [...new Set(open.map(({ newest }) => newest))];
+  const characters = (): number => used().reduce((sum, newest) => sum + (answers[newest]?.length ?? 0), 0);
+  while (open.length > maxSpent || (open.length > 1 && characters() > maxCharacters)) {
     // A browser holds the oldest, if it missed all answers since, or one of the latest.
     const foreign = open.findIndex(({ isForeign }) => isForeign === true);
     open.splice(foreign === -1 ? 1 : foreign, 1);
   }
-  const used = new Set(open.map(({ newest }) => newest));
-  const kept = Object.entries(answers).filter(([newest]) => used.has(newest));
+  const kept = used().flatMap((newest) => (answers[newest] === undefined ? [] : [[newest, answers[newest]] as const]));
   return {
     spent: open,
     refused: refused.filter(({ until }) => until >= now).slice(-maxRefused),
@@ -172,10 +205,11 @@ function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
 
 /** Whether a browser may still hold only a spent token. */
 export function isOpen(line: TokenLine, now: number): boolean {
-  return line.spent.some(({ until }) => until > now + closingMs);
+  return line.spent.some((each) => isOpenAt(each, now));
 }
 
 /** How long the line is of use, in milliseconds. */
 export function lifeOf({ spent, refused }: TokenLine, now: number): number {
-  return Math.max(0, ...[...spent, ...refused].map(({ until }) => until - now));
+  const ends = [...spent.map(endOf), ...refused.map(({ until }) => until)];
+  return Math.max(0, ...ends.map((end) => end - now));
 }

@@ -105,8 +105,10 @@ export function createTokenLines(settings: {
     follow({ line: name, token }, newest, text) {
       const isForeign = newest.line !== name;
       const { line } = memory.get(name);
+      const isKnown = line.spent.some((each) => each.token === token);
       const followed = exchange(line, token, { newest: newest.token, text, isForeign }, now());
-      memory.learn(name, { line: followed });
+      // The response to this request carries the tokens, so only requests under way need them.
+      memory.learn(name, { line: isKnown ? followed : deliver(followed, token, newest.token, now()) });
     },
     ...createEnds(parts),
   };
