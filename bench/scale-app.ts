@@ -44,7 +44,7 @@ const counted = new Proxy(client, {
   get(target, name) {
     const value: unknown = Reflect.get(target, name, target);
     if (typeof value !== 'function') return value;
-    if (name === 'get' || name === 'eval') redisCommands += 1;
+    if (name === 'hGet' || name === 'hget' || name === 'eval') redisCommands += 1;
     return value.bind(target) as unknown;
   },
 });
