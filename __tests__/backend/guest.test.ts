@@ -100,7 +100,8 @@ it('shares the refresh of the complete session with other requests, and repeats 
     async take(line, turn, unless) {
       lines.push(line);
       if (early === undefined) return shared.take(line, turn, unless);
-      const spent = [{ token: turn.token, newest: 'newest', at: Date.now(), until: Date.now() + 60_000 }];
+      const [at, until] = [Date.now(), Date.now() + 60_000];
+      const spent = [{ token: turn.token, issued: 'newest', newest: 'newest', at, until }];
       const answer = JSON.stringify({ newest: early });
       early = undefined;
       const kept = JSON.stringify({ spent, refused: [] });

@@ -70,6 +70,12 @@ describe('a token', () => {
     ]);
   });
 
+  it('closes with all that led to what the browser received, however long the way', () => {
+    const delivered = deliver(chain('abcde'), 'a', 'd', now);
+    const later = ['a', 'b', 'c', 'd'].map((token) => newestFor(delivered, token, now + minute));
+    expect(later).toEqual([undefined, undefined, undefined, 'e']);
+  });
+
   it('of another sign-in of the session is not concerned', () => {
     const both = chain('xyz', chain('abc'));
     expect([newestFor(both, 'a'), newestFor(both, 'x')]).toEqual(['c', 'z']);

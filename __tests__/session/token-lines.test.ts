@@ -455,7 +455,13 @@ describe('several processes', () => {
     expect(one.events).toEqual(['coordinator_unavailable']);
   });
 
-  it.each(['not JSON', '{"spent":5}', '5'])('continue alone where the coordinator returns %s', async (line) => {
+  it.each([
+    'not JSON',
+    '{"spent":5}',
+    '5',
+    '{"spent":[{"token":"key"}],"refused":[]}',
+    '{"spent":[],"refused":[{"token":"key","reason":{},"until":9e15}]}',
+  ])('continue alone where the coordinator returns %s', async (line) => {
     const shared = Object.assign(createShared(), {
       take: (_line: string, { holder }: { readonly holder: string }) =>
         Promise.resolve({ version: '1', line, holder, turnMs: 1_000, now: 0 }),
@@ -463,6 +469,23 @@ describe('several processes', () => {
     const { run, answering, events } = setUp({ shared });
     expect((await run('key', answering(renewed))).settled).toEqual(renewed);
     expect(events).toEqual(['coordinator_unavailable']);
+  });
+
+  it('share an answer although the line changes meanwhile, however often', async () => {
+    const inner = createShared();
+    let conflicts = 0;
+    const shared: SharedCoordinator = {
+      ...inner,
+      settle(line, change) {
+        conflicts += 1;
+        return conflicts <= 20
+          ? Promise.resolve({ version: `of a stranger ${conflicts}`, line: '', now: 0 })
+          : inner.settle(line, { ...change, from: undefined });
+      },
+    };
+    const [one, two] = [setUp({ shared }), setUp({ shared })];
+    await one.run('key', one.answering(renewed));
+    expect((await two.run('key', two.answering(ended))).settled).toEqual(renewed);
   });
 
   it('give the answer of a token that another session answers only to those who have the token', async () => {

@@ -1,8 +1,8 @@
 import { sealData, unsealData } from 'iron-session';
 import type { SharedCoordinator, SharedLine } from '../session/shared-coordinator.ts';
+import { openMs } from '../session/token-line.ts';
 import { isPresent } from './client.ts';
 import type { RedisCommands } from './client.ts';
-import { openMs } from '../session/token-line.ts';
 
 interface LineStore {
   readonly commands: RedisCommands;

@@ -189,11 +189,23 @@ function shiftTimes<Stored extends StoredLine>(stored: Stored, byMs: number): St
 }
 
 function isStoredLine(value: unknown): value is StoredLine {
-  return isRecord(value) && isList(value['spent']) && isList(value['refused']);
+  return (
+    isRecord(value) &&
+    isListOf(value['spent'], { texts: ['token', 'issued', 'newest'], times: ['at', 'until'] }) &&
+    isListOf(value['refused'], { texts: ['token', 'reason'], times: ['until'] })
+  );
 }
 
-function isList(value: unknown): boolean {
-  return Array.isArray(value) && value.every((each) => isRecord(each) && typeof each['token'] === 'string');
+/** An application's own coordinator may return anything; only what is whole may end a session or give tokens. */
+function isListOf(
+  value: unknown,
+  { texts, times }: { readonly texts: readonly string[]; readonly times: readonly string[] },
+): boolean {
+  const isWhole = (each: unknown): boolean =>
+    isRecord(each) &&
+    texts.every((name) => typeof each[name] === 'string') &&
+    times.every((name) => Number.isFinite(each[name]));
+  return Array.isArray(value) && value.every(isWhole);
 }
 
 function isTexts(value: unknown): value is Readonly<Record<string, string>> {

@@ -156,7 +156,7 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
   const { source, lines, revocations } = context;
   const refresh = createRefresh(context);
   return async ({ first, current, places, request: { client, variant } }) => {
-    const place = places[places.length - 1] ?? placeOf(source.adapter, current);
+    const place = places.at(-1) ?? placeOf(source.adapter, current);
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
       // The provider may take a second use of a spent token for a theft, and end the session.
       if (revocations.isSpent(revocations.keysOf(current, place.token)))

@@ -122,9 +122,10 @@ export function forgetToken(line: TokenLine, token: string, now: number): TokenL
  */
 export function deliver(line: TokenLine, token: string, received: string, now: number): TokenLine {
   const next = new Map(line.spent.map((each) => [each.token, each.issued]));
-  const led = (from: string): boolean => from === received || (next.has(from) && led(take(next, from)));
+  const led = (from: string, left: Map<string, string>): boolean =>
+    from === received || (left.has(from) && led(take(left, from), left));
   const isOver = (each: SpentToken): boolean =>
-    isOpenAt(each, now) && (each.token === token || each.newest === received || led(each.issued));
+    isOpenAt(each, now) && (each.token === token || each.newest === received || led(each.issued, new Map(next)));
   const over = new Set(line.spent.filter(isOver));
   if (!line.spent.some((each) => each.token === token) || over.size === 0) return line;
   return { ...line, spent: line.spent.map((each) => (over.has(each) ? close(each, now) : each)) };
