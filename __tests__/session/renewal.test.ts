@@ -149,6 +149,23 @@ describe('a renewal', () => {
   });
 });
 
+it('costs one call over processes of which one cannot verify the token', async () => {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const shared = createShared(clock.now);
+  const source = createMemorySource(provider, clock);
+  const unsure: typeof source.verify = async (...asked) => {
+    const verdict = await source.verify(...asked);
+    return verdict.kind === 'expired' ? { kind: 'unverifiable' } : verdict;
+  };
+  const one = createMemoryApp({ clock, provider, shared, source: { isSealed: false } });
+  const two = createMemoryApp({ clock, provider, shared, source: { isSealed: false, verify: unsure } });
+  const header = createMemoryBrowser(provider.issue('ada')).header();
+  clock.advance(tokenLifetimeMs);
+  for (const app of [one, two, one]) expect((await visit(app, header)).session?.user.id).toBe('ada');
+  expect(provider.calls).toEqual(['refresh-1']);
+});
+
 describe('a sign-out during a renewal', () => {
   it('wins, and keeps nothing of the renewal for later requests', async () => {
     const { app, clock, browser, content, open } = withGate();
