@@ -155,3 +155,12 @@ export const imports = [
   { title: '/b2b', entry: 'b2b', sdk: ['@workos-inc/node'], atMost: 1.25 },
   { title: '/backend', entry: 'backend', sdk: ['@supabase/ssr', '@supabase/supabase-js'], atMost: 1.25 },
 ] as const;
+
+/** Each program of ours as a multiple of the same program of a former build. */
+export const overFormer: readonly Case[] = overExpress.map(({ title, variant }) => ({
+  title: `${title}: times the former build`,
+  variant,
+  over: variant.replace('ours.', 'former.'),
+  atLeast: 0.98,
+  isTight: true,
+}));

@@ -5,10 +5,13 @@
  * --check        exits with 1 when a ratio falls short or the control voids the run
  * --only <text>  cases one of whose variants contains it, and the control
  * --rounds <n>   for each pair of server processes; default 3
+ * --former <dir> only our programs over those of another build (its `dist`), in one run
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { accepting, control, cookieSizes, overExpress, overPeers, patterns, peers } from './cases.ts';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { accepting, control, cookieSizes, overExpress, overFormer, overPeers, patterns, peers } from './cases.ts';
 import type { Case } from './cases.ts';
 import { startFixtures } from './fixtures.ts';
 import { measureImports } from './imports.ts';
@@ -23,16 +26,19 @@ const { values: options } = parseArgs({
     check: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     rounds: { type: 'string' },
+    former: { type: 'string', default: '' },
   },
 });
 const isQuick = options.quick;
-const isWhole = options.only === '';
+const isWhole = options.only === '' && options.former === '';
+if (options.former !== '') process.env['BENCH_FORMER'] = pathToFileURL(resolve(options.former)).href;
 const rounds = Number(options.rounds ?? (isQuick ? 4 : 3));
 /** The number of process pairs; each round of shuffled cases has one of each, or several of a tight one. */
 const generations = isQuick ? 1 : 3;
 const pairsOfTight = isQuick ? 1 : 4;
 
-const cases = [control, ...overExpress, ...peers, ...overPeers, patterns, accepting, ...cookieSizes];
+const ordinary = [control, ...overExpress, ...peers, ...overPeers, patterns, accepting, ...cookieSizes];
+const cases = options.former === '' ? ordinary : [control, ...overFormer];
 const chosen = cases.filter(
   (each) => each === control || each.variant.includes(options.only) || each.over.includes(options.only),
 );

@@ -30,7 +30,11 @@ export interface Usage {
 type VariantModule = Readonly<Record<string, (fixtures: Fixtures) => Variant | Promise<Variant>>>;
 
 async function start(fixtures: Fixtures): Promise<Ready> {
-  const [file = '', name = ''] = (process.argv[2] ?? '').split('.');
+  const [group = '', name = ''] = (process.argv[2] ?? '').split('.');
+  const isFormer = group === 'former';
+  // lib.ts reads it once the variants are imported.
+  if (isFormer) process.env['BENCH_LIB'] = process.env['BENCH_FORMER'];
+  const file = isFormer ? 'ours' : group;
   const variants = (await import(`./variants/${file}.js`)) as VariantModule;
   const variant = await variants[name]?.(fixtures);
   if (variant === undefined) throw new Error(`There is no variant ${file}.${name}`);

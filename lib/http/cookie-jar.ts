@@ -34,14 +34,18 @@ interface CookieDelivery extends Delivery {
 /** Without a limit, cookies from a sibling domain could make every response too large for a proxy. */
 const maxDeletions = 20;
 
-const jars = new WeakMap<ServerResponse, CookieJar>();
+/** As the request's `AuthRequest`: a property that cannot be enumerated, because a `WeakMap` costs too much. */
+const ownJar = Symbol('cookie jar');
+interface JarredResponse extends ServerResponse {
+  readonly [ownJar]?: CookieJar;
+}
 
 /** Shared by all adapters, so that each of their cookies is sent once. */
-export function jarOf(res: ServerResponse): CookieJar {
-  let jar = jars.get(res);
+export function jarOf(res: JarredResponse): CookieJar {
+  let jar = res[ownJar];
   if (jar === undefined) {
     jar = createCookieJar(res);
-    jars.set(res, jar);
+    Object.defineProperty(res, ownJar, { value: jar });
   }
   return jar;
 }
