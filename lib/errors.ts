@@ -17,7 +17,8 @@ export interface AuthErrorOptions {
 }
 
 /**
- * An error that is safe to show: it has an HTTP status and a message without secrets.
+ * An error that is safe to show: it has an HTTP status and a message without secrets. It has the members of an error of
+ * `http-errors`, which the error handlers of Express, Koa, NestJS and Fastify read.
  *
  * @example throw new AuthError('forbidden', { message: 'This tenant is suspended.' });
  */
@@ -25,6 +26,12 @@ export class AuthError extends Error {
   override readonly name = 'AuthError';
   readonly code: AuthErrorCode;
   readonly status: number;
+  /** The same as `status`, under the name that many error handlers read. */
+  readonly statusCode: number;
+  /** Whether the message may be shown to anyone; always true, also for a 503. */
+  readonly expose = true;
+  /** What belongs in the response's head: `Retry-After`, `Allow` and `WWW-Authenticate`, each only where the error has it. */
+  readonly headers: Readonly<Record<string, string>>;
   /** Seconds. */
   readonly retryAfter: number | undefined;
   readonly allow: readonly string[] | undefined;
@@ -38,11 +45,39 @@ export class AuthError extends Error {
     super(options.message ?? row.message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.status = row.status;
+    this.statusCode = row.status;
     this.retryAfter = seconds(options.retryAfter);
     this.allow = options.allow;
     this.challenge = options.challenge;
     this.reason = options.reason;
+    this.headers = headersOf(this);
   }
+}
+
+function headersOf({ retryAfter, allow, challenge }: Omit<AuthError, 'headers'>): Record<string, string> {
+  return {
+    ...(retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, retryAfter)) }),
+    ...(allow === undefined ? {} : { Allow: headerText([allow].flat().join(', ')) }),
+    ...(challenge === undefined ? {} : { 'WWW-Authenticate': headerText(challenge) }),
+  };
+}
+
+/** An application's error may contain any text, and Node throws at a line break. */
+export function headerText(value: unknown): string {
+  return String(value).replaceAll(/[^\t\x20-\x7e]/g, '');
+}
+
+/**
+ * What an error code says to the person who meets it, for a page of your own that a redirect leads to with the code in
+ * its query.
+ *
+ * @param code any value, also one that a visitor has typed
+ * @returns the table's message; a general one where there is no such code
+ */
+export function messageOf(code: unknown): string {
+  return typeof code === 'string' && Object.hasOwn(errorTable, code)
+    ? errorTable[code as AuthErrorCode].message
+    : 'Something went wrong. Please try again.';
 }
 
 /** The `Retry-After` value: whole seconds, at most one day; `undefined` for an invalid number. */

@@ -127,6 +127,10 @@ provider's own words. Those are in \`error.cause\`, for your logs.
 [\`onError(error, req, res, next)\`](faq.md#how-do-i-show-errors-in-my-own-layout) answers in place of the adapter. A refused request never goes on: \`next()\`
 without an error passes on the refusal itself.
 
+An \`AuthError\` has the members of an \`http-errors\` error: \`status\`, \`statusCode\`, \`expose\`, \`message\` and \`headers\` (\`Retry-After\`, \`Allow\`,
+\`WWW-Authenticate\`). Express' own handler answers with them. NestJS' filter ignores \`headers\`, so set them there yourself.
+\`messageOf(code)\` returns the text of a code for a page of your own, and a general text for an unknown one.
+
 ${table(['Code', 'Status', 'When, and what the user reads'], errorRows)}
 
 A mistake in the set-up is a \`ConfigurationError\` instead. It is thrown at construction. What only a mounted router can know is passed to \`next\` on the first

@@ -3,7 +3,7 @@ import { AuthError } from '../errors.ts';
 import { NotAccepted } from './acceptance.ts';
 import type { Session } from '../types.ts';
 import type { AuthRequest } from './auth-request.ts';
-import { errorBody, errorHeaders, goOn, refuse } from './error-reply.ts';
+import { errorBody, goOn, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';
 import { json } from './reply.ts';
 import { isHeadOpen, varyOn, clientFacts } from './message.ts';
@@ -101,5 +101,5 @@ function tellScheme({ res }: AuthRequest, { code, status }: AuthError, maxAge = 
 
 /** Without `redirectTo`, because API clients do not use a sign-in page. */
 function bearerErrorReply(_request: AuthRequest, error: AuthError): Reply {
-  return { ...json(error.status, errorBody(error)), headers: errorHeaders(error) };
+  return { ...json(error.status, errorBody(error)), headers: error.headers };
 }

@@ -88,30 +88,17 @@ function errorReply(request: AuthRequest, error: AuthError): Reply {
     stylesheet: request.stylesheetUrl,
     brand: request.definition.brand,
   });
-  return { ...page, headers: errorHeaders(error) };
+  return { ...page, headers: error.headers };
 }
 
 export function jsonErrorReply(request: AuthRequest, error: AuthError): Reply {
   const body = errorBody(error, error.status === 401 ? errorSignInUrl(request, error) : undefined);
-  return { ...json(error.status, body), headers: errorHeaders(error) };
+  return { ...json(error.status, body), headers: error.headers };
 }
 
 function errorSignInUrl(request: AuthRequest, { code }: AuthError): string {
   const returnTo = request.errorReturnTo ?? request.wayBack;
   return refusals.has(code) ? otherAccountUrl(request, returnTo) : request.signInUrl(returnTo);
-}
-
-/** An application's error may contain any text, and Node throws at a line break. */
-export function headerText(value: unknown): string {
-  return String(value).replaceAll(/[^\t\x20-\x7e]/g, '');
-}
-
-export function errorHeaders({ retryAfter, allow, challenge }: AuthError): Record<string, string> {
-  return {
-    ...(retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }),
-    ...(allow === undefined ? {} : { Allow: headerText([allow].flat().join(', ')) }),
-    ...(challenge === undefined ? {} : { 'WWW-Authenticate': headerText(challenge) }),
-  };
 }
 
 /** Refusals that concern the account, so another account may succeed. */

@@ -1,5 +1,5 @@
 // The exports of every server entry of the package, independent of the provider.
-export { AuthError, ConfigurationError } from '../errors.ts';
+export { AuthError, ConfigurationError, messageOf } from '../errors.ts';
 export type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
 export type { SharedCoordinator } from '../session/shared-coordinator.ts';
 export type { SessionRecord } from '../session/record.ts';

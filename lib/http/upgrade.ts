@@ -2,14 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Router } from 'express';
 import * as v from 'valibot';
-import { AuthError, ConfigurationError } from '../errors.ts';
+import { AuthError, ConfigurationError, headerText } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { NotAccepted } from './acceptance.ts';
 import { adapterOf } from './adapter.ts';
 import type { Adapter } from './adapter.ts';
 import { AuthRequest } from './auth-request.ts';
 import { bearerSession, bearerToken } from './bearer.ts';
-import { errorBody, errorHeaders, headerText } from './error-reply.ts';
+import { errorBody } from './error-reply.ts';
 import { clientFacts, header } from './message.ts';
 import type { ExactOptionsOf } from './options.ts';
 import { checkEntry, credentialEntries, readRequirements } from './require-session.ts';
@@ -153,7 +153,7 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     ...(isOurs && error.code === 'invalid_token' ? ['WWW-Authenticate: Bearer error="invalid_token"'] : []),
-    ...Object.entries(isOurs ? errorHeaders(error) : {}).map(([name, value]) => `${name}: ${headerText(value)}`),
+    ...Object.entries(isOurs ? error.headers : {}).map(([name, value]) => `${name}: ${headerText(value)}`),
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
