@@ -71,6 +71,41 @@ it.each([undefined, 'text/plain', 'application/jsonp', 'text/application/json', 
   },
 );
 
+it.each(['multipart/form-data; boundary=x', 'application/vnd.own+json', undefined])(
+  'takes the fields that the application has parsed, whatever the type: %j',
+  async (type) => {
+    const body = Object.assign(Object.create(null) as object, { email: 'ada@example.com', tags: ['a'], file: {} });
+    expect(await fieldsOf('x', type === undefined ? {} : { 'content-type': type }, setBody(body))).toEqual([
+      ['email', 'ada@example.com'],
+    ]);
+  },
+);
+
+it.each([
+  ['text', 'email=ada@example.com'],
+  ['bytes', Buffer.from('email=ada@example.com')],
+  ['nothing', undefined],
+  ['null', null],
+  ['a function', () => 'email'],
+])('refuses another type of which the application made %s', async (_what, body) => {
+  const answer = await read('x', { 'content-type': 'multipart/form-data; boundary=x' }, setBody(body));
+  expect([answer.status, answer.json]).toEqual([415, 'unsupported_media_type']);
+});
+
+it('refuses another type whose body is still unread', async () => {
+  const answer = await read('x', { 'content-type': 'multipart/form-data; boundary=x' }, (req, _res, next) => {
+    req.body = {};
+    next();
+  });
+  expect([answer.status, answer.json]).toEqual([415, 'unsupported_media_type']);
+});
+
+it('refuses parsed fields of more than 16 KB, and an array', async () => {
+  const type = { 'content-type': 'multipart/form-data; boundary=x' };
+  expect((await read('x', type, setBody({ a: 'x'.repeat(17_000) }))).json).toBe('payload_too_large');
+  expect((await read('x', type, setBody(['a']))).json).toBe('invalid_request');
+});
+
 it.each(['gzip', 'deflate', 'br'])('decompresses nothing (%s)', async (encoding) => {
   const answer = await read('x', { 'content-type': json, 'content-encoding': encoding });
   expect([answer.status, answer.json]).toEqual([415, 'unsupported_media_type']);

@@ -92,3 +92,23 @@ it('sessions of two users are separate', async () => {
   const ids = [await one.get('/whoami'), await other.get('/whoami')].map(({ json }) => json.user.id);
   expect(new Set(ids).size).toBe(2);
 });
+
+it('a response whose handler asked for the session varies on the cookie and is not public, signed in or not', async () => {
+  app = await startB2bApp({
+    provider,
+    after: (host) =>
+      host.get('/front', (req, res, next) => {
+        getSession(req).then((session) => {
+          res.setHeader('Cache-Control', 'public, max-age=600');
+          sendText(res, String(session?.user.id));
+        }, next);
+      }),
+  });
+  const signedOut = await app.visitor().get('/front');
+  const signedIn = await (await app.signedIn()).get('/front');
+  expect(signedOut.text).toBe('undefined');
+  expect(signedIn.text).not.toBe('undefined');
+  for (const { headers } of [signedOut, signedIn]) {
+    expect([headers['cache-control'], headers.vary]).toEqual(['private, max-age=600', 'Cookie']);
+  }
+});

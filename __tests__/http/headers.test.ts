@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { keepPrivate, varyOn } from '../../lib/http/message.ts';
+import { keepPrivate, varyOn, varyOnSession } from '../../lib/http/message.ts';
 import { serve } from '../support/servers.ts';
 
 async function answerOf(prepare: (res: ServerResponse) => void): Promise<Headers> {
@@ -58,5 +58,45 @@ describe('a page that depends on the session', () => {
       keepPrivate(res);
     });
     expect([headers.get('cache-control'), headers.get('vary')]).toEqual([null, null]);
+  });
+});
+
+describe('a response that depends on the session', () => {
+  it.each<[string, string | undefined, string | null]>([
+    ['without Cache-Control', undefined, null],
+    ['that may be stored by the browser', 'max-age=600', 'max-age=600'],
+    ['that was to be public', 'public, max-age=600', 'private, max-age=600'],
+    ['that was to be public, in other letters', 'max-age=600,PUBLIC', 'max-age=600,private'],
+    ['that has a directive of a similar name', 'x-public, publicly=1', 'x-public, publicly=1'],
+    ['that is not stored at all', 'no-store', 'no-store'],
+  ])('%s varies on the cookie and is not public', async (_what, set, expected) => {
+    const headers = await answerOf((res) => {
+      varyOnSession(res);
+      if (set !== undefined) res.setHeader('Cache-Control', set);
+      res.setHeader('Vary', 'Origin');
+    });
+    expect([headers.get('cache-control'), headers.get('vary')]).toEqual([expected, 'Origin, Cookie']);
+  });
+
+  it('is not public where the head is written in one call', async () => {
+    const server = await serve((_req, res) => {
+      varyOnSession(res);
+      res.writeHead(200, { 'Cache-Control': 'public, max-age=600' });
+      res.end();
+    });
+    const { headers } = await fetch(server.origin);
+    await server.close();
+    expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['private, max-age=600', 'Cookie']);
+  });
+
+  it('stays as it is once the head has gone', async () => {
+    const server = await serve((_req, res) => {
+      res.flushHeaders();
+      varyOnSession(res);
+      res.end();
+    });
+    const { headers, status } = await fetch(server.origin);
+    await server.close();
+    expect([status, headers.get('vary')]).toEqual([200, null]);
   });
 });

@@ -29,9 +29,8 @@ export async function readFields(req: IncomingMessage, res: ServerResponse): Pro
   const { 'content-length': length, 'transfer-encoding': encoding } = req.headers;
   if (encoding === undefined && (length === undefined || Number(length) === 0)) return new Map();
   const type = mediaType(req);
-  if (type === undefined) throw new AuthError('unsupported_media_type');
-  if (Number(length) > maxBytes) throw new AuthError('payload_too_large');
-  const fields = fieldsOf(await bodyOf(req, res, type));
+  if (type !== undefined && Number(length) > maxBytes) throw new AuthError('payload_too_large');
+  const fields = fieldsOf(type === undefined ? parsedBody(req) : await bodyOf(req, res, type));
   if (sizeOf(fields) > maxBytes) throw new AuthError('payload_too_large');
   return fields;
 }
@@ -48,6 +47,17 @@ function mediaType(req: IncomingMessage): MediaType | undefined {
     default:
       return undefined;
   }
+}
+
+/**
+ * What the application's own parser made of a type that we do not read, such as a multipart form; files are not in it.
+ *
+ * @throws {AuthError} `unsupported_media_type`
+ */
+function parsedBody({ readableEnded, body }: ParsedRequest): object {
+  const isParsed = readableEnded && typeof body === 'object' && body !== null && !Buffer.isBuffer(body);
+  if (!isParsed) throw new AuthError('unsupported_media_type');
+  return body;
 }
 
 async function bodyOf(req: ParsedRequest, res: ServerResponse, type: MediaType): Promise<unknown> {

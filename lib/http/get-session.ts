@@ -21,7 +21,9 @@ export async function getSession(req: IncomingMessage): Promise<Session | null>;
 export async function getSession<A extends AdapterName>(req: IncomingMessage, adapter: A): Promise<SessionOf<A> | null>;
 export async function getSession(req: IncomingMessage, adapter?: AdapterName): Promise<Session | null> {
   const asked = passedAs(req, adapter, 'getSession');
-  if (asked.length === 0) throw notMounted('getSession', adapter);
+  const [first] = asked;
+  if (first === undefined) throw notMounted('getSession', adapter);
+  first.dependOnSession();
   for (const request of asked) {
     const session = await request.resolveSession();
     if (session !== null) {
