@@ -40,12 +40,12 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
     redis: ['iron-session', 'node:crypto', 'node:timers/promises', 'valibot'],
     client: [],
   },
-  { testing: ['jose', 'node:crypto'], doctor: ['node:fs', 'node:util'] },
+  { testing: ['jose', 'node:crypto'], passport: ['node:http'], doctor: ['node:fs', 'node:util'] },
   { 'index.ts': [] },
 ];
 
 /** The size limits of lib/. A limit may fall, and rises only in a commit that explains why. */
-const limits = { files: 149, lines: 21_800, longestFile: 320, longFunctions: 2, complexity: 15 };
+const limits = { files: 150, lines: 21_800, longestFile: 320, longFunctions: 2, complexity: 15 };
 
 const files = globSync('lib/**/*.ts').map((path) => read(path.replaceAll('\\', '/').slice('lib/'.length)));
 

@@ -2,6 +2,7 @@ import * as everything from 'express-auth-adapters';
 import * as b2b from 'express-auth-adapters/b2b';
 import * as backend from 'express-auth-adapters/backend';
 import * as client from 'express-auth-adapters/client';
+import * as passport from 'express-auth-adapters/passport';
 import * as redis from 'express-auth-adapters/redis';
 import * as testing from 'express-auth-adapters/testing';
 
@@ -62,6 +63,7 @@ it.each([
     ],
   ],
   ['/client', client, ['createB2bClient', 'createBackendClient']],
+  ['/passport', passport, ['passportShape']],
   ['/redis', redis, ['createRedisCoordinator']],
   ['/testing', testing, ['createB2bTestKit', 'createBackendTestKit']],
 ])('%s exports just its public names', (_entry, entry, names) => {

@@ -17,6 +17,7 @@ const folders = {
   b2b: { suites: ['b2b', 'http', 'hostile', 'hosts', 'reliability', 'testing'], least: 92 },
   backend: { suites: ['backend', 'http', 'hostile', 'hosts', 'reliability', 'testing'], least: 92 },
   client: { suites: ['client'], least: 92 },
+  passport: { suites: ['passport'], least: 92 },
   redis: { suites: ['redis', 'scale'], least: 85 },
   testing: { suites: ['testing', 'b2b', 'backend'], least: 75 },
   doctor: { suites: ['doctor'], least: 90 },

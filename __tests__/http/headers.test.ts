@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { keepPrivate, varyOn, varyOnSession } from '../../lib/http/message.ts';
+import { jarOf } from '../../lib/http/cookie-jar.ts';
+import { keepPrivate, varyOn } from '../../lib/http/message.ts';
 import { serve } from '../support/servers.ts';
 
 async function answerOf(prepare: (res: ServerResponse) => void): Promise<Headers> {
@@ -71,7 +72,7 @@ describe('a response that depends on the session', () => {
     ['that is not stored at all', 'no-store', 'no-store'],
   ])('%s varies on the cookie and is not public', async (_what, set, expected) => {
     const headers = await answerOf((res) => {
-      varyOnSession(res);
+      jarOf(res).dependOnSession();
       if (set !== undefined) res.setHeader('Cache-Control', set);
       res.setHeader('Vary', 'Origin');
     });
@@ -80,7 +81,7 @@ describe('a response that depends on the session', () => {
 
   it('is not public where the head is written in one call', async () => {
     const server = await serve((_req, res) => {
-      varyOnSession(res);
+      jarOf(res).dependOnSession();
       res.writeHead(200, { 'Cache-Control': 'public, max-age=600' });
       res.end();
     });
@@ -92,7 +93,7 @@ describe('a response that depends on the session', () => {
   it('stays as it is once the head has gone', async () => {
     const server = await serve((_req, res) => {
       res.flushHeaders();
-      varyOnSession(res);
+      jarOf(res).dependOnSession();
       res.end();
     });
     const { headers, status } = await fetch(server.origin);

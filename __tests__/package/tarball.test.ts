@@ -50,6 +50,7 @@ const serverFunctions = [
   'currentSession',
   'endSession',
   'getSession',
+  'messageOf',
   'refuseUpgrade',
   'renewSession',
   'requireSession',
@@ -60,6 +61,7 @@ const entries: Readonly<Record<string, readonly string[]>> = {
   'express-auth-adapters/b2b': [...serverFunctions, 'b2bAuth'],
   'express-auth-adapters/backend': [...serverFunctions, 'backendAuth', 'getSupabaseClient'],
   'express-auth-adapters/client': ['createB2bClient', 'createBackendClient'],
+  'express-auth-adapters/passport': ['passportShape'],
   'express-auth-adapters/redis': ['createRedisCoordinator'],
   'express-auth-adapters/testing': ['createB2bTestKit', 'createBackendTestKit'],
 };

@@ -4,15 +4,7 @@ import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { WaitingTime, withDeadline } from '../core/deadline.ts';
 import { sanitizeReturnTo } from '../core/return-to.ts';
 import { queryOf, withQuery } from '../core/url.ts';
-import {
-  clientFacts,
-  isHeadOpen,
-  isSafeMountPath,
-  keepPrivate,
-  prefersJson,
-  requestTarget,
-  varyOnSession,
-} from './message.ts';
+import { clientFacts, isHeadOpen, isSafeMountPath, keepPrivate, prefersJson, requestTarget } from './message.ts';
 import type { HostRequest } from './message.ts';
 import { peerAddress, protocolOf, requestOrigin } from './origin.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
@@ -55,7 +47,6 @@ export class AuthRequest {
   #waits: WaitingTime | undefined;
   #cookies: RequestCookies | undefined;
   #isGuarded = false;
-  #isDependent = false;
   #session: Session | undefined;
   /** What the next sign-in has to name, where the provider has just ended the session. */
   #signIn: Readonly<Record<string, string>> | undefined;
@@ -192,13 +183,6 @@ export class AuthRequest {
     keepPrivate(this.res);
   }
 
-  /** Says to caches that the response depends on the session. */
-  dependOnSession(): void {
-    if (this.#isDependent) return;
-    this.#isDependent = true;
-    varyOnSession(this.res);
-  }
-
   /** Whether `accept` lets in a verified session. @throws {AuthError} `provider_unavailable` without an answer in time, or what `accept` throws */
   async accepts(session: Session): Promise<boolean> {
     const { acceptance } = this.definition;
@@ -293,9 +277,8 @@ interface PassedMessage extends IncomingMessage {
 
 /** The `AuthRequest` of the first adapter that the request passed. */
 export function firstAuthRequest(req: PassedMessage): AuthRequest | undefined {
-  const request = req[firstPassed];
   // An object derived from a request may have other headers.
-  return request?.req === req ? request : undefined;
+  return req[firstPassed]?.req === req ? req[firstPassed] : undefined;
 }
 
 /**

@@ -17,6 +17,8 @@ export interface Delivery {
 
 /** The cookies that this package adds to one response: one write per name, domain and path, sent with the head. */
 interface CookieJar {
+  /** Says to caches that the response depends on whether there is a session, also where there is none. */
+  dependOnSession(): void;
   /** @param attributes the adapter's own defaults */
   write(writes: readonly CookieWrite[], attributes: CookieAttributes, delivery?: Delivery): void;
 }
@@ -54,6 +56,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
   const pending = new Map<string, Pending>();
   let deliveries: readonly CookieDelivery[] = [];
   let isListening = false;
+  let dependsOnSession = false;
 
   // Just before the head is sent: a handler may replace the header, and a response with our cookie must never be cached.
   const flush = (): void => {
@@ -62,11 +65,8 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     const current = [...pending.values()].filter(({ isCurrent }) => isCurrent?.() ?? true);
     const isSurplus = new Set(current.filter(({ isDeletion }) => isDeletion).slice(maxDeletions));
     const lines = current.filter((write) => !isSurplus.has(write)).map(({ text }) => text);
-    if (lines.length === 0) return;
-    const foreign = res.getHeader('set-cookie') ?? [];
-    res.setHeader('Set-Cookie', [...[foreign].flat().map(String), ...lines]);
-    res.setHeader('Cache-Control', 'private, no-store');
-    varyOn(res, 'Cookie');
+    if (lines.length > 0) sendCookies(res, lines);
+    else if (dependsOnSession) refusePublic(res);
   };
 
   function listen(): void {
@@ -83,6 +83,12 @@ export function createCookieJar(res: ServerResponse): CookieJar {
   }
 
   return {
+    dependOnSession() {
+      if (dependsOnSession || !isHeadOpen(res)) return;
+      dependsOnSession = true;
+      varyOn(res, 'Cookie');
+      if (!isListening) listen();
+    },
     write(writes, attributes, delivery = {}) {
       if (writes.length === 0) return;
       const names = writes.map((write) => write.name);
@@ -102,6 +108,22 @@ export function createCookieJar(res: ServerResponse): CookieJar {
       deliveries = [...deliveries, { ...delivery, names }];
     },
   };
+}
+
+function sendCookies(res: ServerResponse, lines: readonly string[]): void {
+  const foreign = res.getHeader('set-cookie') ?? [];
+  res.setHeader('Set-Cookie', [...[foreign].flat().map(String), ...lines]);
+  res.setHeader('Cache-Control', 'private, no-store');
+  varyOn(res, 'Cookie');
+}
+
+/** What a handler has set stays, but no shared cache may show one visitor's page to another. */
+function refusePublic(res: ServerResponse): void {
+  varyOn(res, 'Cookie');
+  const set = res.getHeader('cache-control');
+  if (set === undefined) return;
+  const kept = String(set).replaceAll(/(^|[\s,])public(?=[\s,]|$)/giu, '$1private');
+  if (kept !== String(set)) res.setHeader('Cache-Control', kept);
 }
 
 /** Browsers accept such a cookie only over https from this host, so no sibling domain can set one (RFC 6265bis §4.1.3.2). */

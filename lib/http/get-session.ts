@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 import { passedAs } from './auth-request.ts';
+import { jarOf } from './cookie-jar.ts';
 import { keepPrivate } from './message.ts';
 
 /**
@@ -23,7 +24,7 @@ export async function getSession(req: IncomingMessage, adapter?: AdapterName): P
   const asked = passedAs(req, adapter, 'getSession');
   const [first] = asked;
   if (first === undefined) throw notMounted('getSession', adapter);
-  first.dependOnSession();
+  jarOf(first.res).dependOnSession();
   for (const request of asked) {
     const session = await request.resolveSession();
     if (session !== null) {

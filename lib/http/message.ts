@@ -1,5 +1,4 @@
 import Negotiator from 'negotiator';
-import onHeaders from 'on-headers';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sanitizeReturnTo } from '../core/return-to.ts';
 import { pathOf } from '../core/request-path.ts';
@@ -107,22 +106,6 @@ export function varyOn(res: ServerResponse, field: string): void {
 export function isHeadOpen(res: ServerResponse): boolean {
   const isSent: unknown = res.headersSent;
   return isSent === false;
-}
-
-/**
- * For a response that depends on whether there is a session, also where there is none: a shared cache must not show the
- * signed-out page to someone who has signed in. What a handler sets afterwards stays, but `public` becomes `private`.
- */
-export function varyOnSession(res: ServerResponse): void {
-  if (!isHeadOpen(res)) return;
-  varyOn(res, 'Cookie');
-  onHeaders(res, () => {
-    varyOn(res, 'Cookie');
-    const set = res.getHeader('cache-control');
-    if (set === undefined) return;
-    const kept = String(set).replaceAll(/(^|[\s,])public(?=[\s,]|$)/giu, '$1private');
-    if (kept !== String(set)) res.setHeader('Cache-Control', kept);
-  });
 }
 
 /** Headers of a page that depends on the session, whatever was set before; a later handler may replace them. */

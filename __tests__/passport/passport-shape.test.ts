@@ -1,0 +1,132 @@
+import { jest } from '@jest/globals';
+import type { IncomingMessage } from 'node:http';
+import { passportShape } from '../../lib/passport/index.ts';
+import type { PassportRequest, PassportShapeOptions } from '../../lib/passport/index.ts';
+import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
+import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import { sendJson } from '../support/hosts.ts';
+
+interface Row {
+  readonly name: string;
+}
+
+interface OldRequest extends PassportRequest<Row> {
+  login(user: Row, done?: (error: Error) => void): void;
+  logIn(user: Row, done?: (error: Error) => void): void;
+  logout(done?: (error: Error) => void): void;
+  logOut(options: object, done?: (error: Error) => void): void;
+}
+
+let provider: SharedProvider;
+let app: B2bApp | undefined;
+beforeAll(async () => {
+  provider = await startProvider();
+});
+afterEach(async () => {
+  await app?.close();
+  app = undefined;
+});
+afterAll(() => provider.close());
+
+const ada = demoUsers.personal;
+const adaOnly = ({ user }: { readonly user: { readonly id: string } }): Row | null =>
+  user.id === ada.id ? { name: 'Ada' } : null;
+
+/** What a route after the middleware answers. */
+async function start(
+  options: Partial<PassportShapeOptions<Row>>,
+  answer: (req: OldRequest, res: { readonly locals?: { readonly user?: unknown } }) => unknown,
+): Promise<B2bApp> {
+  app = await startB2bApp({
+    provider,
+    after: (host) => {
+      host.use(passportShape<Row>({ load: adaOnly, ...options }));
+      host.get('/old', (req, res) => sendJson(res, answer(req as IncomingMessage as OldRequest, res)));
+    },
+  });
+  return app;
+}
+
+const shape = (req: OldRequest, res: { readonly locals?: { readonly user?: unknown } }): unknown => [
+  req.user ?? null,
+  res.locals?.user ?? null,
+  req.isAuthenticated(),
+  req.isUnauthenticated(),
+];
+
+describe('passportShape', () => {
+  it('sets the user that load returns, and the two questions', async () => {
+    const visitor = await (await start({}, shape)).signedIn();
+    expect((await visitor.get('/old')).json).toEqual([{ name: 'Ada' }, { name: 'Ada' }, true, false]);
+  });
+
+  it('sets no user without a session, and does not ask load', async () => {
+    const load = jest.fn(adaOnly);
+    const visitor = (await start({ load }, shape)).visitor();
+    expect((await visitor.get('/old')).json).toEqual([null, null, false, true]);
+    expect(load).not.toHaveBeenCalled();
+  });
+
+  it.each([
+    ['null', () => null],
+    ['a promise of null', () => Promise.resolve(null)],
+    ['undefined', () => undefined as unknown as null],
+  ])('sets no user where load returns %s', async (_what, load) => {
+    const visitor = await (await start({ load }, shape)).signedIn();
+    expect((await visitor.get('/old')).json).toEqual([null, null, false, true]);
+  });
+
+  it('asks load once per request, with the session and the request', async () => {
+    const load = jest.fn((_session: unknown, req: IncomingMessage) => ({ name: String(req.url) }));
+    const visitor = await (await start({ load, adapter: 'b2b' }, shape)).signedIn();
+    expect((await visitor.get('/old')).json).toMatchObject([{ name: '/old' }, {}, true, false]);
+    expect(load.mock.calls.filter(([, req]) => req.url === '/old')).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no table');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no table'))],
+  ])('passes on the error where load %s', async (_what, load) => {
+    const visitor = await (await start({ load }, shape)).signedIn();
+    expect((await visitor.get('/old')).status).toBe(500);
+  });
+
+  it('says what to use instead of login and logout, by their callback or by throwing', async () => {
+    const messages = (req: OldRequest): string[] => {
+      const said: string[] = [];
+      const note = (error: Error): void => void said.push(error.message);
+      req.login({ name: 'x' }, note);
+      req.logIn({ name: 'x' }, note);
+      req.logout(note);
+      req.logOut({}, note);
+      for (const call of [() => req.login({ name: 'x' }), () => req.logout()]) {
+        try {
+          call();
+        } catch (error) {
+          note(error as Error);
+        }
+      }
+      return said;
+    };
+    const visitor = (await start({}, messages)).visitor();
+    const said = (await visitor.get('/old')).json as string[];
+    expect(said.map((text) => text.split(':', 1)[0])).toEqual([
+      ...['req.login', 'req.login', 'req.logout', 'req.logout', 'req.login', 'req.logout'],
+    ]);
+    expect(said[0]).toContain('storeSession()');
+    expect(said[2]).toContain('/logout');
+  });
+
+  it.each([
+    [{}, 'load'],
+    [{ load: 'user' }, 'load'],
+    [{ load: adaOnly, adapter: 'workos' }, 'adapter'],
+  ])('refuses the options %j', (options, name) => {
+    expect(() => passportShape(options as unknown as PassportShapeOptions<Row>)).toThrow(name);
+  });
+});

@@ -1,0 +1,94 @@
+/** `express-auth-adapters/passport`: the members that Passport gives a request, for code that still reads them. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ConfigurationError } from '../errors.ts';
+import { getSession } from '../http/get-session.ts';
+import type { AdapterName, Session, SessionOf } from '../types.ts';
+
+export interface PassportShapeOptions<User, Name extends AdapterName = AdapterName> {
+  /** Asks this adapter only, and narrows the type of the session; default whichever has a session. */
+  readonly adapter?: Name;
+  /**
+   * The user of a session, such as the row of your table. It runs once per request, as Passport's `deserializeUser`.
+   * With `null` the request counts as signed out. An error goes to Express' error handling.
+   */
+  readonly load: (session: SessionOf<Name>, req: IncomingMessage) => MaybePromise<User | null>;
+}
+
+type MaybePromise<Value> = Value | Promise<Value>;
+
+/** A request after `passportShape`. */
+export interface PassportRequest<User> extends IncomingMessage {
+  user?: User | undefined;
+  isAuthenticated(): boolean;
+  isUnauthenticated(): boolean;
+}
+
+/** A middleware for Express, Connect and `node:http`. */
+export type PassportShape = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
+
+/**
+ * Sets `req.user`, `req.isAuthenticated()`, `req.isUnauthenticated()` and `res.locals.user` as Passport does, from the
+ * session of an adapter that is mounted before. Mount it once; only your own code reads what it sets.
+ *
+ * `req.login` and `req.logout` (also `logIn`, `logOut`) fail and say what to use instead: to their callback where they
+ * have one, else by throwing.
+ *
+ * @throws {ConfigurationError} without `load`; on a request, where no adapter was mounted before
+ * @example app.use(passportShape({ load: ({ user }) => users.find(user.id) }));
+ */
+export function passportShape<User, Name extends AdapterName = AdapterName>(
+  options: PassportShapeOptions<User, Name>,
+): PassportShape {
+  const { adapter, load } = readOptions(options);
+
+  async function userOf(req: IncomingMessage): Promise<User | undefined> {
+    const session: Session | null = adapter === undefined ? await getSession(req) : await getSession(req, adapter);
+    if (session === null) return undefined;
+    const user = await load(session as SessionOf<Name>, req);
+    return user ?? undefined;
+  }
+
+  return (req, res, next) => {
+    userOf(req).then((user) => {
+      Object.assign(req, { user, ...questions(user), ...instead });
+      const carrier: ServerResponse & { locals?: object } = res;
+      carrier.locals = Object.assign(carrier.locals ?? {}, { user });
+      next();
+    }, next);
+  };
+}
+
+function readOptions<Options extends object>(options: Options): Options {
+  const { adapter, load }: { readonly adapter?: unknown; readonly load?: unknown } = options;
+  const problems = [
+    ...(typeof load === 'function' ? [] : ['load must be a function that returns the user of a session, or null']),
+    ...(adapter === undefined || adapter === 'b2b' || adapter === 'backend'
+      ? []
+      : ["adapter must be 'b2b' or 'backend'"]),
+  ];
+  if (problems.length > 0) throw new ConfigurationError('passportShape', problems);
+  return options;
+}
+
+function questions(user: unknown): Pick<PassportRequest<unknown>, 'isAuthenticated' | 'isUnauthenticated'> {
+  const isSignedIn = user !== undefined;
+  return { isAuthenticated: () => isSignedIn, isUnauthenticated: () => !isSignedIn };
+}
+
+const login = unavailable('req.login', [
+  'sign-in is a route of the adapter: send the browser there, or call storeSession() with tokens of your own',
+]);
+const logout = unavailable('req.logout', [
+  'sign-out is a route of the adapter: post a form to /logout or /auth/logout; the hook onSignOut runs there',
+]);
+const instead = { login, logIn: login, logout, logOut: logout } as const;
+
+/** A function that fails the way its caller expects: Passport's take a callback as their last argument. */
+function unavailable(name: string, problems: readonly string[]): (...args: readonly unknown[]) => void {
+  return (...args) => {
+    const error = new ConfigurationError(name, problems);
+    const callback = args.at(-1);
+    if (typeof callback !== 'function') throw error;
+    (callback as (error: ConfigurationError) => void)(error);
+  };
+}
