@@ -499,4 +499,22 @@ describe('several processes', () => {
     expect((await one.lines.run(forged, exchange)).isNew).toBe(false);
     for (const each of [one, two]) expect((await each.run('victim', each.answering(ended))).settled).toEqual(renewed);
   });
+
+  it('let no later answer of a stranger displace those of the session that he names', async () => {
+    const { one, two } = createTwo();
+    const at = (line: string, token: string): Place => ({ line, token });
+    const to = (next: Place, text = `of ${next.token}`, former: readonly Place[] = []) => ({
+      former,
+      run: () => Promise.resolve({ kind: 'renewed' as const, text, place: next }),
+    });
+    await one.lines.run(at('victim', 'a'), to(at('victim', 'b')));
+    await one.lines.run(at('victim', 'b'), to(at('victim', 'c')));
+    const forged = at('victim', 'his');
+    await one.lines.run(forged, to(at('own', 'his next')));
+    await one.lines.run(at('own', 'his next'), to(at('own', 'his last'), 'x'.repeat(64 * 1024), [forged]));
+    for (const token of ['a', 'b']) {
+      const { settled } = await two.lines.run(at('victim', token), to(at('victim', 'none')));
+      expect(settled).toEqual({ kind: 'renewed', text: 'of c' });
+    }
+  });
 });

@@ -147,7 +147,7 @@ function conclude(
   // Tokens without a session id have lines of their own, and so have those of an earlier session id.
   for (const name of new Set(former.map(({ line }) => line))) {
     if (name === place.line || answer.kind === 'ended') continue;
-    const apply = withAnswer(parts, place, answer);
+    const apply = withAnswer(parts, { line: name, token: place.token }, answer);
     const known = memory.get(name);
     memory.learn(name, { ...known, line: apply(known.line) });
     turns?.change(name, known, apply).catch(() => undefined);
