@@ -105,8 +105,9 @@ async function exchangeInTurn(
   if (turns === undefined) return undefined;
   const turn = await turns.take(place, signal);
   if (!('holder' in turn)) {
-    const settled = positionOf(turn.line, place.token, now());
-    memory.learn(place.line, turn);
+    // This process may know a newer one, as after an outage.
+    const settled =
+      positionOf(memory.learn(place.line, turn), place.token, now()) ?? positionOf(turn.line, place.token, now());
     if (settled === undefined) throw new Error('The coordinator holds an exchanged token without its answer');
     if (settled.kind === 'ended') memory.refuse(place, settled.reason);
     return { settled, isNew: false };
@@ -149,7 +150,7 @@ function conclude(
     if (name === place.line || answer.kind === 'ended') continue;
     const apply = withAnswer(parts, { line: name, token: place.token }, answer);
     const known = memory.get(name);
-    memory.learn(name, { ...known, line: apply(known.line) });
+    memory.learn(name, { line: apply(known.line) });
     turns?.change(name, known, apply).catch(() => undefined);
   }
   return { settled, isNew: true };
