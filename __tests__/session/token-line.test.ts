@@ -162,8 +162,17 @@ describe('two lines', () => {
       expect([newestFor(merged, 'a'), newestFor(merged, 'b')]).toEqual(['c', 'c']);
       expect(mergeLines(merged, one, now + 1)).toBe(merged);
     }
+    const bare = { ...one, answers: {} };
+    for (const merged of [mergeLines(bare, one, now), mergeLines(one, bare, now)])
+      expect(newestFor(merged, 'a')).toBe('b');
     const closing = mergeLines(one, deliver(one, 'a', 'b', now), now);
     expect(newestFor(closing, 'a', now + closingMs + 1)).toBeUndefined();
+  });
+
+  it('add nothing to each other that has expired', () => {
+    const later = chain('xy', emptyLine, now + openMs);
+    expect(mergeLines(later, chain('ab'), now + openMs + 1)).toBe(later);
+    expect(mergeLines(later, refuse(emptyLine, 'z', 'refused', now), now + openMs + 1)).toBe(later);
   });
 });
 

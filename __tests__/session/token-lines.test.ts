@@ -382,6 +382,54 @@ describe('several processes', () => {
     expect((await two.lines.run(at('a'), to('none'))).settled).toEqual({ kind: 'renewed', text: 'c' });
   });
 
+  describe('after an outage', () => {
+    const at = (token: string): Place => ({ line: 'session', token });
+    const to = (next: string) => ({
+      run: () => Promise.resolve({ kind: 'renewed' as const, text: `of ${next}`, place: at(next) }),
+    });
+    const settledOf = async ({ lines }: ReturnType<typeof setUp>, token: string): Promise<SettledRefresh> =>
+      (await lines.run(at(token), to('none'))).settled;
+
+    it('tell each other with a delivery what was exchanged meanwhile, and for what', async () => {
+      const { shared, one, two } = createTwo();
+      shared.isDown = true;
+      await one.lines.run(at('a'), to('b'));
+      shared.isDown = false;
+      one.lines.deliver(at('a'), 'b');
+      expect(await settledOf(two, 'a')).toEqual({ kind: 'renewed', text: 'of b' });
+    });
+
+    it('keep the answers that the others have', async () => {
+      const answers: (string | undefined)[] = [];
+      const inner = createShared();
+      const settle = inner.settle.bind(inner);
+      inner.settle = async (line, change) => {
+        const standing = await settle(line, change);
+        if (standing === undefined) answers.push(change.answer);
+        return standing;
+      };
+      const { shared, one, two } = createTwo(inner);
+      await two.lines.run(at('a'), to('b'));
+      shared.isDown = true;
+      await one.lines.run(at('b'), to('c'));
+      shared.isDown = false;
+      // It has what both know, and shares it with its next change.
+      expect(await settledOf(one, 'a')).toEqual({ kind: 'renewed', text: 'of c' });
+      one.lines.deliver(at('a'), 'b');
+      await until(() => answers.at(-1)?.includes('of c') === true);
+      for (const token of ['a', 'b'])
+        expect(await settledOf(setUp({ shared }), token)).toEqual({ kind: 'renewed', text: 'of c' });
+    });
+
+    it('bring no session back that was signed out elsewhere', async () => {
+      const { one, two } = createTwo();
+      await one.lines.run(at('a'), to('b'));
+      two.lines.forget(at('a'));
+      one.lines.deliver(at('a'), 'b');
+      expect(await settledOf(two, 'a')).toEqual({ kind: 'renewed', text: 'of none' });
+    });
+  });
+
   const cannotTell = (): never => {
     throw new Error('unknown');
   };
@@ -498,5 +546,23 @@ describe('several processes', () => {
     expect((await one.lines.run(forged, exchange)).settled).toEqual({ kind: 'renewed', text: 'of the attacker' });
     expect((await one.lines.run(forged, exchange)).isNew).toBe(false);
     for (const each of [one, two]) expect((await each.run('victim', each.answering(ended))).settled).toEqual(renewed);
+  });
+
+  it('let no later answer of a stranger displace those of the session that he names', async () => {
+    const { one, two } = createTwo();
+    const at = (line: string, token: string): Place => ({ line, token });
+    const to = (next: Place, text = `of ${next.token}`, former: readonly Place[] = []) => ({
+      former,
+      run: () => Promise.resolve({ kind: 'renewed' as const, text, place: next }),
+    });
+    await one.lines.run(at('victim', 'a'), to(at('victim', 'b')));
+    await one.lines.run(at('victim', 'b'), to(at('victim', 'c')));
+    const forged = at('victim', 'his');
+    await one.lines.run(forged, to(at('own', 'his next')));
+    await one.lines.run(at('own', 'his next'), to(at('own', 'his last'), 'x'.repeat(64 * 1024), [forged]));
+    for (const token of ['a', 'b']) {
+      const { settled } = await two.lines.run(at('victim', token), to(at('victim', 'none')));
+      expect(settled).toEqual({ kind: 'renewed', text: 'of c' });
+    }
   });
 });

@@ -60,8 +60,8 @@ export function createLineMemory(now: () => number) {
     replace,
     /** Adds what is known elsewhere. @returns what is known together */
     learn(name: string, { line, version }: KnownLine): TokenLine {
-      const merged = mergeLines(get(name).line, line, now());
-      replace(name, { line: merged, version });
+      const merged = mergeLines(line, get(name).line, now());
+      replace(name, { line: merged, version: merged === line ? version : undefined });
       return merged;
     },
     refuse({ token }: Place, reason: string): void {

@@ -4,7 +4,7 @@ import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { fitForEvent } from './events.ts';
 import type { SharedCoordinator, SharedLine, TakenLine } from './shared-coordinator.ts';
-import { emptyLine, lifeOf, positionOf } from './token-line.ts';
+import { emptyLine, lifeOf, mergeLines, positionOf } from './token-line.ts';
 import type { KnownLine, Place, TokenLine } from './token-line.ts';
 
 /** One process' turn to exchange a token. */
@@ -66,7 +66,7 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
     return { version, line: { spent, refused, answers: isTexts(answers) ? answers : {} }, failure };
   }
 
-  /** @returns the standing line */
+  /** @param from what of it has no version is added to what stands @returns the standing line */
   async function change(
     name: string,
     from: KnownLine,
@@ -74,10 +74,10 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
     turn?: { readonly token: string; readonly holder: string },
     { failure, isNeeded = () => false }: { readonly failure?: Failure; readonly isNeeded?: () => boolean } = {},
   ): Promise<KnownLine> {
-    let state = from;
+    let state: KnownLine = from.version === undefined ? { version: '', line: emptyLine } : from;
     for (let conflicts = 0; conflicts < maxConflicts || isNeeded(); conflicts += 1) {
       if (conflicts > 0) await wait(Math.random() * conflictMs);
-      const line = apply(state.line);
+      const line = apply(from.version === undefined ? mergeLines(state.line, from.line, now()) : state.line);
       if (line === state.line && turn === undefined) return state;
       const { spent, refused, answers } = line;
       const tokens = [...spent, ...refused].map(({ token }) => token);

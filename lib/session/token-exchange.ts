@@ -105,8 +105,9 @@ async function exchangeInTurn(
   if (turns === undefined) return undefined;
   const turn = await turns.take(place, signal);
   if (!('holder' in turn)) {
-    const settled = positionOf(turn.line, place.token, now());
-    memory.learn(place.line, turn);
+    // This process may know a newer one, as after an outage.
+    const settled =
+      positionOf(memory.learn(place.line, turn), place.token, now()) ?? positionOf(turn.line, place.token, now());
     if (settled === undefined) throw new Error('The coordinator holds an exchanged token without its answer');
     if (settled.kind === 'ended') memory.refuse(place, settled.reason);
     return { settled, isNew: false };
@@ -147,9 +148,9 @@ function conclude(
   // Tokens without a session id have lines of their own, and so have those of an earlier session id.
   for (const name of new Set(former.map(({ line }) => line))) {
     if (name === place.line || answer.kind === 'ended') continue;
-    const apply = withAnswer(parts, place, answer);
+    const apply = withAnswer(parts, { line: name, token: place.token }, answer);
     const known = memory.get(name);
-    memory.learn(name, { ...known, line: apply(known.line) });
+    memory.learn(name, { line: apply(known.line) });
     turns?.change(name, known, apply).catch(() => undefined);
   }
   return { settled, isNew: true };

@@ -46,9 +46,10 @@ export interface Place {
   readonly token: string;
 }
 
-/** A line, and the version of the coordinator's copy that it was last compared with. */
+/** A line as this process knows it. */
 export interface KnownLine {
   readonly line: TokenLine;
+  /** The coordinator's version that has all of it; `undefined` where this process alone may know a part, as after an outage. */
   readonly version?: string | undefined;
 }
 
@@ -139,12 +140,16 @@ export function deliver(line: TokenLine, token: string, received: string, now: n
  */
 export function mergeLines(one: TokenLine, other: TokenLine, now: number): TokenLine {
   const spent = new Map(one.spent.map((each) => [each.token, each]));
-  for (const each of other.spent) spent.set(each.token, mergeSpent(spent.get(each.token), each));
+  for (const each of other.spent) {
+    // What has expired adds nothing.
+    if (spent.has(each.token) || endOf(each) >= now) spent.set(each.token, mergeSpent(spent.get(each.token), each));
+  }
   const refused = new Map(one.refused.map((each) => [each.token, each]));
-  for (const each of other.refused) if (!refused.has(each.token)) refused.set(each.token, each);
+  for (const each of other.refused) if (!refused.has(each.token) && each.until >= now) refused.set(each.token, each);
   const all = [...spent.values()].sort((a, b) => a.at - b.at || (a.token < b.token ? -1 : 1));
   const isSame = all.length === one.spent.length && all.every((each) => one.spent.includes(each));
-  if (isSame && refused.size === one.refused.length) return one;
+  const hasAnswers = all.every(({ newest }) => newest in one.answers || !(newest in other.answers));
+  if (isSame && hasAnswers && refused.size === one.refused.length) return one;
   return tidy({ spent: all, refused: [...refused.values()], answers: { ...other.answers, ...one.answers } }, now);
 }
 
