@@ -23,6 +23,8 @@ it.each([
       'refuseUpgrade',
       'renewSession',
       'requireSession',
+      'sqlSession',
+      'withUser',
     ],
   ],
   [
@@ -56,6 +58,8 @@ it.each([
       'refuseUpgrade',
       'renewSession',
       'requireSession',
+      'sqlSession',
+      'withUser',
     ],
   ],
   ['/client', client, ['createB2bClient', 'createBackendClient']],
