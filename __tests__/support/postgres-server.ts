@@ -92,7 +92,7 @@ export async function startPostgresServer(): Promise<PostgresServer> {
       unix_socket_directories: '',
       fsync: 'off',
       log_min_messages: 'panic',
-      max_connections: '40',
+      max_connections: '100',
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     child = spawn(join(folder, 'postgres'), ['-D', data, '-p', String(port), ...flags], {

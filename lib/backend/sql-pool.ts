@@ -44,7 +44,7 @@ export interface SqlPool {
 /** When the response has closed, with or without an answer. */
 export interface Closing {
   isClosed: boolean;
-  readonly closed: Promise<void>;
+  readonly closed: Promise<undefined>;
 }
 
 const closings = new WeakMap<ServerResponse, Closing>();
@@ -64,7 +64,7 @@ export function closingOf(res: ServerResponse): Closing {
       closed: new Promise((resolve) => {
         res.once('close', () => {
           made.isClosed = true;
-          resolve();
+          resolve(undefined);
         });
       }),
     };

@@ -107,10 +107,10 @@ export class UserTransaction {
   }
 
   async #untilClosed<Result>(work: Promise<Result>): Promise<Result> {
-    const closed = this.#closing.closed.then((): never => {
-      throw aborted();
-    });
-    return Promise.race([work, closed]);
+    const done = work.then((result) => ({ result }));
+    const first = await Promise.race([done, this.#closing.closed]);
+    if (first === undefined) throw aborted();
+    return first.result;
   }
 
   #query<Row>(
