@@ -30,6 +30,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
       '@supabase/ssr',
       '@supabase/supabase-js',
       'express',
+      'node:async_hooks',
       'node:crypto',
       'node:http',
       'node:timers/promises',

@@ -25,6 +25,8 @@ it.each([
       'refuseUpgrade',
       'renewSession',
       'requireSession',
+      'sqlSession',
+      'withUser',
     ],
   ],
   [
@@ -60,6 +62,8 @@ it.each([
       'refuseUpgrade',
       'renewSession',
       'requireSession',
+      'sqlSession',
+      'withUser',
     ],
   ],
   ['/client', client, ['createB2bClient', 'createBackendClient']],

@@ -4,6 +4,7 @@ import type { ErrorRequestHandler, Express, Router } from 'express';
 import { AuthError, b2bAuth, getSession } from 'express-auth-adapters/b2b';
 import type { AdapterName, OnEvent, SessionOf } from 'express-auth-adapters/b2b';
 import { backendAuth } from 'express-auth-adapters/backend';
+import type { SqlPool } from 'express-auth-adapters/backend';
 import type { IncomingMessage } from 'node:http';
 import { createEventLog } from './event-log.ts';
 import { createLab } from './lab.ts';
@@ -24,10 +25,15 @@ export interface AppParts {
   readonly providers: Providers;
   /** The folder with the typed client's modules, for the browser. */
   readonly clientModules: string;
+  /** The database of the notes; undefined where they are read by Supabase's API. */
+  readonly notes?: SqlPool | undefined;
 }
 
 /** The whole application, ready to serve, and its B2B adapter for the WebSockets. */
-export function createApp({ providers, clientModules }: AppParts): { readonly app: Express; readonly b2b: Router } {
+export function createApp({ providers, clientModules, notes }: AppParts): {
+  readonly app: Express;
+  readonly b2b: Router;
+} {
   const log = createEventLog();
   const app = express();
   app.disable('x-powered-by');
@@ -66,7 +72,7 @@ export function createApp({ providers, clientModules }: AppParts): { readonly ap
     res.send(homePage({ ...sides, entries: log.list(), lab }));
   });
   app.use(companyRoutes(b2b, (userId) => providers.workos?.users.get(userId)?.organizations ?? [], log));
-  app.use(personalRoutes(backend, providers.supabase, log));
+  app.use(personalRoutes(backend, providers.supabase, log, notes));
 
   app.get('/cookies', cookieParser(), (req, res) => {
     const cookies = Object.entries(req.cookies as Readonly<Record<string, unknown>>);

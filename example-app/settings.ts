@@ -8,6 +8,8 @@ export interface Settings {
   readonly isRealSupabase: boolean;
   /** Whether the local Supabase sends a link to confirm a new address; a real project decides that itself. */
   readonly confirmsEmail: boolean;
+  /** The PostgreSQL with the notes. Without it they are read by Supabase's API. */
+  readonly databaseUrl?: string | undefined;
 }
 
 /** The environment is inconsistent; `problems` are sentences for a terminal. */
@@ -50,7 +52,15 @@ export function readSettings(environment: Environment): Settings {
     );
   }
   if (problems.length > 0 || port === undefined) throw new SettingsError(problems);
-  return { port, isRealWorkos, isRealSupabase, confirmsEmail: environment['EXAMPLE_CONFIRM_EMAIL'] !== 'false' };
+  const confirmsEmail = environment['EXAMPLE_CONFIRM_EMAIL'] !== 'false';
+  const databaseUrl = environment['EXAMPLE_DATABASE_URL'];
+  return {
+    port,
+    isRealWorkos,
+    isRealSupabase,
+    confirmsEmail,
+    databaseUrl: databaseUrl === '' ? undefined : databaseUrl,
+  };
 }
 
 function readPort(text: string | undefined): number | undefined {

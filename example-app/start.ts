@@ -1,6 +1,7 @@
 import { createApp } from './app.ts';
 import { listenOnLocalhost } from './listen.ts';
 import { liveSockets } from './live.ts';
+import { openNotes } from './notes.ts';
 import { startProviders } from './providers.ts';
 import type { Providers } from './providers.ts';
 import type { Settings } from './settings.ts';
@@ -26,7 +27,9 @@ export interface StartOptions {
 export async function startExample({ settings, clientModules }: StartOptions): Promise<RunningExample> {
   const listener = await listenOnLocalhost(settings.port);
   const providers = await startProviders(settings, listener.port);
-  const { app, b2b } = createApp({ providers, clientModules });
+  const { databaseUrl } = settings;
+  const notes = databaseUrl === undefined ? undefined : await openNotes(databaseUrl);
+  const { app, b2b } = createApp({ providers, clientModules, notes });
   listener.serve(app, liveSockets(b2b));
   return {
     origin: `http://localhost:${listener.port}`,
@@ -34,6 +37,7 @@ export async function startExample({ settings, clientModules }: StartOptions): P
     close: async () => {
       await listener.close();
       await providers.close();
+      await notes?.end();
     },
   };
 }

@@ -80,7 +80,7 @@ export const errorTable = {
   forbidden: {
     status: 403,
     message: 'Your account doesn’t have permission to view this page. Ask an admin for access or switch accounts.',
-    when: 'A guard’s organization or check is not satisfied.',
+    when: 'A guard’s organization or check is not satisfied, or `withUser` or `sqlSession` meets a token of another role.',
   },
   not_accepted: {
     status: 403,

@@ -1,6 +1,6 @@
 export { b2bAuth } from './b2b/index.ts';
 export type { B2bAuthOptions, B2bSignIn, OnB2bSignIn, SignInHookResult } from './b2b/index.ts';
-export { backendAuth, getSupabaseClient } from './backend/index.ts';
+export { backendAuth, getSupabaseClient, sqlSession, withUser } from './backend/index.ts';
 export type {
   BackendAuthOptions,
   BackendCookieOptions,
@@ -8,6 +8,13 @@ export type {
   BackendSignIn,
   OAuthProviderOptions,
   OnBackendSignIn,
+  SqlClient,
+  SqlPool,
+  SqlResult,
+  SqlSession,
+  SqlSessionOptions,
+  SqlStatement,
+  SqlTransaction,
   ThrottleOptions,
   ThrottleRedisClient,
 } from './backend/index.ts';

@@ -13,6 +13,7 @@ const notHere = [
   '/node_modules/',
   '/__tests__/browser/',
   '/__tests__/package/',
+  '/__tests__/postgres/',
   '/__tests__/real/',
   '/__tests__/timing/',
   ...(hasRedis ? [] : ['/__tests__/scale/']),

@@ -57,9 +57,16 @@ const serverFunctions = [
 ];
 
 const entries: Readonly<Record<string, readonly string[]>> = {
-  'express-auth-adapters': [...serverFunctions, 'b2bAuth', 'backendAuth', 'getSupabaseClient'],
+  'express-auth-adapters': [
+    ...serverFunctions,
+    'b2bAuth',
+    'backendAuth',
+    'getSupabaseClient',
+    'sqlSession',
+    'withUser',
+  ],
   'express-auth-adapters/b2b': [...serverFunctions, 'b2bAuth'],
-  'express-auth-adapters/backend': [...serverFunctions, 'backendAuth', 'getSupabaseClient'],
+  'express-auth-adapters/backend': [...serverFunctions, 'backendAuth', 'getSupabaseClient', 'sqlSession', 'withUser'],
   'express-auth-adapters/client': ['createB2bClient', 'createBackendClient'],
   'express-auth-adapters/passport': ['passportShape'],
   'express-auth-adapters/redis': ['createRedisCoordinator'],

@@ -53,3 +53,14 @@ declare module '@playwright/test' {
   export const test: Test<{ readonly browser: Browser }>;
   export function expect(locator: Locator): { toHaveText(text: string): Promise<void> };
 }
+
+declare module '@prisma/client' {
+  interface Transaction {
+    $executeRaw(query: TemplateStringsArray, ...values: readonly unknown[]): Promise<number>;
+    /** Generated from the schema's models. */
+    readonly notes: { findMany(): Promise<readonly { readonly id: bigint; readonly body: string }[]> };
+  }
+  export class PrismaClient {
+    $transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>;
+  }
+}

@@ -1,14 +1,11 @@
 import type { BackendSession, BackendSessionBody } from 'express-auth-adapters/backend';
 import type { LogEntry } from '../event-log.ts';
+import type { NotesAnswer } from '../notes.ts';
 import { whatHappened } from './events.ts';
 import { html } from './html.ts';
 import type { Markup } from './html.ts';
 import { facts, jsonBlock, page, signOutForm } from './layout.ts';
 import { personCard } from './person.ts';
-
-export type NotesAnswer =
-  | { readonly kind: 'rows'; readonly rows: readonly { readonly id: string; readonly body: string }[] }
-  | { readonly kind: 'failed'; readonly reason: string };
 
 export interface AccountParts {
   readonly session: BackendSession;
@@ -51,7 +48,7 @@ ${api !== undefined && html`<pre><code>${api}</code></pre>`}
 </section>
 <section class="card" aria-labelledby="notes">
 <h2 id="notes">Your notes</h2>
-<p>Read from the database as you, with <code>getSupabaseClient(req)</code>. The query asks for all rows; row-level security leaves yours.</p>
+<p>Read from the database as you, with <code>${notes.through}</code>. The query asks for all rows; row-level security leaves yours.</p>
 ${notesList(notes)}
 </section>
 <section class="card wide" aria-labelledby="session">

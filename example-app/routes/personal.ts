@@ -1,10 +1,9 @@
 import { Router } from 'express';
-import type { Request } from 'express';
-import { currentSession, endSession, getSupabaseClient, requireSession } from 'express-auth-adapters/backend';
+import { currentSession, endSession, requireSession } from 'express-auth-adapters/backend';
+import type { SqlPool } from 'express-auth-adapters/backend';
 import type { EventLog } from '../event-log.ts';
-import type { NotesDatabase } from '../notes-database.ts';
+import { readNotes } from '../notes.ts';
 import { accountPage, billingPage, vaultPage } from '../pages/account.ts';
-import type { NotesAnswer } from '../pages/account.ts';
 import { authenticatorPage } from '../pages/authenticator.ts';
 import { outboxPage } from '../pages/outbox.ts';
 import type { SupabaseLocal } from '../providers/supabase/index.ts';
@@ -15,8 +14,14 @@ import type { SupabaseLocal } from '../providers/supabase/index.ts';
  * @param backend the return value of `backendAuth()`
  * @param project the local project; undefined where a real one is used
  * @param log the event log
+ * @param pool the database of the notes; undefined where they are read by Supabase's API
  */
-export function personalRoutes(backend: Router, project: SupabaseLocal | undefined, log: EventLog): Router {
+export function personalRoutes(
+  backend: Router,
+  project: SupabaseLocal | undefined,
+  log: EventLog,
+  pool: SqlPool | undefined,
+): Router {
   const routes = Router();
   const guard = requireSession({ adapter: 'backend' });
 
@@ -44,7 +49,7 @@ export function personalRoutes(backend: Router, project: SupabaseLocal | undefin
     res.send(
       accountPage({
         session: currentSession(req, 'backend'),
-        notes: await readNotes(req),
+        notes: await readNotes(req, pool),
         entries: log.list(),
         api: await answer.text(),
       }),
@@ -58,7 +63,7 @@ export function personalRoutes(backend: Router, project: SupabaseLocal | undefin
 
   routes.get(['/account', '/account/*rest'], async (req, res) => {
     const session = currentSession(req, 'backend');
-    res.send(accountPage({ session, notes: await readNotes(req), entries: log.list() }));
+    res.send(accountPage({ session, notes: await readNotes(req, pool), entries: log.list() }));
   });
 
   routes.get('/outbox', (_req, res) => {
@@ -70,11 +75,4 @@ export function personalRoutes(backend: Router, project: SupabaseLocal | undefin
   });
 
   return routes;
-}
-
-/** No `where user_id = …`: row-level security leaves only the rows of the user. */
-async function readNotes(req: Request): Promise<NotesAnswer> {
-  const supabase = await getSupabaseClient<NotesDatabase>(req);
-  const { data, error } = await supabase.from('notes').select('id, body').order('created_at');
-  return error === null ? { kind: 'rows', rows: data } : { kind: 'failed', reason: error.message };
 }

@@ -30,6 +30,7 @@ import { callbackRoute } from './routes/callback-route.ts';
 import { codeRoute } from './routes/code-route.ts';
 import { createFlowCookies } from './flow-cookies.ts';
 import { signInRoute, ssoRoute } from './routes/sign-in-route.ts';
+import { registerSql } from './sql.ts';
 import { signUpRoute } from './routes/sign-up-route.ts';
 import { signOutRoute } from './routes/sign-out-route.ts';
 import { createSupabase } from './supabase.ts';
@@ -136,6 +137,7 @@ function createBackend(settings: BackendOptions): BackendContext {
   const submitOnce = createSubmitOnce(settings);
   const backend = { settings, text, supabase, attempts, flows, submitOnce, source, writer, resolver, emit, explain };
   registerClients(backend, cookie);
+  registerSql(backend, cookie);
   return backend;
 }
 
@@ -154,6 +156,9 @@ function sessionRoute(path: string): AuthRoute {
   };
 }
 
+export { sqlSession, withUser } from './sql.ts';
+export type { SqlSession, SqlSessionOptions } from './sql.ts';
+export type { SqlClient, SqlPool, SqlResult, SqlStatement, SqlTransaction } from './sql-pool.ts';
 export { getSupabaseClient } from './user-client.ts';
 export type {
   BackendAuthOptions,
