@@ -26,6 +26,7 @@ import { englishText } from './pages/text.ts';
 import { createBrand } from '../http/page-options.ts';
 import { createTexts } from '../http/page-text.ts';
 import { createHeldProviderTokens } from './provider-tokens.ts';
+import { registerStore } from '../http/store-session.ts';
 import { createSessionCookie } from './session-cookie.ts';
 import { createBackendSource, freshSignIn } from './session-source.ts';
 import { callbackRoute } from './routes/callback-route.ts';
@@ -140,6 +141,7 @@ function createBackend(settings: BackendOptions): BackendContext {
   const parts = { settings, text, supabase, attempts, flows, submitOnce, providerTokens, source, writer, resolver };
   const backend = { ...parts, emit, explain };
   registerClients(backend, cookie);
+  registerStore(resolver, async () => (await import('./store-session.ts')).createStoreTokens(backend));
   return backend;
 }
 

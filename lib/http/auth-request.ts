@@ -230,6 +230,8 @@ export class AuthRequest {
   }
 
   #deliver({ cookies, isCurrent, onDelivered }: Resolution): void {
+    // A sign-in of this request may have replaced the session meanwhile; its cookies have the same names.
+    if (isCurrent?.() === false) return;
     this.writeCookies(cookies, {
       isCurrent: () => !this.isBearer && (isCurrent?.() ?? true),
       onDelivered: () => (this.isBearer ? undefined : onDelivered?.()),
