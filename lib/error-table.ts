@@ -222,6 +222,11 @@ export const errorTable = {
     message: 'Single sign-on isn’t set up for this email. Check it, or sign in another way.',
     when: 'No SAML identity provider of the project belongs to the email’s domain.',
   },
+  tokens_refused: {
+    status: 422,
+    message: 'We couldn’t verify your sign-in. Please sign in again.',
+    when: 'Tokens that `storeSession` gets are malformed, expired, over, or of another user or application.',
+  },
   session_too_large: {
     status: 422,
     message: 'Your account has more data than a session can hold. Please contact support.',

@@ -113,6 +113,32 @@ export type AdapterName = Session['adapter'];
 /** The session type that belongs to an adapter's name. */
 export type SessionOf<A extends AdapterName> = Extract<Session, { adapter: A }>;
 
+/** WorkOS' answer to a sign-in, as the methods `authenticateWith…` of its SDK return it. Its `user` is not signed: take it from the SDK alone. */
+export interface B2bTokens {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  readonly user: { readonly id: string; readonly email: string };
+  readonly organizationId?: string | null | undefined;
+  readonly authenticationMethod?: string | null | undefined;
+  readonly impersonator?: { readonly email: string; readonly reason?: string | null } | null | undefined;
+  readonly oauthTokens?: object | null | undefined;
+}
+
+/** The tokens of a Supabase session; other fields of it are not read. */
+export interface BackendTokens {
+  readonly access_token: string;
+  readonly refresh_token: string;
+}
+
+/** The tokens with which an OAuth provider's own API is called, such as Google's or GitHub's. */
+export interface ProviderTokens {
+  /** Supabase's name for it, such as `google`. */
+  readonly provider: string;
+  readonly accessToken: string;
+  /** Absent where the provider issued none: Google does with `queryParams: { access_type: 'offline', prompt: 'consent' }`. */
+  readonly refreshToken?: string;
+}
+
 /** `GET /auth/session` of the B2B adapter. */
 export interface B2bSessionBody {
   readonly authenticated: true;

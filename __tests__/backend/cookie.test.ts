@@ -62,15 +62,17 @@ describe('the cookie', () => {
   it.each([
     ['keeps the provider’s tokens where there is room', 100, true],
     ['drops the provider’s tokens before it refuses a sign-in', 12_000, false],
-  ])('%s', async (_, length, isKept) => {
+  ])('%s, with keepProviderTokens', async (_, length, isKept) => {
     const issue: typeof globalThis.fetch = async (input, init) => {
       const answer = await fetch(input, init);
-      return new Request(input).url.includes('grant_type=password')
+      return new Request(input).url.includes('grant_type=pkce')
         ? Response.json({ ...((await answer.json()) as object), provider_token: 'p'.repeat(length) })
         : answer;
     };
-    await start({ options: { fetch: issue } });
-    const visitor = await app.signedIn();
+    await start({ options: { fetch: issue, keepProviderTokens: true } });
+    const visitor = app.visitor();
+    const begin = await visitor.get('/auth/login?provider=github');
+    await visitor.get((await app.supabase.authorize(begin.location, { approve: true })).href);
     const stored = decodeSession(visitor.cookies.get(app.cookieName)!);
     expect('provider_token' in stored).toBe(isKept);
   });

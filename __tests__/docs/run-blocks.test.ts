@@ -5,6 +5,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';
 import { codeBlocks, markdownFiles } from '../support/markdown.ts';
@@ -19,6 +20,28 @@ const directory = join(process.cwd(), 'reports', 'docs-runs');
 const ada = { email: 'ada@example.com', password: 'correct horse battery' };
 const { personal } = demoUsers;
 const webhookSecret = randomBytes(32).toString('base64url');
+
+type Google = Awaited<ReturnType<typeof startGoogle>>;
+
+/** An issuer of id tokens, as Google's script has one. */
+async function startGoogle() {
+  const [kid, audience] = ['google-1', 'app.apps.googleusercontent.com'];
+  const issuer = 'https://accounts.google.com';
+  const { privateKey, publicKey } = await generateKeyPair('RS256');
+  const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid, alg: 'RS256' }] };
+  return {
+    issuer: { issuer, audience, jwks },
+    idToken: (email: string, nonce: string) =>
+      new SignJWT({ email, email_verified: true, nonce })
+        .setProtectedHeader({ alg: 'RS256', kid })
+        .setSubject(email)
+        .setIssuer(issuer)
+        .setAudience(audience)
+        .setIssuedAt()
+        .setExpirationTime('1h')
+        .sign(privateKey),
+  };
+}
 
 interface Example extends CodeBlock {
   readonly file: string;
@@ -35,7 +58,7 @@ const foreignImports = ({ code }: CodeBlock): string[] =>
     .map(([, specifier = '']) => specifier)
     .filter(
       (specifier) =>
-        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)?|@opentelemetry\/api|@workos-inc\/node|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next)$/.test(
+        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)?|@opentelemetry\/api|@supabase\/supabase-js|@workos-inc\/node|rate-limiter-flexible|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next)$/.test(
           specifier,
         ),
     );
@@ -74,13 +97,23 @@ function guardedPaths({ code }: CodeBlock): string[] {
 
 let workos: WorkosStandIn;
 let supabase: SupabaseStandIn;
+let google: Google;
 let child: ChildProcess;
 let complaints = '';
 const reports = new Map<string, ExampleReport>();
 
 beforeAll(async () => {
-  workos = await startWorkosStandIn({ clientId: 'client_test', apiKey: `sk_test_${randomBytes(12).toString('hex')}` });
-  supabase = await startSupabaseStandIn({ autoconfirm: true });
+  workos = await startWorkosStandIn({
+    clientId: 'client_test',
+    apiKey: `sk_test_${randomBytes(12).toString('hex')}`,
+    passwords: { [personal.email]: ada.password },
+  });
+  google = await startGoogle();
+  supabase = await startSupabaseStandIn({
+    autoconfirm: true,
+    phoneProvider: true,
+    idTokenIssuers: new Map([['google', google.issuer]]),
+  });
   supabase.addUser(ada);
   supabase.addNote(ada.email, 'Remember the milk');
   rmSync(directory, { recursive: true, force: true });
@@ -108,6 +141,7 @@ beforeAll(async () => {
         B2B_API_HTTPS: 'false',
         BAAS_URL: supabase.url,
         BAAS_PUBLISHABLE_KEY: supabase.publishableKey,
+        GOOGLE_CLIENT_ID: google.issuer.audience,
         WORKOS_WEBHOOK_SECRET: webhookSecret,
         SUPABASE_WEBHOOK_SECRET: webhookSecret,
       },
@@ -278,6 +312,94 @@ describe('a reader who follows the examples', () => {
     const done = await visitor.post('/auth/login', form(ada.password));
     expect(done).toMatchObject({ status: 303, location: expect.stringMatching(/\/account\?tab=2$/) });
     expect((await visitor.get(done.location)).text).toBe('Your account');
+  });
+
+  it('docs/recipes/google-one-tap.md: signs in with the id token of the own nonce, once', async () => {
+    const origin = originOf(exampleWith('docs/recipes/google-one-tap.md', 'createNonce'));
+    const visitor = createVisitor(origin);
+    const hashedOf = async (who: Visitor) =>
+      /data-nonce="([\da-f]{64})"/.exec((await who.get('/welcome')).text)?.[1] ?? '';
+    const post = async (who: Visitor, credential: string) =>
+      who.postJson('/auth/google', { credential, returnTo: '/inbox?a=b' });
+
+    const credential = await google.idToken(ada.email, await hashedOf(visitor));
+    const thief = createVisitor(origin);
+    await hashedOf(thief);
+    expect((await post(thief, credential)).status).toBe(422);
+    expect((await post(createVisitor(origin), credential)).status).toBe(422);
+
+    expect((await post(visitor, credential)).json).toEqual({ redirectTo: '/inbox?a=b' });
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(ada.email);
+    expect((await post(visitor, credential)).status).toBe(422);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+
+    const headers = { 'content-type': 'application/json', 'sec-fetch-site': 'cross-site' };
+    const body = JSON.stringify({ credential });
+    expect((await visitor.post('/auth/google', { headers, body })).status).toBe(403);
+    expect((await visitor.get('/one-tap.js')).text).toContain('async function signIn');
+  });
+
+  it.each([
+    ['docs/own-sign-in.md', "'/mobile/session', async"],
+    ['docs/recipes/apple-from-a-phone.md', "'/mobile/session', requireSameOrigin"],
+  ])('%s: signs in with the tokens of the phone app', async (path, text) => {
+    const visitor = createVisitor(originOf(exampleWith(path, text)));
+    const { access_token, refresh_token } = await supabase.issueSession(ada.email);
+    const done = await visitor.postJson('/mobile/session', { access_token, refresh_token, returnTo: '/account' });
+    expect([done.status, done.json]).toEqual([200, { redirectTo: '/account' }]);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(ada.email);
+    const refused = await visitor.postJson('/mobile/session', { access_token: 'a.b.c', refresh_token: 'd' });
+    expect([refused.status, (await visitor.getJson('/auth/session')).status]).toEqual([422, 200]);
+  });
+
+  it('docs/recipes/phone-codes.md: signs in with the code of a text message, and five guesses are enough', async () => {
+    const visitor = createVisitor(originOf(exampleWith('docs/recipes/phone-codes.md', 'signInWithOtp')));
+    const phone = '+15550001111';
+    expect((await visitor.postJson('/phone/code', { phone })).json).toEqual({ sent: true });
+    expect((await visitor.postJson('/phone/session', { phone, code: 'wrong' })).status).toBe(422);
+    const { code } = supabase.texts.at(-1)!;
+    const done = await visitor.postJson('/phone/session', { phone, code, returnTo: '/account' });
+    expect(done.json).toEqual({ redirectTo: '/account' });
+    expect((await visitor.getJson('/auth/session')).json.user).toMatchObject({ phone: '15550001111', email: null });
+
+    await visitor.postJson('/phone/code', { phone });
+    for (let guess = 0; guess < 3; guess += 1) await visitor.postJson('/phone/session', { phone, code: 'wrong' });
+    const late = { phone, code: supabase.texts.at(-1)!.code };
+    expect((await visitor.postJson('/phone/session', late)).status).toBe(422);
+  });
+
+  it('docs/recipes/workos-headless.md: signs in by password and by code, in an own form', async () => {
+    const visitor = createVisitor(originOf(exampleWith('docs/recipes/workos-headless.md', 'authenticateWithPassword')));
+    const { email } = personal;
+    expect((await visitor.postJson('/sign-in/password', { email, password: 'wrong' })).status).toBe(401);
+    const body = { email, password: ada.password, returnTo: '/dashboard' };
+    expect((await visitor.postJson('/sign-in/password', body)).json).toEqual({ redirectTo: '/dashboard' });
+    const { sessionId, user } = (await visitor.getJson('/auth/session')).json;
+    expect(user.email).toBe(email);
+
+    expect((await visitor.postJson('/sign-in/code', { email })).json).toEqual({ sent: true });
+    expect((await visitor.postJson('/sign-in/code', { email: 'stranger@example.com' })).json).toEqual({ sent: true });
+    expect((await visitor.postJson('/sign-in/code/verify', { email, code: 'wrong' })).status).toBe(422);
+    const code = workos.emailedCodes.get(email);
+    expect((await visitor.postJson('/sign-in/code/verify', { email, code })).json).toEqual({ redirectTo: '/' });
+    const next = (await visitor.getJson('/auth/session')).json;
+    expect([next.user.email, next.sessionId === sessionId]).toEqual([email, false]);
+    const { headers } = await visitor.post('/logout', { headers: { accept: 'text/html' } });
+    expect(headers.location).toContain('/user_management/sessions/logout');
+  });
+
+  it('docs/recipes/provider-tokens.md: keeps Google’s tokens for its user, encrypted', async () => {
+    const visitor = createVisitor(originOf(exampleWith('docs/recipes/provider-tokens.md', 'createCipheriv')));
+    expect((await visitor.getJson('/calendar')).status).toBe(401);
+    await visitor.postJson('/auth/login', ada);
+    const consent = await visitor.get('/calendar');
+    const start = await visitor.get(consent.location);
+    const { searchParams } = new URL(start.location);
+    expect(['access_type', 'prompt'].map((name) => searchParams.get(name))).toEqual(['offline', 'consent']);
+    const callback = await supabase.authorize(start.location, { approve: true, user: ada.email });
+    const done = await visitor.get(callback.pathname + callback.search);
+    expect(done.location).toMatch(/\/calendar$/);
+    expect((await visitor.getJson('/calendar')).json).toEqual({ hasAccess: true, isRenewable: true });
   });
 
   describe('docs/ending-sessions.md', () => {

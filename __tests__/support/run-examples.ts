@@ -1,6 +1,6 @@
 /**
  * Runs examples as their reader would: each file is imported by its path, `express-auth-adapters` is this package's source,
- * `next` a stand-in, and every `listen` gets a free port of the loopback address in place of the example's own. Started by `run-blocks.test.ts`, to
+ * `next` a stand-in, WorkOS' SDK calls the local one, and every `listen` gets a free port of the loopback address in place of the example's own. Started by `run-blocks.test.ts`, to
  * which it tells what happened.
  *
  *     node run-examples.ts <file>…
@@ -19,9 +19,13 @@ export interface ExampleReport {
 
 const root = pathToFileURL(`${process.cwd()}/`);
 
+const standIn = (file: string): string => new URL(`__tests__/support/${file}`, root).href;
+
 registerHooks({
   resolve(specifier, context, nextResolve) {
-    if (specifier === 'next') return nextResolve(new URL('__tests__/support/recipe-next.ts', root).href, context);
+    const isExample = context.parentURL?.includes('/reports/docs-runs/') === true;
+    if (isExample && specifier === '@workos-inc/node') return nextResolve(standIn('recipe-workos.ts'), context);
+    if (specifier === 'next') return nextResolve(standIn('recipe-next.ts'), context);
     const [isOwn, entry] = /^express-auth-adapters(?:\/(\w+))?$/.exec(specifier) ?? [];
     if (isOwn === undefined) return nextResolve(specifier, context);
     const source = new URL(entry === undefined ? 'lib/index.ts' : `lib/${entry}/index.ts`, root);

@@ -1,6 +1,4 @@
 import type { AuthenticationResponse } from '@workos-inc/node';
-import type { Request } from 'express';
-import { defined } from '../core/json.ts';
 import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import type { SharedOutcomes } from '../core/shared-outcomes.ts';
 import { AuthError, isOutage } from '../errors.ts';
@@ -11,9 +9,7 @@ import type { Reply } from '../http/reply.ts';
 import { clientFacts } from '../http/message.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
-import { admitSignIn, placeSession } from '../session/sign-in.ts';
 import type { ClientFacts } from '../session/source.ts';
-import type { B2bSession } from '../types.ts';
 import type { B2bContext } from './context.ts';
 import type { Flow } from './flow-cookie.ts';
 import { chosenOrganization, chooserReply, offerOrganizations, selectionOf } from './organizations.ts';
@@ -21,16 +17,11 @@ import type { OrganizationSelection } from './organizations.ts';
 import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
 import { newSession } from './seal.ts';
 import type { SealedSession } from './seal.ts';
+import { admit, place } from './sign-in.ts';
+import type { SignedIn } from './sign-in.ts';
 import { requiredSso, startFlow, startOver } from './sign-in-route.ts';
 import type { RequiredSso } from './sign-in-route.ts';
 import { revokeQuietly } from './sign-out-route.ts';
-
-/** A verified sign-in that `accept` and `onSignIn` let pass and that fits a cookie. */
-interface SignedIn {
-  readonly kind: 'signed_in';
-  readonly content: SealedSession;
-  readonly redirectTo: string;
-}
 
 type Outcome = SignedIn | OrganizationSelection | RequiredSso;
 
@@ -145,45 +136,16 @@ async function completeSignIn(
   if (tokens.kind !== 'response') return tokens;
 
   const content = newSession(tokens.response, settings.now() / 1000);
-  return endRefused(context, request, content, () => admit(context, request, flow, { content, tokens }));
-}
-
-/** Verifies the tokens, calls the hook and begins the session. @throws {AuthError} and any error that `onSignIn` throws */
-async function admit(
-  context: B2bContext,
-  request: AuthRequest,
-  flow: Flow,
-  { content, tokens }: { readonly content: SealedSession; readonly tokens: IssuedTokens },
-): Promise<SignedIn> {
-  const { settings, resolver } = context;
-  const { authenticationMethod, oauthTokens } = tokens.response;
-  const returnTo = request.returnTo(flow.returnTo);
-  const { session, redirectTo, begunAt } = await admitSignIn(context, request, content, {
-    returnTo,
-    check: (issued) => checkSignIn(context, flow, issued),
-    hook: async (issued) => {
-      const answer = await settings.onSignIn?.({
-        session: issued,
-        req: request.req as Request,
-        returnTo,
-        ...defined({ organizationId: issued.organizationId, requestedOrganizationId: flow.organizationId }),
-        // WorkOS may send null for either.
-        ...(authenticationMethod ? { authenticationMethod } : {}),
-        ...(oauthTokens ? { oauthTokens } : {}),
-      });
-      return answer?.redirectTo;
-    },
-  });
-  resolver.leaveFormer(session);
-  // A bearer token of this session carries the start time in whole seconds of the provider's clock.
-  return { kind: 'signed_in', content: { ...content, signedInAt: begunAt / 1000 }, redirectTo };
-}
-
-/** @throws {AuthError} `organization_required` or `invalid_state` */
-async function checkSignIn(context: B2bContext, flow: Flow, { sessionId, organizationId }: B2bSession): Promise<void> {
-  const { organizationId: onlyOne } = context.settings;
-  if (onlyOne !== undefined && organizationId !== onlyOne) throw new AuthError('organization_required');
-  await refuseSignedOut(context, flow, sessionId);
+  const { oauthTokens } = tokens.response;
+  const admitted = (): Promise<SignedIn> =>
+    admit(context, request, {
+      content,
+      oauthTokens,
+      returnTo: request.returnTo(flow.returnTo),
+      requestedOrganizationId: flow.organizationId,
+      refuseEnded: ({ sessionId }) => refuseSignedOut(context, flow, sessionId),
+    });
+  return endRefused(context, request, content, admitted);
 }
 
 interface IssuedTokens {
@@ -269,18 +231,15 @@ async function refuseSignedOut(
   }
 }
 
-/** Stores the new session. The sessions that the browser held before are also revoked at the provider. */
+/** Stores the new session and ends its flow. */
 async function storeSession(
   context: B2bContext,
   request: AuthRequest,
   flow: Flow,
   { content, redirectTo }: SignedIn,
 ): Promise<Reply> {
-  const writes = await placeSession(context, request, content, {
-    refuseEnded: (sessionId) => refuseSignedOut(context, flow, sessionId),
-    endLeft: ({ candidate }) => candidate.sessionId !== undefined && revokeQuietly(context, candidate.sessionId),
-  });
-  request.writeCookies([...writes, ...context.flows.finish(flow.state)]);
+  await place(context, request, content, (sessionId) => refuseSignedOut(context, flow, sessionId));
+  request.writeCookies(context.flows.finish(flow.state));
   return redirect(303, redirectTo);
 }
 

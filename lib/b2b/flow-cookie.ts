@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import * as v from 'valibot';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
+import { flowAttributes, flowMaxAge } from '../http/cookie-jar.ts';
 import type { Seal } from './seal.ts';
 
 const schema = v.object({
@@ -47,8 +48,6 @@ export interface FlowCookies {
   isCanceled(state: string): boolean;
 }
 
-/** Seconds from the start of a sign-in to its callback. */
-const flowMaxAge = 600;
 /**
  * Allows five flows of the usual size. A link can set a return path of 2,048 characters. Node
  * rejects requests whose headers exceed 16 KB, of which a session may take 12 KB.
@@ -73,8 +72,7 @@ export function createFlowCookies(parts: {
 }): FlowCookies {
   const { cookieName, seal, now } = parts;
   const prefix = `${cookieName}-flow-`;
-  // The callback is a cross-site navigation from the provider; browsers do not send a strict cookie with it.
-  const attributes = { maxAge: flowMaxAge, sameSite: parts.sameSite === 'none' ? 'none' : 'lax' } as const;
+  const attributes = flowAttributes(parts.sameSite);
   const nameOf = (state: string): string => prefix + createHash('sha256').update(state).digest('hex').slice(0, 16);
   const remove = (name: string): CookieWrite => ({ name, value: undefined, attributes });
 

@@ -8,6 +8,7 @@ import type { FreshSignIn } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
 import { cookieAttributes } from '../http/options.ts';
 import { createBrand } from '../http/page-options.ts';
+import { registerStore } from '../http/store-session.ts';
 import type { B2bSession, B2bSessionBody, Session } from '../types.ts';
 import type { Emit } from '../session/events.ts';
 import { callbackRoute } from './callback-route.ts';
@@ -32,6 +33,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
   const settings = readB2bOptions(options);
   const context = createB2bContext(settings);
   const { source, resolver, emit, explain } = context;
+  registerStore(resolver, async () => (await import('./store-session.ts')).createStoreTokens(context));
   if (settings.isFallbackPassword) announceFallback(emit);
   return createAuthRouter(
     {

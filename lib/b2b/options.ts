@@ -11,6 +11,7 @@ import {
   group,
   issuers,
   pageUrl,
+  queryParameters,
   routePath,
   sharedEntries,
   text,
@@ -93,23 +94,13 @@ const ownParameters: ReadonlySet<string> = new Set([
   'state',
 ]);
 
-const authorizationParams = v.pipe(
-  v.record(
-    v.pipe(
-      v.string(),
-      v.regex(
-        /^[a-z_]{1,64}(?:\[[\w-]{0,64}\])?$/,
-        'must name parameters as in the authorize URL, such as connection_id',
-      ),
-    ),
-    v.union([v.string(), v.array(v.string())], 'must hold strings or lists of strings'),
-    'must be an object, such as { connection_id: "conn_01…" }',
-  ),
-  v.rawCheck(({ dataset, addIssue }) => {
-    if (!dataset.typed) return;
-    const own = Object.keys(dataset.value).filter((name) => ownParameters.has(name.replace(/\[.*$/, '')));
-    if (own.length > 0) addIssue({ message: `must not set ${own.join(', ')}: the sign-in sets this itself` });
-  }),
+const authorizationParams = queryParameters(
+  v.union([v.string(), v.array(v.string())], 'must hold strings or lists of strings'),
+  {
+    form: /^[a-z_]{1,64}(?:\[[\w-]{0,64}\])?$/,
+    example: 'connection_id',
+    isOwn: (name) => ownParameters.has(name.replace(/\[.*$/, '')),
+  },
 );
 
 const pathEntries = {

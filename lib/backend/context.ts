@@ -4,6 +4,7 @@ import type { SessionWriter } from '../session/source.ts';
 import type { SubmitOnce } from './double-submit.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesText } from './pages/text.ts';
+import type { HeldProviderTokens } from './provider-tokens.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { BackendSource } from './session-source.ts';
 import type { FlowCookies } from './flow-cookies.ts';
@@ -20,6 +21,8 @@ export interface BackendContext {
   readonly attempts: Attempts;
   readonly flows: FlowCookies;
   readonly submitOnce: SubmitOnce;
+  /** The OAuth providers' tokens of sign-ins that wait for their second factor. */
+  readonly providerTokens: HeldProviderTokens;
   readonly source: BackendSource;
   readonly writer: SessionWriter<StoredContent>;
   readonly resolver: SessionResolver<StoredContent>;

@@ -1,6 +1,7 @@
 import { encodeCookieValue } from '../core/cookies.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { parseEncodedJson } from '../core/json.ts';
+import { flowAttributes } from '../http/cookie-jar.ts';
 
 /** The way back of an open sign-in: an OAuth provider, an email's link, or a link for a new password. */
 export type FlowKind = 'oauth' | 'mail' | 'recovery';
@@ -11,6 +12,8 @@ export interface SignInFlow {
   readonly kind: FlowKind;
   /** From an unsealed cookie: sanitize it before use. */
   readonly returnTo: string;
+  /** The OAuth provider that it was started with; as unsealed. */
+  readonly provider?: string | undefined;
   /** The fingerprint of a code whose exchange got no answer: it must not be sent again. */
   readonly spentCode?: string | undefined;
 }
@@ -36,7 +39,7 @@ export interface FlowCookies {
    */
   remember(
     started: StartedFlow,
-    flow: Pick<SignInFlow, 'kind' | 'returnTo'>,
+    flow: Pick<SignInFlow, 'kind' | 'provider' | 'returnTo'>,
     cookies: RequestCookies,
   ): readonly CookieWrite[];
   /** Records in a flow that a code was sent and got no answer. */
@@ -49,8 +52,6 @@ export interface FlowCookies {
   drop(flowId: string, cookies: RequestCookies): readonly CookieWrite[];
 }
 
-/** Seconds; verifiers have the same lifetime. */
-export const flowMaxAge = 600;
 /** Bytes of all state cookies together: with a session they must stay below Node's 16 KB of headers. */
 const maxStateBytes = 3072;
 
@@ -79,9 +80,9 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
       verifierIds(storageKey, cookies)
         .reverse()
         .map((id) => ({ id, ...parse(cookies.get(nameOf(id))?.[0]) })),
-    remember({ id, alive, writes }, { kind, returnTo }, cookies) {
+    remember({ id, alive, writes }, flow, cookies) {
       if (id === undefined) return writes;
-      const value = `${kind}:${returnTo}`;
+      const value = format(flow);
       const others = stateIds(cookies).filter((other) => other !== id);
       const sizes = others.map((other) => ({
         id: other,
@@ -90,11 +91,7 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
       const stale = selectStale(sizes, maxStateBytes - encodeCookieValue(value).length);
       return [...writes, ...stale.map(forget), { name: nameOf(id), value, attributes }];
     },
-    markCodeSpent: ({ id, kind, returnTo }, spentCode) => ({
-      name: nameOf(id),
-      value: `${kind}~${spentCode}:${returnTo}`,
-      attributes,
-    }),
+    markCodeSpent: (flow, spentCode) => ({ name: nameOf(flow.id), value: format({ ...flow, spentCode }), attributes }),
     forget,
     verifierNames,
     drop: (id, cookies) => [
@@ -102,11 +99,6 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
       forget(id),
     ],
   };
-}
-
-/** The callback is a cross-site navigation; browsers do not send a strict cookie with it. */
-export function flowAttributes(sameSite: CookieAttributes['sameSite'] | undefined): Partial<CookieAttributes> {
-  return { maxAge: flowMaxAge, sameSite: sameSite === 'none' ? 'none' : 'lax' };
 }
 
 /** The ids to delete, so that the newest fit. */
@@ -159,9 +151,21 @@ function isFlowId(text: string): boolean {
   return /^[A-Za-z0-9_-]{8,64}$/.test(text);
 }
 
-/** `kind:returnTo` or `kind~spentCode:returnTo`. */
+/** `kind:returnTo`, with `@provider` and `~spentCode` after the kind where they are known. A custom provider's colon is a dot there. */
+function format({ kind, provider, spentCode, returnTo }: Omit<SignInFlow, 'id'>): string {
+  const from = provider === undefined ? '' : `@${provider.replace(':', '.')}`;
+  return `${kind}${from}${spentCode === undefined ? '' : `~${spentCode}`}:${returnTo}`;
+}
+
 function parse(value = ''): Omit<SignInFlow, 'id'> {
   const end = value.indexOf(':');
-  const [kind, spentCode] = value.slice(0, Math.max(0, end)).split('~');
-  return { kind: kind === 'mail' || kind === 'recovery' ? kind : 'oauth', returnTo: value.slice(end + 1), spentCode };
+  const [start = '', spentCode] = value.slice(0, Math.max(0, end)).split('~');
+  const [kind, from] = start.split('@');
+  const provider = from?.replace('.', ':');
+  return {
+    kind: kind === 'mail' || kind === 'recovery' ? kind : 'oauth',
+    returnTo: value.slice(end + 1),
+    provider,
+    spentCode,
+  };
 }

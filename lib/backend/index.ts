@@ -24,6 +24,8 @@ import type { BackendOptions } from './options.ts';
 import { englishText } from './pages/text.ts';
 import { createBrand } from '../http/page-options.ts';
 import { createTexts } from '../http/page-text.ts';
+import { createHeldProviderTokens } from './provider-tokens.ts';
+import { registerStore } from '../http/store-session.ts';
 import { createSessionCookie } from './session-cookie.ts';
 import { createBackendSource, freshSignIn } from './session-source.ts';
 import { callbackRoute } from './routes/callback-route.ts';
@@ -135,9 +137,12 @@ function createBackend(settings: BackendOptions): BackendContext {
   const attempts = createAttempts({ ...settings, emit });
   const text = createTexts(englishText, settings.pages.text, settings.pages.lang);
   const submitOnce = createSubmitOnce(settings);
-  const backend = { settings, text, supabase, attempts, flows, submitOnce, source, writer, resolver, emit, explain };
+  const providerTokens = createHeldProviderTokens(settings);
+  const parts = { settings, text, supabase, attempts, flows, submitOnce, providerTokens, source, writer, resolver };
+  const backend = { ...parts, emit, explain };
   registerClients(backend, cookie);
   registerSql(backend, cookie);
+  registerStore(resolver, async () => (await import('./store-session.ts')).createStoreTokens(backend));
   return backend;
 }
 

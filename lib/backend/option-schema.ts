@@ -19,11 +19,12 @@ import {
 import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../http/options.ts';
 import type { OnError } from '../http/adapter.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
-import type { BackendSession, OnEvent } from '../types.ts';
+import type { BackendSession, OnEvent, ProviderTokens } from '../types.ts';
 import { pagesEntries } from '../http/page-options.ts';
 import type { PagesOptions } from '../http/page-options.ts';
 import { englishText } from './pages/text.ts';
 import type { PagesTextKey } from './pages/text.ts';
+import { providerParameters } from './provider-parameters.ts';
 
 // Re-exported here so that the declarations of one entry do not reference the package's index,
 // which references the other adapter's SDK.
@@ -40,6 +41,11 @@ export interface BackendSignIn {
   readonly session: BackendSession;
   readonly req: Request;
   readonly returnTo: string;
+  /**
+   * The OAuth provider's own tokens, in the sign-in that its callback began, after the second factor where there is one. Supabase
+   * hands them out this once and never renews them. Absent in every other sign-in.
+   */
+  readonly providerTokens?: ProviderTokens;
 }
 
 /**
@@ -119,6 +125,11 @@ const providerEntries = {
   label: optionalText,
   /** Scopes to ask for beyond Supabase's own, separated by blanks. */
   scopes: optionalText,
+  /**
+   * Further parameters of the provider's own sign-in URL, such as `{ access_type: 'offline', prompt: 'consent' }` for Google.
+   * Names that belong to the sign-in itself are refused.
+   */
+  queryParams: v.optional(providerParameters),
 };
 
 /** An OAuth provider, by Supabase's name for it, such as `github`. */
@@ -197,12 +208,17 @@ const ownEntries = {
           ),
           group<OAuthProviderOptions>({ name: provider, ...providerEntries }),
         ],
-        'must be a provider’s name such as github, or { name, label?, scopes? }',
+        'must be a provider’s name such as github, or { name, label?, scopes?, queryParams? }',
       ),
       'must be a list of providers',
     ),
     [],
   ),
+  /**
+   * Whether the session cookie keeps an OAuth provider's own tokens until the first refresh, where `getSupabaseClient(req)` finds
+   * them. Default false: store what you need in `onSignIn`, which gets them once.
+   */
+  keepProviderTokens: v.optional(v.boolean('must be true or false'), false),
   /** Starts OAuth with this provider instead of showing a sign-in page. */
   defaultProvider: v.optional(provider),
   /** The brand and texts of the built-in pages, or pages of your own. */

@@ -10,7 +10,7 @@ import type { BackendSession } from '../types.ts';
 import type { BackendContext } from './context.ts';
 import { newestAmrTime, parseContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
-import { flowMaxAge } from './flow-cookies.ts';
+import { flowMaxAge } from '../http/cookie-jar.ts';
 
 /** What a sign-in needs before it is a session: the second factor, then a new password after a recovery or invitation link. */
 export type Step = 'factor' | 'password';
@@ -187,7 +187,8 @@ async function renewPending({ resolver }: BackendContext, request: AuthRequest, 
   return renewed && { session: renewed.session, content: contentOf(renewed.stored.content) };
 }
 
-function isRecent({ settings }: BackendContext, needs: readonly Step[], claims: Token['claims']): boolean {
+/** Whether its ten minutes are not over. */
+export function isRecent({ settings }: BackendContext, needs: readonly Step[], claims: Token['claims']): boolean {
   const signedInAt = signInTime(needs, claims);
   return signedInAt !== undefined && settings.now() - signedInAt * 1000 < flowMaxAge * 1000 + skewMs;
 }

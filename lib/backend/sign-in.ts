@@ -5,11 +5,14 @@ import { defined } from '../core/json.ts';
 import { AuthError, isOutage } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { admitSignIn, beginSession, placeSession, refuseLarge, verifyIssued } from '../session/sign-in.ts';
+import type { BackendSession } from '../types.ts';
 import type { BackendContext } from './context.ts';
 import { needsFactor } from './factors.ts';
 import { localUrl } from './forms.ts';
-import { beginPending, clearPending, endPendingOfOthers, signInTime } from './pending.ts';
+import { beginPending, clearPending, endPendingOfOthers, isRecent, signInTime } from './pending.ts';
 import type { PendingSignIn, Step } from './pending.ts';
+import { withProviderTokens } from './provider-tokens.ts';
+import type { IssuedProviderTokens } from './provider-tokens.ts';
 import { issuedContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
 import { endAtBackend } from './sign-out.ts';
@@ -28,6 +31,10 @@ interface Issued {
   readonly needs?: readonly Step[];
   /** The pending sign-in that goes on with it, which can be tried again after an outage. */
   readonly continued?: PendingSignIn;
+  /** Whether the application brought the tokens: they stay its own where they are refused. */
+  readonly isBrought?: boolean;
+  /** Those of the OAuth provider, after its callback. */
+  readonly providerTokens?: IssuedProviderTokens | undefined;
 }
 
 /**
@@ -50,16 +57,17 @@ export interface PreparedSignIn extends Pick<PendingSignIn, 'tried'> {
 export async function prepareSignIn(
   backend: BackendContext,
   request: AuthRequest,
-  { issued, returnTo, needs = needsOf(issued), continued }: Issued,
+  { issued, returnTo, needs = needsOf(issued), continued, isBrought = false, providerTokens }: Issued,
 ): Promise<PreparedSignIn> {
   request.errorReturnTo = returnTo;
-  const content = issuedContent(issued);
+  const kept = backend.settings.keepProviderTokens ? providerTokens : undefined;
+  const content = withProviderTokens(issuedContent(issued), kept);
   const prepare = needs.length > 0 ? preparePending : prepareSession;
   try {
-    const prepared = await prepare(backend, request, { content, needs, returnTo });
+    const prepared = await prepare(backend, request, { content, needs, returnTo, isBrought, providerTokens });
     return { needs, content, tried: continued?.tried, ...prepared };
   } catch (error) {
-    const isKept = continued !== undefined && isOutage(error);
+    const isKept = isBrought || (continued !== undefined && isOutage(error));
     const ended = isKept ? undefined : backend.supabase.discard(content);
     // After an outage the request has waited long enough.
     if (!isOutage(error)) await ended;
@@ -67,26 +75,51 @@ export async function prepareSignIn(
   }
 }
 
-type Preparing = Pick<PreparedSignIn, 'content' | 'needs' | 'returnTo'>;
+type Preparing = Pick<PreparedSignIn, 'content' | 'needs' | 'returnTo'> & Pick<Issued, 'isBrought' | 'providerTokens'>;
 
-async function prepareSession(backend: BackendContext, request: AuthRequest, { content, returnTo }: Preparing) {
+async function prepareSession(
+  backend: BackendContext,
+  request: AuthRequest,
+  { content, returnTo, isBrought, providerTokens }: Preparing,
+) {
+  const { provider, accessToken, refreshToken } = providerTokens ?? {};
+  const isKnown = provider !== undefined && accessToken !== undefined;
+  const tokens = isKnown ? { providerTokens: { provider, accessToken, ...defined({ refreshToken }) } } : {};
   const { session, redirectTo } = await admitSignIn(backend, request, content, {
     returnTo,
+    isBrought,
     hook: async (verified) => {
-      const answer = await backend.settings.onSignIn?.({ session: verified, req: request.req as Request, returnTo });
-      return answer?.redirectTo;
+      const signIn = { session: verified, req: request.req as Request, returnTo, ...tokens };
+      return (await backend.settings.onSignIn?.(signIn))?.redirectTo;
     },
   });
   return { userId: session.user.id, returnTo: redirectTo };
 }
 
-async function preparePending(backend: BackendContext, request: AuthRequest, { content, needs, returnTo }: Preparing) {
+async function preparePending(
+  backend: BackendContext,
+  request: AuthRequest,
+  { content, needs, returnTo, isBrought, providerTokens }: Preparing,
+) {
   const session = await verifyIssued(backend, content);
   // No later request would find it, and the person would be sent from page to page.
-  if (signInTime(needs, session.claims) === undefined) throw new AuthError('token_rejected', { reason: 'amr' });
+  const isFindable =
+    isBrought === true ? isRecent(backend, needs, session.claims) : signInTime(needs, session.claims) !== undefined;
+  if (!isFindable) throw new AuthError('token_rejected', { reason: 'amr' });
   await request.refuseUnaccepted(session);
-  await beginSession(backend, session);
+  if (isBrought !== true) await beginSession(backend, session);
+  if (providerTokens !== undefined && needsProviderTokens(backend))
+    await backend.providerTokens.keep(sessionIdOf(backend, session), providerTokens);
   return { userId: session.user.id, returnTo };
+}
+
+/** Without either, a pending sign-in has no use for them. */
+function needsProviderTokens({ settings }: BackendContext): boolean {
+  return settings.onSignIn !== undefined || settings.keepProviderTokens;
+}
+
+function sessionIdOf({ source }: BackendContext, { claims }: BackendSession): string | undefined {
+  return source.factsOf(claims).sessionId;
 }
 
 /**
@@ -170,10 +203,16 @@ async function continuePending(
   { step, issued, returnTo }: CompletedStep,
 ): Promise<string> {
   const needs = pending.needs.filter((each) => each !== step);
+  const { session } = pending;
+  const sessionId = sessionIdOf(backend, session);
+  const isLast = needs.length === 0 && needsProviderTokens(backend);
+  const providerTokens = isLast ? await backend.providerTokens.find(sessionId, session.claims) : undefined;
   try {
-    const prepared = await prepareSignIn(backend, request, { issued, returnTo, needs, continued: pending });
+    const continuing = { issued, returnTo, needs, continued: pending, providerTokens };
+    const prepared = await prepareSignIn(backend, request, continuing);
     const next = await storeSignIn(backend, request, prepared);
     if (needs.length === 0) clearPending(backend, request);
+    if (providerTokens !== undefined) await backend.providerTokens.drop(sessionId);
     return next;
   } catch (error) {
     if (!isOutage(error)) clearPending(backend, request);

@@ -7,7 +7,8 @@ import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './co
 import type { BackendConnection } from './connection.ts';
 import { providerError } from './provider-errors.ts';
 import type { StoredContent } from './session-cookie.ts';
-import { flowAttributes, verifierFlowId, verifierIds, verifierIn } from './flow-cookies.ts';
+import { flowAttributes } from '../http/cookie-jar.ts';
+import { verifierFlowId, verifierIds, verifierIn } from './flow-cookies.ts';
 import type { StartedFlow } from './flow-cookies.ts';
 
 /** The caller: a request's cookies, and its address where known. `AuthRequest` implements it. */

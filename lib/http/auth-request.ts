@@ -230,6 +230,8 @@ export class AuthRequest {
   }
 
   #deliver({ cookies, isCurrent, onDelivered }: Resolution): void {
+    // A sign-in of this request may have replaced the session meanwhile; its cookies have the same names.
+    if (isCurrent?.() === false) return;
     this.writeCookies(cookies, {
       isCurrent: () => !this.isBearer && (isCurrent?.() ?? true),
       onDelivered: () => (this.isBearer ? undefined : onDelivered?.()),
@@ -266,10 +268,7 @@ export class AuthRequest {
   }
 }
 
-/**
- * Where a request has its first `AuthRequest`, which links to the others. It cannot be enumerated, so logging the request
- * omits it. A `WeakMap` would cost a third of a request here: the garbage collector looks at each entry on its own.
- */
+/** Where a request has its first `AuthRequest`, which links to the others. Not a `WeakMap`: its entries make garbage collection slow. */
 const firstPassed = Symbol('first AuthRequest');
 interface PassedMessage extends IncomingMessage {
   readonly [firstPassed]?: AuthRequest;

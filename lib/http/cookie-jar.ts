@@ -126,6 +126,14 @@ function refusePublic(res: ServerResponse): void {
   if (kept !== String(set)) res.setHeader('Cache-Control', kept);
 }
 
+/** Seconds that a cookie of a sign-in that is not complete lives: ten minutes. */
+export const flowMaxAge = 600;
+
+/** The attributes of such a cookie. Providers return by a cross-site navigation, and browsers do not send a strict cookie with it. */
+export function flowAttributes(sameSite: CookieAttributes['sameSite'] | undefined) {
+  return { maxAge: flowMaxAge, sameSite: sameSite === 'none' ? 'none' : 'lax' } as const;
+}
+
 /** Browsers accept such a cookie only over https from this host, so no sibling domain can set one (RFC 6265bis §4.1.3.2). */
 const hostPrefix = '__Host-';
 

@@ -8,6 +8,8 @@ export type { OnError } from './adapter.ts';
 export { endSession, renewSession } from './end-session.ts';
 export type { SessionTarget } from '../session/records.ts';
 export { currentSession, getSession } from './get-session.ts';
+export { createNonce, takeNonce } from './nonce.ts';
+export type { Nonce } from './nonce.ts';
 export type { CookieOptions } from './options.ts';
 export type { PageLinks } from './page.ts';
 export type { PagesOptions } from './page-options.ts';
@@ -19,5 +21,7 @@ export type {
   RequireBackendSessionOptions,
   RequireSessionOptions,
 } from './require-session.ts';
+export { requireSameOrigin, storeSession } from './store-session.ts';
+export type { StoreSessionOptions } from './store-session.ts';
 export { authenticateUpgrade, refuseUpgrade } from './upgrade.ts';
 export type { AuthenticatedUpgrade, UpgradeOptions } from './upgrade.ts';

@@ -50,6 +50,32 @@ export const wholeNumber = (what: string, min: number, max: number) =>
     v.maxValue(max, `must be at most ${max}: ${what}`),
   );
 
+/**
+ * Parameters of a provider's URL, which the application adds to those of the sign-in.
+ *
+ * @param isOwn whether the sign-in itself sets the parameter
+ */
+export const queryParameters = <Value extends v.GenericSchema>(
+  value: Value,
+  {
+    form,
+    example,
+    isOwn,
+  }: { readonly form: RegExp; readonly example: string; readonly isOwn: (name: string) => boolean },
+) =>
+  v.pipe(
+    v.record(
+      v.pipe(v.string(), v.regex(form, `must name parameters as in the provider’s URL, such as ${example}`)),
+      value,
+      `must be an object, such as { ${example}: "…" }`,
+    ),
+    v.rawCheck(({ dataset, addIssue }) => {
+      if (!dataset.typed) return;
+      const own = Object.keys(dataset.value).filter(isOwn);
+      if (own.length > 0) addIssue({ message: `must not set ${own.join(', ')}: the sign-in sets this itself` });
+    }),
+  );
+
 const issuer = text('an issuer');
 
 /** One or several, read as a list. */

@@ -37,14 +37,16 @@ interface SignInSteps<S extends Session> {
   readonly check?: (session: S) => unknown;
   /** Calls `onSignIn`. @returns its `redirectTo` */
   readonly hook: (session: S) => Promise<string | undefined>;
+  /** Whether the application brought the tokens: their sign-in may be an earlier one, which no `endSession` since may spare. */
+  readonly isBrought?: boolean | undefined;
 }
 
 /** A verified sign-in that `accept` and `onSignIn` let pass and that fits a cookie. */
 interface SignedIn<S extends Session> {
   readonly session: S;
   readonly redirectTo: string;
-  /** When the session began here, in milliseconds since the epoch. */
-  readonly begunAt: number;
+  /** When the session began here, in milliseconds since the epoch; tokens that the application brought began before. */
+  readonly begunAt: number | undefined;
 }
 
 /** @throws {AuthError} `token_rejected` or `provider_unavailable` */
@@ -80,14 +82,14 @@ export async function admitSignIn<Content, S extends Session>(
   context: SignInContext<Content, S>,
   request: SignInRequest,
   content: Content,
-  { returnTo, check, hook }: SignInSteps<S>,
+  { returnTo, check, hook, isBrought = false }: SignInSteps<S>,
 ): Promise<SignedIn<S>> {
   const session = await verifyIssued(context, content);
   await check?.(session);
   await refuseLarge(context, content, session);
   await request.refuseUnaccepted(session);
   const redirectTo = (await hook(session)) ?? returnTo;
-  const begunAt = await beginSession(context, session);
+  const begunAt = isBrought ? undefined : await beginSession(context, session);
   const { sessionId } = context.source.factsOf(session.claims);
   const organizationId = session.adapter === 'b2b' ? session.organizationId : undefined;
   const facts = { userId: session.user.id, ...defined({ sessionId, organizationId }) };

@@ -48,7 +48,23 @@ export interface B2bTestKit extends SignIns<B2bTestSession> {
    * @returns the callback to follow, as a root-relative path with its query
    */
   authorize(authorizationUrl: string, session?: B2bTestSession): string;
+  /**
+   * What WorkOS' SDK answers to a person's sign-in, for a route of yours that calls `storeSession`.
+   *
+   * @example jest.spyOn(workos.userManagement, 'authenticateWithPassword').mockResolvedValue(await kit.tokens({ user }));
+   */
+  tokens(session?: B2bTestSession): Promise<B2bTestTokens>;
   simulate(state: ProviderState): void;
+}
+
+/** The form of WorkOS' answer to a sign-in. */
+export interface B2bTestTokens {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  readonly user: B2bUser;
+  readonly authenticationMethod: string;
+  readonly organizationId?: string;
+  readonly impersonator?: Impersonator;
 }
 
 /** Seconds; WorkOS' own default. */
@@ -67,9 +83,13 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
   const workos = new InMemoryWorkos(clientId, now);
   const { fetch, simulate } = createInMemoryProvider((call, state) => workos.answer(call, state));
 
-  async function cookieOf(session: B2bTestSession = {}): Promise<SessionCookie> {
+  function issue(session: B2bTestSession): Promise<Issued> {
     const age = session.expired === true ? 2 * tokenLifetime : 0;
-    const issued = await workos.issue(workos.start(session, age), age);
+    return workos.issue(workos.start(session, age), age);
+  }
+
+  async function cookieOf(session: B2bTestSession = {}): Promise<SessionCookie> {
+    const issued = await issue(session);
     const { organizationId, impersonator } = session;
     const content = { ...issued, signedInAt: now() / 1000, impersonator, organizationId };
     return { cookieName, writes: writeChunks(cookieName, await seal.seal(content), new Map()) };
@@ -91,6 +111,12 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       const { pathname } = new URL(searchParams.get('redirect_uri') ?? '');
       const query = { code: workos.authorize(session), state: searchParams.get('state') ?? '' };
       return `${pathname}?${new URLSearchParams(query).toString()}`;
+    },
+    async tokens(session = {}) {
+      refuseInProduction();
+      const { organizationId, impersonator } = session;
+      const issued = await issue(session);
+      return { ...issued, authenticationMethod: 'Password', ...defined({ organizationId, impersonator }) };
     },
     simulate,
   };

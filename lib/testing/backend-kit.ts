@@ -4,7 +4,7 @@ import { createSessionCookie } from '../backend/session-cookie.ts';
 import { encodePending } from '../backend/pending.ts';
 import { writeChunks } from '../core/cookie-chunks.ts';
 import { defined } from '../core/json.ts';
-import type { BackendUser, Json } from '../types.ts';
+import type { BackendTokens, BackendUser, Json } from '../types.ts';
 import { createSignIns } from './agent.ts';
 import type { SessionCookie, SignIns } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
@@ -44,6 +44,12 @@ export interface BackendTestKit extends SignIns<BackendTestSession> {
   readonly options: Pick<BackendAuthOptions, 'url' | 'anonKey' | 'cookieName' | 'fetch' | 'now'>;
   /** The code that the second factor accepts; any other is wrong. */
   readonly code: string;
+  /**
+   * The tokens of a person, for a route of yours that calls `storeSession`. With `pending: 'factor'` it leads to the second factor.
+   *
+   * @example await agent.post('/mobile/session').send(await kit.tokens({ user }));
+   */
+  tokens(session?: BackendTestSession): Promise<BackendTokens>;
   simulate(state: ProviderState): void;
 }
 
@@ -65,9 +71,13 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
   const supabase = new InMemorySupabase(url, now);
   const { fetch, simulate } = createInMemoryProvider((call, state) => supabase.answer(call, state), given.fetch);
 
-  async function cookieOf(session: BackendTestSession = {}): Promise<SessionCookie> {
+  function issue(session: BackendTestSession): Promise<Issued> {
     const started = { id: session.sessionId ?? randomUUID(), session };
-    const issued = await supabase.issue(started, session.expired === true ? 2 * tokenLifetime : 0);
+    return supabase.issue(started, session.expired === true ? 2 * tokenLifetime : 0);
+  }
+
+  async function cookieOf(session: BackendTestSession = {}): Promise<SessionCookie> {
+    const issued = await issue(session);
     const { pending } = session;
     if (pending === undefined) return { cookieName, writes: await cookie.write({ ...issued }, new Map()) };
     const { access_token, refresh_token, expires_at } = issued;
@@ -90,6 +100,11 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
       ...defined({ now: given.now }),
     },
     code,
+    async tokens(session = {}) {
+      refuseInProduction();
+      const { access_token, refresh_token } = await issue(session);
+      return { access_token, refresh_token };
+    },
     simulate,
   };
 }

@@ -1,9 +1,11 @@
 import type { SupabaseClient } from '@supabase/supabase-js';
+import type { Router } from 'express';
 import { backendAuth, getSession, getSupabaseClient, requireSession } from '../../../lib/backend/index.ts';
 import type { BackendAuthOptions, RequireBackendSessionOptions } from '../../../lib/backend/index.ts';
 import type { AuthEvent } from '../../../lib/types.ts';
 import { createApplication } from '../../support/application.ts';
 import { sendJson, sendText } from '../../support/hosts.ts';
+import type { Host } from '../../support/hosts.ts';
 import { serve } from '../../support/servers.ts';
 import { createVisitor } from '../../support/visitor.ts';
 import type { Visitor } from '../../support/visitor.ts';
@@ -20,25 +22,27 @@ export type RealApp = Awaited<ReturnType<typeof startRealApp>>;
  * `/secure` wants a second factor, `/client` runs what `asVisitor` is given with the request's own client.
  *
  * @param guarded further paths, and what their guards ask for
+ * @param mount adds routes of the test's own
  */
 export async function startRealApp(
   project: Project,
   options?: BackendAuthOptions,
   guarded: Readonly<Record<string, RequireBackendSessionOptions>> = {},
+  mount?: (host: Host, auth: Router) => void,
 ) {
   const events: AuthEvent[] = [];
   const { host, listener } = createApplication();
   let work: (client: SupabaseClient) => Promise<unknown> = async () => undefined;
-  host.use(
-    backendAuth({
-      url: project.url,
-      anonKey: project.publishableKey,
-      protectedRoutes: '/account(.*)',
-      throttle: false,
-      onEvent: (event) => events.push(event),
-      ...options,
-    }),
-  );
+  const auth = backendAuth({
+    url: project.url,
+    anonKey: project.publishableKey,
+    protectedRoutes: '/account(.*)',
+    throttle: false,
+    onEvent: (event) => events.push(event),
+    ...options,
+  });
+  host.use(auth);
+  mount?.(host, auth);
   host.get('/', (_req, res) => sendText(res, 'home'));
   host.get('/account', (_req, res) => sendText(res, 'account'));
   host.all('/api/me', requireSession(), (req, res, next) => {
@@ -86,17 +90,18 @@ export interface Setup {
   readonly gotrue?: GoTrueSetup;
   readonly options?: BackendAuthOptions;
   readonly guarded?: Readonly<Record<string, RequireBackendSessionOptions>>;
+  readonly mount?: (host: Host, auth: Router) => void;
 }
 
 /** One project and one application for all tests of a suite; every test starts with whole connections and no events. */
-export function useRealApp({ gotrue, options, guarded }: Setup = {}): {
+export function useRealApp({ gotrue, options, guarded, mount }: Setup = {}): {
   readonly project: Project;
   readonly app: RealApp;
 } {
   const real = {} as { project: Project; app: RealApp };
   beforeAll(async () => {
     real.project = await startProject(gotrue);
-    real.app = await startRealApp(real.project, options, guarded);
+    real.app = await startRealApp(real.project, options, guarded, mount);
   });
   beforeEach(() => {
     real.app.events.splice(0);

@@ -14,10 +14,12 @@ export type OAuthProvider = Awaited<ReturnType<typeof startOAuthProvider>>;
 export async function startOAuthProvider(port: number) {
   let person: Person = { sub: randomUUID() };
   let refusal: string | undefined;
+  let asked = new URLSearchParams();
   const people = new Map<string, Person>();
   const server = await serve((req, res) => {
     const url = new URL(req.url ?? '/', 'http://provider');
     if (url.pathname.endsWith('/auth')) {
+      asked = url.searchParams;
       const back = new URL(url.searchParams.get('redirect_uri') ?? '');
       const code = randomUUID();
       people.set(code, person);
@@ -30,7 +32,7 @@ export async function startOAuthProvider(port: number) {
       req.on('data', (chunk: Buffer) => chunks.push(chunk));
       req.on('end', () => {
         const code = new URLSearchParams(Buffer.concat(chunks).toString()).get('code') ?? '';
-        sendJson(res, { access_token: code, token_type: 'bearer', expires_in: 300 });
+        sendJson(res, { access_token: code, refresh_token: `renew-${code}`, token_type: 'bearer', expires_in: 300 });
       });
     } else {
       const { sub, email } = people.get(req.headers.authorization?.slice('Bearer '.length) ?? '') ?? { sub: '' };
@@ -44,6 +46,8 @@ export async function startOAuthProvider(port: number) {
       person = next;
       refusal = undefined;
     },
+    /** The parameters of the last request to its sign-in page. */
+    asked: (): URLSearchParams => asked,
     /** Answers with this error from now on. */
     refuse(error: string) {
       refusal = error;

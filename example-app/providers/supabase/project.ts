@@ -29,6 +29,8 @@ export interface Project {
   readonly flows: Flows;
   readonly mails: Mails;
   readonly factors: Factors;
+  /** The code that was last sent to each phone number. */
+  readonly phoneCodes: Map<string, string>;
   readonly notes: Note[];
 }
 

@@ -67,7 +67,7 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       exp: iat + expiresIn,
       iat,
       email: user.email,
-      phone: '',
+      phone: user.phone,
       app_metadata: appMetadataOf(user),
       user_metadata: user.metadata,
       role: 'authenticated',

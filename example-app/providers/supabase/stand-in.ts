@@ -86,7 +86,8 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
   const factors = createFactors(switches, now);
   const flows = createFlows(now);
   const base = { url, siteUrl, redirectAllowList, publishableKey, switches, now };
-  const project: Project = { ...base, keys, users, sessions, flows, mails, factors, notes };
+  const phoneCodes = new Map<string, string>();
+  const project: Project = { ...base, keys, users, sessions, flows, mails, factors, phoneCodes, notes };
   const routeOf = createRoutes(project);
   const faults = createFaults();
   const requests: LoggedRequest[] = [];
@@ -133,7 +134,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     publishableKey,
     switches,
     mails: mails.sent,
-    /** The text messages of phone factors. */
+    /** The text messages of phone factors and of phone sign-ins. */
     texts: factors.texts,
     /** Every request, in order. */
     requests,

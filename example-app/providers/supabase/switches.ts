@@ -25,6 +25,8 @@ export function readSwitches(options: Partial<Switches>): Switches {
     secureEmailChange: options.secureEmailChange ?? true,
     totpFactors: options.totpFactors ?? true,
     phoneFactors: options.phoneFactors ?? false,
+    phoneProvider: options.phoneProvider ?? false,
+    idTokenIssuers: options.idTokenIssuers ?? new Map(),
     factorCodesRejected: options.factorCodesRejected ?? false,
     maximumFactors: options.maximumFactors ?? 10,
     textFrequency: options.textFrequency ?? 60,

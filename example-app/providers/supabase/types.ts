@@ -1,3 +1,12 @@
+import type { JSONWebKeySet } from 'jose';
+
+/** Whose id tokens the project takes, as configured under the provider. */
+export interface IdTokenIssuer {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly jwks: JSONWebKeySet;
+}
+
 /** Settings that a test may change while the stand-in runs; every default is that of a fresh hosted project. */
 export interface Switches {
   /** `true`: no confirmation email, sign-up returns a session. */
@@ -38,6 +47,10 @@ export interface Switches {
   secureEmailChange: boolean;
   totpFactors: boolean;
   phoneFactors: boolean;
+  /** Whether users may sign in by a text message. */
+  phoneProvider: boolean;
+  /** Whose id tokens sign in, by the provider's name. */
+  idTokenIssuers: ReadonlyMap<string, IdTokenIssuer>;
   /** Whether an MFA verification hook rejects every code, right ones too: GoTrue then ends all of the user's sessions. */
   factorCodesRejected: boolean;
   /** The maximum number of factors of a user, verified or not. */
@@ -108,8 +121,10 @@ export interface NewUser {
 
 export interface User {
   readonly id: string;
-  /** Empty for an anonymous user. */
+  /** Empty for an anonymous user, and one with a phone number alone. */
   email: string;
+  /** Without the plus sign. */
+  phone: string;
   newEmail: string | undefined;
   password: string | undefined;
   isAnonymous: boolean;
@@ -141,6 +156,7 @@ export interface SessionJson {
   readonly refresh_token: string;
   readonly user: UserJson;
   readonly provider_token?: string;
+  readonly provider_refresh_token?: string;
   readonly weak_password?: { readonly message: string; readonly reasons: readonly string[] };
 }
 

@@ -9,6 +9,7 @@ export function createUsers(switches: Switches, now: () => number, onAdd: (user:
   return {
     isoNow,
     find: (email: string) => [...byId.values()].find((user) => email !== '' && user.email === email.toLowerCase()),
+    findPhone: (phone: string) => [...byId.values()].find((user) => phone !== '' && user.phone === phone),
     get: (id: string) => byId.get(id),
     list: () => [...byId.values()],
 
@@ -20,6 +21,7 @@ export function createUsers(switches: Switches, now: () => number, onAdd: (user:
       const user: User = {
         id: randomUUID(),
         email: email.toLowerCase(),
+        phone: '',
         newEmail: undefined,
         password,
         isAnonymous: false,
@@ -50,6 +52,10 @@ export function createUsers(switches: Switches, now: () => number, onAdd: (user:
       Object.assign(user, { isAnonymous: true, metadata });
       user.providers.pop();
       return user;
+    },
+
+    addPhone(phone: string): User {
+      return Object.assign(this.add({ email: '' }, 'phone'), { phone });
     },
 
     remove: (id: string) => byId.delete(id),
@@ -117,7 +123,7 @@ export function userJson(user: User): UserJson {
       reauthentication_sent_at: user.reauthenticationSentAt,
       last_sign_in_at: user.lastSignInAt,
     }),
-    phone: '',
+    phone: user.phone,
     app_metadata: appMetadataOf(user),
     user_metadata: user.metadata,
     ...(user.factors.length === 0 ? {} : { factors: user.factors.map(factorJson) }),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { authenticateErrorReply } from './authenticate-errors.ts';
 import type { BrowserSession } from './browser-sessions.ts';
 import type { Switches } from './faults.ts';
+import type { Headless, Identified } from './headless.ts';
 import type { OneTimeStore } from './one-time.ts';
 import { toWire } from './people.ts';
 import type { StandInUser } from './people.ts';
@@ -33,6 +34,7 @@ export interface AuthenticateContext {
   readonly pending: OneTimeStore<PendingAuthentication>;
   readonly sessions: Sessions;
   readonly users: ReadonlyMap<string, StandInUser>;
+  readonly headless: Headless;
   readonly now: () => number;
 }
 
@@ -46,7 +48,7 @@ const invalidGrant = (description: string) => oauthError(400, 'invalid_grant', d
  * https://workos.com/docs/reference/authkit/authentication
  */
 export function createAuthenticate(context: AuthenticateContext): (body: RequestBody) => Promise<Reply> {
-  const { clientId, apiKey, switches, codes, pending, sessions, users, now } = context;
+  const { clientId, apiKey, switches, codes, pending, sessions, users, headless, now } = context;
 
   function errorInstead(user: StandInUser, authenticationMethod: string): Reply | null {
     if (switches.authenticateError === null) return null;
@@ -132,6 +134,16 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
     }
   }
 
+  async function startFor(identified: Identified): Promise<Reply> {
+    if (identified.kind === 'refused') return identified.reply;
+    const { user, method: authenticationMethod } = identified;
+    const organizationId = user.organizations[0]?.id;
+    return (
+      errorInstead(user, authenticationMethod) ??
+      success(await sessions.start({ user, organizationId, authenticationMethod }), switches)
+    );
+  }
+
   return async function authenticate(body) {
     if (body['client_id'] !== clientId) return oauthError(400, 'invalid_client', 'Invalid client ID.');
     if (body['client_secret'] !== apiKey) return oauthError(401, 'invalid_client', 'Invalid client secret.');
@@ -140,6 +152,10 @@ export function createAuthenticate(context: AuthenticateContext): (body: Request
         return exchangeCode(body);
       case 'refresh_token':
         return refresh(body);
+      case 'password':
+        return startFor(headless.byPassword(body));
+      case 'urn:workos:oauth:grant-type:magic-auth:code':
+        return startFor(headless.byCode(body));
       case 'urn:workos:oauth:grant-type:organization-selection':
         return selectOrganization(body);
       default:

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createAuthenticate } from './authenticate.ts';
-import type { AuthorizationCode, PendingAuthentication } from './authenticate.ts';
+import { createHeadless } from './headless.ts';
+import type { AuthorizationCode, PendingAuthentication, RequestBody } from './authenticate.ts';
 import { createAuthorize } from './authorize.ts';
 import { defaultSwitches } from './faults.ts';
 import type { Endpoint, Switches } from './faults.ts';
@@ -38,6 +39,8 @@ export interface WorkosStandInOptions {
   readonly logoutReturnTos?: readonly string[];
   /** Default: {@link demoUsers}. */
   readonly users?: readonly StandInUser[];
+  /** By email address, for forms of an application's own; the hosted page asks for none. */
+  readonly passwords?: Readonly<Record<string, string>>;
   /** The `iss` of access tokens; default `https://api.workos.com/user_management/<clientId>`, as new environments have it. */
   readonly issuer?: string;
   /** Milliseconds since the epoch. */
@@ -82,6 +85,7 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
   const codes = createOneTimeStore<AuthorizationCode>(now);
   const pending = createOneTimeStore<PendingAuthentication>(now);
   const sessions = createSessions({ now, switches, users, clientId, issuer, sign });
+  const headless = createHeadless(users, new Map(Object.entries(options.passwords ?? {})));
   const routes = {
     authorize: createAuthorize({
       clientId,
@@ -92,7 +96,8 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
       browsers: createBrowserSessions(sessions),
       now,
     }),
-    authenticate: createAuthenticate({ clientId, apiKey, switches, codes, pending, sessions, users, now }),
+    authenticate: createAuthenticate({ clientId, apiKey, switches, codes, pending, sessions, users, headless, now }),
+    magicAuth: (body: RequestBody) => headless.sendCode(body),
     jwks: (id: string) => (id === clientId ? json(200, keys.jwks()) : json(404, { message: 'Client not found.' })),
     logout: (query: URLSearchParams) => logout(query, { sessions, logoutReturnTos }),
     revoke: (sessionId: unknown, authorization: string | undefined) =>
@@ -136,6 +141,8 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
     /** Resolves once `count` calls to the endpoint have arrived. */
     arrived: (endpoint: Endpoint, count = 1): Promise<void> => log.arrived(endpoint, count),
 
+    /** The codes of forms of an application's own, by email address. */
+    emailedCodes: headless.codes,
     /** The current signing key's id. */
     get kid(): string {
       return keys.kid;

@@ -14,6 +14,7 @@ import type { RequestLog } from './request-log.ts';
 export interface Routes {
   readonly authorize: (query: URLSearchParams, form: URLSearchParams | null, cookieHeader?: string) => Reply;
   readonly authenticate: (body: RequestBody) => Promise<Reply>;
+  readonly magicAuth: (body: RequestBody) => Reply;
   readonly jwks: (clientId: string) => Reply;
   readonly logout: (query: URLSearchParams) => Reply;
   readonly revoke: (sessionId: unknown, authorization: string | undefined) => Reply;
@@ -101,6 +102,9 @@ function findRoute(routes: Routes, parsed: ParsedRequest): Route | null {
       return route('token', () => {
         return body ? routes.authenticate(body) : json(400, { message: 'The body must be a JSON object.' });
       });
+    // https://workos.com/docs/reference/authkit/magic-auth/create
+    case 'POST /user_management/magic_auth':
+      return route('token', () => routes.magicAuth(body ?? {}));
     // https://workos.com/docs/reference/authkit/session/revoke
     case 'POST /user_management/sessions/revoke':
       return route('revoke', () => routes.revoke(body?.['session_id'], authorization));

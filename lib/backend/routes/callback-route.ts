@@ -16,9 +16,10 @@ import { localUrl } from '../forms.ts';
 import { otherLinkAnswer } from '../mail.ts';
 import { linkExpiredPage, pleaseSignInPage } from '../pages/notice.ts';
 import { callbackError, codeOf, isOwnRefusal } from '../provider-errors.ts';
-import { flowMaxAge } from '../flow-cookies.ts';
+import { flowMaxAge } from '../../http/cookie-jar.ts';
 import type { SignInFlow } from '../flow-cookies.ts';
 import { readPending } from '../pending.ts';
+import { providerTokensIn } from '../provider-tokens.ts';
 import { needsOf, prepareSignIn, storeSignIn } from '../sign-in.ts';
 import type { PreparedSignIn } from '../sign-in.ts';
 
@@ -125,7 +126,8 @@ function createSpendCode(backend: BackendContext): SpendCode {
     const { issued, flow, writes } = await exchangeCode(request, code, pending);
     const returnTo = request.returnTo(flow?.returnTo);
     const needs = needsOf(issued, hasPasswords && isRecovery(issued));
-    return { prepared: await prepareSignIn(backend, request, { issued, returnTo, needs }), writes };
+    const providerTokens = providerTokensIn(issued, flow?.provider);
+    return { prepared: await prepareSignIn(backend, request, { issued, returnTo, needs, providerTokens }), writes };
   }
 
   return (request, callback) => outcomes.share([callback.code, ...callback.verifiers], () => spend(request, callback));

@@ -16,6 +16,7 @@ import { formRoute, redirectUrl } from '../forms.ts';
 import { rethrowAs } from '../form-fields.ts';
 import { wantsOtherAccount } from '../forms.ts';
 import { providerName } from '../option-schema.ts';
+import type { OAuthProviderOptions } from '../option-schema.ts';
 import type { BackendOptions } from '../options.ts';
 import { signedInPage, signInPage, ssoPage } from '../pages/credentials.ts';
 import { completeSignIn } from '../sign-in.ts';
@@ -63,6 +64,8 @@ async function sessionAtHand(request: AuthRequest): Promise<BackendSession | nul
   return session?.adapter === 'backend' && !session.user.isAnonymous ? session : null;
 }
 
+type ProviderParameters = NonNullable<OAuthProviderOptions['queryParams']>;
+
 /** Not where the provider would sign in the same account again: the page then offers the other ways. */
 function startsAtOnce({ defaultProvider }: BackendOptions, isOtherAccount: boolean): boolean {
   return defaultProvider !== undefined && (!isOtherAccount || accountQuestion(defaultProvider) !== undefined);
@@ -93,6 +96,16 @@ function accountQuestion(provider: string): Readonly<Record<string, string>> | u
   return provider.startsWith('custom:') ? { prompt: 'login' } : accountQuestions.get(provider);
 }
 
+/** The option's parameters, and those that ask for the account. Google takes several prompts at once, as OpenID Connect Core §3.1.2.1 has them. */
+function withQuestion(provider: string, given: ProviderParameters | undefined): ProviderParameters | undefined {
+  const question = accountQuestion(provider);
+  const [asked, configured] = [question?.['prompt'], given?.['prompt']];
+  const isBoth = provider === 'google' && asked !== undefined && configured === 'consent';
+  return question === undefined
+    ? given
+    : { ...given, ...question, ...(isBoth && { prompt: `${asked} ${configured}` }) };
+}
+
 /** `GET /auth/login?provider=`: redirects to the provider through the backend. */
 async function startOAuth(backend: BackendContext, request: AuthRequest): Promise<Reply> {
   const { settings, supabase, flows } = backend;
@@ -100,15 +113,19 @@ async function startOAuth(backend: BackendContext, request: AuthRequest): Promis
   // A HEAD must not start a flow: an unfinished one would push out a real one.
   if (req.method === 'HEAD') return { status: 204 };
   refuseUnintended(req, () => request.origin, definition.trustedOrigins);
-  const { name, scopes } = allowedProvider(query.get('provider') ?? settings.defaultProvider, settings);
+  const {
+    name,
+    scopes,
+    queryParams: configured,
+  } = allowedProvider(query.get('provider') ?? settings.defaultProvider, settings);
   const returnTo = request.returnTo(query.get('returnTo'));
   const redirectTo = redirectUrl(request, settings);
   const { url, writes } = await supabase.call(request, async (call) => {
-    const queryParams = wantsOtherAccount(request) ? accountQuestion(name) : undefined;
+    const queryParams = wantsOtherAccount(request) ? withQuestion(name, configured) : configured;
     const options = { redirectTo, skipBrowserRedirect: false, ...defined({ scopes, queryParams }) };
     // The SDK's type lists the current providers; `custom:` ones and future ones work as well.
     const result = await call.auth.signInWithOAuth({ provider: name as 'github', options });
-    const writes = flows.remember(call.started(), { kind: 'oauth', returnTo }, request.cookies);
+    const writes = flows.remember(call.started(), { kind: 'oauth', provider: name, returnTo }, request.cookies);
     return { url: call.unwrap(result).url, writes };
   });
   request.writeCookies(writes);
@@ -119,7 +136,7 @@ async function startOAuth(backend: BackendContext, request: AuthRequest): Promis
 function allowedProvider(
   name: string | undefined,
   { providers, defaultProvider }: BackendOptions,
-): { readonly name: string; readonly scopes?: string | undefined } {
+): Pick<OAuthProviderOptions, 'name' | 'scopes' | 'queryParams'> {
   const listed = providers.find((provider) => provider.name === name);
   if (listed !== undefined) return listed;
   const isOpen = providers.length === 0 || name === defaultProvider;

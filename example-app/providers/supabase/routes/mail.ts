@@ -7,6 +7,7 @@ import { checkEmail, isEmail } from '../users.ts';
 import { authenticate } from './authenticate.ts';
 import { checkCaptcha } from './captcha.ts';
 import { readChallengeOf, redirectOf, takeTime } from './mail-request.ts';
+import { sendText } from './phone.ts';
 import { signup } from './signup.ts';
 
 /** `POST /recover`: 200 `{}`, known or not. */
@@ -44,6 +45,7 @@ export async function otp(project: Project, request: StandInRequest): Promise<Re
     if (textField(body, 'phone') === '') {
       throw new GoTrueError(400, 'validation_failed', 'One of email or phone must be set');
     }
+    if (switches.phoneProvider) return sendText(project, request);
     throw new GoTrueError(400, 'phone_provider_disabled', 'Unsupported phone provider');
   }
   if (switches.emailProviderDisabled) {

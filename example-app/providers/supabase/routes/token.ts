@@ -3,8 +3,9 @@ import { json, textField } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import type { Project } from '../project.ts';
 import { checkCaptcha } from './captcha.ts';
+import { idTokenGrant } from './id-token.ts';
 
-/** `POST /token?grant_type=` password, refresh_token or pkce. */
+/** `POST /token?grant_type=` password, refresh_token, pkce or id_token. */
 export async function token(project: Project, request: StandInRequest): Promise<Reply> {
   const { body } = request;
   switch (request.url.searchParams.get('grant_type') ?? '') {
@@ -14,6 +15,8 @@ export async function token(project: Project, request: StandInRequest): Promise<
       return json(200, await project.sessions.refresh(textField(body, 'refresh_token')));
     case 'pkce':
       return pkceGrant(project, request);
+    case 'id_token':
+      return idTokenGrant(project, request);
     default:
       throw new GoTrueError(400, 'invalid_credentials', 'unsupported_grant_type');
   }
@@ -42,5 +45,6 @@ async function pkceGrant({ flows, users, sessions }: Project, { body }: StandInR
   if (!user) throw new GoTrueError(403, 'user_not_found', 'User not found');
   if (user.banned) throw new GoTrueError(403, 'user_banned', 'User is banned');
   const session = await sessions.issue(user, { method: signInMethod });
-  return json(200, signInMethod === 'oauth' ? { ...session, provider_token: 'provider-token' } : session);
+  const providerTokens = { provider_token: 'provider-token', provider_refresh_token: 'provider-refresh-token' };
+  return json(200, signInMethod === 'oauth' ? { ...session, ...providerTokens } : session);
 }

@@ -8,9 +8,12 @@ import { allowedRedirect, withParameters } from '../redirects.ts';
 import type { User } from '../types.ts';
 import type { OneTimeToken } from '../mails.ts';
 import { isEmail } from '../users.ts';
+import { verifyText } from './phone.ts';
 
 /** `POST /verify` with a token hash, or with an address and the six digits of its mail: a session, in whatever browser. */
-export async function verify(project: Project, { body }: StandInRequest): Promise<Reply> {
+export async function verify(project: Project, request: StandInRequest): Promise<Reply> {
+  const { body } = request;
+  if (project.switches.phoneProvider && textField(body, 'type') === 'sms') return verifyText(project, request);
   const [type, token] = [textField(body, 'type'), readToken(project, body)];
   const user = redeem(project, token, type);
   if (user === 'one of two') return json(200, { code: '200', msg: firstOfTwo });

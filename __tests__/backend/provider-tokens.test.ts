@@ -1,0 +1,322 @@
+import type { BackendAuthOptions, BackendSignIn } from '../../lib/backend/index.ts';
+import { AuthError, ConfigurationError } from '../../lib/errors.ts';
+import { backendAuth } from '../../lib/backend/index.ts';
+import { ada, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { createShared } from '../support/shared-memory.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
+
+let app: BackendApp;
+const apps: BackendApp[] = [];
+let hooks: BackendSignIn[] = [];
+
+async function start(options: BackendAuthOptions = {}, setup: BackendAppSetup = {}): Promise<BackendApp> {
+  hooks = [];
+  app = await startBackendApp({ ...setup, options: { onSignIn: (signIn) => void hooks.push(signIn), ...options } });
+  apps.push(app);
+  return app;
+}
+
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((each) => each.close()));
+});
+
+const callbackOf = async (visitor: Visitor, path: string): Promise<string> =>
+  (await app.supabase.authorize((await visitor.get(path)).location, { approve: true, user: ada.email })).href;
+
+const signIn = async (visitor: Visitor, provider = 'google', returnTo = '/account'): Promise<Answer> =>
+  visitor.get(await callbackOf(visitor, `/auth/login?provider=${provider}&returnTo=${returnTo}`));
+
+const given = (): unknown[] => hooks.map(({ providerTokens }) => providerTokens);
+
+/** The session cookie's content, of one cookie or of several. */
+function stored(visitor: Visitor): Record<string, unknown> {
+  const parts = [...visitor.cookies].filter(([name]) => /sb-127-auth-token(?:\.\d)?$/.test(name)).sort();
+  const value = parts.map(([, part]) => decodeURIComponent(part)).join('');
+  return JSON.parse(Buffer.from(value.replace('base64-', ''), 'base64url').toString());
+}
+
+const google = { provider: 'google', accessToken: 'provider-token', refreshToken: 'provider-refresh-token' };
+
+describe('the provider’s own tokens', () => {
+  it('reach onSignIn once, after the callback and before a cookie is written', async () => {
+    await start({
+      onSignIn: ({ req, ...signIn }) => {
+        hooks.push({ req, ...signIn });
+        expect(req.res?.getHeader('set-cookie')).toBeUndefined();
+      },
+    });
+    const visitor = app.visitor();
+    const callback = await callbackOf(visitor, '/auth/login?provider=google');
+    const ask = { headers: { cookie: visitor.cookieHeader() } };
+    const answers = await Promise.all([1, 2, 3].map(() => app.visitor().get(callback, ask)));
+    expect(answers.map(({ status }) => status)).toEqual([303, 303, 303]);
+    expect(given()).toEqual([google]);
+  });
+
+  it('are in no cookie', async () => {
+    await start();
+    const visitor = app.visitor();
+    expect((await signIn(visitor)).status).toBe(303);
+    expect(Object.keys(stored(visitor))).not.toContain('provider_token');
+    expect(JSON.stringify(stored(visitor))).not.toContain('provider-token');
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('stay in the cookie with keepProviderTokens, until the first refresh', async () => {
+    await start({ keepProviderTokens: true });
+    const visitor = app.visitor();
+    await signIn(visitor);
+    expect(given()).toEqual([google]);
+    const kept = { provider_token: 'provider-token', provider_refresh_token: 'provider-refresh-token' };
+    expect(stored(visitor)).toMatchObject(kept);
+    app.clock.advance(2 * 3_600_000);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    expect(Object.keys(stored(visitor))).not.toContain('provider_token');
+  });
+
+  it('are absent from every other sign-in', async () => {
+    await start();
+    await app.visitor().postJson('/auth/login', ada);
+    await app.visitor().postJson('/auth/signup', { email: 'new@example.com', password: ada.password });
+    expect(hooks.map((hook) => 'providerTokens' in hook)).toEqual([false, false]);
+  });
+
+  it('name the provider that the sign-in was started with, where the account has several', async () => {
+    await start();
+    await signIn(app.visitor(), 'google');
+    await signIn(app.visitor(), 'github');
+    await signIn(app.visitor(), 'google');
+    expect(given()).toMatchObject([{ provider: 'google' }, { provider: 'github' }, { provider: 'google' }]);
+  });
+
+  it('are not handed out where the cookie names a provider that the account does not have', async () => {
+    await start({ keepProviderTokens: true });
+    const visitor = app.visitor();
+    const callback = await callbackOf(visitor, '/auth/login?provider=google');
+    for (const [name, value] of visitor.cookies) {
+      if (name.endsWith('-state')) visitor.cookies.set(name, value.replace('google', 'github'));
+    }
+    expect((await visitor.get(callback)).status).toBe(303);
+    expect(given()).toEqual([undefined]);
+    expect(stored(visitor)).toMatchObject({ provider_token: 'provider-token' });
+  });
+
+  it('are handed out for a cookie of an earlier version, where the account has one provider', async () => {
+    await start();
+    const visitor = app.visitor();
+    app.supabase.addUser({ email: 'grace@example.com', confirmed: true });
+    const callback = await callbackOf(visitor, '/auth/login?provider=google&returnTo=/account');
+    for (const [name, value] of visitor.cookies) {
+      if (name.endsWith('-state')) visitor.cookies.set(name, value.replace(/oauth.*?google/, 'oauth'));
+    }
+    const done = await visitor.get(callback);
+    expect(done.location).toMatch(/\/account$/);
+    expect(given()).toEqual([google]);
+  });
+
+  it('of a custom provider keep its name', async () => {
+    await start({}, { standIn: { providers: new Set(['google']) } });
+    const visitor = app.visitor();
+    const start302 = await visitor.get('/auth/login?provider=custom:acme');
+    expect(start302.status).toBe(302);
+    const [, value = ''] = [...visitor.cookies].find(([name]) => name.endsWith('-state')) ?? [];
+    expect(decodeURIComponent(value)).toBe('oauth@custom.acme:/');
+  });
+
+  it('never reach the hook of a refused sign-in, nor an event', async () => {
+    await start({ accept: () => false });
+    expect((await signIn(app.visitor())).status).toBe(403);
+    expect(hooks).toEqual([]);
+    expect(JSON.stringify(app.events)).not.toContain('provider-token');
+  });
+});
+
+describe('beside a second factor', () => {
+  const begin = async (visitor: Visitor): Promise<void> => {
+    expect((await signIn(visitor)).location).toMatch(/\/auth\/verify/);
+  };
+  const complete = (visitor: Visitor): Promise<Answer> =>
+    visitor.postJson('/auth/verify', { code: app.supabase.codeOf(app.supabase.factorsOf(ada.email)[0]!) });
+
+  it('they reach onSignIn with the factor, once, and lie in no cookie meanwhile', async () => {
+    await start();
+    app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await begin(visitor);
+    expect(hooks).toEqual([]);
+    const cookies = [...visitor.cookies.values()].map((value) => Buffer.from(value, 'base64url').toString());
+    expect(cookies.join()).not.toContain('provider-token');
+    expect((await complete(visitor)).status).toBe(200);
+    expect(given()).toEqual([google]);
+    expect(Object.keys(stored(visitor))).not.toContain('provider_token');
+  });
+
+  it('they stay in the cookie with keepProviderTokens', async () => {
+    await start({ keepProviderTokens: true });
+    app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await begin(visitor);
+    await complete(visitor);
+    expect(stored(visitor)).toMatchObject({ provider_token: 'provider-token' });
+  });
+
+  it('a cookie that names others is not believed', async () => {
+    await start();
+    app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await begin(visitor);
+    for (const [name, value] of visitor.cookies) {
+      if (!name.endsWith('-pending')) continue;
+      const pending = JSON.parse(Buffer.from(value, 'base64url').toString());
+      const forged = {
+        ...pending,
+        provider_token: 'evil',
+        providerTokens: { provider: 'google', accessToken: 'evil' },
+      };
+      visitor.cookies.set(name, Buffer.from(JSON.stringify(forged)).toString('base64url'));
+    }
+    await complete(visitor);
+    expect(given()).toEqual([google]);
+  });
+
+  it('they are not handed to another sign-in of the same person', async () => {
+    await start();
+    app.supabase.addFactor(ada.email);
+    await begin(app.visitor());
+    const other = app.visitor();
+    await other.postJson('/auth/login', ada);
+    app.clock.advance(31_000);
+    await complete(other);
+    expect(given()).toEqual([undefined]);
+  });
+
+  it('they survive a try that got no answer, and a hook that failed keeps them from the next', async () => {
+    let failures = 1;
+    await start({
+      onSignIn: (signIn) => {
+        hooks.push(signIn);
+        if (failures-- > 0) throw new AuthError('provider_unavailable', { retryAfter: 1 });
+      },
+    });
+    app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await begin(visitor);
+    expect((await complete(visitor)).status).toBe(503);
+    expect(given()).toEqual([google]);
+  });
+
+  it('they are at hand in another process that shares the coordinator', async () => {
+    const coordinator = createShared();
+    await start({ coordinator });
+    const first = app;
+    const seen = hooks;
+    first.supabase.addFactor(ada.email);
+    const visitor = first.visitor();
+    await begin(visitor);
+    const own: BackendSignIn[] = [];
+    const second = await startBackendApp({
+      options: {
+        coordinator,
+        url: first.supabase.url,
+        anonKey: first.supabase.publishableKey,
+        now: first.clock.now,
+        onSignIn: (signIn) => void own.push(signIn),
+      },
+    });
+    apps.push(second);
+    const factor = first.supabase.factorsOf(ada.email)[0]!;
+    const answer = await second.visitor().ask('/auth/verify', {
+      method: 'POST',
+      headers: { cookie: visitor.cookieHeader(), 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ code: first.supabase.codeOf(factor) }),
+    });
+    expect(answer.status).toBe(200);
+    expect(own.map(({ providerTokens }) => providerTokens)).toEqual([google]);
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('queryParams', () => {
+  it('travel to the provider', async () => {
+    const queryParams = { access_type: 'offline', prompt: 'consent', hd: 'example.com' };
+    await start({ providers: [{ name: 'google', queryParams }, 'github'] });
+    const { searchParams } = new URL((await app.visitor().get('/auth/login?provider=google')).location);
+    expect(Object.fromEntries(searchParams)).toMatchObject(queryParams);
+    const other = new URL((await app.visitor().get('/auth/login?provider=github')).location);
+    expect(other.searchParams.has('access_type')).toBe(false);
+  });
+
+  it.each([
+    ['google', { prompt: 'consent' }, 'select_account consent'],
+    ['google', { prompt: 'none' }, 'select_account'],
+    ['azure', { prompt: 'consent' }, 'select_account'],
+    ['google', { access_type: 'offline' }, 'select_account'],
+    ['gitlab', { prompt: 'consent' }, 'consent'],
+  ])('of %s, %j, leave the question for another account: %s', async (name, queryParams, expected) => {
+    await start({ providers: [{ name, queryParams: queryParams }] });
+    const start302 = await app.visitor().get(`/auth/login?provider=${name}&prompt=login`);
+    expect(new URL(start302.location).searchParams.getAll('prompt')).toEqual([expected]);
+  });
+
+  const problemOf = (queryParams: unknown): string => {
+    try {
+      backendAuth({
+        url: 'https://project.supabase.co',
+        anonKey: 'sb_publishable_x',
+        providers: [{ name: 'google', queryParams: queryParams as Record<string, string> }],
+      });
+      return 'none';
+    } catch (error) {
+      return error instanceof ConfigurationError ? error.message : String(error);
+    }
+  };
+
+  it.each([
+    'redirect_to',
+    'redirect_uri',
+    'state',
+    'scope',
+    'scopes',
+    'provider',
+    'code_challenge',
+    'code_challenge_method',
+    'code_verifier',
+    'client_id',
+    'client_secret',
+    'response_type',
+    'response_mode',
+    'nonce',
+    'apikey',
+    'invite_token',
+    'skip_http_redirect',
+    'Redirect_To',
+    'STATE',
+  ])('that set %s are a ConfigurationError', (name) => {
+    expect(problemOf({ [name]: 'x' })).toContain(`must not set ${name}: the sign-in sets this itself`);
+  });
+
+  it.each([
+    [null],
+    ['access_type=offline'],
+    [{ access_type: 1 }],
+    [{ 'a b': 'x' }],
+    [{ 'a&state': 'x' }],
+    [{ '': 'x' }],
+  ])('%j is a ConfigurationError', (queryParams) => {
+    expect(problemOf(queryParams)).toContain('providers');
+  });
+
+  it('of other names are none', () => {
+    expect(problemOf({ access_type: 'offline', prompt: 'consent', include_granted_scopes: 'true', 'x.y-z': '' })).toBe(
+      'none',
+    );
+  });
+});
+
+it.each(['true', 1, null])('keepProviderTokens: %p is a ConfigurationError', (keepProviderTokens) => {
+  const options = { url: 'https://project.supabase.co', anonKey: 'sb_publishable_x' };
+  expect(() => backendAuth({ ...options, keepProviderTokens: keepProviderTokens as never })).toThrow(
+    'keepProviderTokens must be true or false',
+  );
+});

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp } from '../support/backend-app.ts';
+import { startB2bApp } from '../support/b2b-app.ts';
+import type { B2bApp } from '../support/b2b-app.ts';
+import { ownRoutes } from '../support/own-sign-in.ts';
+import { flowPrefix, protocolAttributes } from '../support/variant.ts';
+import type { Visitor } from '../support/visitor.ts';
+
+const own = { tokens: undefined };
+
+describe.each([
+  ['backend', 'sb-127-auth-token'],
+  ['b2b', 'b2b-session'],
+] as const)('a nonce of the %s adapter', (adapter, cookieName) => {
+  let app: BackendApp | B2bApp;
+  const name = `${flowPrefix}${cookieName}-nonce`;
+
+  beforeEach(async () => {
+    app =
+      adapter === 'backend'
+        ? await startBackendApp({ after: (host) => ownRoutes(host, () => app.auth, own) })
+        : await startB2bApp({ after: (host) => ownRoutes(host, () => app.auth, own) });
+  });
+  afterEach(() => app.close());
+
+  const create = async (visitor: Visitor) => (await visitor.getJson('/own/nonce')).json;
+  const take = async (visitor: Visitor) => (await visitor.postJson('/own/take')).json.nonce;
+
+  it('is 256 random bits, and its lower-case hex SHA-256', async () => {
+    const [one, other] = [await create(app.visitor()), await create(app.visitor())];
+    expect(one.nonce).toMatch(/^[\w-]{43}$/);
+    expect(one.hashed).toBe(createHash('sha256').update(one.nonce).digest('hex'));
+    expect(other.nonce).not.toBe(one.nonce);
+  });
+
+  it('is kept in an HttpOnly cookie for ten minutes, and its page in no cache', async () => {
+    const { setCookies, headers } = await app.visitor().getJson('/own/nonce');
+    const [line = '', ...others] = setCookies;
+    const [pair = '', ...attributes] = line.split('; ');
+    expect([pair.startsWith(`${name}=`), others]).toEqual([true, []]);
+    expect(attributes).toEqual(
+      expect.arrayContaining(['Max-Age=600', 'Path=/', 'HttpOnly', 'SameSite=Lax', ...protocolAttributes]),
+    );
+    expect(headers['cache-control']).toBe('private, no-store');
+  });
+
+  it('is taken once', async () => {
+    const visitor = app.visitor();
+    const { nonce } = await create(visitor);
+    const taken = (await visitor.postJson('/own/take')).json;
+    // The second call was in the same request.
+    expect(taken).toEqual({ nonce, again: null });
+    expect(visitor.cookies.size).toBe(0);
+    expect(await take(visitor)).toBeNull();
+  });
+
+  it('is null where there is none, and where it is older than ten minutes', async () => {
+    const visitor = app.visitor();
+    expect(await take(visitor)).toBeNull();
+    await create(visitor);
+    app.clock.advance(600_000);
+    expect(await take(visitor)).toBeNull();
+    expect(visitor.cookies.size).toBe(0);
+    await create(visitor);
+    app.clock.advance(599_000);
+    expect(await take(visitor)).not.toBeNull();
+  });
+
+  it('is shared by the tabs of a browser for five minutes; then a page gets its own', async () => {
+    const visitor = app.visitor();
+    const first = await create(visitor);
+    app.clock.advance(299_000);
+    const second = await visitor.getJson('/own/nonce');
+    expect([second.json, second.setCookies]).toEqual([first, []]);
+    expect(second.headers['cache-control']).toBe('private, no-store');
+    app.clock.advance(2_000);
+    const third = await create(visitor);
+    expect(third.nonce).not.toBe(first.nonce);
+    expect(await take(visitor)).toBe(third.nonce);
+  });
+
+  it.each(['', 'x', '.', 'x.y', `${'z'.repeat(11)}.${'a'.repeat(43)}`, `zzzzzzzzzz.${'a'.repeat(43)}`, '%00', '"'])(
+    'made up as %j is none',
+    async (value) => {
+      const visitor = app.visitor();
+      visitor.cookies.set(name, value);
+      expect(await take(visitor)).toBeNull();
+      expect((await create(visitor)).nonce).toMatch(/^[\w-]{43}$/);
+    },
+  );
+
+  it('beside another of a sibling domain is none', async () => {
+    const visitor = app.visitor();
+    await create(visitor);
+    const value = String(visitor.cookies.get(name));
+    const other = `${value.slice(0, -3)}abc`;
+    const cookie = `${name}=${value}; ${name}=${other}`;
+    const answer = await app.visitor().post('/own/take', { headers: { cookie } });
+    expect(answer.json.nonce).toBeNull();
+    const twice = { headers: { cookie: `${name}=${value}; ${name}=${value}` } };
+    expect((await app.visitor().post('/own/take', twice)).json.nonce).toBe(value.split('.')[1]);
+  });
+});

@@ -1,0 +1,67 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Router } from 'express';
+import { AuthError, ConfigurationError } from '../../lib/errors.ts';
+import { createNonce, takeNonce } from '../../lib/http/nonce.ts';
+import { requireSameOrigin, storeSession } from '../../lib/http/store-session.ts';
+import type { BackendTokens } from '../../lib/types.ts';
+import type { Handler } from './handler-list.ts';
+import { sendJson } from './hosts.ts';
+import type { Host } from './hosts.ts';
+
+/** What an application's own sign-in does, changed by the test between requests. */
+export interface OwnSignIn {
+  /** The tokens that it has. */
+  tokens: unknown;
+  returnTo?: unknown;
+  /** Runs after `requireSameOrigin` and before `storeSession`. */
+  before?: ((req: IncomingMessage, res: ServerResponse) => unknown) | undefined;
+  /** Runs after `storeSession` and before the answer. */
+  after?: (() => unknown) | undefined;
+}
+
+/**
+ * Routes of an application's own: `/own` signs in, `/own/nonce` makes a nonce, `/own/take` takes it. Errors are answered as
+ * `{ code, reason, message }`.
+ *
+ * @param auth of the application that is about to start
+ */
+export function ownRoutes(host: Host, auth: () => Router, own: OwnSignIn): void {
+  host.all(
+    '/own',
+    answering(async (req, res) => {
+      requireSameOrigin(req);
+      await own.before?.(req, res);
+      const answer = await storeSession(auth(), req, res, own.tokens as BackendTokens, { returnTo: own.returnTo });
+      await own.after?.();
+      return answer;
+    }),
+  );
+  host.all(
+    '/own/nonce',
+    answering((req, res) => createNonce(req, res)),
+  );
+  host.all(
+    '/own/take',
+    answering((req, res) => ({ nonce: takeNonce(req, res), again: takeNonce(req, res) })),
+  );
+}
+
+function answering(work: (req: IncomingMessage, res: ServerResponse) => unknown): Handler {
+  return (req, res) => {
+    const answer = async (): Promise<void> => {
+      try {
+        const value = await work(req, res);
+        if (!res.headersSent) sendJson(res, value);
+      } catch (error) {
+        if (res.headersSent) return;
+        sendJson(res, bodyOf(error), error instanceof AuthError ? error.status : 500);
+      }
+    };
+    void answer();
+  };
+}
+
+function bodyOf(error: unknown): object {
+  if (error instanceof AuthError) return { code: error.code, reason: error.reason, message: error.message };
+  return { code: error instanceof ConfigurationError ? error.code : 'thrown', message: String(error) };
+}

@@ -1,0 +1,64 @@
+import { isRecord } from '../core/json.ts';
+import { createSharedOutcomes } from '../core/shared-outcomes.ts';
+import { AuthError } from '../errors.ts';
+import { clientFacts } from '../http/message.ts';
+import { refuseSent, repeatMs } from '../http/store-session.ts';
+import type { StoreTokens } from '../http/store-session.ts';
+import { readToken } from '../tokens/access-token.ts';
+import type { B2bContext } from './context.ts';
+import type { OAuthTokens } from './options.ts';
+import { parseStoredSession } from './seal.ts';
+import type { SealedSession } from './seal.ts';
+import { admit, place } from './sign-in.ts';
+import type { SignedIn } from './sign-in.ts';
+
+/** `storeSession` of `b2bAuth`: signs in with WorkOS' answer to the application's own flow. */
+export function createStoreTokens(context: B2bContext): StoreTokens {
+  const { settings, resolver, source } = context;
+  const outcomes = createSharedOutcomes<SignedIn>({ now: settings.now, keepMs: () => repeatMs });
+
+  return async (request, tokens, returnTo) => {
+    request.errorReturnTo = returnTo;
+    const given = contentOf(tokens);
+    // Before anything else: made-up tokens cost WorkOS no call, and what was ended or signed out here stays so.
+    const client = clientFacts(request.req, request.peer);
+    if ((await resolver.resolveBearer(given.accessToken, client, true)) === undefined) throw refused('not_valid');
+    const { beganAt, issuedAt } = source.factsOf(readToken(given.accessToken).claims);
+    const refuseEnded = async (sessionId: string | undefined): Promise<void> => {
+      if ((await resolver.revocationOf(sessionId, beganAt)) !== undefined) throw refused('signed_out');
+    };
+    // Not now: a guard's `maxAge` and `sessionMaxAge` count from the sign-in.
+    const content = { ...given, signedInAt: (beganAt > 0 ? beganAt : issuedAt) / 1000 };
+    const key = [given.accessToken, given.refreshToken, JSON.stringify(given.user), returnTo];
+    const signedIn = await outcomes.share(key, () =>
+      admit(context, request, {
+        content,
+        oauthTokens: oauthTokensOf(tokens),
+        returnTo,
+        refuseEnded: ({ sessionId }) => refuseEnded(sessionId),
+        isBrought: true,
+      }),
+    );
+    refuseSent(request, 'storeSession');
+    await place(context, request, signedIn.content, refuseEnded);
+    return signedIn.redirectTo;
+  };
+}
+
+/** @throws {AuthError} `token_rejected` */
+function contentOf(tokens: unknown): SealedSession {
+  const content = isRecord(tokens) ? parseStoredSession(tokens) : undefined;
+  if (content === undefined) throw refused('malformed');
+  return content;
+}
+
+function oauthTokensOf(tokens: unknown): OAuthTokens | undefined {
+  const given = isRecord(tokens) ? tokens['oauthTokens'] : undefined;
+  return isOAuthTokens(given) ? given : undefined;
+}
+
+function isOAuthTokens(value: unknown): value is OAuthTokens {
+  return isRecord(value) && typeof value['accessToken'] === 'string';
+}
+
+const refused = (reason: string): AuthError => new AuthError('token_rejected', { reason });

@@ -1,0 +1,66 @@
+import { defined, isRecord } from '../core/json.ts';
+import { createSharedOutcomes } from '../core/shared-outcomes.ts';
+import { AuthError } from '../errors.ts';
+import type { AuthRequest } from '../http/auth-request.ts';
+import { clientFacts } from '../http/message.ts';
+import { refuseSent, repeatMs } from '../http/store-session.ts';
+import type { StoreTokens } from '../http/store-session.ts';
+import type { BackendContext } from './context.ts';
+import { isSessionOver, listFactors } from './factors.ts';
+import { parseContent } from './session-cookie.ts';
+import type { StoredContent } from './session-cookie.ts';
+import { asIssued } from './set-password.ts';
+import { prepareSignIn, storeSignIn } from './sign-in.ts';
+import type { PreparedSignIn } from './sign-in.ts';
+import { foreignClient } from './verify-token.ts';
+
+/** A session's cookies have at most as many bytes. */
+const maxTokenLength = 12 * 1024;
+
+/** `storeSession` of `backendAuth`: signs in with the tokens of the application's own flow. */
+export function createStoreTokens(backend: BackendContext): StoreTokens {
+  const outcomes = createSharedOutcomes<PreparedSignIn>({ now: backend.settings.now, keepMs: () => repeatMs });
+
+  return async (request, tokens, returnTo) => {
+    request.errorReturnTo = returnTo;
+    const given = contentOf(tokens);
+    const key = [given.access_token, given.refresh_token, returnTo];
+    const prepared = await outcomes.share(key, () => prepare(backend, request, given, returnTo));
+    refuseSent(request, 'storeSession');
+    return storeSignIn(backend, request, prepared);
+  };
+}
+
+async function prepare(
+  backend: BackendContext,
+  request: AuthRequest,
+  given: StoredContent,
+  returnTo: string,
+): Promise<PreparedSignIn> {
+  // First: made-up tokens cost the backend no call, and what was ended or signed out here stays so.
+  const client = clientFacts(request.req, request.peer);
+  const session = await backend.resolver.resolveBearer(given.access_token, client, true);
+  if (session === undefined) throw refused('not_valid');
+  if (foreignClient(session.claims) !== undefined) throw refused('client');
+  // No request to the backend could carry it in its headers.
+  if (given.access_token.length > maxTokenLength) throw new AuthError('session_too_large');
+  // The backend alone says which second factors a user has, and whether the session still exists there.
+  const { user } = await listFactors(backend, request, given).catch((error: unknown) => {
+    throw isSessionOver(error) ? refused(error.reason ?? error.code) : error;
+  });
+  // Another service that answers with 200 has not checked the token.
+  if (user.id !== session.user.id) throw refused('subject');
+  const { exp, iat } = session.claims;
+  const content = { ...given, expires_at: exp, ...defined({ expires_in: iat === undefined ? undefined : exp - iat }) };
+  return prepareSignIn(backend, request, { issued: asIssued(content, user), returnTo, isBrought: true });
+}
+
+/** Only the tokens: another field may come from the client. @throws {AuthError} `token_rejected` */
+function contentOf(tokens: unknown): StoredContent {
+  const { access_token, refresh_token } = isRecord(tokens) ? tokens : {};
+  const content = parseContent({ access_token, refresh_token });
+  if (content === undefined) throw refused('malformed');
+  return content;
+}
+
+const refused = (reason: string): AuthError => new AuthError('token_rejected', { reason });
