@@ -169,6 +169,23 @@ describe('two lines', () => {
     expect(newestFor(closing, 'a', now + closingMs + 1)).toBeUndefined();
   });
 
+  it('lead to the later one of two exchanges of a token, also the tokens before it', () => {
+    const [one, other] = [chain('bc', chain('ab'), now + 1), chain('bd', chain('ab'), now + 2)];
+    for (const merged of [mergeLines(one, other, now + 2), mergeLines(other, one, now + 2)]) {
+      expect([newestFor(merged, 'a'), newestFor(merged, 'b')]).toEqual(['d', 'd']);
+      expect(Object.keys(merged.answers)).toEqual(['d']);
+    }
+  });
+
+  it('know the way over a token that has closed', () => {
+    const closed = deliver(chain('bc', emptyLine, now + 1), 'b', 'c', now + 1);
+    const later = now + 2 + closingMs;
+    const open = chain('ab');
+    for (const merged of [mergeLines(open, closed, later), mergeLines(closed, open, later)]) {
+      expect([newestFor(merged, 'a', later), newestFor(merged, 'b', later)]).toEqual(['c', undefined]);
+    }
+  });
+
   it('add nothing to each other that has expired', () => {
     const later = chain('xy', emptyLine, now + openMs);
     expect(mergeLines(later, chain('ab'), now + openMs + 1)).toBe(later);
