@@ -140,6 +140,21 @@ describe('limits', () => {
     ]);
   });
 
+  it('keep no holder in a circle where the provider gives a former token again', () => {
+    const [former, again] = [chain('abc'), now + minute];
+    const line = exchange(former, 'c', { newest: 'a', text: 'of a' }, again);
+    for (const known of [line, mergeLines(line, former, again), mergeLines(former, line, again)]) {
+      expect(Array.from('abc', (token) => newestFor(known, token, again + closingMs))).toEqual(['a', 'a', 'a']);
+      expect(Array.from('abc', (token) => newestFor(known, token, again + closingMs + 1))).toEqual([
+        undefined,
+        'a',
+        'a',
+      ]);
+      const next = exchange(known, 'a', { newest: 'd', text: 'of d' }, again + minute);
+      expect(Array.from('abc', (token) => newestFor(next, token, again + minute))).toEqual(['d', 'd', 'd']);
+    }
+  });
+
   it('close a token that was exchanged in the same millisecond as its successor', () => {
     const both = exchange(
       exchange(emptyLine, 'a', { newest: 'b', text: 'of b' }, now),

@@ -89,17 +89,20 @@ export function exchange(
   now: number,
 ): TokenLine {
   if (positionOf(line, token, now)?.kind === 'renewed' || text.length > maxCharacters) return line;
-  const until = now + openMs;
+  const entryOf = (spent: string): SpentToken => {
+    return { token: spent, issued: newest, newest, at: now, until: now + openMs, ...(isForeign && { isForeign }) };
+  };
+  // A token that the provider gives again, as where it does not rotate, is not spent: only requests under way need the answer.
+  const isAgain = wayFrom(newest, nextOf(line.spent)).includes(token);
   const others = line.spent
-    .filter((each) => each.token !== token)
+    .filter((each) => each.token !== token && !(isAgain && each.token === newest))
     // The holders of open tokens have a day again.
-    .map((each) => (each.newest === token ? { ...each, until } : each));
-  const own = { token, issued: newest, newest, at: now, until, ...(isForeign && { isForeign }) };
-  // A provider that does not rotate returns the same token, which is not spent: only requests under way need the answer.
-  const spent = newest === token ? close(own, now) : own;
+    .map((each) => (each.newest === token ? { ...each, until: now + openMs } : each));
+  const own = token === newest ? [] : [entryOf(token)];
+  if (isAgain) own.push(close(entryOf(newest), now));
   // A late success takes precedence over the refusal of a second attempt with the same token.
   const refused = line.refused.filter((each) => each.token !== token);
-  return tidy({ spent: [...others, spent], refused, answers: { ...line.answers, [newest]: text } }, now);
+  return tidy({ spent: [...others, ...own], refused, answers: { ...line.answers, [newest]: text } }, now);
 }
 
 /** The provider refused a token. @returns the very same line where it says that the token was exchanged, or refused */
@@ -122,10 +125,10 @@ export function forgetToken(line: TokenLine, token: string, now: number): TokenL
  * @returns the very same line where nothing changes
  */
 export function deliver(line: TokenLine, token: string, received: string, now: number): TokenLine {
-  const issued = new Map(line.spent.map((each) => [each.token, each.issued]));
+  const next = nextOf(line.spent);
   const isOver = (each: SpentToken): boolean =>
     isOpenAt(each, now) &&
-    (each.token === token || each.newest === received || wayFrom(each.issued, issued).includes(received));
+    (each.token === token || each.newest === received || wayFrom(each.issued, next).includes(received));
   const over = new Set(line.spent.filter(isOver));
   if (!line.spent.some((each) => each.token === token) || over.size === 0) return line;
   return { ...line, spent: line.spent.map((each) => (over.has(each) ? close(each, now) : each)) };
@@ -180,6 +183,15 @@ function isOpenAt({ until, closes }: SpentToken, now: number): boolean {
   return closes === undefined && until >= now;
 }
 
+/**
+ * Which token each one leads to. What it was exchanged for is certain; what was the newest then may have come from an exchange that
+ * does not count any more.
+ */
+function nextOf(spent: readonly SpentToken[]): ReadonlyMap<string, string> {
+  const tokens = new Set(spent.map(({ token }) => token));
+  return new Map(spent.map(({ token, issued, newest }) => [token, tokens.has(issued) ? issued : newest]));
+}
+
 /** A token and those that it leads to, in turn, where each leads to `next`. A circle is walked once. */
 function wayFrom(token: string, next: ReadonlyMap<string, string>): readonly string[] {
   const way = new Set<string>();
@@ -189,9 +201,7 @@ function wayFrom(token: string, next: ReadonlyMap<string, string>): readonly str
 
 /** Drops what has expired and what exceeds the limits, and lets each token lead to the newest. */
 function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
-  const tokens = new Set(spent.map(({ token }) => token));
-  // What it was exchanged for is certain; what was the newest then may have come from an exchange that does not count any more.
-  const next = new Map(spent.map(({ token, issued, newest }) => [token, tokens.has(issued) ? issued : newest]));
+  const next = nextOf(spent);
   const lead = (each: SpentToken): SpentToken => {
     const newest = wayFrom(each.token, next).at(-1) ?? each.newest;
     return newest === each.newest ? each : { ...each, newest };
