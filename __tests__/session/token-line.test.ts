@@ -140,6 +140,21 @@ describe('limits', () => {
     ]);
   });
 
+  it('keep no holder in a circle where the provider gives a former token again', () => {
+    const [former, again] = [chain('abc'), now + minute];
+    const line = exchange(former, 'c', { newest: 'a', text: 'of a' }, again);
+    for (const known of [line, mergeLines(line, former, again), mergeLines(former, line, again)]) {
+      expect(Array.from('abc', (token) => newestFor(known, token, again + closingMs))).toEqual(['a', 'a', 'a']);
+      expect(Array.from('abc', (token) => newestFor(known, token, again + closingMs + 1))).toEqual([
+        undefined,
+        'a',
+        'a',
+      ]);
+      const next = exchange(known, 'a', { newest: 'd', text: 'of d' }, again + minute);
+      expect(Array.from('abc', (token) => newestFor(next, token, again + minute))).toEqual(['d', 'd', 'd']);
+    }
+  });
+
   it('close a token that was exchanged in the same millisecond as its successor', () => {
     const both = exchange(
       exchange(emptyLine, 'a', { newest: 'b', text: 'of b' }, now),
@@ -167,6 +182,23 @@ describe('two lines', () => {
       expect(newestFor(merged, 'a')).toBe('b');
     const closing = mergeLines(one, deliver(one, 'a', 'b', now), now);
     expect(newestFor(closing, 'a', now + closingMs + 1)).toBeUndefined();
+  });
+
+  it('lead to the later one of two exchanges of a token, also the tokens before it', () => {
+    const [one, other] = [chain('bc', chain('ab'), now + 1), chain('bd', chain('ab'), now + 2)];
+    for (const merged of [mergeLines(one, other, now + 2), mergeLines(other, one, now + 2)]) {
+      expect([newestFor(merged, 'a'), newestFor(merged, 'b')]).toEqual(['d', 'd']);
+      expect(Object.keys(merged.answers)).toEqual(['d']);
+    }
+  });
+
+  it('know the way over a token that has closed', () => {
+    const closed = deliver(chain('bc', emptyLine, now + 1), 'b', 'c', now + 1);
+    const later = now + 2 + closingMs;
+    const open = chain('ab');
+    for (const merged of [mergeLines(open, closed, later), mergeLines(closed, open, later)]) {
+      expect([newestFor(merged, 'a', later), newestFor(merged, 'b', later)]).toEqual(['c', undefined]);
+    }
   });
 
   it('add nothing to each other that has expired', () => {

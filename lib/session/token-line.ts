@@ -89,17 +89,20 @@ export function exchange(
   now: number,
 ): TokenLine {
   if (positionOf(line, token, now)?.kind === 'renewed' || text.length > maxCharacters) return line;
-  const until = now + openMs;
+  const entryOf = (spent: string): SpentToken => {
+    return { token: spent, issued: newest, newest, at: now, until: now + openMs, ...(isForeign && { isForeign }) };
+  };
+  // A token that the provider gives again, as where it does not rotate, is not spent: only requests under way need the answer.
+  const isAgain = wayFrom(newest, nextOf(line.spent)).includes(token);
   const others = line.spent
-    .filter((each) => each.token !== token)
+    .filter((each) => each.token !== token && !(isAgain && each.token === newest))
     // The holders of open tokens have a day again.
-    .map((each) => (each.newest === token ? { ...each, until } : each));
-  const own = { token, issued: newest, newest, at: now, until, ...(isForeign && { isForeign }) };
-  // A provider that does not rotate returns the same token, which is not spent: only requests under way need the answer.
-  const spent = newest === token ? close(own, now) : own;
+    .map((each) => (each.newest === token ? { ...each, until: now + openMs } : each));
+  const own = token === newest ? [] : [entryOf(token)];
+  if (isAgain) own.push(close(entryOf(newest), now));
   // A late success takes precedence over the refusal of a second attempt with the same token.
   const refused = line.refused.filter((each) => each.token !== token);
-  return tidy({ spent: [...others, spent], refused, answers: { ...line.answers, [newest]: text } }, now);
+  return tidy({ spent: [...others, ...own], refused, answers: { ...line.answers, [newest]: text } }, now);
 }
 
 /** The provider refused a token. @returns the very same line where it says that the token was exchanged, or refused */
@@ -122,11 +125,10 @@ export function forgetToken(line: TokenLine, token: string, now: number): TokenL
  * @returns the very same line where nothing changes
  */
 export function deliver(line: TokenLine, token: string, received: string, now: number): TokenLine {
-  const next = new Map(line.spent.map((each) => [each.token, each.issued]));
-  const led = (from: string, left: Map<string, string>): boolean =>
-    from === received || (left.has(from) && led(take(left, from), left));
+  const next = nextOf(line.spent);
   const isOver = (each: SpentToken): boolean =>
-    isOpenAt(each, now) && (each.token === token || each.newest === received || led(each.issued, new Map(next)));
+    isOpenAt(each, now) &&
+    (each.token === token || each.newest === received || wayFrom(each.issued, next).includes(received));
   const over = new Set(line.spent.filter(isOver));
   if (!line.spent.some((each) => each.token === token) || over.size === 0) return line;
   return { ...line, spent: line.spent.map((each) => (over.has(each) ? close(each, now) : each)) };
@@ -140,17 +142,19 @@ export function deliver(line: TokenLine, token: string, received: string, now: n
  */
 export function mergeLines(one: TokenLine, other: TokenLine, now: number): TokenLine {
   const spent = new Map(one.spent.map((each) => [each.token, each]));
-  for (const each of other.spent) {
-    // What has expired adds nothing.
-    if (spent.has(each.token) || endOf(each) >= now) spent.set(each.token, mergeSpent(spent.get(each.token), each));
-  }
+  for (const each of other.spent) spent.set(each.token, mergeSpent(spent.get(each.token), each));
   const refused = new Map(one.refused.map((each) => [each.token, each]));
-  for (const each of other.refused) if (!refused.has(each.token) && each.until >= now) refused.set(each.token, each);
+  for (const each of other.refused) if (!refused.has(each.token)) refused.set(each.token, each);
   const all = [...spent.values()].sort((a, b) => a.at - b.at || (a.token < b.token ? -1 : 1));
-  const isSame = all.length === one.spent.length && all.every((each) => one.spent.includes(each));
-  const hasAnswers = all.every(({ newest }) => newest in one.answers || !(newest in other.answers));
-  if (isSame && hasAnswers && refused.size === one.refused.length) return one;
-  return tidy({ spent: all, refused: [...refused.values()], answers: { ...other.answers, ...one.answers } }, now);
+  const answers = { ...other.answers, ...one.answers };
+  const merged = tidy({ spent: all, refused: [...refused.values()], answers }, now);
+  const own = one.spent.filter((each) => endOf(each) >= now);
+  const isSame =
+    merged.spent.length === own.length &&
+    merged.spent.every((each) => own.includes(each)) &&
+    merged.refused.every((each) => one.refused.includes(each)) &&
+    Object.keys(merged.answers).every((newest) => newest in one.answers);
+  return isSame ? one : merged;
 }
 
 function mergeSpent(one: SpentToken | undefined, other: SpentToken): SpentToken {
@@ -179,21 +183,30 @@ function isOpenAt({ until, closes }: SpentToken, now: number): boolean {
   return closes === undefined && until >= now;
 }
 
-/** Removes what it returns, so that a walk along the tokens ends. */
-function take(next: Map<string, string>, token: string): string {
-  const found = next.get(token) ?? token;
-  next.delete(token);
-  return found;
+/**
+ * Which token each one leads to. What it was exchanged for is certain; what was the newest then may have come from an exchange that
+ * does not count any more.
+ */
+function nextOf(spent: readonly SpentToken[]): ReadonlyMap<string, string> {
+  const tokens = new Set(spent.map(({ token }) => token));
+  return new Map(spent.map(({ token, issued, newest }) => [token, tokens.has(issued) ? issued : newest]));
+}
+
+/** A token and those that it leads to, in turn, where each leads to `next`. A circle is walked once. */
+function wayFrom(token: string, next: ReadonlyMap<string, string>): readonly string[] {
+  const way = new Set<string>();
+  for (let each: string | undefined = token; each !== undefined && !way.has(each); each = next.get(each)) way.add(each);
+  return [...way];
 }
 
 /** Drops what has expired and what exceeds the limits, and lets each token lead to the newest. */
 function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
-  const next = new Map(spent.map(({ token, newest }) => [token, newest]));
-  const newestOf = (token: string, left: Map<string, string>): string =>
-    left.has(token) ? newestOf(take(left, token), left) : token;
-  const open = spent
-    .filter((each) => endOf(each) >= now)
-    .map((each) => ({ ...each, newest: newestOf(each.newest, new Map(next)) }));
+  const next = nextOf(spent);
+  const lead = (each: SpentToken): SpentToken => {
+    const newest = wayFrom(each.token, next).at(-1) ?? each.newest;
+    return newest === each.newest ? each : { ...each, newest };
+  };
+  const open = spent.filter((each) => endOf(each) >= now).map(lead);
   const used = (): string[] => [...new Set(open.map(({ newest }) => newest))];
   const characters = (): number => used().reduce((sum, newest) => sum + (answers[newest]?.length ?? 0), 0);
   while (open.length > maxSpent || (open.length > 1 && characters() > maxCharacters)) {
