@@ -1,3 +1,5 @@
+import type { StoredCredential } from './webauthn.ts';
+
 /** Settings that a test may change while the stand-in runs; every default is that of a fresh hosted project. */
 export interface Switches {
   /** `true`: no confirmation email, sign-up returns a session. */
@@ -36,7 +38,12 @@ export interface Switches {
   requireCurrentPassword: boolean;
   /** "Secure email change": both addresses confirm. */
   secureEmailChange: boolean;
+  /** Whether accounts may have passkeys. */
+  passkeys: boolean;
+  maximumPasskeys: number;
   totpFactors: boolean;
+  /** Whether security keys may be second factors (`webauthn`). */
+  keyFactors: boolean;
   phoneFactors: boolean;
   /** Whether an MFA verification hook rejects every code, right ones too: GoTrue then ends all of the user's sessions. */
   factorCodesRejected: boolean;
@@ -77,7 +84,7 @@ export interface TextMessage {
 
 export interface Factor {
   readonly id: string;
-  /** `totp`, `phone`, or a type that only GoTrue's own pages and scripts can ask for, such as `webauthn`. */
+  /** `totp`, `phone`, `webauthn`, or a type of tomorrow. */
   readonly type: string;
   readonly name: string;
   readonly secret: string;
@@ -87,6 +94,8 @@ export interface Factor {
   updatedAt: string;
   isVerified: boolean;
   lastChallengedAt: string | undefined;
+  /** Of a security key, once it was registered. */
+  credential: StoredCredential | undefined;
 }
 
 export interface NewFactor {
@@ -171,6 +180,13 @@ export type Endpoint =
   | 'challenge'
   | 'verify-factor'
   | 'unenroll'
+  | 'passkey-options'
+  | 'passkey-verify'
+  | 'add-passkey-options'
+  | 'add-passkey'
+  | 'passkeys'
+  | 'rename-passkey'
+  | 'remove-passkey'
   | 'settings'
   | 'jwks'
   | 'rest'
