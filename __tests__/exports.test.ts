@@ -58,7 +58,7 @@ it.each([
       'requireSession',
     ],
   ],
-  ['/client', client, ['createB2bClient', 'createBackendClient']],
+  ['/client', client, ['createB2bClient', 'createBackendClient', 'createPasskey', 'getPasskey']],
   ['/redis', redis, ['createRedisCoordinator']],
   ['/testing', testing, ['createB2bTestKit', 'createBackendTestKit']],
 ])('%s exports just its public names', (_entry, entry, names) => {

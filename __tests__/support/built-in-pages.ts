@@ -2,7 +2,7 @@ import { withQuery } from '../../lib/core/url.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
 import { chooserPage } from '../../lib/b2b/organizations.ts';
-import { readEmail } from '../../lib/backend/forms.ts';
+import { FormProblem, readEmail } from '../../lib/backend/forms.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/option-schema.ts';
 import {
@@ -31,9 +31,12 @@ import {
   pleaseSignInPage,
 } from '../../lib/backend/pages/notice.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
+import { passkeysPage, removePasskeyPage, renamePage } from '../../lib/backend/pages/passkeys.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
+import { refusedAnswer } from '../../lib/backend/challenges.ts';
 import type { Factor } from '../../lib/backend/factors.ts';
+import type { Passkey } from '../../lib/backend/passkeys.ts';
 import { mailedBefore, tooManyCodes } from '../../lib/backend/throttle.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
 import type { ErrorPageParts } from '../../lib/http/error-page.ts';
@@ -53,6 +56,8 @@ const enrollment = {
   secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
   uri: 'otpauth://totp/Northwind:ada@example.com?algorithm=SHA1&digits=6&issuer=Northwind&period=30&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
 };
+const passkey: Passkey = { id: 'p', name: '', createdAt, lastUsedAt: '' };
+const withPasskeys = ['password', 'code', 'passkey'] as const satisfies BackendAuthOptions['signInMethods'];
 const picture = await qrCode(enrollment.uri, 'QR code for your authenticator app');
 
 /** What pages show of an adapter with these options. */
@@ -68,6 +73,7 @@ export function requestOf(pages: PagesOptions = { title: 'Northwind', logo: '/lo
   return {
     home: '/',
     localPath: (path) => path,
+    publicUrl: (path) => `https://northwind.example${path}`,
     signInUrl,
     stylesheetUrl: '/auth/pages.css',
     definition: { brand: createBrand(pages) },
@@ -98,6 +104,7 @@ export function everyPageState(
     ...accountPages(pages, request),
     ...factorPages(pages, request),
     ...codePages(pages, request),
+    ...passkeyPages(pages, request),
     ...otherPages(pages, request),
   };
 }
@@ -115,11 +122,43 @@ function formPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     'sign-in, throttled': signInPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 700 }) }),
     'sign-in, email missing': signInPage(site, request, { ...state, email: '', error: emailProblem('') }),
     'sign-in, unconfirmed': signInPage(site, request, { ...again, error: failure('email_not_confirmed') }),
+    'sign-in, passkey': signInPage(
+      siteOf({ pages, providers: ['github'], signInMethods: withPasskeys }),
+      request,
+      state,
+    ),
+    'sign-in, code and passkey': signInPage(siteOf({ pages, signInMethods: ['code', 'passkey'] }), request, {
+      ...again,
+      isAgain: true,
+      error: failure('challenge_expired'),
+    }),
+    'sign-in, passkey only': signInPage(siteOf({ pages, providers: ['github'], signInMethods: ['passkey'] }), request, {
+      ...state,
+      error: refusedAnswer({ reason: 'test' }),
+    }),
     'sign-in, signed in': signedInPage(site, request, { returnTo, account: email }),
     'sign-up': signUpPage(site, request, state),
     'sign-up, email malformed': signUpPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'sign-up, weak password': signUpPage(site, request, { ...again, error: failure('weak_password') }),
     'sign-up, throttled': signUpPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 30 }) }),
+  };
+}
+
+function passkeyPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
+  const site = siteOf({ pages, signInMethods: withPasskeys });
+  const state = {
+    returnTo,
+    passkeys: [passkey, { ...passkey, id: 'q', name: 'iCloud Keychain', lastUsedAt: createdAt }],
+  };
+  const gone = new FormProblem('form', 'passkeyGone', 'This passkey does not exist anymore.');
+  const noName = new FormProblem('name', 'passkeyNameInvalid', 'A name has 1 to 120 bytes.');
+  return {
+    passkeys: passkeysPage(site, request, state),
+    'passkeys, none': passkeysPage(site, request, { ...state, passkeys: [] }),
+    'passkeys, gone': passkeysPage(site, request, { ...state, error: gone }),
+    'passkeys, rename': renamePage(site, request, { returnTo, passkey: state.passkeys[1]! }),
+    'passkeys, rename, no name': renamePage(site, request, { returnTo, passkey, name: '', error: noName }),
+    'passkeys, remove': removePasskeyPage(site, request, { returnTo, passkey: state.passkeys[1]! }),
   };
 }
 

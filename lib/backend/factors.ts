@@ -111,7 +111,7 @@ interface FactorAnswer {
 }
 
 /** A call with the session's token, which was verified here before. */
-async function callAs<Result>(
+export async function callAs<Result>(
   backend: BackendContext,
   visitor: Visitor,
   work: (call: SupabaseCall) => Promise<Result>,
