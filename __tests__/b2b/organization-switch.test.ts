@@ -20,6 +20,7 @@ afterAll(() => provider.close());
 beforeEach(() => {
   provider.workos.switches.authenticateError = null;
   provider.workos.switches.gate = {};
+  provider.workos.switches.extraClaims = {};
   provider.workos.heal();
 });
 const opened = closeAfterEach();
@@ -474,6 +475,32 @@ describe('a rejected switch', () => {
     expect([answer.status, answer.json.error.code]).toEqual([403, 'forbidden']);
     expect(await organizationOf(visitor)).toBe(north.id);
     app.clock.advance(400_000);
+    expect(await organizationOf(visitor)).toBe(north.id);
+  });
+
+  it('is a 422 where the tokens of the organization fit no cookie, and the session continues in the former one', async () => {
+    const calls: unknown[] = [];
+    const app: B2bApp = await start(
+      intercepting((body) => {
+        calls.push(body['organization_id']);
+        app.workos.switches.extraClaims = body['organization_id'] === south.id ? { groups: 'x'.repeat(10_000) } : {};
+        return undefined;
+      }),
+    );
+    const visitor = await member(app);
+    const before = visitor.cookieHeader();
+    calls.length = 0;
+    const answer = await jsonPost(visitor, south.id);
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'session_too_large']);
+    expect(calls).toEqual([south.id, north.id]);
+    // The refused switch has spent the refresh token of the former cookie.
+    expect(visitor.cookieHeader()).not.toBe(before);
+    expect(app.events.map(({ type }) => type)).toEqual(['session_too_large', 'session_refreshed']);
+    expect(await organizationOf(visitor)).toBe(north.id);
+    app.clock.advance(400_000);
+    expect(await organizationOf(visitor)).toBe(north.id);
+    const form = await formPost(visitor, { organizationId: south.id });
+    expect([form.status, form.headers['content-type']]).toEqual([422, 'text/html; charset=utf-8']);
     expect(await organizationOf(visitor)).toBe(north.id);
   });
 

@@ -76,6 +76,17 @@ describe('a verified factor that this package cannot ask for', () => {
     await signInAs(visitor, bob);
   });
 
+  it.each(['JSON', 'a form'])('is one failed sign-in for each POST of %s', async (client) => {
+    await start();
+    app.supabase.addFactor(ada.email, { type: 'webauthn' });
+    const visitor = app.visitor();
+    await postForm(visitor, '/auth/login', ada);
+    app.events.length = 0;
+    const fields = { code: '123456' };
+    await (client === 'JSON' ? visitor.postJson('/auth/verify', fields) : postForm(visitor, '/auth/verify', fields));
+    expect(app.events).toMatchObject([{ type: 'sign_in_failed', code: 'factor_unavailable', reason: 'factor_type' }]);
+  });
+
   it('is asked for after a code, a link, OAuth and a recovery link', async () => {
     await start({ options: { providers: ['github'] } });
     app.supabase.addFactor(ada.email, { type: 'webauthn' });

@@ -111,6 +111,13 @@ describe('options', () => {
     [{ loginPath: '/auth/session' }, 'loginPath'],
     [{ providers: ['github', { name: 'github' }] }, 'twice'],
     [{ pages: { signIn: '/auth/login' } }, 'pages.signIn is loginPath itself'],
+    [{ pages: { signIn: '/Auth/Login/?theme=dark#form' } }, 'pages.signIn is loginPath itself'],
+    [{ pages: { signUp: '/auth/./signup' } }, 'pages.signUp is signupPath itself'],
+    [{ pages: { signIn: '/in' }, loginPath: '/in' }, 'pages.signIn is loginPath itself'],
+    [
+      { pages: { signIn: 'https://app.example/shop/auth/login' }, appBaseUrl: 'https://App.example/shop/' },
+      'pages.signIn is loginPath itself',
+    ],
     [{ pages: { text: { color: 'red' } as never } }, 'pages.text.color'],
     [{ callbackUrl: '/auth/callback' }, 'callbackUrl'],
     [{ url: 'https://user:secret@host.example' }, 'url'],
@@ -125,6 +132,28 @@ describe('options', () => {
   ])('%j is a problem', (options, word) => {
     const problems = problemsOf({ url: hosted, anonKey: publishable, ...options });
     expect(problems.join('\n')).toContain(word);
+  });
+
+  it.each<BackendAuthOptions>([
+    { pages: { signIn: '/auth/login?provider=github' } },
+    { pages: { signIn: '/auth/signup', signUp: '/join' } },
+    { pages: { signIn: 'https://id.example/auth/login' } },
+    { pages: { signIn: '/auth/login' }, appBaseUrl: 'https://app.example/shop' },
+  ])('%j is no problem', (options) =>
+    expect(problemsOf({ url: hosted, anonKey: publishable, ...options })).toEqual([]),
+  );
+
+  it('that are URLs are read as browsers and tokens write them', () => {
+    const environment = {
+      BAAS_URL: 'HTTPS://ABCDEFGHIJKLMNOPQRST.Supabase.CO:443//',
+      APP_BASE_URL: 'HTTPS://App.example/',
+    };
+    const { url, appBaseUrl, cookieName } = readBackendOptions({ anonKey: publishable }, environment);
+    expect([url, appBaseUrl, cookieName]).toEqual([
+      hosted,
+      'https://app.example',
+      'sb-abcdefghijklmnopqrst-auth-token',
+    ]);
   });
 
   it('that are wrong stop the application at construction', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { FormProblem } from '../../lib/backend/forms.ts';
+import { FormProblem } from '../../lib/backend/form-fields.ts';
 import { signedInPage, signInPage, signUpPage } from '../../lib/backend/pages/credentials.ts';
 import { confirmPage, mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice.ts';
 import { formErrorOf, withReturnTo } from '../../lib/backend/pages/parts.ts';

@@ -399,6 +399,19 @@ describe('an outage', () => {
     expect([again.status, again.headers.location]).toEqual([303, '/auth/forgot?returnTo=%2Faccount']);
   });
 
+  it('in which the session cannot be renewed is reported as such, not as a link that has expired', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    app.clock.advance(3_700_000);
+    app.supabase.fail('refresh', 503);
+    const fields = { currentPassword: ada.password, password: fresh, returnTo: '/account' };
+    const page = await postForm(visitor, '/auth/password', fields);
+    expect([page.status, page.text.includes('doesn’t work anymore')]).toEqual([503, false]);
+    expect(page.headers['retry-after']).toBeDefined();
+    app.supabase.heal();
+    expect((await postForm(visitor, '/auth/password', fields)).status).toBe(303);
+  });
+
   it('while a signed-in user changes the password says at once that it may have been saved', async () => {
     await start({ options: { timeoutMs: 1500 } });
     const visitor = await app.signedIn();

@@ -73,6 +73,14 @@ describe('attributes', () => {
     await secure.close();
   });
 
+  it('include Secure if appBaseUrl is https, in any spelling', async () => {
+    const other = await startB2bApp({ provider, options: { appBaseUrl: 'HTTPS://App.example' } });
+    const start = await createVisitor(`http://127.0.0.1:${other.port}`).get('/login');
+    await other.close();
+    expect(start.setCookies.length).toBeGreaterThan(0);
+    expect(start.setCookies.every((line) => line.includes('; Secure'))).toBe(true);
+  });
+
   it('are repeated by the deletion, whatever their values', async () => {
     const cookieOptions = { domain: 'example.com', path: '/', sameSite: 'strict', secure: true } as const;
     for (const options of [{}, { cookieOptions }]) {

@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import * as v from 'valibot';
-import { cookieAttributes, pageUrl, sharedEntries } from '../../lib/http/options.ts';
+import { serializeCookie } from '../../lib/core/cookies.ts';
+import { cookieAttributes, cookieEntries, pageUrl, sharedEntries } from '../../lib/http/options.ts';
 
 const schema = v.strictObject(sharedEntries);
 
@@ -25,6 +27,12 @@ describe('appBaseUrl', () => {
     'https://:secret@app.example',
     7,
   ])('cannot be %p', (appBaseUrl) => expect(isGood({ appBaseUrl })).toBe(false));
+
+  it.each([
+    ['HTTPS://App.Example.com:443/', 'https://app.example.com'],
+    ['http://localhost:3000', 'http://localhost:3000'],
+    ['https://app.example.com/Shop//', 'https://app.example.com/Shop'],
+  ])('%s is read as %s', (appBaseUrl, read) => expect(v.parse(schema, { appBaseUrl }).appBaseUrl).toBe(read));
 });
 
 describe('a route’s path', () => {
@@ -101,7 +109,7 @@ describe('a coordinator', () => {
   const names = ['read', 'merge', 'take', 'settle'];
   const whole = Object.fromEntries(names.map((name) => [name, () => undefined]));
 
-  it('is any object with the five functions', () => {
+  it('is any object with the four functions', () => {
     expect(isGood({ coordinator: whole })).toBe(true);
   });
 
@@ -140,5 +148,46 @@ describe('the cookie', () => {
     expect(cookieAttributes({ sameSite: 'none', secure: false }).secure).toBe(true);
     expect(cookieAttributes({ secure: true }).secure).toBe(true);
     expect('secure' in cookieAttributes({ sameSite: 'lax' })).toBe(false);
+  });
+
+  const attributes = v.strictObject(cookieEntries);
+  const isAccepted = (given: object): boolean => v.safeParse(attributes, given).success;
+
+  it.each([{ domain: 'example.com' }, { domain: '.example.com' }, { domain: 'a-b.example' }, { path: '/app/(x)' }])(
+    'may have %j',
+    (given) => expect(isAccepted(given)).toBe(true),
+  );
+
+  const write = { name: 'session', value: 'x' };
+
+  it.each([
+    { domain: '-a.example' },
+    { domain: 'a-.example' },
+    { domain: `${'a'.repeat(64)}.example` },
+    { domain: 'bücher.example' },
+    { domain: 'example.com.' },
+    { path: '/ä' },
+    { path: '/<id>' },
+    { path: '/a;b' },
+    { path: '/\u007f' },
+  ])('cannot have %j, with which no cookie can be written', (given) => {
+    expect(isAccepted(given)).toBe(false);
+    expect(() => serializeCookie(write, { ...cookieAttributes(given), secure: true })).toThrow(TypeError);
+  });
+
+  it.each(['app', '', '/a b'])('cannot have the path %j', (path) => expect(isAccepted({ path })).toBe(false));
+
+  it('can be written with each domain and path that is accepted', () => {
+    const given = fc.record({
+      domain: fc.domain(),
+      path: fc.string({ unit: 'binary-ascii' }).map((rest) => `/${rest}`),
+    });
+    fc.assert(
+      fc.property(given, (chosen) => {
+        fc.pre(isAccepted(chosen));
+        serializeCookie(write, { ...cookieAttributes(chosen), secure: true });
+      }),
+      { numRuns: 500 },
+    );
   });
 });

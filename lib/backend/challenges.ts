@@ -5,7 +5,7 @@ import type { AuthErrorOptions } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import type { Fields } from '../http/body.ts';
 import type { BackendContext } from './context.ts';
-import { FormProblem } from './forms.ts';
+import { FormProblem } from './form-fields.ts';
 
 /** What a browser answers with a passkey or a security key: a challenge of the backend, and the options of the browser's API. */
 export interface Ceremony {
@@ -57,6 +57,11 @@ export function readAnswer(backend: BackendContext, request: AuthRequest, fields
     uuid.test(challengeId) && secretsOf(backend, request).some((secret) => bound(challengeId, secret) === given);
   if (!isOurs) throw new AuthError('challenge_expired', { reason: 'other_browser' });
   return { challengeId, credential };
+}
+
+/** Whether a POST has no answer of a passkey or a key: its client, or the page's script, asks for a challenge. */
+export function asksForChallenge(fields: Fields): boolean {
+  return (fields.get('credential') ?? '') === '';
 }
 
 /** For an answer that is refused, whatever is wrong with it. */

@@ -1,7 +1,6 @@
 import { defined } from '../core/json.ts';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
-import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
 import { readFields } from '../http/body.ts';
 import type { Fields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
@@ -12,7 +11,6 @@ import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 import type { BackendContext } from './context.ts';
 import type { BackendOptions } from './options.ts';
-import type { PagesText } from './pages/text.ts';
 
 /** What the page shows: an empty form, or after a failure what was entered. */
 export interface FormInput {
@@ -21,25 +19,49 @@ export interface FormInput {
   readonly error?: AuthError;
 }
 
+/** What a form found out about its request before the page and before a POST, such as whom it is about. */
+interface Found {
+  /** Where the form leads in the end, sanitized. */
+  readonly returnTo: string;
+}
+
 /** One form of the account, on one path. */
-export interface Form {
+export interface Form<About extends Found = Found> {
   readonly path: string;
   /** The name of the path's option. */
   readonly option: string;
+  /** Whether `returnTo` may name the path. */
+  readonly isReturnTarget?: boolean;
   /** The URL of the application's own page, which takes the place of the built-in one. */
   readonly ownPage?: string | undefined;
   /** Answers a GET that asks for something else than the form. */
   readonly open?: (request: AuthRequest) => Promise<Reply> | Reply | undefined;
   /** The built-in page. Without one, the path answers POST only, and a failure has the general error page. */
-  readonly page?: ShowPage;
+  readonly page?: ShowPage<About>;
+  /** Whether `page` also answers a JSON client's GET. Otherwise that gets the form's URL. */
+  readonly hasData?: boolean;
   /** Answers a POST. Without it, the path answers GET only. */
-  readonly submit?: Submit;
+  readonly submit?: Submit<About>;
+  /** Whether a POST that is sent twice has one answer. Default: each. One that asks for a challenge has its own, which works once. */
+  readonly isShared?: (request: AuthRequest, fields: Fields) => boolean;
+  /** Answers a failure of `submit` that this form cannot mend. What it throws has the general error page. */
+  readonly leave?: (request: AuthRequest, error: unknown, about: About) => Next | undefined | Promise<Next | undefined>;
 }
 
-type ShowPage = (request: AuthRequest, input: FormInput) => Promise<Reply> | Reply;
+/** The reply, or the next URL. */
+export type Next = Reply | string;
 
-/** @returns the next URL, or the reply */
-export type Submit = (request: AuthRequest, fields: Fields, returnTo: string) => Promise<Reply | string>;
+type ShowPage<About> = (request: AuthRequest, input: FormInput, about: About) => Promise<Reply> | Reply;
+
+export type Submit<About = Found> = (
+  request: AuthRequest,
+  fields: Fields,
+  returnTo: string,
+  about: About,
+) => Promise<Next>;
+
+/** @param fields of a POST @returns a reply where another step is required before the form */
+type Find<About> = (request: AuthRequest, fields?: Fields) => About | Reply | Promise<About | Reply>;
 
 /**
  * A form's route. A GET shows the page, leads to the application's own page, or is the URL as JSON. A POST, sent once or twice, goes on
@@ -61,128 +83,100 @@ export type Submit = (request: AuthRequest, fields: Fields, returnTo: string) =>
  * - The page is a function in `pages/` that takes the backend, the request and its state; its texts are in `pages/text.ts`.
  * - `attempts.run` counts an attempt for its address and network before the backend is called.
  * - `supabase.call` calls the backend; `sendMail` does so with the same response and timing for every address.
- * - `completeSignIn` verifies and stores the backend's session. `sign-in/flow-cookies.ts` keeps state until a callback.
+ * - `completeSignIn` verifies and stores the backend's session. `flow-cookies.ts` keeps state until a callback.
  * - Add the path option to `option-schema.ts`, and the route to the list in `index.ts`.
  */
 export function formRoute(backend: BackendContext, form: Form): AuthRoute {
-  const { path, option, ownPage, open, page, submit } = form;
-  const get = async (request: AuthRequest, showPage: ShowPage): Promise<Reply> => {
-    const returnTo = readReturnTo(request);
-    const elsewhere = (await open?.(request)) ?? formElsewhere(request, ownPage, path, returnTo);
-    return elsewhere ?? showPage(request, { returnTo, fields: new Map() });
-  };
-  const post = (request: AuthRequest, send: Submit): Promise<Reply> =>
-    answerOnce(backend, request, async (fields, returnTo) => {
-      try {
-        const next = await send(request, fields, returnTo);
-        return typeof next === 'string' ? redirectOrJson(request, next) : next;
-      } catch (error) {
-        if (page === undefined) throw error;
-        const shown = errorForForm(backend, request, error);
-        if (ownPage !== undefined) return failureElsewhere(request, ownPage, shown, returnTo);
-        return page(request, { returnTo, fields, error: shown });
-      }
-    });
+  return subjectFormRoute(backend, form, (request, fields) => ({ returnTo: readReturnTo(request, fields) }));
+}
+
+/** The route of a form that is about someone: a pending sign-in, a session, or the account of an email's link. */
+export function subjectFormRoute<About extends Found>(
+  backend: BackendContext,
+  form: Form<About>,
+  find: Find<About>,
+): AuthRoute {
+  const { path, option, isReturnTarget, page, submit } = form;
   return {
     path,
     option,
-    ...(page && { get: (request) => get(request, page) }),
-    ...(submit && { post: (request) => post(request, submit) }),
+    ...defined({ isReturnTarget }),
+    ...(page && { get: (request) => showForm(request, form, find, page) }),
+    ...(submit && { post: (request) => submitForm(backend, request, { ...form, submit }, find) }),
   };
 }
 
-/** For a route that is no `formRoute`: its POST shares a double submit, too. */
-export function withSubmitOnce(backend: BackendContext, { post, ...route }: AuthRoute): AuthRoute {
-  return { ...route, ...(post && { post: (request) => answerOnce(backend, request, () => post(request)) }) };
+async function showForm<About extends Found>(
+  request: AuthRequest,
+  { path, ownPage, open, hasData = false }: Form<About>,
+  find: Find<About>,
+  page: ShowPage<About>,
+): Promise<Reply> {
+  const elsewhere = (await open?.(request)) ?? (hasData ? undefined : formElsewhere(request, ownPage, path));
+  if (elsewhere !== undefined) return elsewhere;
+  const about = await find(request);
+  return 'status' in about ? about : page(request, { returnTo: about.returnTo, fields: new Map() }, about);
 }
 
-async function answerOnce(
+async function submitForm<About extends Found>(
   backend: BackendContext,
   request: AuthRequest,
-  answer: (fields: Fields, returnTo: string) => Reply | Promise<Reply>,
+  form: Form<About> & { readonly submit: Submit<About> },
+  find: Find<About>,
 ): Promise<Reply> {
   const fields = await readFields(request.req, request.res);
-  const returnTo = readReturnTo(request, fields);
-  request.errorReturnTo = returnTo;
-  return backend.submitOnce(request, fields, async () => answer(fields, returnTo));
+  request.errorReturnTo = readReturnTo(request, fields);
+  const answer = async (): Promise<Reply> => {
+    const about = await findFor(backend, request, find, fields);
+    if ('status' in about) return about;
+    const { returnTo } = about;
+    request.errorReturnTo = returnTo;
+    try {
+      return toReply(request, await form.submit(request, fields, returnTo, about));
+    } catch (error) {
+      const next = await form.leave?.(request, error, about);
+      return next === undefined
+        ? showFailure(backend, request, form, { fields, error, about })
+        : toReply(request, next);
+    }
+  };
+  return form.isShared?.(request, fields) === false ? answer() : backend.submitOnce(request, fields, answer);
 }
 
-/** The fields that a message can belong to; `form` means the whole form. */
-export type FieldName = 'email' | 'password' | 'currentPassword' | 'code' | 'name' | 'form';
-
-/** A form error that is found before the backend is called: the field, and the error for clients without a form. */
-export class FormProblem extends AuthError {
-  readonly field: FieldName;
-  readonly text: keyof PagesText;
-
-  constructor(
-    field: FieldName,
-    text: keyof PagesText,
-    message: string,
-    { code = 'invalid_request', ...options }: AuthErrorOptions & { readonly code?: AuthErrorCode } = {},
-  ) {
-    super(code, { ...options, message });
-    this.field = field;
-    this.text = text;
+async function findFor<About>(
+  { emit }: BackendContext,
+  request: AuthRequest,
+  find: Find<About>,
+  fields: Fields,
+): Promise<About | Reply> {
+  try {
+    return await find(request, fields);
+  } catch (error) {
+    emit(signInFailed(error), request.startedAt);
+    throw error;
   }
 }
 
-/** bcrypt ignores further bytes, and GoTrue refuses longer passwords. */
-const maxPasswordBytes = 72;
-
-/** The sanitized return path: from the form, else from the query. */
-export function readReturnTo(request: AuthRequest, fields?: Fields): string {
-  return request.returnTo(fields?.get('returnTo') ?? request.query.get('returnTo'));
+function toReply(request: AuthRequest, next: Next): Reply {
+  return typeof next === 'string' ? redirectOrJson(request, next) : next;
 }
 
-/** @throws {FormProblem} where it is not an email address */
-export function readEmail(fields: Fields): string {
-  const email = (fields.get('email') ?? '').trim();
-  if (email === '') throw new FormProblem('email', 'emailMissing', 'The email address is missing.');
-  // Rejects only what cannot be an address; sending the email decides the rest.
-  if (email.length > 320 || email.includes('..') || !/^[^\s\0-\x1f\x7f-\x9f@]+@[^\s\0-\x1f\x7f-\x9f@]+$/.test(email)) {
-    throw new FormProblem('email', 'emailInvalid', 'The email address is not valid.');
-  }
-  return email;
+function showFailure<About extends Found>(
+  backend: BackendContext,
+  request: AuthRequest,
+  { ownPage, page }: Form<About>,
+  { fields, error, about }: { readonly fields: Fields; readonly error: unknown; readonly about: About },
+): Reply | Promise<Reply> {
+  if (page === undefined) throw error;
+  const shown = errorForForm(backend, request, error);
+  const { returnTo } = about;
+  if (ownPage !== undefined) return failureElsewhere(request, ownPage, shown, returnTo);
+  return page(request, { returnTo, fields, error: shown }, about);
 }
 
-/** @throws {FormProblem} where it is missing */
-export function readPassword(fields: Fields): string {
-  const password = fields.get('password') ?? '';
-  if (password === '') throw new FormProblem('password', 'passwordMissing', 'The password is missing.');
-  return password;
-}
-
-/** The digits of an emailed code, without spaces and hyphens. @throws {FormProblem} where it cannot be a code */
-export function readEmailCode(fields: Fields): string {
-  const code = (fields.get('code') ?? '').replaceAll(/[\s-]/g, '');
-  // A project configures six to ten digits.
-  if (/^\d{6,10}$/.test(code)) return code;
-  throw new FormProblem('code', 'emailCodeMissing', 'The code is missing, or is not one of six to ten digits.');
-}
-
-/** @throws {AuthError} `weak_password` where it is too long; {FormProblem} where it is missing */
-export function readNewPassword(fields: Fields): string {
-  const password = readPassword(fields);
-  if (Buffer.byteLength(password) <= maxPasswordBytes) return password;
-  throw new AuthError('weak_password', {
-    message: `Passwords can be at most ${maxPasswordBytes} bytes long. Choose a shorter one.`,
-  });
-}
-
-/** Six digits, without spaces and hyphens. @throws {FormProblem} where it is missing; {AuthError} `code_wrong` where it is malformed */
-export function readCode(fields: Fields): string {
-  const code = (fields.get('code') ?? '').replace(/[\s-]/g, '');
-  if (code === '') throw new FormProblem('code', 'codeMissing', 'The code is missing.');
-  if (!/^\d{6}$/.test(code)) throw new AuthError('code_wrong', { reason: 'malformed' });
-  return code;
-}
-
-/** The captcha response, under the field name of any supported widget, in the SDK's form. */
-export function readCaptcha(fields: Fields): { readonly captchaToken?: string } {
-  const captchaToken =
-    fields.get('captchaToken') ?? fields.get('cf-turnstile-response') ?? fields.get('h-captcha-response');
-  return defined({ captchaToken });
+/** The sanitized return path: from the form, else from the query, else that of the link or of the sign-in's beginning. */
+export function readReturnTo(request: AuthRequest, fields?: Fields, former?: string): string {
+  return request.returnTo(fields?.get('returnTo') ?? request.query.get('returnTo'), former);
 }
 
 /**
@@ -197,49 +191,20 @@ export function errorForForm({ emit }: { readonly emit: Emit }, request: AuthReq
 }
 
 /**
- * For `catch`: maps one refusal of the backend to this form's error code and rethrows every other error.
- *
- * @param isMeant whether the error is that refusal
- */
-export function rethrowAs(code: AuthErrorCode, isMeant: (refusal: AuthError) => boolean): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof AuthError) || !isMeant(error)) throw error;
-    throw new AuthError(code, { cause: error.cause, reason: error.reason });
-  };
-}
-
-/**
- * GoTrue's codes for an address that it refuses. A form that was checked here has no other malformed field. The code
- * `email_address_not_authorized` is none of them: GoTrue gives it only for addresses that it sends mail to, so it would tell who has an account.
- */
-export const badAddress = ['validation_failed', 'email_address_invalid'];
-
-/** For `catch`: GoTrue's refusal of an address belongs to the field of the address. */
-export function asBadAddress(error: unknown): never {
-  if (!(error instanceof AuthError) || !badAddress.includes(error.reason ?? '')) throw error;
-  const { cause, reason } = error;
-  throw new FormProblem('email', 'emailRefused', 'Enter a valid email address.', { cause, reason });
-}
-
-/**
  * Redirects where this response does not show the form: to the application's own page, or to the form's URL for JSON clients.
  *
  * @param ownPage the option for the application's own page
  * @param path the path of the built-in form
  */
-export function formElsewhere(
-  request: AuthRequest,
-  ownPage: string | undefined,
-  path: string,
-  returnTo: string,
-): Reply | undefined {
+function formElsewhere(request: AuthRequest, ownPage: string | undefined, path: string): Reply | undefined {
   if (ownPage === undefined && !request.wantsJson) return undefined;
   const prompt = wantsOtherAccount(request) ? { prompt: 'login' } : undefined;
-  return redirectOrJson(request, withWayBack(request, ownPage ?? request.localPath(path), returnTo, prompt), 302);
+  const url = withWayBack(request, ownPage ?? request.localPath(path), readReturnTo(request), prompt);
+  return redirectOrJson(request, url, 302);
 }
 
 /** Redirects to the application's own page, with the error's code in the query. */
-export function failureElsewhere(request: AuthRequest, ownPage: string, error: AuthError, returnTo: string): Reply {
+function failureElsewhere(request: AuthRequest, ownPage: string, error: AuthError, returnTo: string): Reply {
   return redirect(303, withWayBack(request, ownPage, returnTo, { error: error.code }));
 }
 

@@ -21,7 +21,6 @@ import { passwordRoute } from './routes/password-route.ts';
 import { verifyRoute } from './routes/verify-route.ts';
 import type { BackendContext } from './context.ts';
 import { createSubmitOnce } from './double-submit.ts';
-import { withSubmitOnce } from './forms.ts';
 import { readBackendOptions } from './options.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
 import type { BackendOptions } from './options.ts';
@@ -92,9 +91,9 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       signOutRoute(backend),
       sessionRoute(settings.sessionPath),
       confirmRoute(backend),
-      withSubmitOnce(backend, verifyRoute(backend)),
+      verifyRoute(backend),
       resendRoute(backend),
-      withSubmitOnce(backend, enrollRoute(backend)),
+      enrollRoute(backend),
       ...optionalRoutes(backend),
     ],
   );
@@ -105,7 +104,7 @@ function optionalRoutes(backend: BackendContext): AuthRoute[] {
   const { signInMethods, signUp, sso } = backend.settings;
   const hasPasswords = signInMethods.includes('password');
   return [
-    ...(hasPasswords ? [forgotRoute(backend), withSubmitOnce(backend, passwordRoute(backend))] : []),
+    ...(hasPasswords ? [forgotRoute(backend), passwordRoute(backend)] : []),
     ...(hasPasswords && signUp ? [signUpRoute(backend)] : []),
     ...(signInMethods.includes('code') ? [codeRoute(backend)] : []),
     ...(sso ? [ssoRoute(backend)] : []),

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import type { Request } from 'express';
 import type { IncomingMessage } from 'node:http';
 import {
+  baseUrl,
   callback,
   cookieEntries,
   cookieName,
@@ -66,7 +67,7 @@ const pathEntries = {
   resendPath: routePath('/auth/resend'),
   /** Where `token_hash` links of emails lead. Default `/auth/confirm`. */
   confirmPath: routePath('/auth/confirm'),
-  /** Has a link to choose a new password sent. Default `/auth/forgot`. */
+  /** Sends a link to choose a new password. Default `/auth/forgot`. */
   forgotPath: routePath('/auth/forgot'),
   /** Sets a new password, after such a link or signed in. Default `/auth/password`. */
   passwordPath: routePath('/auth/password'),
@@ -170,7 +171,7 @@ const ownEntries = {
       ({ input }) =>
         `is the dashboard’s address, not the project’s; paste https://${dashboardProject(input) ?? ''}.supabase.co`,
     ),
-    v.transform((value) => value.replace(/\/+$/, '')),
+    baseUrl,
   ),
   /**
    * The project's publishable key, or its legacy anon key; any other kind is refused. Required. Env `BAAS_ANON_KEY`,

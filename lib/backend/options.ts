@@ -1,5 +1,6 @@
 import type * as v from 'valibot';
 import { cookiePrefixProblems } from '../http/cookie-jar.ts';
+import { comparablePath } from '../http/message.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
 import { backendSchema, env, paths } from './option-schema.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
@@ -65,8 +66,17 @@ function pageProblems({ pages, ...given }: Readonly<Record<string, unknown>>): s
     ['signUp', 'signupPath'],
   ];
   return own
-    .filter(([page, path]) => Reflect.get(pages, page) === (given[path] ?? paths[path]))
+    .filter(([page, path]) => isAt(Reflect.get(pages, page), given[path] ?? paths[path], given['appBaseUrl']))
     .map(([page, path]) => `pages.${page} is ${path} itself; leave it out for the built-in page`);
+}
+
+/** Whether a page's URL leads to the form of this path, in any spelling. With `provider` the path starts OAuth instead. */
+function isAt(page: unknown, path: unknown, appBaseUrl: unknown): boolean {
+  if (typeof page !== 'string' || typeof path !== 'string') return false;
+  const base = URL.parse(typeof appBaseUrl === 'string' ? appBaseUrl : '') ?? new URL('http://host.invalid');
+  const url = URL.parse(page, base.href);
+  if (url?.origin !== base.origin || url.searchParams.has('provider')) return false;
+  return comparablePath(url.pathname) === comparablePath(base.pathname.replace(/\/+$/, '') + path);
 }
 
 /**

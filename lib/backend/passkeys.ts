@@ -10,7 +10,7 @@ import { refusedAnswer } from './challenges.ts';
 import type { Ceremony, CeremonyAnswer } from './challenges.ts';
 import type { BackendContext } from './context.ts';
 import { callAs } from './factors.ts';
-import { FormProblem } from './forms.ts';
+import { FormProblem } from './form-fields.ts';
 import { organizationSignIn } from './provider-errors.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { SdkResult, SupabaseCall, Visitor } from './supabase-call.ts';

@@ -5,7 +5,7 @@ import type { AuthRequest } from '../http/auth-request.ts';
 import type { BackendSession } from '../types.ts';
 import { tokenLifetimeMs } from '../tokens/access-token.ts';
 import type { BackendContext } from './context.ts';
-import { rethrowAs } from './forms.ts';
+import { rethrowAs } from './form-fields.ts';
 import { foldAccount } from './throttle.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { BackendSource } from './session-source.ts';

@@ -1,15 +1,10 @@
 import type { Request } from 'express';
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import type { CookieWrite } from '../core/cookies.ts';
-import { withDeadline } from '../core/deadline.ts';
 import { defined } from '../core/json.ts';
 import { AuthError, isOutage } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
-import type { Allowance } from '../session/allowance.ts';
 import { admitSignIn, beginSession, placeSession, refuseLarge, verifyIssued } from '../session/sign-in.ts';
-import type { EndedSession } from '../session/sign-out.ts';
-import { isRenewalUrgent } from '../tokens/access-token.ts';
-import { outOfTime } from './connection.ts';
 import type { BackendContext } from './context.ts';
 import { needsFactor } from './factors.ts';
 import { localUrl } from './forms.ts';
@@ -17,6 +12,7 @@ import { beginPending, clearPending, endPendingOfOthers, signInTime } from './pe
 import type { PendingSignIn, Step } from './pending.ts';
 import { issuedContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
+import { endAtBackend } from './sign-out.ts';
 import type { Subject } from './subject.ts';
 
 /** What the backend's tokens for a sign-in still need. */
@@ -199,32 +195,6 @@ async function raiseSession(
   const { sessionId } = backend.source.toStored(content);
   backend.emit({ type: 'session_refreshed', userId: session.user.id, ...defined({ sessionId }) });
   return returnTo;
-}
-
-/**
- * Ends a session at the backend, which identifies it by its access token. A token that the backend would not accept is refreshed first.
- *
- * @returns the content after the refresh, if there was one
- * @throws {AuthError} where the backend did not answer in time, or refused
- */
-export async function endAtBackend(
-  { supabase, settings }: BackendContext,
-  scope: 'local' | 'global',
-  { candidate, verdict, isAuthentic }: EndedSession<StoredContent>,
-  allowance: Allowance,
-): Promise<StoredContent | undefined> {
-  const { access_token: accessToken, refresh_token: refreshToken } = candidate.content;
-  const end = async (signal: AbortSignal): Promise<StoredContent | undefined> => {
-    if (verdict === undefined || verdict.kind === 'invalid') return undefined;
-    const isUsable = verdict.kind === 'live' && !isRenewalUrgent(verdict.session.claims, settings.now());
-    if (isUsable && (await supabase.revoke(accessToken, scope, signal)) === 'revoked') return undefined;
-    const renewal = await allowance.refresh(candidate, isAuthentic, () => supabase.refresh(refreshToken, signal));
-    if (renewal.kind === 'unanswered') throw outOfTime();
-    if (renewal.kind === 'ended') return undefined;
-    await supabase.revoke(renewal.content.access_token, scope, signal);
-    return renewal.content;
-  };
-  return withDeadline(end, settings.timeoutMs, outOfTime);
 }
 
 async function storeSession(

@@ -127,6 +127,12 @@ function isBaseUrl(value: string): boolean {
   return username === '' && password === '';
 }
 
+/** A base URL as browsers write it: scheme and host in lower case, without a trailing slash or a default port. */
+export const baseUrl = v.transform((value: string) => {
+  const { origin, pathname } = new URL(value);
+  return origin + pathname.replace(/\/+$/, '');
+});
+
 const origin = v.pipe(
   v.string('must be an origin such as https://www.example.com'),
   v.check(
@@ -137,13 +143,19 @@ const origin = v.pipe(
   v.toLowerCase(),
 );
 
+/** Labels of at most 63 letters, digits and hyphens (RFC 1123 §2.1); what is none makes no cookie. */
+const hostName = /^\.?[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i;
+
 export const cookieEntries = {
   /** The hosts that get the cookie. Default: none, only this host. */
-  domain: v.optional(
-    v.pipe(v.string('must be a host name'), v.regex(/^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i, 'must be a host name')),
-  ),
+  domain: v.optional(v.pipe(v.string('must be a host name'), v.regex(hostName, 'must be a host name'))),
   /** The path below which browsers send the cookie. Default `/`. */
-  path: v.optional(v.pipe(v.string('must be a path'), v.regex(/^\/[^;\s]*$/, 'must be a path that starts with /'))),
+  path: v.optional(
+    v.pipe(
+      v.string('must be a path'),
+      v.regex(/^\/[\x21-\x3a\x3d-\x7e]*$/, 'must be a path that starts with /, in ASCII, without blanks, ; and <'),
+    ),
+  ),
   /** Whether requests from other sites carry the cookie. Default `lax`. `strict` hides the session from the first page after a link from elsewhere; `none` implies `secure`. */
   sameSite: v.optional(v.picklist(['lax', 'strict', 'none'], "must be 'lax', 'strict' or 'none'")),
   /** Whether browsers send the cookie over https only. Default: as the public origin. */
@@ -166,6 +178,7 @@ export const sharedEntries = {
     v.pipe(
       v.string('must be an absolute http(s) URL'),
       v.check(isBaseUrl, 'must be an absolute http(s) URL such as https://app.example.com, without query or user'),
+      baseUrl,
     ),
   ),
   /** Root-relative path patterns of pages that need a session; a trailing `(.*)` matches any remainder. Default: none. */

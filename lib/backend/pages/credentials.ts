@@ -3,7 +3,7 @@ import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { otherAccountUrl } from '../../http/page.ts';
 import { duration, emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
-import { FormProblem } from '../forms.ts';
+import { FormProblem } from '../form-fields.ts';
 import { mailedBefore, tooManyCodes } from '../throttle.ts';
 import {
   backToSignIn,

@@ -5,18 +5,10 @@ import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { MailSentBody } from '../../types.ts';
-import { sendMail } from './mail-routes.ts';
 import type { BackendContext } from '../context.ts';
-import {
-  formRoute,
-  FormProblem,
-  asBadAddress,
-  readCaptcha,
-  readEmail,
-  readEmailCode,
-  redirectUrl,
-  rethrowAs,
-} from '../forms.ts';
+import { FormProblem, asBadAddress, readCaptcha, readEmail, readEmailCode, rethrowAs } from '../form-fields.ts';
+import { formRoute, redirectUrl } from '../forms.ts';
+import { sendMail } from '../mail.ts';
 import { codePage } from '../pages/credentials.ts';
 import { fillIn } from '../../http/page-text.ts';
 import type { SupabaseCall } from '../supabase-call.ts';

@@ -4,14 +4,14 @@ import type { AuthRequest } from '../../http/auth-request.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
 import type { BackendContext } from '../context.ts';
-import { formRoute, localUrl } from '../forms.ts';
+import { localUrl, subjectFormRoute } from '../forms.ts';
+import { otherLinkAnswer } from '../mail.ts';
 import type { BackendOptions } from '../options.ts';
 import { confirmPage, linkExpiredPage } from '../pages/notice.ts';
 import { isOwnRefusal } from '../provider-errors.ts';
 import { readPending } from '../pending.ts';
 import { needsOf, prepareSignIn, storeSignIn } from '../sign-in.ts';
 import type { PreparedSignIn } from '../sign-in.ts';
-import { otherLinkAnswer } from './mail-routes.ts';
 
 interface Link {
   readonly tokenHash: string;
@@ -34,39 +34,36 @@ function isForPassword({ signInMethods }: BackendOptions, type: string): boolean
  */
 export function confirmRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
-  return formRoute(backend, {
-    path: settings.confirmPath,
-    option: 'confirmPath',
-    open(request) {
-      const link = readLink(request, (name) => request.query.get(name) ?? undefined);
-      return confirmPage(backend, request, link);
-    },
-    page(request, { fields, error }) {
-      const link = readLink(request, (name) => fields.get(name));
-      if (isOwnRefusal(error, 'link_expired') && isForPassword(settings, link.type)) {
-        return linkExpiredPage(backend, request, { returnTo: link.returnTo, error });
-      }
-      // A temporary error keeps the button for another attempt.
-      const isPassing = error?.code === 'provider_unavailable' || error?.code === 'rate_limited';
-      if (error !== undefined && !isPassing) throw error;
-      return confirmPage(backend, request, { ...link, error });
-    },
-    async submit(request, fields) {
-      const link = readLink(request, (name) => fields.get(name));
-      request.errorReturnTo = link.returnTo;
-      try {
+  return subjectFormRoute<Link>(
+    backend,
+    {
+      path: settings.confirmPath,
+      option: 'confirmPath',
+      hasData: true,
+      page(request, { error }, link) {
+        if (isOwnRefusal(error, 'link_expired') && isForPassword(settings, link.type)) {
+          return linkExpiredPage(backend, request, { returnTo: link.returnTo, error });
+        }
+        // A temporary error keeps the button for another attempt.
+        const isPassing = error?.code === 'provider_unavailable' || error?.code === 'rate_limited';
+        if (error !== undefined && !isPassing) throw error;
+        return confirmPage(backend, request, { ...link, error });
+      },
+      async submit(request, _fields, returnTo, link) {
         const prepared = await spendLink(backend, request, link);
         // A changed address requires both links; after the first there is no session yet.
-        if (prepared === null) return otherLinkAnswer(backend, request, link.returnTo);
-        return await storeSignIn(backend, request, prepared);
-      } catch (error) {
+        return prepared === null
+          ? otherLinkAnswer(backend, request, returnTo)
+          : storeSignIn(backend, request, prepared);
+      },
+      async leave(request, error, link) {
         const next = isOwnRefusal(error, 'link_expired') ? await urlOfFirstPress(backend, request, link) : undefined;
-        if (next === undefined) throw error;
-        backend.emit(signInFailed(error), request.startedAt);
+        if (next !== undefined) backend.emit(signInFailed(error), request.startedAt);
         return next;
-      }
+      },
     },
-  });
+    (request, fields) => readLink(request, (name) => (fields ?? request.query).get(name) ?? undefined),
+  );
 }
 
 async function spendLink(

@@ -1,5 +1,4 @@
 import { AuthError } from '../../errors.ts';
-import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
 import { errorBody } from '../../http/error-reply.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
@@ -9,7 +8,9 @@ import type { AuthRoute } from '../../http/router.ts';
 import { askFreshSignIn } from '../../http/step-up.ts';
 import type { BackendContext } from '../context.ts';
 import type { Factor } from '../factors.ts';
-import { errorForForm, FormProblem, localUrl, readCode, readReturnTo } from '../forms.ts';
+import { FormProblem, readCode } from '../form-fields.ts';
+import { localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
+import type { FormInput, Next } from '../forms.ts';
 import { enrollPage, factorsPage, qrCode, removePage } from '../pages/factors.ts';
 import { advance, stepUrl } from '../sign-in.ts';
 import { endOver, renewLowered, sessionOf } from '../subject.ts';
@@ -23,13 +24,21 @@ const freshSeconds = 600;
 
 /** `/auth/enroll`: lists the signed-in user's second factors, adds authenticator apps and removes factors. */
 export function enrollRoute(backend: BackendContext): AuthRoute {
-  return {
-    path: backend.settings.enrollPath,
-    option: 'enrollPath',
-    isReturnTarget: true,
-    get: (request) => showFactors(backend, request),
-    post: (request) => changeFactors(backend, request),
-  };
+  return subjectFormRoute<FactorRequest>(
+    backend,
+    {
+      path: backend.settings.enrollPath,
+      option: 'enrollPath',
+      isReturnTarget: true,
+      hasData: true,
+      page: (_request, input, asked) => showFactors(backend, asked, input),
+      submit: (_request, fields, _returnTo, asked) => changeFactors(backend, asked, fields),
+      leave: async (_request, error, asked) =>
+        (await replyToEnd(backend, asked, error)) ??
+        (isInsufficient(error) ? raiseAgain(backend, asked, error) : undefined),
+    },
+    (request, fields) => ask(backend, request, readReturnTo(request, fields)),
+  );
 }
 
 /**
@@ -64,32 +73,25 @@ function secondFactorFirst(backend: BackendContext, request: AuthRequest, return
   return json(error.status, errorBody(error, verifyUrl));
 }
 
-async function showFactors(backend: BackendContext, request: AuthRequest): Promise<Reply> {
-  const asked = await ask(backend, request, readReturnTo(request));
-  if ('status' in asked) return asked;
-  const { verified } = asked.factors;
+function showFactors(
+  backend: BackendContext,
+  asked: FactorRequest,
+  { fields, error }: FormInput,
+): Reply | Promise<Reply> {
+  const { request, factors } = asked;
+  if (error !== undefined) return showFailed(backend, asked, fields, error);
+  const { verified } = factors;
   if (request.wantsJson) return json(200, { factors: verified.map(({ id, type }) => ({ id, type })) });
   const removed = ownFactor(asked, request.query.get('remove') ?? undefined);
   return removed?.isVerified === true ? askRemoval(backend, asked, removed) : listPage(backend, asked);
 }
 
-async function changeFactors(backend: BackendContext, request: AuthRequest): Promise<Reply> {
-  const fields = await readFields(request.req, request.res);
-  const asked = await ask(backend, request, readReturnTo(request, fields));
-  if ('status' in asked) return asked;
-  try {
-    const removed = fields.get('remove');
-    if (removed !== undefined) return await remove(backend, asked, readFactorId(removed), fields.get('sure') === 'yes');
-    return (
-      signInAgainFirst(backend, asked) ??
-      (fields.has('code') ? await confirm(backend, asked, fields) : await start(backend, asked))
-    );
-  } catch (error) {
-    const ended = await replyToEnd(backend, asked, error);
-    if (ended !== undefined) return ended;
-    if (isInsufficient(error)) return raiseAgain(backend, asked, error);
-    return await failed(backend, asked, fields, errorForForm(backend, request, error));
-  }
+async function changeFactors(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Next> {
+  const removed = fields.get('remove');
+  if (removed !== undefined) return remove(backend, asked, readFactorId(removed), fields.get('sure') === 'yes');
+  const signIn = signInAgainFirst(backend, asked);
+  if (signIn !== undefined) return signIn;
+  return fields.has('code') ? confirm(backend, asked, fields) : start(backend, asked);
 }
 
 /** GoTrue's `insufficient_aal`, for a token that claims `aal2`: the factor that raised the session was removed elsewhere. */
@@ -119,7 +121,7 @@ async function start(backend: BackendContext, { request, subject, returnTo, user
   return request.wantsJson ? json(200, enrollment) : drawnPage(backend, request, { returnTo, enrollment });
 }
 
-async function confirm(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Reply> {
+async function confirm(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<string> {
   const { request, subject, returnTo } = asked;
   const factorId = readFactorId(fields.get('factorId'));
   const code = readCode(fields);
@@ -127,7 +129,7 @@ async function confirm(backend: BackendContext, asked: FactorRequest, fields: Fi
   if (ownFactor(asked, factorId) === undefined) throw new AuthError('code_wrong', { reason: 'factor' });
   const verify = () => verifyFactor(backend, request, subject.content, { factorId, code });
   const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
-  return redirectOrJson(request, await advance(backend, request, subject, { step: 'factor', issued, returnTo }));
+  return advance(backend, request, subject, { step: 'factor', issued, returnTo });
 }
 
 function ownFactor({ factors }: FactorRequest, factorId: string | undefined): Factor | undefined {
@@ -135,12 +137,7 @@ function ownFactor({ factors }: FactorRequest, factorId: string | undefined): Fa
 }
 
 /** A page asks first; JSON clients ask by themselves. */
-async function remove(
-  backend: BackendContext,
-  asked: FactorRequest,
-  factorId: string,
-  isSure: boolean,
-): Promise<Reply> {
+async function remove(backend: BackendContext, asked: FactorRequest, factorId: string, isSure: boolean): Promise<Next> {
   const { request, subject, returnTo, factors } = asked;
   const factor = ownFactor(asked, factorId);
   const left = (list: readonly Factor[]): number => list.filter(({ id }) => id !== factor?.id).length;
@@ -160,7 +157,7 @@ async function remove(
     return true;
   });
   if (isLowered === undefined) return endOver(backend, request, subject, returnTo);
-  return redirectOrJson(request, localUrl(request, backend.settings.enrollPath, returnTo));
+  return localUrl(request, backend.settings.enrollPath, returnTo);
 }
 
 function askRemoval(backend: BackendContext, { request, returnTo, factors }: FactorRequest, factor: Factor): Reply {
@@ -172,7 +169,7 @@ function listPage(backend: BackendContext, { request, returnTo, factors }: Facto
 }
 
 /** A wrong code shows the same QR code again, because the app has already scanned it. */
-function failed(
+function showFailed(
   backend: BackendContext,
   asked: FactorRequest,
   fields: Fields,

@@ -1,13 +1,9 @@
-import { readFields } from '../../http/body.ts';
-import type { Fields } from '../../http/body.ts';
-import type { AuthRequest } from '../../http/auth-request.ts';
 import { json, redirectOrJson } from '../../http/reply.ts';
-import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
-import { bindCeremony, readAnswer } from '../challenges.ts';
-import type { Ceremony } from '../challenges.ts';
+import { asksForChallenge, bindCeremony, readAnswer } from '../challenges.ts';
 import type { BackendContext } from '../context.ts';
-import { errorForForm, formRoute, readCaptcha, readReturnTo } from '../forms.ts';
+import { readCaptcha } from '../form-fields.ts';
+import { formRoute, readReturnTo } from '../forms.ts';
 import { signInPage } from '../pages/credentials.ts';
 import { asksAgain } from '../pages/passkeys.ts';
 import { startSignIn, verifySignIn } from '../passkeys.ts';
@@ -16,9 +12,7 @@ import { completeSignIn } from '../sign-in.ts';
 /** `/auth/passkey`: gives a challenge, and signs in the account whose passkey answers it. */
 export function passkeyRoute(backend: BackendContext): AuthRoute {
   const { settings, attempts } = backend;
-  const start = (request: AuthRequest, fields: Fields): Promise<Ceremony> =>
-    attempts.runChallenge(request.req, () => startSignIn(backend, request, readCaptcha(fields)));
-  const form = formRoute(backend, {
+  return formRoute(backend, {
     path: settings.passkeyPath,
     option: 'passkeyPath',
     ownPage: settings.pages.signIn,
@@ -27,10 +21,13 @@ export function passkeyRoute(backend: BackendContext): AuthRoute {
     page(request, { returnTo, fields, error }) {
       return signInPage(backend, request, { returnTo, error, isAgain: asksAgain({ error }, fields.has('again')) });
     },
+    isShared: (_request, fields) => !asksForChallenge(fields),
     async submit(request, fields, returnTo) {
       if (asksForChallenge(fields)) {
-        // The page's script got none. Where there is one now, it asks again.
-        await start(request, fields);
+        const ask = () => startSignIn(backend, request, readCaptcha(fields));
+        const started = await attempts.runChallenge(request.req, ask);
+        if (request.wantsJson) return json(200, bindCeremony(backend, request, started));
+        // The page's script got no challenge. As there is one now, it asks again.
         return signInPage(backend, request, { returnTo, isAgain: !fields.has('again') });
       }
       const answer = readAnswer(backend, request, fields);
@@ -39,37 +36,4 @@ export function passkeyRoute(backend: BackendContext): AuthRoute {
       return completeSignIn(backend, request, issued, returnTo);
     },
   });
-  return withChallenges(backend, form, async (request, fields) => {
-    if (!asksForChallenge(fields)) return undefined;
-    return json(200, bindCeremony(backend, request, await start(request, fields)));
-  });
-}
-
-/** Whether a POST has no answer of a passkey. */
-export function asksForChallenge(fields: Fields): boolean {
-  return (fields.get('credential') ?? '') === '';
-}
-
-/**
- * A form whose JSON clients ask for challenges on the same path. Each challenge works once, so no other request shares it.
- *
- * @param start `undefined` where the POST asks for something else
- */
-export function withChallenges(
-  backend: BackendContext,
-  { post, ...route }: AuthRoute,
-  start: (request: AuthRequest, fields: Fields) => Promise<Reply | undefined>,
-): AuthRoute {
-  if (post === undefined) return route;
-  return {
-    ...route,
-    async post(request) {
-      const fields = await readFields(request.req, request.res);
-      if (!request.wantsJson) return post(request);
-      const started = await start(request, fields).catch((error: unknown) => {
-        throw errorForForm(backend, request, error);
-      });
-      return started ?? post(request);
-    },
-  };
 }

@@ -1,41 +1,38 @@
 import { AuthError } from '../../errors.ts';
 import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
-import { json, redirectOrJson } from '../../http/reply.ts';
+import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
-import { bindCeremony, readAnswer } from '../challenges.ts';
-import type { Ceremony } from '../challenges.ts';
+import { asksForChallenge, bindCeremony, readAnswer } from '../challenges.ts';
 import type { BackendContext } from '../context.ts';
 import { isSessionOver, listFactors } from '../factors.ts';
-import { FormProblem, formRoute, localUrl, readReturnTo } from '../forms.ts';
-import type { FormInput } from '../forms.ts';
+import { FormProblem } from '../form-fields.ts';
+import { localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
+import type { FormInput, Next } from '../forms.ts';
 import { asksAgain, passkeysPage, removePasskeyPage, renamePage } from '../pages/passkeys.ts';
 import { addPasskey, listPasskeys, removePasskey, renamePasskey, startAdding } from '../passkeys.ts';
 import type { Passkey } from '../passkeys.ts';
 import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../raise.ts';
 import { endOver, renewDenied, sessionOf, signInFirst } from '../subject.ts';
 import type { Subject } from '../subject.ts';
-import { asksForChallenge, withChallenges } from './passkey-route.ts';
 
 /** `/auth/passkeys`: lists the signed-in user's passkeys, adds, renames and removes them. */
 export function passkeysRoute(backend: BackendContext): AuthRoute {
-  const form = formRoute(backend, {
-    path: backend.settings.passkeysPath,
-    option: 'passkeysPath',
-    open: (request) => asOwner(backend, request, readReturnTo(request), (owner) => showPasskeys(backend, owner)),
-    page: (request, input) => asOwner(backend, request, input.returnTo, (owner) => showFailure(backend, owner, input)),
-    submit: (request, fields, returnTo) =>
-      asOwner(backend, request, returnTo, (owner) => change(backend, owner, fields)),
-  });
-  const route = withChallenges(backend, form, async (request, fields) => {
-    if (!asksToAdd(fields)) return undefined;
-    return asOwner(backend, request, readReturnTo(request, fields), async (owner) => {
-      const started = await start(backend, owner);
-      return 'status' in started ? started : json(200, bindCeremony(backend, request, started));
-    });
-  });
-  return { ...route, isReturnTarget: true };
+  return subjectFormRoute<OwnerRequest>(
+    backend,
+    {
+      path: backend.settings.passkeysPath,
+      option: 'passkeysPath',
+      isReturnTarget: true,
+      hasData: true,
+      page: async (_request, input, owner) => showPasskeys(backend, owner, input),
+      isShared: (_request, fields) => !asksToAdd(fields),
+      submit: (_request, fields, _returnTo, owner) => change(backend, owner, fields),
+      leave: (_request, error, owner) => otherStep(backend, owner, error),
+    },
+    (request, fields) => findOwner(backend, request, readReturnTo(request, fields)),
+  );
 }
 
 /** A request of the user whose passkeys it is about. */
@@ -48,37 +45,59 @@ interface OwnerRequest {
 }
 
 /**
- * @returns what `work` does, or a reply where another step is required first
+ * @returns a reply where there is no session
  * @throws {AuthError} `forbidden` for visitors without an account
  */
-async function asOwner(
+async function findOwner(
   backend: BackendContext,
   request: AuthRequest,
   returnTo: string,
-  work: (owner: OwnerRequest) => Promise<Reply>,
-): Promise<Reply> {
+): Promise<OwnerRequest | Reply> {
   const wayBack = localUrl(request, backend.settings.passkeysPath, returnTo);
   const subject = await sessionOf(backend, request);
   if (subject === undefined) return signInFirst(request, wayBack);
   if (subject.session.user.isAnonymous) throw new AuthError('forbidden');
-  try {
-    return await work({ request, subject, returnTo, wayBack });
-  } catch (error) {
-    if (isSessionOver(error)) return endOver(backend, request, subject, wayBack);
-    if (!isInsufficient(error)) throw error;
-    return (await renewDenied(backend, request, subject, wayBack)) ?? secondFactorFirst(backend, request, wayBack);
-  }
+  return { request, subject, returnTo, wayBack };
 }
 
-async function showPasskeys(backend: BackendContext, { request, subject, returnTo }: OwnerRequest): Promise<Reply> {
-  const passkeys = await listPasskeys(backend, request, subject.content);
+/** A reply where the backend has ended the session, or asks for the second factor. */
+async function otherStep(
+  backend: BackendContext,
+  { request, subject, wayBack }: OwnerRequest,
+  error: unknown,
+): Promise<Reply | undefined> {
+  if (isSessionOver(error)) return endOver(backend, request, subject, wayBack);
+  if (!isInsufficient(error)) return undefined;
+  return (await renewDenied(backend, request, subject, wayBack)) ?? secondFactorFirst(backend, request, wayBack);
+}
+
+async function showPasskeys(backend: BackendContext, owner: OwnerRequest, input: FormInput): Promise<Reply> {
+  const { request, subject, returnTo } = owner;
+  const { fields, error } = input;
+  let passkeys: readonly Passkey[];
+  try {
+    passkeys = await listPasskeys(backend, request, subject.content);
+  } catch (failure) {
+    const step = await otherStep(backend, owner, failure);
+    if (step === undefined) throw failure;
+    return step;
+  }
   if (request.wantsJson) return json(200, { passkeys: passkeys.map(toBody) });
-  const named = (kind: 'rename' | 'remove'): Passkey | undefined =>
-    passkeys.find(({ id }) => id === request.query.get(kind)?.toLowerCase());
-  const [renamed, removed] = [named('rename'), named('remove')];
-  if (renamed !== undefined) return renamePage(backend, request, { passkey: renamed, returnTo });
+  const named = (kind: 'rename' | 'remove'): Passkey | undefined => {
+    const id = (error === undefined ? request.query.get(kind) : fields.get(kind))?.toLowerCase();
+    return passkeys.find((passkey) => passkey.id === id);
+  };
+  const [renamed, removed] = [named('rename'), error === undefined ? named('remove') : undefined];
+  if (renamed !== undefined) {
+    return renamePage(backend, request, { passkey: renamed, name: fields.get('name'), returnTo, error });
+  }
   if (removed !== undefined) return removePasskeyPage(backend, request, { passkey: removed, returnTo });
-  return passkeysPage(backend, request, { passkeys, returnTo });
+  return passkeysPage(backend, request, {
+    passkeys,
+    returnTo,
+    error,
+    isAgain: asksAgain({ error }, fields.has('again')),
+  });
 }
 
 /** Times that the backend does not know are `null`. */
@@ -91,33 +110,9 @@ function toBody({ id, name, createdAt, lastUsedAt }: Passkey) {
   };
 }
 
-async function showFailure(
-  backend: BackendContext,
-  { request, subject, returnTo }: OwnerRequest,
-  { fields, error }: FormInput,
-): Promise<Reply> {
-  const passkeys = await listPasskeys(backend, request, subject.content);
-  const passkey = passkeys.find(({ id }) => id === fields.get('rename')?.toLowerCase());
-  if (passkey !== undefined)
-    return renamePage(backend, request, { passkey, name: fields.get('name'), returnTo, error });
-  return passkeysPage(backend, request, {
-    passkeys,
-    returnTo,
-    error,
-    isAgain: asksAgain({ error }, fields.has('again')),
-  });
-}
-
 /** Whether a POST starts to add a passkey. */
 function asksToAdd(fields: Fields): boolean {
   return asksForChallenge(fields) && !fields.has('rename') && !fields.has('remove');
-}
-
-/** A challenge for a new passkey, or a reply where another step is required first. */
-async function start(backend: BackendContext, owner: OwnerRequest): Promise<Ceremony | Reply> {
-  const { request, subject } = owner;
-  const ask = () => startAdding(backend, request, subject.content);
-  return (await firstStep(backend, owner)) ?? backend.attempts.runChallenge(request.req, ask);
 }
 
 /** Who adds a passkey has signed in just now, with the second factor where there is one: else a stolen session would become a lasting one. */
@@ -131,33 +126,41 @@ async function firstStep(
   return factors.verified.length > 0 ? secondFactorFirst(backend, request, wayBack) : undefined;
 }
 
-async function change(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Reply> {
-  const { request, subject, returnTo, wayBack } = owner;
-  const { content } = subject;
+async function change(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
+  const { request, subject, wayBack } = owner;
   const [renamed, removed] = [fields.get('rename'), fields.get('remove')];
   if (renamed !== undefined) {
     const passkey = { id: readId(renamed), name: readName(fields) };
-    await renamePasskey(backend, request, content, passkey).catch(rethrowGone);
-  } else if (removed !== undefined) {
-    const id = readId(removed);
-    const question =
-      fields.get('sure') === 'yes' || request.wantsJson ? undefined : await askRemoval(backend, owner, id);
-    if (question !== undefined) return question;
-    await removePasskey(backend, request, content, id).catch(rethrowGone);
-  } else if (asksForChallenge(fields)) {
-    // The page's script got no challenge. Where there is one now, it asks again.
-    const started = await start(backend, owner);
-    if ('status' in started) return started;
-    const passkeys = await listPasskeys(backend, request, content);
-    return passkeysPage(backend, request, { passkeys, returnTo, isAgain: !fields.has('again') });
-  } else {
-    const first = await firstStep(backend, owner);
-    if (first !== undefined) return first;
-    const answer = readAnswer(backend, request, fields);
-    const add = () => addPasskey(backend, request, content, answer);
-    await backend.attempts.run(request.req, undefined, add, 'forgives');
+    await renamePasskey(backend, request, subject.content, passkey).catch(rethrowGone);
+    return wayBack;
   }
-  return redirectOrJson(request, wayBack);
+  if (removed !== undefined) return remove(backend, owner, readId(removed), fields.get('sure') === 'yes');
+  return (await firstStep(backend, owner)) ?? add(backend, owner, fields);
+}
+
+async function add(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
+  const { request, subject, returnTo, wayBack } = owner;
+  const { attempts } = backend;
+  if (asksForChallenge(fields)) {
+    const started = await attempts.runChallenge(request.req, () => startAdding(backend, request, subject.content));
+    if (request.wantsJson) return json(200, bindCeremony(backend, request, started));
+    // The page's script got no challenge. As there is one now, it asks again.
+    const passkeys = await listPasskeys(backend, request, subject.content);
+    return passkeysPage(backend, request, { passkeys, returnTo, isAgain: !fields.has('again') });
+  }
+  const answer = readAnswer(backend, request, fields);
+  const verify = () => addPasskey(backend, request, subject.content, answer);
+  await attempts.run(request.req, undefined, verify, 'forgives');
+  return wayBack;
+}
+
+/** A page asks first; JSON clients ask by themselves. */
+async function remove(backend: BackendContext, owner: OwnerRequest, id: string, isSure: boolean): Promise<Next> {
+  const { request, subject, wayBack } = owner;
+  const question = isSure || request.wantsJson ? undefined : await askRemoval(backend, owner, id);
+  if (question !== undefined) return question;
+  await removePasskey(backend, request, subject.content, id).catch(rethrowGone);
+  return wayBack;
 }
 
 /** `undefined` where there is no such passkey, which the removal then says. */

@@ -2,7 +2,6 @@ import type { Session as SdkSession } from '@supabase/supabase-js';
 import { answerWithin } from '../../core/deadline.ts';
 import { defined } from '../../core/json.ts';
 import { AuthError, isOutage } from '../../errors.ts';
-import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { redirect, redirectOrJson } from '../../http/reply.ts';
@@ -11,15 +10,8 @@ import type { AuthRoute } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { needsFactor } from '../factors.ts';
-import {
-  FormProblem,
-  errorForForm,
-  formElsewhere,
-  localUrl,
-  readCaptcha,
-  readNewPassword,
-  readReturnTo,
-} from '../forms.ts';
+import { FormProblem, readCaptcha, readNewPassword } from '../form-fields.ts';
+import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
 import { passwordPage } from '../pages/credentials.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { markTried } from '../pending.ts';
@@ -32,37 +24,32 @@ import { renewDenied, sessionOf, subjectOf } from '../subject.ts';
 import type { Subject } from '../subject.ts';
 import { foldAccount } from '../throttle.ts';
 
+/** A request about a new password; without a subject its link has expired. */
+interface PasswordRequest {
+  readonly subject: Subject | undefined;
+  readonly returnTo: string;
+}
+
 /** `/auth/password`: sets a new password, after an email's link or signed in, and ends the account's other sessions. */
 export function passwordRoute(backend: BackendContext): AuthRoute {
-  const { passwordPath } = backend.settings;
-  return {
-    path: passwordPath,
-    option: 'passwordPath',
-    isReturnTarget: true,
-    async get(request) {
-      const returnTo = readReturnTo(request);
-      const elsewhere = formElsewhere(request, undefined, passwordPath, returnTo);
-      if (elsewhere !== undefined) return elsewhere;
-      const subject = await subjectOf(backend, request, 'password');
-      return showForm(backend, request, subject, { returnTo: wayBackOf(request, subject) });
+  return subjectFormRoute<PasswordRequest>(
+    backend,
+    {
+      path: backend.settings.passwordPath,
+      option: 'passwordPath',
+      isReturnTarget: true,
+      page: (request, input, { subject }) => showForm(backend, request, subject, input),
+      submit: (request, fields, returnTo, { subject }) => save(backend, request, subject, { fields, returnTo }),
+      leave: (request, error, { subject, returnTo }) =>
+        isOwnRefusal(error, 'second_factor_required') && subject !== undefined
+          ? askFactor(backend, request, subject, returnTo)
+          : undefined,
     },
-    async post(request) {
-      const fields = await readFields(request.req, request.res);
-      let subject: Subject | undefined;
-      let returnTo = readReturnTo(request, fields);
-      try {
-        subject = await findSubject(backend, request, fields);
-        if (subject === undefined) throw new AuthError('link_expired');
-        returnTo = wayBackOf(request, subject, fields);
-        if (!isFormOf(subject, fields)) throw otherAccount();
-        return redirectOrJson(request, await save(backend, request, subject, { fields, returnTo }));
-      } catch (error) {
-        const isMissing = isOwnRefusal(error, 'second_factor_required');
-        if (isMissing && subject !== undefined) return askFactor(backend, request, subject, returnTo);
-        return showForm(backend, request, subject, { returnTo, error: errorForForm(backend, request, error) });
-      }
+    async (request, fields) => {
+      const subject = await findSubject(backend, request, fields);
+      return { subject, returnTo: readReturnTo(request, fields, subject?.pending?.returnTo) };
     },
-  };
+  );
 }
 
 async function askFactor(
@@ -84,8 +71,9 @@ async function askFactor(
 }
 
 /** A form with a current password is that of the session. */
-function findSubject(backend: BackendContext, request: AuthRequest, fields: Fields): Promise<Subject | undefined> {
-  return fields.has('currentPassword') ? sessionOf(backend, request) : subjectOf(backend, request, 'password');
+function findSubject(backend: BackendContext, request: AuthRequest, fields?: Fields): Promise<Subject | undefined> {
+  const isOfSession = fields?.has('currentPassword') === true;
+  return isOfSession ? sessionOf(backend, request) : subjectOf(backend, request, 'password');
 }
 
 /** Whether the form was shown for this account: another tab may have signed in as another one meanwhile. */
@@ -108,22 +96,21 @@ function maybeSaved({ code, cause, reason, retryAfter }: AuthError): AuthError {
   return new FormProblem('password', 'passwordMaybeSaved', 'It may have been saved. Sign in with it.', options);
 }
 
-/** The return path of the form or the query, else of the link. */
-function wayBackOf(request: AuthRequest, subject: Subject | undefined, fields?: Fields): string {
-  const value = fields?.get('returnTo') ?? request.query.get('returnTo');
-  return request.returnTo(value, subject?.pending?.returnTo);
-}
-
 interface Shown {
   readonly returnTo: string;
   readonly error?: AuthError;
 }
 
-function showForm(backend: BackendContext, request: AuthRequest, subject: Subject | undefined, shown: Shown): Reply {
-  const { returnTo, error = new AuthError('link_expired') } = shown;
-  if (subject === undefined || shown.error?.code === 'link_expired') {
-    return linkExpiredPage(backend, request, { returnTo, error });
+function showForm(
+  backend: BackendContext,
+  request: AuthRequest,
+  subject: Subject | undefined,
+  { returnTo, error }: Shown,
+): Reply {
+  if (subject === undefined || error?.code === 'link_expired') {
+    return linkExpiredPage(backend, request, { returnTo, error: error ?? new AuthError('link_expired') });
   }
+  const shown = { returnTo, error };
   const { pending, session } = subject;
   if (pending !== undefined) {
     if (pending.needs[0] === 'factor') return redirect(303, stepUrl(backend, request, 'factor', returnTo));
@@ -141,7 +128,14 @@ interface Form {
 }
 
 /** @returns the next URL */
-async function save(backend: BackendContext, request: AuthRequest, subject: Subject, form: Form): Promise<string> {
+async function save(
+  backend: BackendContext,
+  request: AuthRequest,
+  subject: Subject | undefined,
+  form: Form,
+): Promise<string> {
+  if (subject === undefined) throw new AuthError('link_expired');
+  if (!isFormOf(subject, form.fields)) throw otherAccount();
   const password = readNewPassword(form.fields);
   const { pending, session } = subject;
   return pending === undefined

@@ -14,7 +14,7 @@ import type { BackendContext } from '../context.ts';
 import { readReturnTo, wantsOtherAccount } from '../forms.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { endPending } from '../pending.ts';
-import { endAtBackend } from '../sign-in.ts';
+import { endAtBackend } from '../sign-out.ts';
 
 /** `/auth/logout`: always ends the local session, then revokes it at the backend if that answers in time. */
 export function signOutRoute(backend: BackendContext): AuthRoute {

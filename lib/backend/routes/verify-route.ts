@@ -1,5 +1,4 @@
 import { AuthError } from '../../errors.ts';
-import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { json, redirectOrJson } from '../../http/reply.ts';
@@ -8,7 +7,9 @@ import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
 import type { Factor } from '../factors.ts';
 import { sendFactorCode, verifyFactor } from '../factors.ts';
-import { errorForForm, localUrl, readCode } from '../forms.ts';
+import { readCode } from '../form-fields.ts';
+import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
+import type { FormInput, Next } from '../forms.ts';
 import { unavailablePage, verifyPage } from '../pages/factors.ts';
 import { asIssued } from '../set-password.ts';
 import { advance, stepUrl } from '../sign-in.ts';
@@ -18,33 +19,38 @@ import type { FactorRequest } from './factor-request.ts';
 
 /** `/auth/verify`: asks for the second factor of a pending sign-in, or of a session without one. */
 export function verifyRoute(backend: BackendContext): AuthRoute {
-  return {
-    path: backend.settings.verifyPath,
-    option: 'verifyPath',
-    get: (request) => showForm(backend, request),
-    post: (request) => takeAnswer(backend, request),
-  };
+  return subjectFormRoute<FactorRequest>(
+    backend,
+    {
+      path: backend.settings.verifyPath,
+      option: 'verifyPath',
+      hasData: true,
+      page: (_request, input, asked) => showForm(backend, asked, input),
+      submit: (_request, fields, _returnTo, asked) => takeAnswer(backend, asked, fields),
+      leave: (_request, error, asked) => replyToEnd(backend, asked, error),
+    },
+    async (request, fields) => {
+      const subject = await subjectOf(backend, request, 'factor');
+      return askFactors(backend, request, subject, readReturnTo(request, fields, subject?.pending?.returnTo));
+    },
+  );
 }
 
-async function ask(backend: BackendContext, request: AuthRequest, fields?: Fields): Promise<FactorRequest | Reply> {
-  const subject = await subjectOf(backend, request, 'factor');
-  const given = fields?.get('returnTo') ?? request.query.get('returnTo') ?? subject?.pending?.returnTo;
-  return askFactors(backend, request, subject, request.returnTo(given));
-}
-
-async function showForm(backend: BackendContext, request: AuthRequest): Promise<Reply> {
-  const asked = await ask(backend, request);
-  if ('status' in asked) return asked;
-  const { subject, returnTo, factors } = asked;
+function showForm(backend: BackendContext, asked: FactorRequest, { fields, error }: FormInput): Reply {
+  const { request, subject, returnTo, factors } = asked;
+  const named = fields.get('factorId') ?? request.query.get('factorId') ?? undefined;
+  // The named factor may have been removed meanwhile.
+  const factor = chosenFactor(backend, asked, named) ?? factors.askable[0];
+  if (error !== undefined) {
+    return isOutOfReach(asked) ? refusedPage(backend, asked, error) : formPage(backend, asked, { factor, error });
+  }
   // Reloaded, or reached by the back button, after the factor was verified.
   if (isGiven(asked)) return redirectOrJson(request, urlAfter(backend, asked), 302);
   if (subject.pending === undefined && factors.verified.length === 0) {
     return redirectOrJson(request, localUrl(request, backend.settings.enrollPath, returnTo), 302);
   }
-  if (isOutOfReach(asked)) return refuseFactors(backend, asked);
+  if (isOutOfReach(asked)) return refusedPage(backend, asked, errorForForm(backend, request, outOfReach()));
   if (request.wantsJson) return json(200, { factors: factors.askable.map(({ id, type }) => ({ id, type })) });
-  // The named factor may have been removed meanwhile.
-  const factor = chosenFactor(backend, asked, request.query.get('factorId') ?? undefined) ?? factors.askable[0];
   return formPage(backend, asked, { factor });
 }
 
@@ -52,13 +58,15 @@ async function showForm(backend: BackendContext, request: AuthRequest): Promise<
 const isOutOfReach = ({ factors }: FactorRequest): boolean =>
   factors.verified.length > 0 && factors.askable.length === 0;
 
-/** @throws {AuthError} `factor_unavailable` for clients that want JSON */
-function refuseFactors(backend: BackendContext, { request, subject, returnTo, factors }: FactorRequest): Reply {
-  const failure = new AuthError('factor_unavailable', {
+function outOfReach(): AuthError {
+  return new AuthError('factor_unavailable', {
     reason: 'factor_type',
     message: 'This account has a second factor that can’t be used here. Use another account, or contact support.',
   });
-  const error = errorForForm(backend, request, failure);
+}
+
+function refusedPage(backend: BackendContext, asked: FactorRequest, error: AuthError): Reply {
+  const { request, subject, returnTo, factors } = asked;
   const isPending = subject.pending !== undefined;
   return unavailablePage(backend, request, { error, returnTo, isPending, factors: factors.verified });
 }
@@ -70,26 +78,15 @@ function urlAfter(backend: BackendContext, { request, subject, returnTo }: Facto
   return subject.pending === undefined ? returnTo : stepUrl(backend, request, 'password', returnTo);
 }
 
-async function takeAnswer(backend: BackendContext, request: AuthRequest): Promise<Reply> {
-  const fields = await readFields(request.req, request.res);
-  const asked = await ask(backend, request, fields);
-  if ('status' in asked) return asked;
-  const { factors } = asked;
+async function takeAnswer(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Next> {
+  const { request, factors } = asked;
   // A form that is sent again must not count as an attempt. A client may ask for a code although the session has its factor.
-  if (isGiven(asked) && !request.wantsJson) return redirectOrJson(request, urlAfter(backend, asked));
-  try {
-    // An administrator removed the factors, so there is nothing to verify.
-    if (factors.verified.length === 0) return redirectOrJson(request, await goOnWithout(backend, asked));
-    if (isOutOfReach(asked)) return refuseFactors(backend, asked);
-    const send = fields.get('send');
-    return send === undefined ? await verify(backend, asked, fields) : await sendCode(backend, asked, send);
-  } catch (error) {
-    const ended = await replyToEnd(backend, asked, error);
-    if (ended !== undefined) return ended;
-    const shown = errorForForm(backend, request, error);
-    const factor = chosenFactor(backend, asked, fields.get('factorId')) ?? factors.askable[0];
-    return formPage(backend, asked, { factor, error: shown });
-  }
+  if (isGiven(asked) && !request.wantsJson) return urlAfter(backend, asked);
+  // An administrator removed the factors, so there is nothing to verify.
+  if (factors.verified.length === 0) return goOnWithout(backend, asked);
+  if (isOutOfReach(asked)) throw outOfReach();
+  const send = fields.get('send');
+  return send === undefined ? verify(backend, asked, fields) : sendCode(backend, asked, send);
 }
 
 /** A session leads to the page that adds a factor. */
@@ -111,7 +108,7 @@ async function sendCode(backend: BackendContext, asked: FactorRequest, factorId:
   return formPage(backend, asked, { factor, isSent: true });
 }
 
-async function verify(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Reply> {
+async function verify(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<string> {
   const { request, subject, returnTo } = asked;
   const factor = chosenFactor(backend, asked, fields.get('factorId'));
   // It was removed meanwhile, or never belonged to this user.
@@ -126,7 +123,7 @@ async function verify(backend: BackendContext, asked: FactorRequest, fields: Fie
     verifyFactor(backend, request, subject.content, answer),
   );
   clearChallenge(backend, request);
-  return redirectOrJson(request, await advance(backend, request, subject, { step: 'factor', issued, returnTo }));
+  return advance(backend, request, subject, { step: 'factor', issued, returnTo });
 }
 
 /** The named factor, else the one that a code was sent to, else the first. */

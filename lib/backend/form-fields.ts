@@ -1,0 +1,103 @@
+import { defined } from '../core/json.ts';
+import { AuthError } from '../errors.ts';
+import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
+import type { Fields } from '../http/body.ts';
+import type { PagesText } from './pages/text.ts';
+
+/** The fields that a message can belong to; `form` means the whole form. */
+export type FieldName = 'email' | 'password' | 'currentPassword' | 'code' | 'name' | 'form';
+
+/** A form error that is found before the backend is called: the field, and the error for clients without a form. */
+export class FormProblem extends AuthError {
+  readonly field: FieldName;
+  readonly text: keyof PagesText;
+
+  constructor(
+    field: FieldName,
+    text: keyof PagesText,
+    message: string,
+    { code = 'invalid_request', ...options }: AuthErrorOptions & { readonly code?: AuthErrorCode } = {},
+  ) {
+    super(code, { ...options, message });
+    this.field = field;
+    this.text = text;
+  }
+}
+
+/** bcrypt ignores further bytes, and GoTrue refuses longer passwords. */
+const maxPasswordBytes = 72;
+
+/** @throws {FormProblem} where it is not an email address */
+export function readEmail(fields: Fields): string {
+  const email = (fields.get('email') ?? '').trim();
+  if (email === '') throw new FormProblem('email', 'emailMissing', 'The email address is missing.');
+  // Rejects only what cannot be an address; sending the email decides the rest.
+  if (email.length > 320 || email.includes('..') || !/^[^\s\0-\x1f\x7f-\x9f@]+@[^\s\0-\x1f\x7f-\x9f@]+$/.test(email)) {
+    throw new FormProblem('email', 'emailInvalid', 'The email address is not valid.');
+  }
+  return email;
+}
+
+/** @throws {FormProblem} where it is missing */
+export function readPassword(fields: Fields): string {
+  const password = fields.get('password') ?? '';
+  if (password === '') throw new FormProblem('password', 'passwordMissing', 'The password is missing.');
+  return password;
+}
+
+/** The digits of an emailed code, without spaces and hyphens. @throws {FormProblem} where it cannot be a code */
+export function readEmailCode(fields: Fields): string {
+  const code = (fields.get('code') ?? '').replaceAll(/[\s-]/g, '');
+  // A project configures six to ten digits.
+  if (/^\d{6,10}$/.test(code)) return code;
+  throw new FormProblem('code', 'emailCodeMissing', 'The code is missing, or is not one of six to ten digits.');
+}
+
+/** @throws {AuthError} `weak_password` where it is too long; {FormProblem} where it is missing */
+export function readNewPassword(fields: Fields): string {
+  const password = readPassword(fields);
+  if (Buffer.byteLength(password) <= maxPasswordBytes) return password;
+  throw new AuthError('weak_password', {
+    message: `Passwords can be at most ${maxPasswordBytes} bytes long. Choose a shorter one.`,
+  });
+}
+
+/** Six digits, without spaces and hyphens. @throws {FormProblem} where it is missing; {AuthError} `code_wrong` where it is malformed */
+export function readCode(fields: Fields): string {
+  const code = (fields.get('code') ?? '').replace(/[\s-]/g, '');
+  if (code === '') throw new FormProblem('code', 'codeMissing', 'The code is missing.');
+  if (!/^\d{6}$/.test(code)) throw new AuthError('code_wrong', { reason: 'malformed' });
+  return code;
+}
+
+/** The captcha response, under the field name of any supported widget, in the SDK's form. */
+export function readCaptcha(fields: Fields): { readonly captchaToken?: string } {
+  const captchaToken =
+    fields.get('captchaToken') ?? fields.get('cf-turnstile-response') ?? fields.get('h-captcha-response');
+  return defined({ captchaToken });
+}
+
+/**
+ * For `catch`: maps one refusal of the backend to this form's error code and rethrows every other error.
+ *
+ * @param isMeant whether the error is that refusal
+ */
+export function rethrowAs(code: AuthErrorCode, isMeant: (refusal: AuthError) => boolean): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof AuthError) || !isMeant(error)) throw error;
+    throw new AuthError(code, { cause: error.cause, reason: error.reason });
+  };
+}
+
+/**
+ * GoTrue's codes for an address that it refuses. A form that was checked here has no other malformed field. The code
+ * `email_address_not_authorized` is none of them: GoTrue gives it only for addresses that it sends mail to, so it would tell who has an account.
+ */
+export const badAddress = ['validation_failed', 'email_address_invalid'];
+
+/** For `catch`: GoTrue's refusal of an address belongs to the field of the address. */
+export function asBadAddress(error: unknown): never {
+  if (!(error instanceof AuthError) || !badAddress.includes(error.reason ?? '')) throw error;
+  const { cause, reason } = error;
+  throw new FormProblem('email', 'emailRefused', 'Enter a valid email address.', { cause, reason });
+}
