@@ -78,7 +78,7 @@ it.each([
       'withUser',
     ],
   ],
-  ['/client', client, ['createB2bClient', 'createBackendClient']],
+  ['/client', client, ['createB2bClient', 'createBackendClient', 'createPasskey', 'getPasskey']],
   ['/passport', passport, ['passportShape']],
   ['/redis', redis, ['createRedisCoordinator']],
   ['/testing', testing, ['createB2bTestKit', 'createBackendTestKit']],

@@ -51,7 +51,7 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
     ...providers.backendOptions,
     protectedRoutes: '/account(.*)',
     providers: ['github'],
-    signInMethods: ['password', 'code'],
+    signInMethods: ['password', 'code', 'passkey'],
     sso: true,
     // Both adapters default to /auth/session, which the other one uses.
     sessionPath: '/auth/me',

@@ -210,12 +210,17 @@ export const errorTable = {
   code_wrong: {
     status: 422,
     message: 'That code isn’t right or has expired. Enter the newest one.',
-    when: 'A code from an authenticator app, a text message or an email is wrong, spent or too old.',
+    when: 'A code from an authenticator app, a text message or an email is wrong, spent or too old, or the backend refuses the answer of a passkey or security key.',
   },
   factor_unavailable: {
     status: 422,
     message: 'Two-step sign-in can’t be set up for this account. Please contact support.',
     when: 'The project has second factors switched off, the account has as many as it may have or has no email address, or its second factors cannot be asked for here.',
+  },
+  challenge_expired: {
+    status: 422,
+    message: 'That took too long. Try again.',
+    when: 'A passkey or security key answers a challenge that is older than five minutes, was answered before, or was not asked for in this browser.',
   },
   sso_unavailable: {
     status: 422,

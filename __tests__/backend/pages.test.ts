@@ -42,9 +42,14 @@ const markupOfSignIn = (more: Partial<FormState> = {}): string =>
 const markupOfSignUp = (more: Partial<FormState> = {}): string =>
   markupOf(signUpPage(site, request, { ...state, ...more }));
 
+/** The only script, of pages that ask for a passkey; without it they work, too. */
+const passkeyScript = /\n<script src="\/auth\/passkey\.js\?v=[\w-]{16}" defer><\/script>/;
+
 describe('every built-in page in every state', () => {
   it.each(states)('needs no script and carries no inline style: %s', (_name, reply) => {
-    const markup = markupOf(reply);
+    const whole = markupOf(reply);
+    const markup = whole.replace(passkeyScript, '');
+    expect(markup !== whole).toBe(whole.includes('data-passkey'));
     expect(markup).not.toMatch(/<script|<style|\sstyle=|\son[a-z]+=|javascript:/i);
     expect(markup).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/);
     expect(markup).toContain('<link rel="stylesheet" href="/auth/pages.css">');
@@ -54,8 +59,11 @@ describe('every built-in page in every state', () => {
     // Single sign-on leads on to an identity provider.
     const ownForms = name.startsWith('sso') ? "'self' https:" : "'self'";
     const target = markupOf(reply).includes('<form') ? ownForms : "'none'";
+    const [, path] = /<form method="post" action="([^"]+)" data-passkey/.exec(markupOf(reply)) ?? [];
+    const origin = 'https://northwind.example';
+    const script = path === undefined ? '' : ` script-src ${origin}/auth/passkey.js; connect-src ${origin}${path};`;
     expect(policyOf(reply)).toBe(
-      `default-src 'none'; style-src 'self'; img-src 'self'; form-action ${target}; base-uri 'none'; frame-ancestors 'none'`,
+      `default-src 'none';${script} style-src 'self'; img-src 'self'; form-action ${target}; base-uri 'none'; frame-ancestors 'none'`,
     );
   });
 
@@ -93,6 +101,7 @@ describe('a hostile value', () => {
     const from: PageRequest = {
       home: '/',
       localPath: (path) => path,
+      publicUrl: (path) => `https://northwind.example${path}`,
       signInUrl: () => hostile,
       stylesheetUrl: `/${hostile}`,
       definition: {

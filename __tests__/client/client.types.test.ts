@@ -1,5 +1,5 @@
-import { createB2bClient, createBackendClient } from 'express-auth-adapters/client';
-import type { ClientResult } from 'express-auth-adapters/client';
+import { createB2bClient, createBackendClient, createPasskey, getPasskey } from 'express-auth-adapters/client';
+import type { ClientResult, PasskeysBody } from 'express-auth-adapters/client';
 import type { B2bSessionBody, BackendSessionBody, EmailConfirmationBody, RedirectBody } from '../../lib/types.ts';
 
 /** True only for one and the same type; mutual assignability in a tuple keeps unions from distributing. */
@@ -21,13 +21,23 @@ const sameAnswers: [
   Same<Answer<typeof backend.oauth>, ClientResult<RedirectBody>>,
   Same<Answer<typeof backend.logout>, ClientResult<RedirectBody>>,
   Same<Answer<typeof backend.session>, ClientResult<BackendSessionBody>>,
-] = [true, true, true, true, true, true, true, true, true, true];
+  Same<Answer<typeof backend.passkeys>, ClientResult<PasskeysBody>>,
+] = [true, true, true, true, true, true, true, true, true, true, true];
 
 /** Never called: these lines only have to compile, and the marked ones have to fail. */
 export async function compiled(): Promise<unknown[]> {
   await b2b.login();
   await b2b.signup({ query: { returnTo: '/start', login_hint: 'ada@example.com' } });
   await backend.login({ body: { email: 'ada@example.com', password: 'p', returnTo: '/account' } });
+  const started = await backend.passkey({ body: {} });
+  if (started.data)
+    await backend.passkey({ body: { ...started.data, credential: await getPasskey(started.data.options) } });
+  const adding = await backend.passkeys({ body: {} });
+  if (adding.data)
+    await backend.passkeys({ body: { ...adding.data, credential: await createPasskey(adding.data.options) } });
+  await backend.passkeys({ body: { rename: 'id', name: 'Blue key' } });
+  // @ts-expect-error a name is needed
+  await backend.passkeys({ body: { rename: 'id' } });
   await backend.logout({ body: { returnTo: '/bye' }, signal: AbortSignal.timeout(1000) });
 
   const { error } = await backend.session();
@@ -78,6 +88,8 @@ describe('the types of the typed client', () => {
       'enroll',
       'code',
       'sso',
+      'passkey',
+      'passkeys',
     ]);
   });
 });

@@ -2,7 +2,7 @@ import { withQuery } from '../../lib/core/url.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
 import { chooserPage } from '../../lib/b2b/organizations.ts';
-import { readEmail } from '../../lib/backend/form-fields.ts';
+import { FormProblem, readEmail } from '../../lib/backend/form-fields.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/option-schema.ts';
 import {
@@ -31,9 +31,12 @@ import {
   pleaseSignInPage,
 } from '../../lib/backend/pages/notice.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
+import { passkeysPage, removePasskeyPage, renamePage } from '../../lib/backend/pages/passkeys.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
+import { refusedAnswer } from '../../lib/backend/challenges.ts';
 import type { Factor } from '../../lib/backend/factors.ts';
+import type { Passkey } from '../../lib/backend/passkeys.ts';
 import { mailedBefore, tooManyCodes } from '../../lib/backend/throttle.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
 import type { ErrorPageParts } from '../../lib/http/error-page.ts';
@@ -47,12 +50,15 @@ const email = 'ada@example.com';
 const returnTo = '/account?tab=1';
 const createdAt = '2026-11-22T08:00:00Z';
 const app: Factor = { id: 'a', type: 'totp', name: '', isVerified: true, digits: '', createdAt };
+const key: Factor = { ...app, id: 'k', type: 'webauthn', name: '' };
 const phone: Factor = { ...app, id: 'b', type: 'phone', digits: '123' };
 const enrollment = {
   factorId: 'c',
   secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
   uri: 'otpauth://totp/Northwind:ada@example.com?algorithm=SHA1&digits=6&issuer=Northwind&period=30&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
 };
+const passkey: Passkey = { id: 'p', name: '', createdAt, lastUsedAt: '' };
+const withPasskeys = ['password', 'code', 'passkey'] as const satisfies BackendAuthOptions['signInMethods'];
 const picture = await qrCode(enrollment.uri, 'QR code for your authenticator app');
 
 /** What pages show of an adapter with these options. */
@@ -68,6 +74,7 @@ export function requestOf(pages: PagesOptions = { title: 'Northwind', logo: '/lo
   return {
     home: '/',
     localPath: (path) => path,
+    publicUrl: (path) => `https://northwind.example${path}`,
     signInUrl,
     stylesheetUrl: '/auth/pages.css',
     definition: { brand: createBrand(pages) },
@@ -98,6 +105,7 @@ export function everyPageState(
     ...accountPages(pages, request),
     ...factorPages(pages, request),
     ...codePages(pages, request),
+    ...passkeyPages(pages, request),
     ...otherPages(pages, request),
   };
 }
@@ -115,11 +123,55 @@ function formPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     'sign-in, throttled': signInPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 700 }) }),
     'sign-in, email missing': signInPage(site, request, { ...state, email: '', error: emailProblem('') }),
     'sign-in, unconfirmed': signInPage(site, request, { ...again, error: failure('email_not_confirmed') }),
+    'sign-in, passkey': signInPage(
+      siteOf({ pages, providers: ['github'], signInMethods: withPasskeys }),
+      request,
+      state,
+    ),
+    'sign-in, code and passkey': signInPage(siteOf({ pages, signInMethods: ['code', 'passkey'] }), request, {
+      ...again,
+      isAgain: true,
+      error: failure('challenge_expired'),
+    }),
+    'sign-in, passkey only': signInPage(siteOf({ pages, providers: ['github'], signInMethods: ['passkey'] }), request, {
+      ...state,
+      error: refusedAnswer({ reason: 'test' }),
+    }),
     'sign-in, signed in': signedInPage(site, request, { returnTo, account: email }),
     'sign-up': signUpPage(site, request, state),
     'sign-up, email malformed': signUpPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'sign-up, weak password': signUpPage(site, request, { ...again, error: failure('weak_password') }),
     'sign-up, throttled': signUpPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 30 }) }),
+  };
+}
+
+function passkeyPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
+  const site = siteOf({ pages, signInMethods: withPasskeys });
+  const state = {
+    returnTo,
+    passkeys: [passkey, { ...passkey, id: 'q', name: 'iCloud Keychain', lastUsedAt: createdAt }],
+  };
+  const gone = new FormProblem('form', 'passkeyGone', 'This passkey does not exist anymore.');
+  const noName = new FormProblem('name', 'passkeyNameInvalid', 'A name has 1 to 120 bytes.');
+  const verify = { returnTo, isSent: false };
+  return {
+    'verify, key': verifyPage(site, request, { ...verify, factors: [key], factor: undefined }),
+    'verify, key and app': verifyPage(site, request, { ...verify, factors: [key, app, phone], factor: app }),
+    'verify, key and phone': verifyPage(site, request, { ...verify, factors: [key, phone], factor: phone }),
+    'verify, key refused': verifyPage(site, request, {
+      ...verify,
+      factors: [key, app],
+      factor: app,
+      error: refusedAnswer({ reason: 'test' }),
+    }),
+    'factors, with keys': factorsPage(site, request, { returnTo, factors: [key, app] }),
+    'factors, with keys, none': factorsPage(site, request, { returnTo, factors: [] }),
+    passkeys: passkeysPage(site, request, state),
+    'passkeys, none': passkeysPage(site, request, { ...state, passkeys: [] }),
+    'passkeys, gone': passkeysPage(site, request, { ...state, error: gone }),
+    'passkeys, rename': renamePage(site, request, { returnTo, passkey: state.passkeys[1]! }),
+    'passkeys, rename, no name': renamePage(site, request, { returnTo, passkey, name: '', error: noName }),
+    'passkeys, remove': removePasskeyPage(site, request, { returnTo, passkey: state.passkeys[1]! }),
   };
 }
 

@@ -178,3 +178,19 @@ it('lets accept decide about its sessions', async () => {
   await (await kit.signIn(request.agent(app), ada)).get('/account').expect(200);
   await (await kit.signIn(request.agent(app), { user: { email: 'eve@other.example' } })).get('/account').expect(403);
 });
+
+it('signs in with a passkey, whatever the challenge, and asks for the second factor of who has one', async () => {
+  const kit = createBackendTestKit();
+  const app = createApp({ ...kit.options, signInMethods: ['password', 'passkey'] });
+  const signIn = async (credential: object) => {
+    const agent = request.agent(app);
+    const { body } = await agent.post('/auth/passkey').set('Accept', 'application/json').send({}).expect(200);
+    const fields = { challengeId: body.challengeId, credential };
+    return { agent, answer: await agent.post('/auth/passkey').set('Accept', 'application/json').send(fields) };
+  };
+  const { agent } = await signIn(kit.passkey(ada));
+  await agent.get('/account').expect(200, 'ada@example.com');
+  await agent.get('/fresh').expect(200);
+  expect((await signIn(kit.passkey({ ...ada, pending: 'factor' }))).answer.body.redirectTo).toBe('/auth/verify');
+  expect((await signIn({ ...kit.passkey(ada), id: 'unknown' })).answer.status).toBe(422);
+});

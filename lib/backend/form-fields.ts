@@ -5,7 +5,7 @@ import type { Fields } from '../http/body.ts';
 import type { PagesText } from './pages/text.ts';
 
 /** The fields that a message can belong to; `form` means the whole form. */
-export type FieldName = 'email' | 'password' | 'currentPassword' | 'code' | 'form';
+export type FieldName = 'email' | 'password' | 'currentPassword' | 'code' | 'name' | 'form';
 
 /** A form error that is found before the backend is called: the field, and the error for clients without a form. */
 export class FormProblem extends AuthError {

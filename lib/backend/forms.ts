@@ -42,6 +42,8 @@ export interface Form<About extends Found = Found> {
   readonly hasData?: boolean;
   /** Answers a POST. Without it, the path answers GET only. */
   readonly submit?: Submit<About>;
+  /** Whether a POST that is sent twice has one answer. Default: each. One that asks for a challenge has its own, which works once. */
+  readonly isShared?: (request: AuthRequest, fields: Fields) => boolean;
   /** Answers a failure of `submit` that this form cannot mend. What it throws has the general error page. */
   readonly leave?: (request: AuthRequest, error: unknown, about: About) => Next | undefined | Promise<Next | undefined>;
 }
@@ -124,7 +126,7 @@ async function submitForm<About extends Found>(
 ): Promise<Reply> {
   const fields = await readFields(request.req, request.res);
   request.errorReturnTo = readReturnTo(request, fields);
-  return backend.submitOnce(request, fields, async () => {
+  const answer = async (): Promise<Reply> => {
     const about = await findFor(backend, request, find, fields);
     if ('status' in about) return about;
     const { returnTo } = about;
@@ -137,7 +139,8 @@ async function submitForm<About extends Found>(
         ? showFailure(backend, request, form, { fields, error, about })
         : toReply(request, next);
     }
-  });
+  };
+  return form.isShared?.(request, fields) === false ? answer() : backend.submitOnce(request, fields, answer);
 }
 
 async function findFor<About>(

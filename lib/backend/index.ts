@@ -14,6 +14,9 @@ import { confirmRoute } from './routes/confirm-route.ts';
 import { enrollRoute } from './routes/enroll-route.ts';
 import { hasVerifiedFactor } from './factors.ts';
 import { forgotRoute, resendRoute } from './routes/mail-routes.ts';
+import { passkeyScriptRoute } from './passkey-script-route.ts';
+import { passkeyRoute } from './routes/passkey-route.ts';
+import { passkeysRoute } from './routes/passkeys-route.ts';
 import { passwordRoute } from './routes/password-route.ts';
 import { verifyRoute } from './routes/verify-route.ts';
 import type { BackendContext } from './context.ts';
@@ -108,6 +111,9 @@ function optionalRoutes(backend: BackendContext): AuthRoute[] {
     ...(hasPasswords && signUp ? [signUpRoute(backend)] : []),
     ...(signInMethods.includes('code') ? [codeRoute(backend)] : []),
     ...(sso ? [ssoRoute(backend)] : []),
+    ...(signInMethods.includes('passkey')
+      ? [passkeyRoute(backend), passkeysRoute(backend), passkeyScriptRoute(backend.settings)]
+      : []),
   ];
 }
 

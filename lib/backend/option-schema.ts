@@ -83,8 +83,14 @@ const pathEntries = {
   ssoPath: routePath('/auth/sso'),
   /** Asks for the second factor. Default `/auth/verify`. */
   verifyPath: routePath('/auth/verify'),
-  /** Lists, adds and removes authenticator apps. Default `/auth/enroll`. */
+  /** Lists, adds and removes authenticator apps, and security keys where `signInMethods` has `passkey`. Default `/auth/enroll`. */
   enrollPath: routePath('/auth/enroll'),
+  /** Signs in with a passkey, where `signInMethods` has `passkey`. Default `/auth/passkey`. */
+  passkeyPath: routePath('/auth/passkey'),
+  /** Lists, adds, renames and removes passkeys, where `signInMethods` has `passkey`. Default `/auth/passkeys`. */
+  passkeysPath: routePath('/auth/passkeys'),
+  /** Where the script of the pages that ask for a passkey is served. Default `/auth/passkey.js`. */
+  passkeyScriptPath: routePath('/auth/passkey.js'),
 };
 
 /** The path options of the adapter's routes, with their defaults. */
@@ -185,10 +191,16 @@ const ownEntries = {
   anonKey: text('the publishable key (sb_publishable_…, or the older anon key), from the project’s API settings'),
   /** The absolute URL of the callback, where it is not the application's base URL or origin plus `callbackPath`. */
   callbackUrl: v.optional(absoluteUrl('an absolute URL')),
-  /** What the built-in pages sign in with: passwords, codes and links sent by email, or both. Default `['password']`. */
+  /**
+   * What the built-in pages sign in with: passwords, codes and links sent by email, passkeys. `passkey` also lets security keys be
+   * second factors. Default `['password']`.
+   */
   signInMethods: v.optional(
     v.pipe(
-      v.array(v.picklist(['password', 'code'], "must be a list of 'password' and 'code'"), 'must be a list of methods'),
+      v.array(
+        v.picklist(['password', 'code', 'passkey'], "must be a list of 'password', 'code' and 'passkey'"),
+        'must be a list of methods',
+      ),
       v.minLength(1, 'must name at least one method'),
     ),
     ['password'],

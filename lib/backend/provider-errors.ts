@@ -80,6 +80,13 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     mfa_phone_verify_not_enabled: 'factor_unavailable',
     mfa_webauthn_enroll_not_enabled: 'factor_unavailable',
     mfa_webauthn_verify_not_enabled: 'factor_unavailable',
+    passkey_disabled: 'unknown_provider',
+    too_many_passkeys: 'factor_unavailable',
+    webauthn_challenge_not_found: 'challenge_expired',
+    webauthn_challenge_expired: 'challenge_expired',
+    webauthn_verification_failed: 'code_wrong',
+    webauthn_credential_not_found: 'code_wrong',
+    webauthn_credential_exists: 'code_wrong',
     // A hook's own refusal has no specific code.
     unknown: 'access_denied',
     // Only the project's owner can fix these.

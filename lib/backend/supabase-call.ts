@@ -1,5 +1,5 @@
 import type { CookieMethodsServer } from '@supabase/ssr';
-import type { AuthError as SdkError, SupabaseClient } from '@supabase/supabase-js';
+import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { warnOfSilence } from '../session/events.ts';
@@ -32,8 +32,8 @@ export interface SupabaseCall {
   finishedWrites(): readonly CookieWrite[];
 }
 
-type SdkResult<Data> =
-  { readonly data: Data; readonly error: null } | { readonly data: unknown; readonly error: SdkError };
+export type SdkResult<Data> =
+  { readonly data: Data; readonly error: null } | { readonly data: unknown; readonly error: Error };
 
 /**
  * Runs a piece of work with the SDK within the time budget.
@@ -66,6 +66,8 @@ export function createCallSupabase(
       const { cookies, watch, ...writes } = createCallStorage(storageKey, sameSite, visitor.cookies, session);
       const { auth } = ssr.createServerClient(connection.url, connection.anonKey, {
         cookieOptions: { name: storageKey },
+        // Before 2.117, auth-js has passkeys only with it.
+        auth: { experimental: { passkey: true } },
         global: { fetch: watch(fetch) },
         cookies,
       });

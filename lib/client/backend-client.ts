@@ -1,6 +1,7 @@
 import type { BackendSessionBody, EmailConfirmationBody, MailSentBody, RedirectBody } from '../types.ts';
 import { createClient } from './send.ts';
 import type { CallOptions, ClientOptions, ClientResult, PostCall, ReturnTo } from './send.ts';
+import type { CredentialJson } from './webauthn.ts';
 
 const defaultPaths = {
   /** Default `/auth/login`. */
@@ -25,6 +26,10 @@ const defaultPaths = {
   code: '/auth/code',
   /** Default `/auth/sso`. */
   sso: '/auth/sso',
+  /** Default `/auth/passkey`. */
+  passkey: '/auth/passkey',
+  /** Default `/auth/passkeys`. */
+  passkeys: '/auth/passkeys',
 };
 
 /** The paths of the backend adapter's routes. */
@@ -64,18 +69,70 @@ export type VerifyCall = PostCall<
       /** Which factor; default: the authenticator app, or the phone to which a code was sent. */
       readonly factorId?: string;
     }
+  /** The answer of `getPasskey`, for a security key. */
+  | (CredentialFields & { readonly factorId: string })
   /** Sends a code to the phone with this factor id. */
   | { readonly send: string }
 >;
 
+/** Asks for a challenge of the security key with this factor id. */
+export type StartKeyCall = PostCall<{ readonly challenge: string }>;
+
 export type EnrollCall = PostCall<
   /** Starts with an authenticator app. */
-  | { readonly code?: undefined; readonly remove?: undefined }
+  | { readonly code?: undefined; readonly remove?: undefined; readonly type?: undefined }
+  /** The answer of `createPasskey`, for a security key. */
+  | (CredentialFields & { readonly factorId: string })
   /** The first code that the app shows. */
   | { readonly factorId: string; readonly code: string }
   /** The id of a factor that is no longer wanted. */
   | { readonly remove: string }
 >;
+
+/** The answer of a passkey or a security key. */
+export interface CredentialFields {
+  /** Of the challenge that it answers. */
+  readonly challengeId: string;
+  /** What `getPasskey` or `createPasskey` resolved to, or the browser's `credential.toJSON()`. */
+  readonly credential: CredentialJson;
+}
+
+export type StartPasskeyCall = PostCall<{
+  readonly credential?: undefined;
+  /** For a project that asks for a captcha. */
+  readonly captchaToken?: string;
+}>;
+export type PasskeyCall = PostCall<CredentialFields>;
+export type StartPasskeysCall = PostCall<{
+  readonly credential?: undefined;
+  readonly rename?: undefined;
+  readonly remove?: undefined;
+}>;
+
+export type PasskeysCall = PostCall<
+  /** A new passkey. */
+  | CredentialFields
+  /** The id of a passkey, and its new name of at most 120 bytes. */
+  | { readonly rename: string; readonly name: string }
+  /** The id of a passkey that is no longer wanted. */
+  | { readonly remove: string }
+>;
+
+/** A challenge for `getPasskey` or `createPasskey`. It works once, for five minutes, and in this browser. */
+export interface ChallengeBody {
+  readonly challengeId: string;
+  readonly options: CredentialJson;
+}
+
+export interface PasskeysBody {
+  /** The newest first. Times are ISO 8601, or null where unknown. */
+  readonly passkeys: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly createdAt: string | null;
+    readonly lastUsedAt: string | null;
+  }[];
+}
 
 /** An authenticator app that must be confirmed by its first code. */
 export interface EnrollmentBody {
@@ -84,6 +141,14 @@ export interface EnrollmentBody {
   readonly secret: string;
   /** `otpauth://totp/…`, for a QR code. */
   readonly uri: string;
+}
+
+/** Starts with a security key. */
+export type EnrollKeyCall = PostCall<{ readonly type: 'webauthn'; readonly credential?: undefined }>;
+
+/** A challenge of a security key as second factor. */
+export interface KeyChallengeBody extends ChallengeBody {
+  readonly factorId: string;
 }
 
 /** A text message was sent. */
@@ -117,10 +182,14 @@ export interface BackendClient {
   password(call: NewPasswordCall): Promise<ClientResult<RedirectBody>>;
   /** Gives the second factor, or sends a code to a phone (`'message' in data`). The error of a wrong code is `code_wrong`. */
   verify(call: VerifyCall): Promise<ClientResult<RedirectBody | CodeSentBody>>;
-  /** The factors that can verify the session. */
+  /** Starts with a security key: pass `data.options` to `getPasskey`. */
+  verify(call: StartKeyCall): Promise<ClientResult<KeyChallengeBody>>;
+  /** The factors that can verify the session, the best first. */
   verify(call?: CallOptions): Promise<ClientResult<FactorsBody>>;
   /** Starts with an authenticator app (`'uri' in data`), confirms it by its first code, or removes a factor. */
   enroll(call: EnrollCall): Promise<ClientResult<RedirectBody | EnrollmentBody>>;
+  /** Starts with a security key: pass `data.options` to `createPasskey`. */
+  enroll(call: EnrollKeyCall): Promise<ClientResult<KeyChallengeBody>>;
   /** The second factors of the signed-in user. */
   enroll(call?: CallOptions): Promise<ClientResult<FactorsBody>>;
   /** Signs in with the code of an email; then send the browser to `data.redirectTo`. */
@@ -129,6 +198,16 @@ export interface BackendClient {
   code(call: SendCodeCall): Promise<ClientResult<MailSentBody>>;
   /** Starts single sign-on by the email's domain: send the browser to `data.redirectTo`. */
   sso(call: SsoCall): Promise<ClientResult<RedirectBody>>;
+  /** Signs in with the answer of `getPasskey`; then send the browser to `data.redirectTo`. After `challenge_expired`, start again. */
+  passkey(call: PasskeyCall): Promise<ClientResult<RedirectBody>>;
+  /** Starts a sign-in with a passkey: pass `data.options` to `getPasskey`. */
+  passkey(call: StartPasskeyCall): Promise<ClientResult<ChallengeBody>>;
+  /** Adds the answer of `createPasskey`, renames or removes a passkey. */
+  passkeys(call: PasskeysCall): Promise<ClientResult<RedirectBody>>;
+  /** Starts to add a passkey: pass `data.options` to `createPasskey`. */
+  passkeys(call: StartPasskeysCall): Promise<ClientResult<ChallengeBody>>;
+  /** The passkeys of the signed-in user. */
+  passkeys(call?: CallOptions): Promise<ClientResult<PasskeysBody>>;
 }
 
 /**
@@ -156,5 +235,7 @@ export function createBackendClient(options: ClientOptions<BackendPaths> = {}): 
     enroll: { path: paths.enroll, ...factors },
     code: { path: paths.code, post: 'redirectTo' },
     sso: { path: paths.sso, post: 'redirectTo' },
+    passkey: { path: paths.passkey, post: ['redirectTo', 'challengeId'] },
+    passkeys: { path: paths.passkeys, get: 'passkeys', post: ['redirectTo', 'challengeId'] },
   });
 }

@@ -1,5 +1,6 @@
 export * from './b2b-client.ts';
 export * from './backend-client.ts';
+export * from './webauthn.ts';
 export type {
   CallOptions,
   ClientError,

@@ -56,7 +56,7 @@ interface Call extends CallOptions {
   readonly body?: object;
 }
 
-type Proof = 'redirectTo' | 'user' | 'message' | 'factorId' | 'factors';
+type Proof = 'redirectTo' | 'user' | 'message' | 'factorId' | 'factors' | 'challengeId' | 'passkeys';
 
 /** A method for each route, which posts where there is a body or nothing to get. None rejects: every failure becomes an `error`. */
 export function createClient<Client>(

@@ -111,8 +111,25 @@ function checkSignInMethods(settings: Settings, external: Settings, add: Add): v
   add('note', 'sso', `SAML single sign-on is ${isEnabled ? 'on: the option sso offers it' : 'off in this project'}`, {
     values: { isEnabled },
   });
+  checkPasskeys(settings, add);
   add('note', 'mfa', 'This key cannot read whether second factors are enabled', {
     fix: 'Before you guard with { aal }, enable TOTP under Multi-Factor in the project’s settings.',
+  });
+}
+
+/** GoTrue says whether passkeys are on, and not for which relying party. */
+function checkPasskeys(settings: Settings, add: Add): void {
+  const isEnabled = settings['passkeys_enabled'];
+  // Older versions know no passkeys.
+  if (typeof isEnabled !== 'boolean') return;
+  const values = { isEnabled };
+  if (!isEnabled) {
+    add('note', 'passkeys', 'Passkeys are off in this project: leave passkey out of signInMethods', { values });
+    return;
+  }
+  add('note', 'passkeys', 'Passkeys are on: passkey in signInMethods offers them', {
+    fix: 'This key cannot read their relying party: its id must be the application’s domain, and its origins must list the application’s.',
+    values,
   });
 }
 

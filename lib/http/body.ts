@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
 import { withDeadline } from '../core/deadline.ts';
+import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 
-/** The text fields of a form or a JSON object; other values are dropped. */
+/** The text fields of a form or a JSON object, and `credential` as JSON text; other values are dropped. */
 export type Fields = ReadonlyMap<string, string>;
 
 /** Bytes: enough for any sign-in form, and small enough to be harmless. */
@@ -110,7 +111,14 @@ function decode(text: string, type: MediaType): unknown {
 function fieldsOf(body: unknown): Fields {
   if (body === undefined || body === null) return new Map();
   if (typeof body !== 'object' || Array.isArray(body)) throw new AuthError('invalid_request');
-  return new Map(Object.entries(body).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+  const entries: readonly (readonly [string, unknown])[] = Object.entries(body);
+  return new Map(
+    entries.flatMap(([name, value]) => {
+      // What a passkey's JSON is in a script's body, a form's hidden field has as text.
+      const text = name === 'credential' && isRecord(value) ? JSON.stringify(value) : value;
+      return typeof text === 'string' ? [[name, text] as const] : [];
+    }),
+  );
 }
 
 function sizeOf(fields: Fields): number {

@@ -57,14 +57,26 @@ export interface PageParts {
   readonly brand: Brand;
   /** Allowed targets of the page's forms, including redirects (CSP3 §6.4.1); none without a form. */
   readonly formAction?: "'self'" | "'self' https:" | "'self' https: http:";
+  readonly script?: PageScript | undefined;
 }
 
-/** A complete built-in page without script and inline style, under a strict CSP. */
+/** The only script of a page. It improves a page that also works without it. */
+export interface PageScript {
+  /** Its path, with a hash in the query. */
+  readonly href: string;
+  /** The absolute URL of the path: the policy allows exactly this file. */
+  readonly url: string;
+  /** The absolute URLs that it calls. */
+  readonly calls: readonly string[];
+}
+
+/** A complete built-in page without inline script and style, under a strict CSP. */
 export function builtInPage(parts: PageParts): Reply {
   return page(parts.status, document(parts), policyFor(parts));
 }
 
-function document({ heading, lead, leadRole, errorTitle, emblem, content, stylesheet, brand }: PageParts): Html {
+function document(parts: PageParts): Html {
+  const { heading, lead, leadRole, errorTitle, emblem, content, stylesheet, script, brand } = parts;
   const { title: name, logo, lang, dir } = brand;
   const title = errorTitle === undefined ? heading.plain : `${errorTitle.plain}: ${heading.plain}`;
   return html`<!doctype html>
@@ -78,7 +90,7 @@ function document({ heading, lead, leadRole, errorTitle, emblem, content, styles
 <meta name="theme-color" content="#0e1014" media="(prefers-color-scheme: dark)">
 <title${heading.lang !== undefined && html` lang="${heading.lang}"`}>${name === undefined || title.includes(name) ? title : `${title} · ${name}`}</title>
 ${logo !== undefined && html`<link rel="icon" href="${safeHref(logo)}">`}
-<link rel="stylesheet" href="${safeHref(stylesheet)}">
+<link rel="stylesheet" href="${safeHref(stylesheet)}">${script !== undefined && html`\n<script src="${safeHref(script.href)}" defer></script>`}
 </head>
 <body>
 <main>
@@ -126,15 +138,24 @@ function isShown(value: HtmlValue): boolean {
   return value !== undefined && value !== null && value !== false && value.toString() !== '';
 }
 
-function policyFor({ brand, formAction }: PageParts): string {
+function policyFor({ brand, formAction, script }: PageParts): string {
   return [
     "default-src 'none'",
+    ...(script === undefined
+      ? []
+      : [`script-src ${source(script.url)}`, `connect-src ${script.calls.map(source).join(' ')}`]),
     "style-src 'self'",
     `img-src ${imageSources(brand)}`,
     `form-action ${formAction ?? "'none'"}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
+}
+
+/** One URL in a policy, where a query is not allowed, and these two characters end a source (CSP3 §2.3.1). */
+function source(url: string): string {
+  const { origin, pathname } = new URL(safeHref(url));
+  return origin + pathname.replaceAll(';', '%3B').replaceAll(',', '%2C');
 }
 
 /** The site itself, for its favicon, and the logos' origins. */

@@ -55,6 +55,8 @@ a { color: inherit; font-weight: 500; text-underline-offset: 0.2em; text-decorat
 a:hover { text-decoration-thickness: 2px; }
 form { margin: 0 0 1.25rem; }
 button + button { margin-top: 0.625rem; }
+form + form[data-passkey] { margin-top: -0.625rem; }
+.icon { flex: none; width: 1.25rem; height: 1.25rem; fill: none; stroke: currentColor; stroke-width: 1.75; stroke-linecap: round; stroke-linejoin: round; }
 .field { display: grid; grid-template-columns: minmax(0, 1fr) fit-content(60%); column-gap: 1rem; margin: 0 0 1.125rem; }
 .field > * { grid-column: 1 / -1; }
 .field > label, .field > .aside { grid-row: 1; margin: 0 0 0.375rem; font-size: 0.875rem; align-self: end; }

@@ -3,7 +3,7 @@ import type { BackendAuthOptions } from '../backend/index.ts';
 import { createSessionCookie } from '../backend/session-cookie.ts';
 import { encodePending } from '../backend/pending.ts';
 import { writeChunks } from '../core/cookie-chunks.ts';
-import { defined } from '../core/json.ts';
+import { defined, isRecord } from '../core/json.ts';
 import type { BackendTokens, BackendUser, Json } from '../types.ts';
 import { createSignIns } from './agent.ts';
 import type { SessionCookie, SignIns } from './agent.ts';
@@ -50,6 +50,8 @@ export interface BackendTestKit extends SignIns<BackendTestSession> {
    * @example await agent.post('/mobile/session').send(await kit.tokens({ user }));
    */
   tokens(session?: BackendTestSession): Promise<BackendTokens>;
+  /** A passkey of this person: `credential` for `POST /auth/passkey`, whatever the challenge. Any other is refused. */
+  passkey(session?: Omit<BackendTestSession, 'expired' | 'aal'>): Readonly<Record<string, unknown>>;
   simulate(state: ProviderState): void;
 }
 
@@ -105,6 +107,7 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
       const { access_token, refresh_token } = await issue(session);
       return { access_token, refresh_token };
     },
+    passkey: (session = {}) => supabase.addPasskey(session),
     simulate,
   };
 }
@@ -113,6 +116,8 @@ interface Started {
   /** The session's id, constant through all renewals. */
   readonly id: string;
   readonly session: BackendTestSession;
+  /** The first factor in `amr`. Default: `password`, or that of an email's link. */
+  readonly method?: 'passkey';
 }
 
 interface Issued {
@@ -132,15 +137,22 @@ class InMemorySupabase {
   readonly #key = createSigningKey('ES256');
   readonly #byRefreshToken = new Map<string, Started>();
   readonly #byAccessToken = new Map<string, Started>();
+  readonly #byPasskey = new Map<unknown, BackendTestSession>();
 
   constructor(url: string, now: () => number) {
     this.#url = url;
     this.#now = now;
   }
 
+  addPasskey(session: BackendTestSession) {
+    const id = randomBytes(16).toString('base64url');
+    this.#byPasskey.set(id, session);
+    return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response: {} };
+  }
+
   /** @param age seconds since the token was issued */
   async issue(started: Started, age = 0): Promise<Issued> {
-    const { id, session } = started;
+    const { id, session, method } = started;
     const user = userOf(session);
     const iat = Math.floor(this.#now() / 1000) - age;
     const exp = iat + tokenLifetime;
@@ -157,7 +169,7 @@ class InMemorySupabase {
       user_metadata: { ...user.userMetadata },
       role: user.role,
       // With milliseconds, so that `endSession` can distinguish sessions of the same second.
-      ...assurance(session, this.#now() / 1000),
+      ...assurance(session, this.#now() / 1000, method),
       session_id: id,
       is_anonymous: user.isAnonymous,
       ...session.claims,
@@ -195,7 +207,7 @@ class InMemorySupabase {
       case 'POST logout':
         return new Response(null, { status: 204 });
       default:
-        return undefined;
+        return this.#answerPasskeys(`${method} ${path ?? ''}`, body['credential']);
     }
   }
 
@@ -203,6 +215,26 @@ class InMemorySupabase {
     if (started === undefined) return refusal(403, 'session_not_found', 'The session does not exist');
     if (given !== code) return refusal(422, 'mfa_verification_failed', 'Invalid TOTP code entered');
     return Response.json(await this.issue({ ...started, session: { ...started.session, aal: 'aal2' } }));
+  }
+
+  #answerPasskeys(call: string, credential: unknown): Promise<Response> | Response | undefined {
+    if (call === 'POST passkeys/authentication/options') return Response.json(this.#challenge());
+    return call === 'POST passkeys/authentication/verify' ? this.#verifyPasskey(credential) : undefined;
+  }
+
+  #challenge() {
+    const options = {
+      challenge: randomBytes(32).toString('base64url'),
+      rpId: 'localhost',
+      userVerification: 'preferred',
+    };
+    return { challenge_id: randomUUID(), options, expires_at: Math.floor(this.#now() / 1000) + 300 };
+  }
+
+  async #verifyPasskey(credential: unknown): Promise<Response> {
+    const session = this.#byPasskey.get(isRecord(credential) ? credential['id'] : undefined);
+    if (session === undefined) return refusal(400, 'webauthn_verification_failed', 'Credential verification failed');
+    return Response.json(await this.issue({ id: session.sessionId ?? randomUUID(), session, method: 'passkey' }));
   }
 
   async #refresh(token: string, state: ProviderState): Promise<Response> {
@@ -242,9 +274,13 @@ function uuidOf(text: string): string {
 const factorId = '00000000-0000-4000-8000-000000000000';
 
 /** The assurance level and its authentication times. */
-function assurance({ aal = 'aal1', signedInAgo = 0, pending }: BackendTestSession, now: number) {
+function assurance(
+  { aal = 'aal1', signedInAgo = 0, pending }: BackendTestSession,
+  now: number,
+  method: string = pending === 'recovery' ? 'otp' : 'password',
+) {
   const timestamp = now - signedInAgo;
-  const first = { method: pending === 'recovery' ? 'otp' : 'password', timestamp };
+  const first = { method, timestamp };
   return { aal, amr: aal === 'aal2' ? [{ method: 'totp', timestamp }, first] : [first] };
 }
 

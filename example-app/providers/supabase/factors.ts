@@ -2,6 +2,8 @@ import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { totp } from './totp.ts';
 import { GoTrueError } from './errors.ts';
 import type { Factor, NewFactor, Switches, TextMessage, User } from './types.ts';
+import { checkAssertion, creationOptions, newChallenge, readRegistration, record, requestOptions } from './webauthn.ts';
+import type { RelyingParty } from './webauthn.ts';
 
 interface Challenge {
   readonly id: string;
@@ -9,14 +11,16 @@ interface Challenge {
   readonly expiresAt: number;
   /** The code in the text message. */
   readonly code: string | undefined;
+  /** What a security key signs. */
+  readonly challenge: string;
   isSpent: boolean;
 }
 
 const lifetimeMs = 300_000;
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
-/** Second factors: authenticator apps (RFC 6238) and phones. */
-export function createFactors(switches: Switches, now: () => number) {
+/** Second factors: authenticator apps (RFC 6238), phones and security keys. */
+export function createFactors(switches: Switches, party: RelyingParty, now: () => number) {
   const challenges = new Map<string, Challenge>();
   const texts: TextMessage[] = [];
   const isoNow = () => new Date(now()).toISOString();
@@ -25,6 +29,32 @@ export function createFactors(switches: Switches, now: () => number) {
 
   function isCurrentCode(secret: string, code: string): boolean {
     return [-30_000, 0, 30_000].some((skew) => totp(secret, now() + skew) === code);
+  }
+
+  const credentialsOf = (user: User) => user.factors.flatMap(({ credential }) => credential ?? []);
+
+  function keyOptions(factor: Factor, user: User, challenge: string) {
+    const publicKey = factor.isVerified
+      ? requestOptions({ id: party.id, challenge }, credentialsOf(user))
+      : creationOptions({ id: party.id, challenge }, user, credentialsOf(user));
+    return { type: factor.isVerified ? 'request' : 'create', credential_options: { publicKey } };
+  }
+
+  /** The challenge of a factor, while it can be answered. @throws GoTrueError */
+  function open(factor: Factor, challengeId: string): Challenge {
+    const challenge = challenges.get(challengeId);
+    if (challenge?.factorId !== factor.id) {
+      throw new GoTrueError(422, 'mfa_factor_not_found', 'MFA factor with the provided challenge ID not found');
+    }
+    if (challenge.isSpent) {
+      throw new GoTrueError(422, 'mfa_ip_address_mismatch', 'Challenge and verify IP addresses mismatch.');
+    }
+    if (challenge.expiresAt < now()) {
+      challenges.delete(challengeId);
+      const message = `MFA challenge ${challengeId} has expired, verify against another challenge or create a new challenge.`;
+      throw new GoTrueError(422, 'mfa_challenge_expired', message);
+    }
+    return challenge;
   }
 
   return {
@@ -41,6 +71,7 @@ export function createFactors(switches: Switches, now: () => number) {
         updatedAt: isoNow(),
         isVerified: verified,
         lastChallengedAt: undefined,
+        credential: undefined,
       };
       user.factors.push(factor);
       return factor;
@@ -65,7 +96,7 @@ export function createFactors(switches: Switches, now: () => number) {
     },
 
     /** A challenge; a phone factor's code is sent as a text message. @throws GoTrueError */
-    challenge(factor: Factor): { readonly id: string; readonly type: string; readonly expires_at: number } {
+    challenge(factor: Factor, user: User): Readonly<Record<string, unknown>> {
       const isPhone = factor.type === 'phone';
       const waitMs = Date.parse(factor.lastChallengedAt ?? '') + switches.textFrequency * 1000 - now();
       if (isPhone && waitMs >= 0) {
@@ -77,24 +108,38 @@ export function createFactors(switches: Switches, now: () => number) {
       factor.lastChallengedAt = isoNow();
       const id = randomUUID();
       const expiresAt = now() + lifetimeMs;
-      challenges.set(id, { id, factorId: factor.id, expiresAt, code, isSpent: false });
-      return { id, type: factor.type, expires_at: Math.floor(expiresAt / 1000) };
+      const challenge = newChallenge();
+      challenges.set(id, { id, factorId: factor.id, expiresAt, code, challenge, isSpent: false });
+      const options = factor.type === 'webauthn' && { webauthn: keyOptions(factor, user, challenge) };
+      return { id, type: factor.type, expires_at: Math.floor(expiresAt / 1000), ...options };
+    },
+
+    /** The answer of a security key. @throws GoTrueError */
+    answerKey(factor: Factor, user: User, challengeId: string, answer: Readonly<Record<string, unknown>>): void {
+      const { type, credential_response: response } = answer;
+      const invalid = (message: string) => new GoTrueError(400, 'validation_failed', message);
+      if (type === undefined) throw invalid('WebAuthn config required');
+      if (type !== 'create' && type !== 'request') throw invalid('WebAuthn type must be create or request');
+      if (response === undefined) throw invalid('credential_response required');
+      const { challenge } = open(factor, challengeId);
+      const credential = record(response);
+      if (typeof credential['id'] !== 'string') throw invalid('Invalid credential_response');
+      const expected = { ...party, challenge };
+      try {
+        if (type === 'request') checkAssertion(credential, credentialsOf(user), expected);
+        else if (!factor.isVerified) factor.credential = readRegistration(credential, expected);
+      } catch {
+        // GoTrue's library refuses, and GoTrue takes that for a failure of its own.
+        throw new GoTrueError(500, 'unexpected_failure', 'Failed to validate WebAuthn MFA response');
+      }
+      challenges.delete(challengeId);
+      factor.isVerified = true;
+      factor.updatedAt = isoNow();
     },
 
     /** @throws GoTrueError */
     answer(factor: Factor, challengeId: string, code: string): void {
-      const challenge = challenges.get(challengeId);
-      if (challenge?.factorId !== factor.id) {
-        throw new GoTrueError(422, 'mfa_factor_not_found', 'MFA factor with the provided challenge ID not found');
-      }
-      if (challenge.isSpent) {
-        throw new GoTrueError(422, 'mfa_ip_address_mismatch', 'Challenge and verify IP addresses mismatch.');
-      }
-      if (challenge.expiresAt < now()) {
-        challenges.delete(challengeId);
-        const message = `MFA challenge ${challengeId} has expired, verify against another challenge or create a new challenge.`;
-        throw new GoTrueError(422, 'mfa_challenge_expired', message);
-      }
+      const challenge = open(factor, challengeId);
       if (challenge.code === undefined ? !isCurrentCode(factor.secret, code) : challenge.code !== code) {
         const message = factor.type === 'phone' ? 'Invalid MFA Phone code entered' : 'Invalid TOTP code entered';
         throw new GoTrueError(422, 'mfa_verification_failed', message);

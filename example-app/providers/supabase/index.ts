@@ -65,6 +65,8 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
     mailFrequency: 1,
     anonymousUsers: true,
     totpFactors: true,
+    passkeys: true,
+    keyFactors: true,
     ssoDomains: new Set(['example.org']),
     providers: new Set(['github']),
     oauthEmail: 'octavia@example.com',

@@ -3,6 +3,7 @@ import type { Factors } from './factors.ts';
 import type { Flows } from './flows.ts';
 import type { SigningKeys } from './keys.ts';
 import type { Mails } from './mails.ts';
+import type { Passkeys } from './passkeys.ts';
 import type { Sessions } from './sessions.ts';
 import type { Switches, User } from './types.ts';
 import type { Users } from './users.ts';
@@ -31,6 +32,7 @@ export interface Project {
   readonly factors: Factors;
   /** The code that was last sent to each phone number. */
   readonly phoneCodes: Map<string, string>;
+  readonly passkeys: Passkeys;
   readonly notes: Note[];
 }
 

@@ -153,7 +153,12 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
     },
 
     /** Raises the same session to aal2 with new tokens, after a second factor; sessions below it end. */
-    raise(sessionId: string, user: User, factorId: string, method: 'totp' | 'mfa/phone'): Promise<SessionJson> {
+    raise(
+      sessionId: string,
+      user: User,
+      factorId: string,
+      method: 'totp' | 'mfa/phone' | 'mfa/webauthn',
+    ): Promise<SessionJson> {
       const session = sessions.get(sessionId);
       const active = familyOf(sessionId).find((token) => !token.revoked);
       if (!session || !active) throw new Error('No such session.');
@@ -170,7 +175,9 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       for (const session of sessions.values()) {
         if (session.factorId !== factorId) continue;
         session.aal = 'aal1';
-        session.methods = session.methods.filter(({ method }) => !['totp', 'mfa/phone'].includes(method));
+        session.methods = session.methods.filter(
+          ({ method }) => !['totp', 'mfa/phone', 'mfa/webauthn'].includes(method),
+        );
       }
     },
 

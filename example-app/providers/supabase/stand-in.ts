@@ -14,6 +14,8 @@ import { createSigningKeys } from './keys.ts';
 import type { TokenForgery } from './keys.ts';
 import { createMails } from './mails.ts';
 import type { Note, Project } from './project.ts';
+import { createPasskeys } from './passkeys.ts';
+import type { RelyingParty } from './webauthn.ts';
 import { createRoutes } from './routes/index.ts';
 import type { Route } from './routes/index.ts';
 import { createSessions } from './sessions.ts';
@@ -51,6 +53,8 @@ export interface SupabaseStandInOptions extends Partial<Switches> {
   readonly now?: () => number;
   /** Default: 0, a free one. */
   readonly port?: number;
+  /** For passkeys and security keys; default: the host and the origin of `siteUrl`. */
+  readonly relyingParty?: RelyingParty;
   /** The rows of `notes` that every new user starts with. */
   readonly welcomeNotes?: readonly string[];
 }
@@ -68,6 +72,7 @@ export type SupabaseStandIn = Awaited<ReturnType<typeof startSupabaseStandIn>>;
 export async function startSupabaseStandIn(options: SupabaseStandInOptions = {}) {
   const { algorithm = 'ES256', now = Date.now, siteUrl = 'http://127.0.0.1:3000', redirectAllowList = [] } = options;
   const { publishableKey = `sb_publishable_${randomBytes(16).toString('hex')}`, port = 0, welcomeNotes = [] } = options;
+  const { relyingParty: party = { id: new URL(siteUrl).hostname, origins: [new URL(siteUrl).origin] } } = options;
   const switches = readSwitches(options);
   const server = createServer();
   server.listen(port, '127.0.0.1');
@@ -83,11 +88,13 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
   const users = createUsers(switches, now, ({ id }) => welcomeNotes.forEach((body) => addNote(id, body)));
   const sessions = createSessions({ keys, users, switches, issuer: `${url}/auth/v1`, now });
   const mails = createMails(url, switches, now);
-  const factors = createFactors(switches, now);
+  const factors = createFactors(switches, party, now);
+  const passkeys = createPasskeys(switches, party, now);
   const flows = createFlows(now);
   const base = { url, siteUrl, redirectAllowList, publishableKey, switches, now };
   const phoneCodes = new Map<string, string>();
-  const project: Project = { ...base, keys, users, sessions, flows, mails, factors, phoneCodes, notes };
+  const accounts = { users, sessions, flows, mails, factors, passkeys, phoneCodes };
+  const project: Project = { ...base, ...accounts, keys, notes };
   const routeOf = createRoutes(project);
   const faults = createFaults();
   const requests: LoggedRequest[] = [];
@@ -169,6 +176,9 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     /** A second factor of a user, verified by default. */
     addFactor: (who: string | User, factor?: NewFactor) => factors.add(userOf(who), factor),
     factorsOf: (who: string | User): readonly Factor[] => userOf(who).factors,
+    passkeysOf: (who: string | User) => passkeys.of(userOf(who).id),
+    /** Removes a passkey as its owner does elsewhere. */
+    removePasskey: (who: string | User, passkeyId: string) => passkeys.remove(userOf(who), passkeyId),
     /** Removes a factor as the project's owner does: the sessions that it raised are aal1 after their next refresh. */
     removeFactor(who: string | User, { id }: Factor) {
       const user = userOf(who);

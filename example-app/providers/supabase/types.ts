@@ -6,6 +6,7 @@ export interface IdTokenIssuer {
   readonly audience: string;
   readonly jwks: JSONWebKeySet;
 }
+import type { StoredCredential } from './webauthn.ts';
 
 /** Settings that a test may change while the stand-in runs; every default is that of a fresh hosted project. */
 export interface Switches {
@@ -45,7 +46,12 @@ export interface Switches {
   requireCurrentPassword: boolean;
   /** "Secure email change": both addresses confirm. */
   secureEmailChange: boolean;
+  /** Whether accounts may have passkeys. */
+  passkeys: boolean;
+  maximumPasskeys: number;
   totpFactors: boolean;
+  /** Whether security keys may be second factors (`webauthn`). */
+  keyFactors: boolean;
   phoneFactors: boolean;
   /** Whether users may sign in by a text message. */
   phoneProvider: boolean;
@@ -90,7 +96,7 @@ export interface TextMessage {
 
 export interface Factor {
   readonly id: string;
-  /** `totp`, `phone`, or a type that only GoTrue's own pages and scripts can ask for, such as `webauthn`. */
+  /** `totp`, `phone`, `webauthn`, or a type of tomorrow. */
   readonly type: string;
   readonly name: string;
   readonly secret: string;
@@ -100,6 +106,8 @@ export interface Factor {
   updatedAt: string;
   isVerified: boolean;
   lastChallengedAt: string | undefined;
+  /** Of a security key, once it was registered. */
+  credential: StoredCredential | undefined;
 }
 
 export interface NewFactor {
@@ -187,6 +195,13 @@ export type Endpoint =
   | 'challenge'
   | 'verify-factor'
   | 'unenroll'
+  | 'passkey-options'
+  | 'passkey-verify'
+  | 'add-passkey-options'
+  | 'add-passkey'
+  | 'passkeys'
+  | 'rename-passkey'
+  | 'remove-passkey'
   | 'settings'
   | 'jwks'
   | 'rest'

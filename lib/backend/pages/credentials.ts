@@ -21,12 +21,18 @@ import {
   withReturnTo,
 } from './parts.ts';
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
+import { ceremonyFallback, ceremonyForm, ceremonyScript } from './passkeys.ts';
 import { providerButtons } from './providers.ts';
 import { englishText } from './text.ts';
 import type { PagesTextKey } from './text.ts';
 
-/** A button for each provider, and either email and password or the email field for a code. */
-export function signInPage(site: Site, request: PageRequest, state: FormState): Reply {
+interface SignInState extends FormState {
+  /** Whether the script asks for the passkey at once, because the answer before came too late. */
+  readonly isAgain?: boolean;
+}
+
+/** A button for each provider, email and password or the email field for a code, and a passkey. */
+export function signInPage(site: Site, request: PageRequest, state: SignInState): Reply {
   const { settings, text } = site;
   const { email } = state;
   const error = state.error && formErrorOf(state.error, text);
@@ -37,7 +43,8 @@ export function signInPage(site: Site, request: PageRequest, state: FormState): 
   const resend = html`<button class="quiet" aria-describedby="form-error" autofocus>${text.resendButton}</button>`;
   const hidden = returnToOf(state);
   const forgot = forgotLink(site, request, state);
-  const fields = html`${emailField(site, { value: email, error, hasFocus: focus === 'email' })}
+  const autocomplete = usernameOf(site);
+  const fields = html`${emailField(site, { value: email, error, hasFocus: focus === 'email' }, autocomplete)}
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'current-password', aside: forgot, error, hasFocus: focus === 'password' })}
 <button>${text.signInButton}</button>
 ${settings.signInMethods.includes('code') && html`<button class="quiet" formaction="${safeHref(request.localPath(settings.codePath))}" formnovalidate>${text.toCodeButton}</button>`}`;
@@ -46,11 +53,35 @@ ${settings.signInMethods.includes('code') && html`<button class="quiet" formacti
     lead: error === undefined && text.signInText,
     error: state.error,
     hasForm: true,
+    ...(offersPasskeys(site) && { script: ceremonyScript(site, request, settings.passkeyPath) }),
     content: html`${formAlert(site, request, error, canResend && postForm(request.localPath(settings.resendPath), { email, ...hidden }, resend))}
 ${providerButtons(site, request, state)}
-${hasPasswords ? postForm(request.localPath(settings.loginPath), hidden, fields) : codeAddressForm(site, request, state, error)}
+${hasPasswords ? postForm(request.localPath(settings.loginPath), hidden, fields) : settings.signInMethods.includes('code') && codeAddressForm(site, request, { ...state, autocomplete }, error)}
+${offersPasskeys(site) && passkeyForm(site, request, state)}
 ${otherWays(site, request, state)}`,
   });
+}
+
+const offersPasskeys = ({ settings }: Site): boolean => settings.signInMethods.includes('passkey');
+
+/** Browsers offer passkeys in the field with `webauthn` (HTML §4.10.18.7.1), once the page's script asks for one. */
+function usernameOf(site: Site): 'username' | 'username webauthn' {
+  return offersPasskeys(site) ? 'username webauthn' : 'username';
+}
+
+/** The main button where there is no other form, which then needs a script. */
+function passkeyForm(site: Site, request: PageRequest, state: SignInState): Html {
+  const { settings, text } = site;
+  const isAlone = settings.signInMethods.length === 1;
+  return html`${ceremonyForm(site, request, {
+    kind: 'get',
+    path: settings.passkeyPath,
+    hidden: returnToOf(state),
+    label: text.passkeyButton,
+    isQuiet: !isAlone,
+    hasAutofill: !isAlone,
+    isAgain: state.isAgain,
+  })}${isAlone && ceremonyFallback(site)}`;
 }
 
 /** Links to single sign-on and to sign-up, where the options enable them. */
@@ -193,8 +224,13 @@ ${codeLinks(site, request, state)}`,
 }
 
 /** The form that requests a code; the sign-in page also shows it where passwords are off. */
-function codeAddressForm(site: Site, request: PageRequest, state: FormState, error: FormError | undefined): Html {
-  const address = emailField(site, { value: state.email, error, hasFocus: true });
+function codeAddressForm(
+  site: Site,
+  request: PageRequest,
+  state: FormState & { readonly autocomplete?: 'username' | 'username webauthn' },
+  error: FormError | undefined,
+): Html {
+  const address = emailField(site, { value: state.email, error, hasFocus: true }, state.autocomplete);
   return addressForm(request.localPath(site.settings.codePath), state, address, site.text.codeSendButton);
 }
 

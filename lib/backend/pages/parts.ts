@@ -5,7 +5,7 @@ import { errorTable } from '../../error-table.ts';
 import type { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { builtInPage } from '../../http/page.ts';
-import type { Brand } from '../../http/page.ts';
+import type { Brand, PageScript } from '../../http/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../form-fields.ts';
 import type { FieldName } from '../form-fields.ts';
@@ -20,7 +20,10 @@ export interface Site {
 }
 
 /** The parts of a request that pages use: complete URLs, with mount path and base path. */
-export interface PageRequest extends Pick<AuthRequest, 'localPath' | 'signInUrl' | 'home' | 'stylesheetUrl'> {
+export interface PageRequest extends Pick<
+  AuthRequest,
+  'localPath' | 'publicUrl' | 'signInUrl' | 'home' | 'stylesheetUrl'
+> {
   readonly definition: { readonly brand: Brand };
 }
 
@@ -53,6 +56,7 @@ export function showPage(
     readonly formLeadsTo?: 'https:' | 'https: http:' | undefined;
     /** A decorative picture in place of the logo. */
     readonly emblem?: Html | undefined;
+    readonly script?: PageScript | undefined;
     readonly error?: AuthError | undefined;
   },
 ): Reply {
@@ -84,16 +88,21 @@ export function withReturnTo(href: string, state: Pick<FormState, 'returnTo' | '
   return withQuery(href, returnToOf(state));
 }
 
-/** A form that posts to one of our routes; undefined values produce no field. */
+/**
+ * A form that posts to one of our routes; undefined values produce no field.
+ *
+ * @param marks further attributes of the form
+ */
 export function postForm(
   action: string,
   hidden: Readonly<Record<string, string | undefined>>,
   content: HtmlValue,
+  marks?: HtmlValue,
 ): Html {
   const inputs = Object.entries(hidden).map(
     ([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">\n`,
   );
-  return html`<form method="post" action="${safeHref(action)}">
+  return html`<form method="post" action="${safeHref(action)}"${marks}>
 ${inputs}${content}
 </form>`;
 }
@@ -136,7 +145,8 @@ interface FieldParts {
   /** Shown beside the label, such as a link; it follows the field in tab order. */
   readonly aside?: HtmlValue;
   /** The `autocomplete` token of the HTML standard, for password managers and assistive technology. */
-  readonly autocomplete: 'username' | 'email' | 'current-password' | 'new-password' | 'one-time-code';
+  readonly autocomplete:
+    'username' | 'username webauthn' | 'email' | 'current-password' | 'new-password' | 'one-time-code' | 'off';
   readonly value?: string | undefined;
   readonly hint?: Text | undefined;
   readonly error?: FormError | undefined;
@@ -189,11 +199,11 @@ function attributes(values: Readonly<Record<string, string | boolean | undefined
 
 type GivenField = Pick<FieldParts, 'value' | 'hint' | 'error' | 'hasFocus'>;
 
-/** @param autocomplete `username` where the address already has an account */
+/** @param autocomplete `username` where the address already has an account; with `webauthn` where the page's script offers passkeys there */
 export function emailField(
   { text }: Pick<Site, 'text'>,
   parts: GivenField,
-  autocomplete: 'username' | 'email' = 'username',
+  autocomplete: 'username' | 'username webauthn' | 'email' = 'username',
 ): Html {
   return field({ name: 'email', type: 'email', label: text.email, autocomplete, ...parts });
 }

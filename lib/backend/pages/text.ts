@@ -69,6 +69,29 @@ export const englishText = {
   ssoHint: 'We find your organization by the part after the @.',
   ssoButton: 'Continue',
   toSsoLink: 'Single sign-on',
+  passkeyButton: 'Sign in with a passkey',
+  /** For browsers without scripts, and those that know no passkeys. */
+  passkeyUnavailable:
+    'This browser can’t use passkeys or security keys here. Turn on JavaScript, or use another browser.',
+  passkeyCanceled: 'Nothing was used. Try again, or choose another way.',
+  passkeyFailed: 'Your browser couldn’t do that here. Try again, or choose another way.',
+  passkeyKnown: 'This device is set up for your account already.',
+  passkeyRefused: 'That didn’t work. Try again, or choose another way.',
+  passkeyGone: 'This passkey doesn’t exist anymore.',
+  passkeysFull: 'Your account has as many passkeys as it can have. Remove one first.',
+  passkeysHeading: 'Passkeys',
+  passkeysText: 'Sign in with your fingerprint, face or screen lock instead of a password.',
+  /** A passkey without a name. */
+  passkeyName: 'Passkey',
+  passkeyAdded: 'Added {date}',
+  passkeyUsed: 'Last used {date}',
+  addPasskeyButton: 'Add a passkey',
+  renameLink: 'Rename',
+  renameHeading: 'Rename “{passkey}”',
+  passkeyNameLabel: 'Name',
+  passkeyNameInvalid: 'Enter a name of at most 120 characters.',
+  renameButton: 'Save name',
+  removePasskeyText: 'You won’t be able to sign in with it anymore. Delete it on your device, too.',
   passwordHeading: 'Choose a new password',
   passwordFor: 'For {email}',
   passwordOtherAccount: 'This form was for another account. Check the address and try again.',
@@ -90,6 +113,9 @@ export const englishText = {
 
   verifyHeading: 'Confirm it’s you',
   verifyAppText: 'Enter the six-digit code from your authenticator app.',
+  verifyKeyText: 'Use your security key.',
+  verifyKeyOrAppText: 'Use your security key, or enter the code from your authenticator app.',
+  keyButton: 'Use your security key',
   /** `{digits}` are the last digits of the number. */
   verifyPhoneText: 'We can send a code to your phone ending in {digits}.',
   sendCodeButton: 'Send a code',
@@ -117,6 +143,7 @@ export const englishText = {
   factorsText: 'When you sign in, we also ask for a code from one of these.',
   factorsEmptyText: 'Add an authenticator app. We’ll then ask for its code when you sign in.',
   addAppButton: 'Add an authenticator app',
+  addKeyButton: 'Add a security key',
   removeButton: 'Remove',
   /** `{factor}` is the name of the app, or the phone. */
   removeHeading: 'Remove “{factor}”?',

@@ -40,6 +40,7 @@ export function settings({ switches }: Project): Reply {
     phone_autoconfirm: false,
     sms_provider: '',
     saml_enabled: switches.ssoDomains !== undefined,
+    passkeys_enabled: switches.passkeys,
   });
 }
 

@@ -1,11 +1,11 @@
 import { GoTrueError } from '../errors.ts';
-import { json, textField } from '../http.ts';
+import { json, recordField, textField } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import type { Project } from '../project.ts';
 import type { Factor } from '../types.ts';
 import { authenticate } from './authenticate.ts';
 
-/** `POST /factors`: an authenticator app or a phone, unverified. */
+/** `POST /factors`: an authenticator app, a phone or a security key, unverified. */
 export async function enroll(project: Project, request: StandInRequest): Promise<Reply> {
   const { factors, switches, siteUrl } = project;
   const { user, session } = await authenticatePerson(project, request);
@@ -45,6 +45,12 @@ export async function enroll(project: Project, request: StandInRequest): Promise
       const { id } = factors.add(user, { type, name, phone, verified: false });
       return json(200, { id, type, friendly_name: name, phone: given });
     }
+    case 'webauthn': {
+      if (!switches.keyFactors) refuse('mfa_webauthn_enroll_not_enabled', 'MFA enroll is disabled for WebAuthn');
+      factors.checkRoom(user, name, isAal2);
+      const { id } = factors.add(user, { type, name, verified: false });
+      return json(200, { id, type, friendly_name: name });
+    }
     default:
       throw new GoTrueError(400, 'validation_failed', 'factor_type needs to be totp, phone, or webauthn');
   }
@@ -52,23 +58,33 @@ export async function enroll(project: Project, request: StandInRequest): Promise
 
 /** `POST /factors/:id/challenge`. */
 export async function challenge(project: Project, request: StandInRequest): Promise<Reply> {
-  const { factor } = await loadFactor(project, request);
+  const { factor, user } = await loadFactor(project, request);
   checkVerifyEnabled(project, factor);
-  return json(200, project.factors.challenge(factor));
+  return json(200, project.factors.challenge(factor, user));
 }
+
+/** In `amr`. */
+const methods: Readonly<Record<string, 'mfa/phone' | 'mfa/webauthn'>> = {
+  phone: 'mfa/phone',
+  webauthn: 'mfa/webauthn',
+};
 
 /** `POST /factors/:id/verify`: the session at aal2, and the end of the user's sessions at aal1. */
 export async function verifyFactor(project: Project, request: StandInRequest): Promise<Reply> {
   const { user, session, factor } = await loadFactor(project, request);
-  const code = textField(request.body, 'code');
-  if (code === '') throw new GoTrueError(400, 'validation_failed', 'Code needs to be non-empty');
+  const { body } = request;
+  const code = textField(body, 'code');
+  const isKey = factor.type === 'webauthn';
+  if (code === '' && !isKey) throw new GoTrueError(400, 'validation_failed', 'Code needs to be non-empty');
   checkVerifyEnabled(project, factor);
   if (project.switches.factorCodesRejected) {
     project.sessions.signOut(session.id, user.id, 'global');
     throw new GoTrueError(403, 'mfa_verification_rejected', 'Further MFA verification attempts will be rejected.');
   }
-  project.factors.answer(factor, textField(request.body, 'challenge_id'), code);
-  const method = factor.type === 'phone' ? 'mfa/phone' : 'totp';
+  const challengeId = textField(body, 'challenge_id');
+  if (isKey) project.factors.answerKey(factor, user, challengeId, recordField(body, 'webauthn'));
+  else project.factors.answer(factor, challengeId, code);
+  const method = methods[factor.type] ?? 'totp';
   const raised = await project.sessions.raise(session.id, user, factor.id, method);
   user.factors = user.factors.filter(({ isVerified, type }) => isVerified || type !== factor.type);
   return json(200, raised);
@@ -111,7 +127,8 @@ function checkVerifyEnabled({ switches }: Project, { type }: Factor): void {
   if (type === 'phone' && !switches.phoneFactors) {
     refuse('mfa_phone_verify_not_enabled', 'MFA verification is disabled for Phone');
   }
-  if (type === 'webauthn') refuse('mfa_webauthn_verify_not_enabled', 'MFA verification is disabled for WebAuthn');
+  if (type === 'webauthn' && !switches.keyFactors)
+    refuse('mfa_webauthn_verify_not_enabled', 'MFA verification is disabled for WebAuthn');
 }
 
 function refuse(code: string, message: string): never {

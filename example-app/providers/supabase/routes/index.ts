@@ -7,6 +7,7 @@ import { createOauth } from './oauth.ts';
 import { challenge, enroll, unenroll, verifyFactor } from './factors.ts';
 import { otp, reauthenticate, recover } from './mail.ts';
 import { resend, signup } from './signup.ts';
+import { passkeyCallOf } from './passkeys.ts';
 import { token } from './token.ts';
 import { updateUser } from './update-user.ts';
 import { followMailLink, verify } from './verify.ts';
@@ -38,6 +39,8 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
     }
     const factorCall = factorCalls[`${method} ${url.pathname.replace(/^(\/auth\/v1\/factors)\/[^/]+/, '$1/:id')}`];
     if (factorCall) return { endpoint: factorCall[0], handle: (request) => factorCall[1](project, request) };
+    const passkeyCall = passkeyCallOf(method, url);
+    if (passkeyCall) return { endpoint: passkeyCall[0], handle: (request) => passkeyCall[1](project, request) };
     switch (`${method} ${url.pathname}`) {
       case 'POST /auth/v1/token': {
         const endpoint = grants[url.searchParams.get('grant_type') ?? ''] ?? 'other';
