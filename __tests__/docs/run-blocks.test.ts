@@ -29,6 +29,15 @@ const allBlocks = markdownFiles().flatMap(codeBlocks);
 const isCommonJs = ({ language, code }: CodeBlock): boolean => language === 'js' && code.includes('require(');
 const blocks = allBlocks.filter((block) => block.language === 'ts' || isCommonJs(block));
 
+/** Run by the suite `mcp`, beside which these packages are installed. */
+const mcpSdk = [
+  '@modelcontextprotocol/express',
+  '@modelcontextprotocol/node',
+  '@modelcontextprotocol/sdk/server/mcp.js',
+  '@modelcontextprotocol/sdk/server/streamableHttp.js',
+  '@modelcontextprotocol/server',
+];
+
 /** What an example imports that this machine may not have, or that only a test runner can do something with. */
 const foreignImports = ({ code }: CodeBlock): string[] =>
   [...code.matchAll(/^(?:import|export) .*?from '([^']+)';$/gms)]
@@ -160,7 +169,7 @@ describe('the examples of README and docs', () => {
   it('are all run except for those that require Redis or a test runner', () => {
     expect(served.length).toBeGreaterThan(10);
     expect(new Set(blocks.flatMap(foreignImports))).toEqual(
-      new Set(['redis', 'supertest', 'vite', '@playwright/test']),
+      new Set(['redis', 'supertest', 'vite', '@playwright/test', ...mcpSdk]),
     );
   });
 
