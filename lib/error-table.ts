@@ -82,6 +82,11 @@ export const errorTable = {
     message: 'Your account doesn’t have permission to view this page. Ask an admin for access or switch accounts.',
     when: 'A guard’s organization or check is not satisfied, or `withUser` or `sqlSession` meets a token of another role.',
   },
+  insufficient_scope: {
+    status: 403,
+    message: 'This app wasn’t given the permission that this needs. Connect it again and allow it.',
+    when: 'An OAuth client’s token lacks a scope of `protectResource`.',
+  },
   not_accepted: {
     status: 403,
     message: 'This account can’t be used here. Use another account, or ask an admin for access.',
@@ -166,6 +171,11 @@ export const errorTable = {
     status: 403,
     message: 'Sign-in needs one more step. Please sign in again and follow the instructions.',
     when: 'WorkOS asks for a step of its own (email verification, MFA, SSO) that only its hosted pages can do.',
+  },
+  not_found: {
+    status: 404,
+    message: 'There is nothing here.',
+    when: 'Metadata is asked for without a path in an app with several protected resources.',
   },
   method_not_allowed: {
     status: 405,

@@ -52,6 +52,11 @@ const sections: readonly Section[] = [
     intro: 'Beside [those of both adapters](#pages):',
   },
   { heading: '`providers`', interfaceName: 'OAuthProviderOptions', intro: 'Each is a name, or an object with' },
+  {
+    heading: '`protectResource`',
+    interfaceName: 'ProtectResourceOptions',
+    intro: 'The second argument of `protectResource`. [For agents](mcp.md) shows what they do.',
+  },
   { heading: '`throttle`', interfaceName: 'ThrottleOptions', intro: '`backendAuth`; `false` turns it off.' },
 ];
 
@@ -82,7 +87,7 @@ export function optionsOf(interfaceName: string): OptionRow[] {
   const declaration = declarationOf(interfaceName);
   const clauses = declaration.heritageClauses?.flatMap(({ types }) => types) ?? [];
   const entries = clauses.flatMap((type) => {
-    const [, name] = /^OptionsOf<typeof (\w+)>$/.exec(type.getText()) ?? [];
+    const [, name] = /^(?:Exact)?OptionsOf<typeof (\w+)>$/.exec(type.getText()) ?? [];
     return name === undefined ? [] : entriesOf(name, declaration.getSourceFile());
   });
   return [...entries, ...declaration.members].map((member) => {

@@ -23,7 +23,7 @@ describe('every error message', () => {
   });
 
   it.each(rows)('%s has the status of a failure', (_code, { status }) => {
-    expect([400, 401, 403, 405, 409, 413, 415, 422, 429, 500, 502, 503]).toContain(status);
+    expect([400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 502, 503]).toContain(status);
   });
 
   it('names no product that a visitor does not know', () => {

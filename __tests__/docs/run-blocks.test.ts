@@ -52,6 +52,15 @@ const allBlocks = markdownFiles().flatMap(codeBlocks);
 const isCommonJs = ({ language, code }: CodeBlock): boolean => language === 'js' && code.includes('require(');
 const blocks = allBlocks.filter((block) => block.language === 'ts' || isCommonJs(block));
 
+/** Run by the suite `mcp`, beside which these packages are installed. */
+const mcpSdk = [
+  '@modelcontextprotocol/express',
+  '@modelcontextprotocol/node',
+  '@modelcontextprotocol/sdk/server/mcp.js',
+  '@modelcontextprotocol/sdk/server/streamableHttp.js',
+  '@modelcontextprotocol/server',
+];
+
 /** What an example imports that this machine may not have, or that only a test runner can do something with. */
 const foreignImports = ({ code }: CodeBlock): string[] =>
   [...code.matchAll(/^(?:import|export) .*?from '([^']+)';$/gms)]
@@ -195,8 +204,11 @@ describe('the examples of README and docs', () => {
     expect(served.length).toBeGreaterThan(10);
     // `__tests__/postgres/recipes.test.ts` runs these; Prisma's client is generated.
     const sql = ['@prisma/client', 'drizzle-orm', 'kysely', 'pg', 'postgres'];
-    const packages = blocks.flatMap(foreignImports).map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0]);
-    expect(new Set(packages)).toEqual(new Set([...sql, 'redis', 'supertest', 'vite', '@playwright/test']));
+    const packageOf = (name: string): string | undefined => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0];
+    const packages = blocks.flatMap(foreignImports).map(packageOf);
+    const mcp = mcpSdk.map(packageOf);
+    const others = ['redis', 'supertest', 'vite', '@playwright/test'];
+    expect(new Set(packages)).toEqual(new Set([...sql, ...mcp, ...others]));
   });
 
   it.each(examples.map((example) => [example.name, example] as const))('%s runs', (_name, example) => {

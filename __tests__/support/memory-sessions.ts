@@ -136,6 +136,7 @@ export function createMemorySource(
       };
     },
     verifyBearer: () => Promise.resolve({ kind: 'invalid', reason: 'unsupported' }),
+    verifyForResource: () => Promise.resolve({ kind: 'invalid', reason: 'unsupported' }),
     refresh: (content) => provider.refresh(content),
     factsOf: ({ sid, sub, iat }) => ({
       sessionId: typeof sid === 'string' ? sid : undefined,

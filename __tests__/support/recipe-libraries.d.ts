@@ -64,3 +64,65 @@ declare module '@prisma/client' {
     $transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>;
   }
 }
+
+declare module '@modelcontextprotocol/server' {
+  export interface AuthInfo {
+    token: string;
+    clientId: string;
+    scopes: string[];
+    expiresAt?: number;
+    resource?: URL;
+    extra?: Record<string, unknown>;
+  }
+  interface Result {
+    readonly content: readonly { readonly type: 'text'; readonly text: string }[];
+  }
+  type Tool = (context: { readonly http?: { readonly authInfo?: AuthInfo } }) => Result;
+  export class McpServer {
+    constructor(info: { readonly name: string; readonly version: string });
+    registerTool(name: string, config: { readonly description: string }, tool: Tool): void;
+  }
+  export function createMcpHandler(create: () => McpServer): { fetch(request: Request): Promise<Response> };
+  export class OAuthError extends Error {
+    constructor(code: string, message: string);
+  }
+}
+
+declare module '@modelcontextprotocol/node' {
+  import type { RequestHandler } from 'express';
+  export function toNodeHandler(handler: { fetch(request: Request): Promise<Response> }): RequestHandler;
+}
+
+declare module '@modelcontextprotocol/express' {
+  import type { AuthInfo } from '@modelcontextprotocol/server';
+  import type { RequestHandler } from 'express';
+  export function requireBearerAuth(options: {
+    readonly verifier: { verifyAccessToken(token: string): Promise<AuthInfo> };
+    readonly expectedResource: URL;
+    readonly resourceMetadataUrl: string;
+  }): RequestHandler;
+  export function getOAuthProtectedResourceMetadataUrl(url: URL): string;
+}
+
+declare module '@modelcontextprotocol/sdk/server/streamableHttp.js' {
+  import type { IncomingMessage, ServerResponse } from 'node:http';
+  export class StreamableHTTPServerTransport {
+    constructor(options: { readonly sessionIdGenerator: undefined });
+    handleRequest(req: IncomingMessage, res: ServerResponse, body: unknown): Promise<void>;
+  }
+}
+
+declare module '@modelcontextprotocol/sdk/server/mcp.js' {
+  import type { AuthInfo } from '@modelcontextprotocol/server';
+  export class McpServer {
+    constructor(info: { readonly name: string; readonly version: string });
+    registerTool(
+      name: string,
+      config: { readonly description: string },
+      tool: (context: { readonly authInfo?: AuthInfo }) => {
+        readonly content: readonly { readonly type: 'text'; readonly text: string }[];
+      },
+    ): void;
+    connect(transport: object): Promise<void>;
+  }
+}

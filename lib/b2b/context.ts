@@ -4,10 +4,13 @@ import type { Emit } from '../session/events.ts';
 import { createSessionWriter } from '../session/source.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createKeySet } from '../tokens/key-set.ts';
+import type { KeySetOptions } from '../tokens/key-set.ts';
+import { createVerifyForResource } from './connect.ts';
 import { createFlowCookies } from './flow-cookie.ts';
 import type { B2bOptions } from './options.ts';
 import { createSeal } from './seal.ts';
 import { createB2bSource } from './session-cookie.ts';
+import type { B2bSource } from './session-cookie.ts';
 import { createProvider } from './workos.ts';
 
 export type B2bContext = ReturnType<typeof createB2bContext>;
@@ -19,14 +22,16 @@ export function createB2bContext(settings: B2bOptions) {
   const emit = createEmit('b2b', settings.onEvent, explain, now);
   const provider = createProvider(settings);
   const seal = createSeal(settings.passwords);
-  const keySet = createKeySet({
-    url: provider.jwksUrl,
+  const keys: Omit<KeySetOptions, 'url'> = {
     fetch,
     now,
     timeoutMs,
     onUnavailable: ({ stale }) => emit({ type: 'keys_unavailable', stale }),
-  });
-  const source = createB2bSource(settings, seal, keySet, provider);
+  };
+  const source: B2bSource = {
+    ...createB2bSource(settings, seal, createKeySet({ ...keys, url: provider.jwksUrl }), provider),
+    verifyForResource: createVerifyForResource(settings, keys),
+  };
   const { sameSite } = cookieAttributes(settings.cookieOptions, settings.cookieName);
   return {
     settings,

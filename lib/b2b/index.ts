@@ -12,6 +12,7 @@ import { registerStore } from '../http/store-session.ts';
 import type { B2bSession, B2bSessionBody, Session } from '../types.ts';
 import type { Emit } from '../session/events.ts';
 import { callbackRoute } from './callback-route.ts';
+import { authkitServer } from './connect.ts';
 import { createB2bContext } from './context.ts';
 import { organizationRoute } from './organization-route.ts';
 import { readB2bOptions } from './options.ts';
@@ -53,6 +54,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       trustedOrigins: settings.trustedOrigins,
       freshSignIn: createFreshSignIn((session) => source.signedInAt(session), settings.now),
       foreignClient: (claims) => foreignClient(claims, settings.clientId),
+      authorizationServer: authkitServer(settings.authkitDomain, resolver.resolveForResource),
       now: settings.now,
       timeoutMs: settings.timeoutMs,
       onError: settings.onError,

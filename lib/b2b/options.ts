@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Request } from 'express';
 import * as v from 'valibot';
+import { isLoopback } from '../core/url.ts';
 import { cookiePrefixProblems } from '../http/cookie-jar.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
 import {
@@ -68,6 +69,7 @@ export const b2bVariables = {
   apiHostname: ['B2B_API_HOSTNAME'],
   port: ['B2B_API_PORT'],
   https: ['B2B_API_HTTPS'],
+  authkitDomain: ['B2B_AUTHKIT_DOMAIN'],
 };
 
 const password = v.pipe(
@@ -102,6 +104,24 @@ const authorizationParams = queryParameters(
     isOwn: (name) => ownParameters.has(name.replace(/\[.*$/, '')),
   },
 );
+
+const domainRule = 'must be a host such as example.authkit.app, or its origin; http: for loopback addresses only';
+
+/** Read as an origin. */
+const authkitDomain = v.pipe(
+  v.string(domainRule),
+  v.transform((value) => (/^https?:\/\//i.test(value) ? value : `https://${value}`).replace(/\/$/, '')),
+  v.check(isAuthkitOrigin, domainRule),
+  v.toLowerCase(),
+);
+
+function isAuthkitOrigin(value: string): boolean {
+  // The parser is lenient (quotes, for example), so only plain hosts are accepted.
+  const isPlain = /^https?:\/\/(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d+)?$/i.test(value);
+  const url = URL.parse(value);
+  if (!isPlain || url?.origin !== value.toLowerCase()) return false;
+  return url.protocol === 'https:' || isLoopback(url.hostname);
+}
 
 const pathEntries = {
   /** Where hosted sign-in starts. Default `/login`. */
@@ -184,6 +204,11 @@ const ownEntries = {
     ),
     true,
   ),
+  /**
+   * Your AuthKit domain, whose tokens `protectResource` takes: `example.authkit.app`, or an origin; `http:` for loopback addresses only.
+   * Env `B2B_AUTHKIT_DOMAIN`. Default: none.
+   */
+  authkitDomain: v.optional(authkitDomain),
   /** Issuers (`iss`) that access tokens may name. Default: any, as the signature comes from the client's own keys. */
   issuer: v.optional(issuers),
   /** Seconds from sign-in until the session ends for good, regardless of refreshes. Default: never. */

@@ -38,7 +38,7 @@ export function createB2bSource(
   seal: Seal,
   keySet: KeySet,
   provider: Pick<Provider, 'refresh'>,
-): B2bSource {
+): Omit<B2bSource, 'verifyForResource'> {
   const { cookieName } = settings;
   const signInTimes = new WeakMap<B2bSession, number>();
   const attributes = { ...cookieAttributes(settings.cookieOptions, cookieName), secure: true };
@@ -225,7 +225,7 @@ function cookieSession({ user, impersonator, accessToken }: SealedSession, claim
 }
 
 /** WorkOS' access tokens carry no profile: the user has only the fields of the claims. */
-function bearerSession(accessToken: string, claims: AccessTokenClaims, clientId: string): B2bSession {
+export function bearerSession(accessToken: string, claims: AccessTokenClaims, clientId: string): B2bSession {
   const { sub: id, email } = claims;
   // Agents' tokens have an `act`, too: it names the agent.
   const act = isOwnSession(claims, clientId) ? claims['act'] : undefined;

@@ -9,7 +9,7 @@ import type { AccessTokenClaims, BackendSession, BackendUser, Session } from '..
 import { factsOf, newestAmrTime, parseContentText, sdkContent, slimContent, storedOf } from './session-cookie.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
 import type { Supabase } from './supabase.ts';
-import type { TokenVerifier } from './verify-token.ts';
+import type { Clients, TokenVerifier } from './verify-token.ts';
 
 export interface BackendSource extends SessionSource<StoredContent, BackendSession> {
   /** The stored content of a verified session; `undefined` for a session that did not come from here. */
@@ -24,15 +24,11 @@ export function createBackendSource(
 ): BackendSource {
   const contents = new WeakMap<Session, StoredContent>();
 
-  async function verify(
-    token: Token,
-    origin: TokenOrigin,
-    credential: Session['credential'],
-  ): Promise<Verdict<BackendSession>> {
-    const verdict = await tokens.verify(token, origin, credential === 'cookie' ? 'own client' : 'any client');
+  async function verify(token: Token, origin: TokenOrigin, clients: Clients): Promise<Verdict<BackendSession>> {
+    const verdict = await tokens.verify(token, origin, clients);
     if (verdict.kind !== 'valid') return verdict;
     const { claims, validUntil } = verdict;
-    const session = sessionOf(token.text, claims, credential);
+    const session = sessionOf(token.text, claims, clients === 'own client' ? 'cookie' : 'bearer');
     return { kind: 'live', session, ...defined({ validUntil }) };
   }
 
@@ -41,7 +37,7 @@ export function createBackendSource(
     origin: TokenOrigin,
     token = readToken(content.access_token),
   ): Promise<Verdict<BackendSession>> {
-    const verdict = await verify(token, origin, 'cookie');
+    const verdict = await verify(token, origin, 'own client');
     if (verdict.kind === 'live') contents.set(verdict.session, sdkContent(content));
     return verdict;
   }
@@ -58,7 +54,9 @@ export function createBackendSource(
       return candidates.length === 0 ? { kind: 'unreadable', reason, isKept } : { kind: 'stored', candidates, isKept };
     },
     verify: (content, origin, token) => measureVerify('backend', () => verifyContent(content, origin, token)),
-    verifyBearer: (token, origin) => measureVerify('backend', () => verify(token, origin, 'bearer')),
+    verifyBearer: (token, origin) => measureVerify('backend', () => verify(token, origin, 'any client')),
+    verifyForResource: (token, origin) =>
+      measureVerify('backend', () => verify(token, origin, 'any client and audience')),
     refresh: (content, signal, client) => supabase.refresh(content.refresh_token, signal, client),
     factsOf,
     toStored: storedOf,

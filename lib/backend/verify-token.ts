@@ -17,8 +17,11 @@ type TimedVerdict =
       readonly validUntil?: number;
     };
 
-/** Whether a token of another application is accepted; a cookie session never is one. */
-type Clients = 'own client' | 'any client';
+/**
+ * Whether a token of another application is accepted; a cookie session never is one. For a protected resource, its guard judges the
+ * audience, which an access token hook may have set.
+ */
+export type Clients = 'own client' | 'any client' | 'any client and audience';
 
 export interface TokenVerifier {
   /** @param clients default: `own client` */
@@ -117,7 +120,7 @@ const isAccepted = (word: Introspection): boolean => word === 'accepted';
 function claimProblem(claims: Token['claims'], issuers: readonly string[], clients: Clients): string | undefined {
   const { role, aud, iss } = claims;
   if (role !== 'authenticated') return 'role';
-  if (!(Array.isArray(aud) ? aud : [aud]).includes('authenticated')) return 'audience';
+  if (clients !== 'any client and audience' && ![aud].flat().includes('authenticated')) return 'audience';
   if (iss !== undefined && !(typeof iss === 'string' && issuers.includes(iss))) return 'issuer';
   return clients === 'own client' && foreignClient(claims) !== undefined ? 'client' : undefined;
 }

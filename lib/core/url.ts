@@ -16,3 +16,8 @@ export function withQuery(url: string, parameters: Readonly<Record<string, strin
   const [page = '', ...fragment] = url.split(/(?=#)/);
   return `${page}${page.includes('?') ? '&' : '?'}${query}${fragment.join('')}`;
 }
+
+const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$|\.localhost$/;
+
+/** Whether a URL's host name is that of this machine. */
+export const isLoopback = (hostname: string): boolean => loopback.test(hostname);

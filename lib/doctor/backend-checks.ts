@@ -2,9 +2,10 @@ import { env as backendVariables } from '../backend/option-schema.ts';
 import { readBackendOptions } from '../backend/options.ts';
 import type { BackendOptions } from '../backend/options.ts';
 import { defined } from '../core/json.ts';
+import { isLoopback } from '../core/url.ts';
 import { algorithmsOf, ask, checkClock, parseObject } from './ask.ts';
 import type { Reply } from './ask.ts';
-import { checkSpelling, isLoopback, readOrReport, setVariable } from './environment.ts';
+import { checkSpelling, readOrReport, setVariable } from './environment.ts';
 import type { DoctorContext } from './environment.ts';
 import type { Add } from './report.ts';
 

@@ -30,10 +30,6 @@ export function configuredAdapters(env: NodeJS.ProcessEnv): readonly AdapterName
   return (['b2b', 'backend'] as const).filter((adapter) => names.some((name) => prefixes[adapter].test(name)));
 }
 
-const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$|\.localhost$/;
-
-export const isLoopback = (hostname: string): boolean => loopback.test(hostname);
-
 /** Reads an adapter's options like the adapter, and reports every problem that would prevent its start. */
 export function readOrReport<Options>(read: () => Options, add?: Add): Options | undefined {
   try {

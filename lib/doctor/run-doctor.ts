@@ -1,8 +1,9 @@
+import { isLoopback } from '../core/url.ts';
 import { isHttpUrl } from '../http/options.ts';
 import type { AdapterName } from '../types.ts';
 import { checkB2b } from './b2b-checks.ts';
 import { checkBackend } from './backend-checks.ts';
-import { checkVendorNames, configuredAdapters, createRedaction, isLoopback, setVariable } from './environment.ts';
+import { checkVendorNames, configuredAdapters, createRedaction, setVariable } from './environment.ts';
 import type { DoctorContext } from './environment.ts';
 import type { Add, DoctorReport, Finding, Subject } from './report.ts';
 

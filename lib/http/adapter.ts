@@ -1,6 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { IncomingMessage } from 'node:http';
 import type { CookieAttributes } from '../core/cookies.ts';
+import { ConfigurationError } from '../errors.ts';
 import type { AuthError } from '../errors.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
@@ -45,6 +46,22 @@ export interface SecondFactor {
   hasVerifiedFactor(session: Session): Promise<boolean>;
 }
 
+/** The authorization server whose tokens `protectResource` takes. */
+export interface AuthorizationServer {
+  /** Its issuer identifier (RFC 8414 §2). */
+  readonly issuer: string;
+  /** Whether it writes the resource that a client asks for into `aud` (RFC 8707 §2). Otherwise the application's own hook may. */
+  readonly bindsResource: boolean;
+  /** `SessionResolver.resolveForResource`. */
+  readonly resolve: SessionResolver<unknown>['resolveForResource'];
+  /** The OAuth client that a token was issued to: `undefined` where it names none, empty where it is malformed. */
+  readonly clientOf: (claims: AccessTokenClaims) => string | undefined;
+  /** Whether it also issues the application's own sessions: their tokens name no client. */
+  readonly hasFirstParty: boolean;
+  /** Whether the token's subject is a user, and not a machine. */
+  readonly isUser: (claims: AccessTokenClaims) => boolean;
+}
+
 /** The part of an adapter that the code in `http` uses. */
 export interface Adapter {
   readonly adapter: AdapterName;
@@ -80,6 +97,8 @@ export interface Adapter {
   readonly clientAddress?: ((req: IncomingMessage) => string | undefined) | undefined;
   /** The OAuth client of another application that a token was issued to; empty where it is malformed. */
   readonly foreignClient: (claims: AccessTokenClaims) => string | undefined;
+  /** Omitted where the options name none. */
+  readonly authorizationServer?: AuthorizationServer | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** How long one request waits for the provider and for `accept` together, in milliseconds. */
@@ -99,4 +118,16 @@ export function registerRouter(router: object, definition: Adapter): void {
 /** The adapter of a router; `undefined` for any other router. */
 export function adapterOf(router: object): Adapter | undefined {
   return definitions.get(router);
+}
+
+/**
+ * The adapter of a function's first argument.
+ *
+ * @param caller the function's name, for the message
+ * @throws {ConfigurationError} where it is something else
+ */
+export function definitionOf(caller: string, auth: unknown): Adapter {
+  const definition = typeof auth === 'function' ? adapterOf(auth) : undefined;
+  if (definition !== undefined) return definition;
+  throw new ConfigurationError(caller, ['the first argument must be what b2bAuth() or backendAuth() returned']);
 }

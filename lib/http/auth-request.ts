@@ -28,6 +28,8 @@ export class AuthRequest {
   readonly res: ServerResponse;
   /** The mount path, `''` at the root. */
   readonly prefix: string;
+  /** Whether the adapter's router has it. Otherwise `protectResource` guards it, and the router leaves it alone. */
+  isMounted = true;
   /** The same request as seen by the adapter that it passed before this one. */
   readonly preceding: AuthRequest | undefined;
   /** The same request as seen by the next adapter that it passed. */
@@ -300,19 +302,21 @@ export function passedAs(req: IncomingMessage, adapter: AdapterName | undefined,
   return found;
 }
 
-/** Records that the request passes the adapter; returns the same object when the request passes it again. */
+/** Records that the request passes the adapter, or `protectResource` without `prefix`; returns the same object when it passes again. */
 export function passAdapter(
   definition: Adapter,
   req: IncomingMessage,
   res: ServerResponse,
-  prefix: string,
+  prefix?: string,
 ): AuthRequest {
   let last: AuthRequest | undefined;
   for (let known = firstAuthRequest(req); known !== undefined; known = known.following) {
-    if (known.definition === definition && known.prefix === prefix) return known;
+    const isSame = prefix === undefined || known.prefix === prefix || !known.isMounted;
+    if (known.definition === definition && isSame) return known;
     last = known;
   }
-  const request = new AuthRequest(definition, req, res, prefix, last);
+  const request = new AuthRequest(definition, req, res, prefix ?? '', last);
+  request.isMounted = prefix !== undefined;
   if (last === undefined) Object.defineProperty(req, firstPassed, { value: request });
   else last.following = request;
   return request;

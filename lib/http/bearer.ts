@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AuthError } from '../errors.ts';
 import { NotAccepted } from './acceptance.ts';
+import type { ClientFacts } from '../session/source.ts';
 import type { Session } from '../types.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { errorBody, goOn, refuse } from './error-reply.ts';
@@ -27,43 +28,84 @@ export function isBearerRequest({ req, res }: AuthRequest, { isRequired }: Beare
   return isRequired || bearerToken(req) !== undefined;
 }
 
-/** Admits the session of the bearer token or sends a JSON error: no cookie is read or written, and nothing is renewed. */
-export async function guardByBearer(
-  request: AuthRequest,
-  rules: BearerRules,
-  demand: Demand,
-  next: Next,
-): Promise<void> {
+/** Admits the session of the bearer token, if it meets the guard's further demands. */
+export function guardByBearer(request: AuthRequest, rules: BearerRules, demand: Demand, next: Next): Promise<void> {
+  return admitBearer(request, {
+    async find() {
+      const session = await bearerSession(request, rules);
+      await demand?.(request, session);
+      return session;
+    },
+    challenge: (error) => challengeFor(error, rules.maxAge),
+    next,
+  });
+}
+
+interface Admission {
+  /** @throws {AuthError} where the request is refused */
+  readonly find: () => Promise<Session>;
+  readonly challenge: Challenge;
+  readonly next: Next;
+}
+
+/** Admits the session that `find` resolves to or sends a JSON error: no cookie is read or written, and nothing is renewed. */
+export async function admitBearer(request: AuthRequest, { find, challenge, next }: Admission): Promise<void> {
   request.isBearer = true;
   try {
-    const session = await bearerSession(request, rules);
-    await demand?.(request, session);
-    request.admit(session);
+    request.admit(await find());
     goOn(next);
   } catch (error) {
-    refuseBearer(request, error, next, rules.maxAge);
+    refuseBearer(request, error, next, challenge);
   }
 }
 
-/** @param maxAge the guard's `maxAge`, in seconds */
-export function refuseBearer(request: AuthRequest, error: unknown, next: Next, maxAge?: number): void {
-  if (error instanceof AuthError) tellScheme(request, error, maxAge);
+/** The `WWW-Authenticate` value for an error; `undefined` where it needs none. */
+type Challenge = (error: AuthError) => string | undefined;
+
+export function refuseBearer(
+  request: AuthRequest,
+  error: unknown,
+  next: Next,
+  challenge: Challenge = challengeFor,
+): void {
+  if (error instanceof AuthError) {
+    const value = challenge(error);
+    // Set on `res`, so that `onError` keeps it.
+    if (value !== undefined && isHeadOpen(request.res)) request.res.setHeader('WWW-Authenticate', value);
+  }
   refuse(request, error, next, bearerErrorReply);
 }
 
 /** @throws {AuthError} `unauthenticated`, `invalid_token`, `not_accepted`, or `provider_unavailable` where only the provider can decide */
 export async function bearerSession(request: AuthRequest, { clients }: Pick<BearerRules, 'clients'>): Promise<Session> {
-  const { req, definition, peer } = request;
+  const { resolver, foreignClient } = request.definition;
+  const session = await tokenSession(request, (token, facts) => resolver.resolveBearer(token, facts));
+  const client = foreignClient(session.claims);
+  if (client !== undefined && !clients.has(client)) throw new AuthError('invalid_token');
+  await refuseUnaccepted(request, session);
+  return session;
+}
+
+/**
+ * The session of the request's token. The caller asks `accept` when it knows that the token may be used here.
+ *
+ * @throws {AuthError} `unauthenticated`, `invalid_token`, or `provider_unavailable` where only the provider can decide
+ */
+export async function tokenSession(
+  request: AuthRequest,
+  resolve: (token: string, client: ClientFacts) => Promise<Session | undefined>,
+): Promise<Session> {
+  const { req, peer, waits } = request;
   const token = bearerToken(req);
   if (token === undefined) throw new AuthError('unauthenticated');
-  const { waits } = request;
-  const resolve = () => waits.count(definition.resolver.resolveBearer(token, clientFacts(req, peer)));
-  const session = token === '' ? undefined : await resolve();
+  const session = token === '' ? undefined : await waits.count(resolve(token, clientFacts(req, peer)));
   if (session === undefined) throw new AuthError('invalid_token');
-  const client = definition.foreignClient(session.claims);
-  if (client !== undefined && !clients.has(client)) throw new AuthError('invalid_token');
-  if (!(await request.accepts(session))) throw new NotAccepted(session);
   return session;
+}
+
+/** @throws {AuthError} `not_accepted` */
+export async function refuseUnaccepted(request: AuthRequest, session: Session): Promise<void> {
+  if (!(await request.accepts(session))) throw new NotAccepted(session);
 }
 
 /**
@@ -87,16 +129,14 @@ function valuesOf(rawHeaders: readonly string[], name: string): string[] {
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name);
 }
 
-/** Sets `WWW-Authenticate`: RFC 6750 §3, and RFC 9470 §3 for a sign-in that is too old. Set on `res`, so that `onError` keeps it. */
-function tellScheme({ res }: AuthRequest, { code, status }: AuthError, maxAge = 0): void {
-  if (status !== 401 || !isHeadOpen(res)) return;
-  const challenge =
-    code === 'fresh_sign_in_required'
-      ? `Bearer error="insufficient_user_authentication", max_age="${maxAge}"`
-      : code === 'unauthenticated'
-        ? 'Bearer'
-        : 'Bearer error="invalid_token"';
-  res.setHeader('WWW-Authenticate', challenge);
+/** RFC 6750 §3, and RFC 9470 §3 for a sign-in that is too old. @param maxAge the guard's `maxAge`, in seconds */
+export function challengeFor({ code, status }: AuthError, maxAge = 0): string | undefined {
+  if (code === 'insufficient_scope') return 'Bearer error="insufficient_scope"';
+  if (status !== 401) return undefined;
+  if (code === 'unauthenticated') return 'Bearer';
+  return code === 'fresh_sign_in_required'
+    ? `Bearer error="insufficient_user_authentication", max_age="${maxAge}"`
+    : 'Bearer error="invalid_token"';
 }
 
 /** Without `redirectTo`, because API clients do not use a sign-in page. */

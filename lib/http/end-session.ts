@@ -1,8 +1,7 @@
 import type { Router } from 'express';
 import { ConfigurationError } from '../errors.ts';
 import type { SessionTarget } from '../session/records.ts';
-import type { SessionResolver } from '../session/sessions.ts';
-import { adapterOf } from './adapter.ts';
+import { definitionOf } from './adapter.ts';
 
 /**
  * Ends one session, or all of a user's sessions that began before the call: at once in this
@@ -17,7 +16,7 @@ import { adapterOf } from './adapter.ts';
  * @example await endSession(auth, { userId: user.id });
  */
 export async function endSession(auth: Router, target: SessionTarget): Promise<void> {
-  await resolverOf('endSession', auth).endSession(checked('endSession', target));
+  await definitionOf('endSession', auth).resolver.endSession(checked('endSession', target));
 }
 
 /**
@@ -31,13 +30,7 @@ export async function endSession(auth: Router, target: SessionTarget): Promise<v
  * @example await renewSession(auth, { userId: membership.userId });
  */
 export async function renewSession(auth: Router, target: SessionTarget): Promise<void> {
-  await resolverOf('renewSession', auth).renewSession(checked('renewSession', target));
-}
-
-function resolverOf(caller: string, auth: unknown): Pick<SessionResolver<unknown>, 'endSession' | 'renewSession'> {
-  const adapter = typeof auth === 'function' ? adapterOf(auth) : undefined;
-  if (adapter !== undefined) return adapter.resolver;
-  throw new ConfigurationError(caller, ['the first argument must be what b2bAuth() or backendAuth() returned']);
+  await definitionOf('renewSession', auth).resolver.renewSession(checked('renewSession', target));
 }
 
 /** An id from a webhook may be missing despite its type, and the call must then fail visibly. */

@@ -88,6 +88,17 @@ function pathOfApplication(app: object): unknown {
   return 'path' in app && typeof app.path === 'function' ? (app.path as () => unknown).call(app) : '';
 }
 
+/** Every handler in the application's stack and in its routers; none where the host has no stack, as Connect. */
+export function stackedHandlers(app: unknown): readonly object[] {
+  return typeof app === 'function' ? layersOf(routerIn(app)).flatMap((layer) => handlersOf(layer)) : [];
+}
+
+/** @param above the routers that contain the layer */
+function handlersOf({ handle }: Layer, above: readonly object[] = []): readonly object[] {
+  if (above.includes(handle)) return [];
+  return [handle, ...layersOf(handle).flatMap((inner) => handlersOf(inner, [...above, handle]))];
+}
+
 function routerIn(app: object): unknown {
   // Express 4 has `_router` once it is created; its `router` getter throws.
   if ('_router' in app) return app._router;

@@ -14,6 +14,11 @@ export type { CookieOptions } from './options.ts';
 export type { PageLinks } from './page.ts';
 export type { PagesOptions } from './page-options.ts';
 export type { SharedTextKey } from './page-text.ts';
+export { authInfo, protectResource } from './resource.ts';
+export type { ProtectResourceOptions } from './resource-options.ts';
+export type { AuthInfo } from './resource-token.ts';
+export { createTokenVerifier } from './token-verifier.ts';
+export type { TokenErrorClass, TokenVerifier, TokenVerifierOptions } from './token-verifier.ts';
 export { requireSession } from './require-session.ts';
 export type {
   RequireAnySessionOptions,

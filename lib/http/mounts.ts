@@ -11,6 +11,8 @@ interface Passed {
   readonly req: Pick<HostRequest, 'app'>;
   /** Its mount path, `''` at the root. */
   readonly prefix: string;
+  /** Whether its own router has seen the request. */
+  readonly isMounted: boolean;
   readonly preceding: Passed | undefined;
   readonly following: Passed | undefined;
 }
@@ -56,7 +58,7 @@ function othersOf(request: Passed): Passed[] {
   const others: Passed[] = [];
   for (let other = request.preceding; other !== undefined; other = other.preceding) others.push(other);
   for (let other = request.following; other !== undefined; other = other.following) others.push(other);
-  return others;
+  return others.filter(({ isMounted }) => isMounted);
 }
 
 function ownPathOf(definition: Adapter, rest: string | undefined): OwnPath | undefined {

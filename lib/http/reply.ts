@@ -10,8 +10,15 @@ export interface Reply {
   readonly body?:
     | { readonly kind: 'json'; readonly value: unknown }
     | { readonly kind: 'page'; readonly markup: Html; readonly policy: string }
-    /** `isImmutable`: the URL contains the text's hash, so every cache may keep it (RFC 8246). */
-    | { readonly kind: 'asset'; readonly text: string; readonly type: string; readonly isImmutable?: boolean };
+    | {
+        readonly kind: 'asset';
+        readonly text: string;
+        readonly type: string;
+        /** The URL contains the text's hash, so every cache may keep it (RFC 8246). */
+        readonly isImmutable?: boolean;
+        /** Seconds for which every cache may keep it. */
+        readonly maxAge?: number;
+      };
 }
 
 /** The request that a reply answers. */
@@ -71,6 +78,8 @@ export function sendReply({ req, res }: Answered, reply: Reply): void {
 function setHeaders(res: ServerResponse, { headers = {}, body }: Reply): void {
   if (body?.kind === 'asset' && body.isImmutable === true) {
     res.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
+  } else if (body?.kind === 'asset' && body.maxAge !== undefined) {
+    res.setHeader('Cache-Control', `public, max-age=${body.maxAge}`);
   } else {
     res.setHeader('Cache-Control', 'private, no-store');
     varyOn(res, 'Cookie');

@@ -56,6 +56,10 @@ export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: re
 
   return routerOf(definition, (req, res, next) => {
     const request = passAdapter(definition, req, res, mountPath(req));
+    if (!request.isMounted) {
+      next();
+      return;
+    }
     const misuse = checkMount(request);
     request.misuse = misuse;
     if (misuse !== undefined) {

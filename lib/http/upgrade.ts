@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Router } from 'express';
 import * as v from 'valibot';
-import { AuthError, ConfigurationError, headerText } from '../errors.ts';
+import { AuthError, headerText } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { NotAccepted } from './acceptance.ts';
-import { adapterOf } from './adapter.ts';
+import { definitionOf } from './adapter.ts';
 import type { Adapter } from './adapter.ts';
 import { AuthRequest } from './auth-request.ts';
 import { bearerSession, bearerToken } from './bearer.ts';
@@ -51,12 +51,7 @@ export async function authenticateUpgrade(
   req: IncomingMessage,
   options: UpgradeOptions = {},
 ): Promise<AuthenticatedUpgrade> {
-  const definition = typeof auth === 'function' ? adapterOf(auth) : undefined;
-  if (definition === undefined) {
-    throw new ConfigurationError('authenticateUpgrade', [
-      'the first argument must be what b2bAuth() or backendAuth() returned',
-    ]);
-  }
+  const definition = definitionOf('authenticateUpgrade', auth);
   readRequirements('authenticateUpgrade', schema, options);
   const { credentials = ['cookie'], check, clients = [] } = options;
   // Node has removed its own listener, and an `error` without a listener ends the process.

@@ -1,11 +1,16 @@
 import { withDeadline } from '../core/deadline.ts';
 import { deepFreeze } from '../core/json.ts';
 import { isUnknownKey, readToken } from '../tokens/access-token.ts';
+import type { Token } from '../tokens/access-token.ts';
 import type { Session } from '../types.ts';
 import { outOfTime } from './source.ts';
 import { unseen } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
-import type { ClientFacts } from './source.ts';
+import type { SessionFacts } from './record.ts';
+import type { ClientFacts, TokenOrigin } from './source.ts';
+
+/** What a token is presented for: the checks differ, so that a token that passes one may fail the other. */
+type Purpose = 'session' | 'resource';
 
 /**
  * The session of an access token in the request itself, with the same verification and cache as
@@ -13,15 +18,19 @@ import type { ClientFacts } from './source.ts';
  */
 export function createResolveBearer<Content>(
   context: SessionContext<Content>,
+  purpose: Purpose = 'session',
 ): (token: string, client: ClientFacts, takesStale?: boolean) => Promise<Session | undefined> {
   const { source, cache, revocations, allowanceOf, now, timeoutMs } = context;
+  const verifyToken = (token: Token, origin: TokenOrigin) =>
+    purpose === 'resource' ? source.verifyForResource(token, origin) : source.verifyBearer(token, origin);
+  const cacheKey = (token: string): string => `${keyPrefixes[purpose]}${token}`;
 
   async function verify(text: string, client: ClientFacts, takesStale: boolean): Promise<Session | undefined> {
     const token = readToken(text);
-    const facts = source.factsOf(token.claims);
+    const facts = factsFor(purpose, source.factsOf(token.claims));
     const keys = revocations.keysOf(facts, undefined);
     if (revocations.knownFinally(keys) !== undefined) return undefined;
-    const verdict = await source.verifyBearer(token, allowanceOf(client.ipAddress));
+    const verdict = await verifyToken(token, allowanceOf(client.ipAddress));
     if (verdict.kind !== 'live') return undefined;
     const { session, validUntil = session.expiresAt } = verdict;
     // The clock tolerance applies only to tokens that a renewal can replace.
@@ -60,6 +69,12 @@ export function createResolveBearer<Content>(
 }
 
 /** Cookies cannot contain a line break, so no cookie matches a bearer token's cache entry. */
-function cacheKey(token: string): string {
-  return `\n${token}`;
+const keyPrefixes: Readonly<Record<Purpose, string>> = { session: '\n', resource: '\n\n' };
+
+/**
+ * AuthKit's tokens for OAuth clients do not say when the person signed in, and one id serves all sign-ins to a client. They count as
+ * begun when they were issued: `endSession` ends the tokens until then, and a later sign-in works.
+ */
+function factsFor(purpose: Purpose, facts: SessionFacts): SessionFacts {
+  return purpose === 'resource' && facts.beganAt === 0 ? { ...facts, beganAt: facts.issuedAt } : facts;
 }

@@ -37,6 +37,12 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * @throws {AuthError} `provider_unavailable` where only the provider can decide
    */
   resolveBearer(token: string, client: ClientFacts, takesStale?: boolean): Promise<Session | undefined>;
+  /**
+   * The same for a token that was issued for a protected resource. Audience and client are not judged here.
+   *
+   * @throws {AuthError} `provider_unavailable` where only the provider can decide
+   */
+  readonly resolveForResource: (token: string, client: ClientFacts) => Promise<Session | undefined>;
   readonly revocationOf: Revocations['find'];
   readonly beginSession: Revocations['begin'];
   /** Ends the watches of the same session in another organization, which a switch or a new sign-in has left. */
@@ -120,6 +126,7 @@ export function createSessions<Content>(
     renewChanged: createRenewChanged(context, renew),
     renewStored: createRenewStored(context, renew),
     resolveBearer: createResolveBearer(context),
+    resolveForResource: createResolveBearer(context, 'resource'),
     revocationOf: (sessionId, beganAt) => revocations.find(sessionId, beganAt),
     beginSession: (facts, beganAt) => revocations.begin(facts, beganAt),
     endSession: (target) => revocations.end(target),

@@ -119,6 +119,13 @@ export interface SessionSource<Content, S extends Session = Session> {
    * @throws {AuthError} `provider_unavailable` where only the provider can decide
    */
   verifyBearer(token: Token, origin: TokenOrigin): Promise<Verdict<S>>;
+  /**
+   * Verifies an access token for a protected resource (RFC 9728): one of the adapter's authorization server. `protectResource` judges
+   * its audience, its client and its scopes.
+   *
+   * @throws {AuthError} likewise
+   */
+  verifyForResource(token: Token, origin: TokenOrigin): Promise<Verdict<S>>;
   /** One call to the provider within `signal`'s deadline. Throws AuthError `provider_unavailable` or `provider_refused`. */
   refresh(content: Content, signal: AbortSignal, client: ClientFacts): Promise<RefreshOutcome<Content>>;
   /** What the next sign-in has to name after a refresh ended the session for this reason, as parameters of its link. */

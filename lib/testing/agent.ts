@@ -7,6 +7,15 @@ export interface CookieAgent {
   readonly jar: { setCookie(cookie: string, domain: string, path: string): unknown };
 }
 
+/** An OAuth client that acts for the user. */
+export interface TestBearerOptions {
+  /** The client's id. */
+  readonly client?: string;
+  /** The token's `aud`: what `protectResource` requires. */
+  readonly audience?: string;
+  readonly scopes?: readonly string[];
+}
+
 /** Sign-in helpers for tests, for several clients. */
 export interface SignIns<TestSession> {
   /**
@@ -17,6 +26,13 @@ export interface SignIns<TestSession> {
   signIn<Agent extends CookieAgent>(agent: Agent, session?: TestSession): Promise<Agent>;
   /** The `Cookie` header of a signed-in user, for any HTTP client. */
   cookie(session?: TestSession): Promise<string>;
+  /**
+   * The `Authorization` header of a signed-in user: `Bearer …`, with the access token of a session of your app. With options it is
+   * the token of an OAuth client that acts for the user.
+   *
+   * @example await request(app).get('/api/items').set('Authorization', await kit.bearer({ user: { email: 'ada@example.com' } }));
+   */
+  bearer(session?: TestSession, options?: TestBearerOptions): Promise<string>;
   /**
    * The cookies of a signed-in user for Playwright.
    *
@@ -35,6 +51,7 @@ export interface SessionCookie {
 
 export function createSignIns<TestSession>(
   cookieOf: (session?: TestSession) => Promise<SessionCookie>,
+  tokenOf: (session?: TestSession, options?: TestBearerOptions) => Promise<string>,
 ): SignIns<TestSession> {
   return {
     async signIn(agent, session) {
@@ -46,6 +63,10 @@ export function createSignIns<TestSession>(
       refuseInProduction();
       const { writes } = await cookieOf(session);
       return writes.map(({ name, value = '' }) => `${name}=${encodeCookieValue(value)}`).join('; ');
+    },
+    async bearer(session, options) {
+      refuseInProduction();
+      return `Bearer ${await tokenOf(session, options)}`;
     },
     async storageState(origin, session) {
       refuseInProduction();

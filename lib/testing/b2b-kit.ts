@@ -5,7 +5,7 @@ import { writeChunks } from '../core/cookie-chunks.ts';
 import { defined } from '../core/json.ts';
 import type { B2bUser, Impersonator, Json } from '../types.ts';
 import { createSignIns } from './agent.ts';
-import type { SessionCookie, SignIns } from './agent.ts';
+import type { SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
 
@@ -40,7 +40,10 @@ export interface B2bTestSession {
 
 export interface B2bTestKit extends SignIns<B2bTestSession> {
   /** For `b2bAuth`: `b2bAuth({ ...yourOptions, ...kit.options })`. */
-  readonly options: Pick<B2bAuthOptions, 'clientId' | 'apiKey' | 'cookiePassword' | 'cookieName' | 'fetch' | 'now'>;
+  readonly options: Pick<
+    B2bAuthOptions,
+    'clientId' | 'apiKey' | 'authkitDomain' | 'cookiePassword' | 'cookieName' | 'fetch' | 'now'
+  >;
   /**
    * Simulates the hosted page.
    *
@@ -69,6 +72,8 @@ export interface B2bTestTokens {
 
 /** Seconds; WorkOS' own default. */
 const tokenLifetime = 300;
+/** The issuer of tokens for OAuth clients; it is never called. */
+const authkit = 'https://testing.authkit.app';
 
 /**
  * Sessions of WorkOS AuthKit without WorkOS: real seals, real RS256 tokens, no network.
@@ -95,11 +100,20 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
     return { cookieName, writes: writeChunks(cookieName, await seal.seal(content), new Map()) };
   }
 
+  async function tokenOf(session: B2bTestSession = {}, client?: TestBearerOptions): Promise<string> {
+    const age = session.expired === true ? 2 * tokenLifetime : 0;
+    const started = workos.start(session, age);
+    return client === undefined
+      ? (await workos.issue(started, age)).accessToken
+      : workos.issueToClient(started, age, client);
+  }
+
   return {
-    ...createSignIns(cookieOf),
+    ...createSignIns(cookieOf, tokenOf),
     options: {
       clientId,
       apiKey: `sk_testing_${randomBytes(12).toString('hex')}`,
+      authkitDomain: authkit,
       cookiePassword,
       cookieName,
       fetch,
@@ -178,8 +192,27 @@ class InMemoryWorkos {
     return { accessToken, refreshToken, user };
   }
 
+  /** A token of WorkOS Connect: https://workos.com/docs/reference/workos-connect/token */
+  async issueToClient(
+    { session }: Started,
+    age: number,
+    { client, audience, scopes }: TestBearerOptions,
+  ): Promise<string> {
+    const iat = Math.floor(this.#now() / 1000) - age;
+    return this.#key.sign({
+      iss: authkit,
+      sub: userOf(session).id,
+      sid: session.sessionId ?? `app_consent_${randomUUID()}`,
+      jti: randomUUID(),
+      ...defined({ aud: audience, client_id: client, org_id: session.organizationId, scope: scopes?.join(' ') }),
+      iat,
+      exp: iat + tokenLifetime,
+      ...session.claims,
+    });
+  }
+
   async answer({ method, url, body }: ProviderCall, state: ProviderState): Promise<Response | undefined> {
-    if (method === 'GET' && url.pathname === `/sso/jwks/${this.#clientId}`) {
+    if (method === 'GET' && [`/sso/jwks/${this.#clientId}`, '/oauth2/jwks'].includes(url.pathname)) {
       return Response.json(await this.#key.jwks());
     }
     // The adapter ends the session of a refused sign-in, and one that another replaces.

@@ -6,7 +6,7 @@ import { writeChunks } from '../core/cookie-chunks.ts';
 import { defined, isRecord } from '../core/json.ts';
 import type { BackendTokens, BackendUser, Json } from '../types.ts';
 import { createSignIns } from './agent.ts';
-import type { SessionCookie, SignIns } from './agent.ts';
+import type { SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
 
@@ -92,8 +92,18 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
     };
   }
 
+  async function tokenOf(session: BackendTestSession = {}, client: TestBearerOptions = {}): Promise<string> {
+    const { audience, scopes } = client;
+    const ofClient = defined({ client_id: client.client, aud: audience, scope: scopes?.join(' ') });
+    const started = {
+      id: session.sessionId ?? randomUUID(),
+      session: { ...session, claims: { ...ofClient, ...session.claims } },
+    };
+    return (await supabase.issue(started, session.expired === true ? 2 * tokenLifetime : 0)).access_token;
+  }
+
   return {
-    ...createSignIns(cookieOf),
+    ...createSignIns(cookieOf, tokenOf),
     options: {
       url,
       anonKey: `sb_publishable_testing_${randomBytes(12).toString('hex')}`,

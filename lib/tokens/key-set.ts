@@ -96,7 +96,7 @@ class RemoteKeys {
     } catch (error) {
       if (error instanceof AuthError || aboutToken.includes(joseCode(error))) throw error;
       // A published key that cannot be imported is the issuer's error.
-      throw new AuthError('provider_unavailable', { cause: error });
+      throw new AuthError('provider_unavailable', { cause: error, retryAfter: 5 });
     }
   }
 
