@@ -56,6 +56,15 @@ export interface KnownLine {
 export type Position =
   { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
 
+/** What a token was exchanged for. */
+interface NewTokens {
+  readonly newest: string;
+  readonly text: string;
+  readonly isForeign?: boolean;
+  /** How long holders of the token get it, in milliseconds. Default: a day. */
+  readonly lifeMs?: number | undefined;
+}
+
 /** Until a response delivers the newest tokens, the browser holds only a spent one and sends it again. */
 export const openMs = 24 * 60 * 60_000;
 /** Requests that were sent with the old cookie arrive at most this long after the answer. */
@@ -84,11 +93,11 @@ export function positionOf(line: TokenLine, token: string, now: number): Positio
 export function exchange(
   line: TokenLine,
   token: string,
-  { newest, text, isForeign = false }: { readonly newest: string; readonly text: string; readonly isForeign?: boolean },
+  { newest, text, isForeign = false, lifeMs = openMs }: NewTokens,
   now: number,
 ): TokenLine {
   if (positionOf(line, token, now)?.kind === 'renewed' || text.length > maxCharacters) return line;
-  const until = now + openMs;
+  const until = now + lifeMs;
   const others = line.spent
     .filter((each) => each.token !== token)
     // The holders of open tokens have a day again.
