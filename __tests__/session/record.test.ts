@@ -11,7 +11,17 @@ import {
 } from '../../lib/session/record.ts';
 import type { SessionRecord } from '../../lib/session/record.ts';
 
-const names = ['ended', 'closed', sparedName(3), sparedName(5), reopenedName(5), 'signedOut', 'replaced', 'stale'];
+const names = [
+  'ended',
+  'closed',
+  sparedName(3),
+  sparedName(5),
+  reopenedName(5),
+  'signedOut',
+  'replaced',
+  'stale',
+  'withdrawn',
+];
 const tokens = Array.from('abcdefghijkl', (letter) => freshName({ token: letter, issuedAt: 0 }));
 const records = fc
   .dictionary(fc.constantFrom(...names, ...tokens), fc.integer({ min: 0, max: 6 }))
@@ -118,6 +128,9 @@ describe('a presented token', () => {
     ['from after renewSession is live', { stale: 4 }, {}, 'live'],
     ['that was renewed after renewSession is live', { stale: 5, [freshName(at)]: 5 }, {}, 'live'],
     ['that was renewed is stale again after the next call', { stale: 6, [freshName(at)]: 5 }, {}, 'stale'],
+    ['of a grant that was taken back is over', { withdrawn: 5 }, {}, 'ended'],
+    ['that was issued after the grant was taken back is live', { withdrawn: 4 }, {}, 'live'],
+    ['of a grant that was taken back is not renewed', { withdrawn: 5, stale: 5, [freshName(at)]: 5 }, {}, 'ended'],
     ['of another renewal is stale', { stale: 5, [freshName({ ...at, token: 'b' })]: 5 }, {}, 'stale'],
     [
       'without a refresh token counts by its time',

@@ -57,10 +57,11 @@ export function storedOf(content: StoredContent): StoredSession<StoredContent> {
 }
 
 export function factsOf(claims: Token['claims']): SessionFacts {
-  const { session_id: sessionId, sub, iat } = claims;
+  const { session_id: sessionId, sub, client_id: clientId, iat } = claims;
   return {
     sessionId: readSessionId(sessionId),
     userId: typeof sub === 'string' ? sub : undefined,
+    ...(typeof clientId === 'string' && { clientId }),
     beganAt: Math.max(0, newestAmrTime(claims, beginnings) ?? 0) * 1000,
     issuedAt: typeof iat === 'number' ? iat * 1000 : 0,
   };

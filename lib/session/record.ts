@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * What is known of one session, or of all sessions of a user: times in milliseconds since the epoch, by name. Every time
+ * What is known of one session, of all sessions of a user, or of those of a user at one OAuth client: times in milliseconds since the epoch, by name. Every time
  * only grows, so two records merge by taking the later of each, in any order and any number of times.
  *
  * - `ended`: a user's sessions that began until then are over, by `endSession`.
@@ -14,6 +14,7 @@ import { createHash } from 'node:crypto';
  * - `signedOut`: sign-ins that began until then are over; `forever` where no sign-in continues the session.
  * - `replaced`: the same, because a newer session has its place in the browser.
  * - `stale`: access tokens that were issued until then are renewed before use, by `renewSession`.
+ * - `withdrawn`, of a user at an OAuth client: access tokens that were issued to it until then are over, because the user took back its grant.
  * - `fresh:` with a token: calls of `renewSession` until then do not concern this token.
  * - `spent:` with a token: when it was exchanged for tokens of another organization.
  */
@@ -24,6 +25,8 @@ export interface SessionFacts {
   /** The provider's session id. */
   readonly sessionId: string | undefined;
   readonly userId: string | undefined;
+  /** The OAuth client that the token was issued to; absent for the application's own tokens. */
+  readonly clientId?: string;
   /** When the sign-in was completed, in milliseconds since the epoch; 0 where unknown. */
   readonly beganAt: number;
   /** When the access token was issued, in milliseconds since the epoch; 0 where unknown. */
@@ -59,11 +62,20 @@ const skewMs = 60_000;
 const maxNames = 8;
 
 export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: Presented): Standing {
-  const { signedOut = never, replaced = never, ended = never, closed = never, stale = never } = record;
+  const {
+    signedOut = never,
+    replaced = never,
+    ended = never,
+    closed = never,
+    stale = never,
+    withdrawn = never,
+  } = record;
   if (beganAt <= signedOut) return 'signed_out';
   if (beganAt <= replaced) return 'replaced';
   if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
   if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
+  // By the token's own time: the provider has ended its session, so no refresh issues a later one.
+  if (issuedAt <= withdrawn) return 'ended';
   if (issuedAt <= stale && (record[freshName({ token, issuedAt })] ?? never) < stale) return 'stale';
   if (token !== undefined && record[spentName(token)] !== undefined) return 'spent';
   return 'live';

@@ -12,11 +12,17 @@ export type Records = ReturnType<typeof createRecords>;
 /** The target of `endSession` and `renewSession`. */
 export type SessionTarget = { readonly sessionId: string } | { readonly userId: string };
 
+/** What a user allowed an OAuth client. */
+export interface ClientGrant {
+  readonly userId: string;
+  readonly clientId: string;
+}
+
 /** A session's look-up keys: ids are hashed, so that each has the same size. */
 export interface SessionKeys extends Presented {
   /** The session's own record; `undefined` without an id. */
   readonly session: string | undefined;
-  /** The session and its user. */
+  /** The session, its user, and the user at the token's OAuth client. */
   readonly subjects: readonly string[];
 }
 
@@ -30,10 +36,10 @@ interface FoundRecord {
   readonly isWhole: boolean;
 }
 
-/** A call of `endSession` or `renewSession`. */
+/** A call of `endSession` or `renewSession`, or a grant that was taken back. */
 interface Call {
   readonly subject: string;
-  readonly name: 'ended' | 'closed' | 'stale';
+  readonly name: 'ended' | 'closed' | 'stale' | 'withdrawn';
   /** In milliseconds since the epoch. */
   readonly at: number;
   readonly ttlMs: number;
@@ -49,7 +55,7 @@ export const tokenMs = 8 * 24 * 60 * 60_000;
 const maxRecords = 100_000;
 
 /**
- * One record for each session and each user, here and at the coordinator: a request reads both with one command each.
+ * One record for each session, each user and each grant to an OAuth client, here and at the coordinator: a request reads both with one command each.
  *
  * @param now milliseconds since the epoch
  * @param changes counts changes that this process learns of
@@ -167,6 +173,12 @@ function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) 
   };
 }
 
+/** The time that ends the target's sessions, or an OAuth client's tokens. */
+export function endOf(target: SessionTarget | ClientGrant): Pick<Call, 'name' | 'ttlMs'> {
+  if ('sessionId' in target) return { name: 'closed', ttlMs: cookieMs };
+  return 'clientId' in target ? { name: 'withdrawn', ttlMs: tokenMs } : { name: 'ended', ttlMs: cookieMs };
+}
+
 /** A session that `endSession` ended stays ended while a browser may keep its cookie. */
 function isLasting(name: string): boolean {
   return ['ended', 'closed'].includes(name) || name.startsWith('spared:') || name.startsWith('reopened:');
@@ -182,10 +194,14 @@ function readAnswer(answer: unknown): Answer {
 
 /** @param adapter the adapter of these sessions: two adapters may share a coordinator */
 export function createKeysOf(adapter: string): KeysOf {
-  return ({ sessionId, userId, beganAt, issuedAt }, token) => {
+  return ({ sessionId, userId, clientId, beganAt, issuedAt }, token) => {
     const session = sessionId === undefined ? undefined : `${adapter}:session:${hash(sessionId)}`;
     const user = userId === undefined ? undefined : `${adapter}:user:${hash(userId)}`;
-    const subjects = [session, user].filter((subject) => subject !== undefined);
+    const grant =
+      userId === undefined || clientId === undefined
+        ? undefined
+        : `${adapter}:grant:${hash(JSON.stringify([userId, clientId]))}`;
+    const subjects = [session, user, grant].filter((subject) => subject !== undefined);
     return { session, subjects, token, beganAt, issuedAt };
   };
 }

@@ -267,7 +267,7 @@ export function renewWithin<Content>(
   const stored = isVerified ? candidate : { ...candidate, sessionId: undefined, userId: undefined };
   const renewal = async (): Promise<Renewal<Content>> => {
     // A token that is known to be invalid causes no call to the provider or the coordinator.
-    if (!isVerified && !isHeadSent() && lines.settledKind(place) !== 'ended') {
+    if (!isVerified && !isHeadSent() && lines.settled(place)?.kind !== 'ended') {
       const { standing } = await revocations.check(candidate, undefined);
       if (isRevocation(standing)) return { kind: 'ended', reason: standing };
     }

@@ -195,7 +195,7 @@ async function renewAhead<Content>(
   };
   // Whatever the provider answers, the current token is still valid; its expiry causes the next attempt.
   const tried = (): Promise<Resolution | undefined> => renewed().catch(() => undefined);
-  if (lines.settledKind(place) !== undefined) return (await tried()) ?? alive;
+  if (lines.settled(place) !== undefined) return (await tried()) ?? alive;
   return request.isHeadSent() || lines.isResting(place) ? alive : { ...alive, later: tried() };
 }
 

@@ -11,8 +11,8 @@ import {
   standingOf,
 } from './record.ts';
 import type { Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
-import { cookieMs, createKeysOf, createRecords, tokenMs } from './records.ts';
-import type { KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
+import { cookieMs, createKeysOf, createRecords, endOf, tokenMs } from './records.ts';
+import type { ClientGrant, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
 import type { OutageReport } from './outages.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 
@@ -138,7 +138,7 @@ interface Parts {
 
 /** Sign-ins, sign-outs and `endSession`. */
 function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 'keysOf' | 'notify' | 'now'>) {
-  const keysOfTarget = (target: Partial<Pick<SessionFacts, 'sessionId' | 'userId'>>): SessionKeys =>
+  const keysOfTarget = (target: Partial<Pick<SessionFacts, 'sessionId' | 'userId' | 'clientId'>>): SessionKeys =>
     keysOf({ sessionId: undefined, userId: undefined, beganAt: 0, issuedAt: 0, ...target }, undefined);
 
   return {
@@ -162,11 +162,10 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
       }
       return start;
     },
-    /** Ends sessions that began before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
-    async end(target: SessionTarget): Promise<void> {
-      const [subject = ''] = keysOfTarget(target).subjects;
-      const name = 'sessionId' in target ? 'closed' : 'ended';
-      await records.callNext({ subject, name, at: now(), ttlMs: cookieMs }, () => notify(subject));
+    /** Ends what began or was issued before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
+    async end(target: SessionTarget | ClientGrant): Promise<void> {
+      const subject = keysOfTarget(target).subjects.at(-1) ?? '';
+      await records.callNext({ subject, ...endOf(target), at: now() }, () => notify(subject));
     },
     /**
      * Records that a session was signed out or replaced. Never rejects.

@@ -1,4 +1,5 @@
 import type { Allowance } from './allowance.ts';
+import type { AskOnce } from './ask-once.ts';
 import type { Emit } from './events.ts';
 import type { Revocations } from './revocations.ts';
 import type { SessionCache } from './session-cache.ts';
@@ -9,6 +10,7 @@ import type { TokenLines } from './token-lines.ts';
 export interface SessionContext<Content> {
   readonly source: SessionSource<Content>;
   readonly lines: TokenLines;
+  readonly askOnce: AskOnce;
   readonly revocations: Revocations;
   readonly cache: SessionCache;
   readonly writer: SessionWriter<Content>;

@@ -24,7 +24,7 @@ interface Watched {
   readonly facts: SessionFacts;
   readonly organizationId: string | undefined;
   readonly token: string | undefined;
-  /** The hashed names of the session and its user. */
+  /** The hashed names of the session, its user, and the user at its OAuth client. */
   readonly subjects: readonly string[];
   readonly end: (end: SessionEnd) => void;
 }
@@ -94,7 +94,10 @@ function createPoll(revocations: Revocations, watching: ReturnType<typeof create
     const checked = await revocations.check({ ...facts, issuedAt: Infinity }, token).catch(() => undefined);
     if (checked === undefined) return;
     const { standing } = checked;
-    if (isRevocation(standing)) watched.end(standing);
+    const revocation = isRevocation(standing)
+      ? standing
+      : revocations.knownRevocation(revocations.keysOf(facts, undefined));
+    if (revocation !== undefined) watched.end(revocation);
     else if (standing === 'spent') watched.end('switched');
   }
 

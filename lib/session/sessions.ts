@@ -2,6 +2,8 @@ import { parseCookies } from '../core/cookies.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
 import type { Session } from '../types.ts';
 import { createAllowances } from './allowance.ts';
+import { createAskOnce } from './ask-once.ts';
+import type { AskOnce } from './ask-once.ts';
 import { createResolveBearer } from './bearer.ts';
 import type { Emit } from './events.ts';
 import { createOutageReport } from './outages.ts';
@@ -49,6 +51,7 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   leaveFormer(session: Session): void;
   readonly endSession: Revocations['end'];
   readonly endOthers: Revocations['endOthers'];
+  readonly askOnce: AskOnce;
   readonly renewSession: Revocations['renew'];
   /** Ends a session that was just verified, for as long as its tokens may be valid. It never throws. */
   revokeSession(
@@ -131,6 +134,7 @@ export function createSessions<Content>(
     beginSession: (facts, beganAt) => revocations.begin(facts, beganAt),
     endSession: (target) => revocations.end(target),
     endOthers: (kept) => revocations.endOthers(kept),
+    askOnce: context.askOnce,
     renewSession: (target) => revocations.renew(target),
     async revokeSession(stored) {
       const { sessionId, tokenLifetimeMs } = stored;
@@ -177,6 +181,7 @@ function createContext<Content>(
   return {
     source,
     lines: createTokenLines({ now, emit, timeoutMs, shared, outages }),
+    askOnce: createAskOnce(source.adapter, { now, timeoutMs, shared, outages }),
     revocations: createRevocations(source.adapter, shared, outages, now, changes),
     cache: createSessionCache(maxCachedSessions, now),
     writer: createSessionWriter(source, emit),

@@ -16,6 +16,8 @@ export type Exchanged =
       readonly text: string;
       /** Where the new tokens stand. */
       readonly place: Place;
+      /** How long holders of the token get them, in milliseconds. Default: a day. */
+      readonly lifeMs?: number;
     }
   | Extract<SettledRefresh, { kind: 'ended' }>;
 
@@ -160,7 +162,7 @@ function conclude(
 function withAnswer({ now }: LineParts, { line: name, token }: Place, answer: Exchanged) {
   return (line: TokenLine): TokenLine => {
     if (answer.kind === 'ended') return refuse(line, token, answer.reason, now());
-    const { text, place } = answer;
-    return exchange(line, token, { newest: place.token, text, isForeign: name !== place.line }, now());
+    const { text, place, lifeMs } = answer;
+    return exchange(line, token, { newest: place.token, text, isForeign: name !== place.line, lifeMs }, now());
   };
 }

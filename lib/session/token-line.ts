@@ -57,6 +57,15 @@ export interface KnownLine {
 export type Position =
   { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
 
+/** What a token was exchanged for. */
+interface NewTokens {
+  readonly newest: string;
+  readonly text: string;
+  readonly isForeign?: boolean;
+  /** How long holders of the token get it, in milliseconds. Default: a day. */
+  readonly lifeMs?: number | undefined;
+}
+
 /** Until a response delivers the newest tokens, the browser holds only a spent one and sends it again. */
 export const openMs = 24 * 60 * 60_000;
 /** Requests that were sent with the old cookie arrive at most this long after the answer. */
@@ -85,19 +94,19 @@ export function positionOf(line: TokenLine, token: string, now: number): Positio
 export function exchange(
   line: TokenLine,
   token: string,
-  { newest, text, isForeign = false }: { readonly newest: string; readonly text: string; readonly isForeign?: boolean },
+  { newest, text, isForeign = false, lifeMs = openMs }: NewTokens,
   now: number,
 ): TokenLine {
   if (positionOf(line, token, now)?.kind === 'renewed' || text.length > maxCharacters) return line;
   const entryOf = (spent: string): SpentToken => {
-    return { token: spent, issued: newest, newest, at: now, until: now + openMs, ...(isForeign && { isForeign }) };
+    return { token: spent, issued: newest, newest, at: now, until: now + lifeMs, ...(isForeign && { isForeign }) };
   };
   // A token that the provider gives again, as where it does not rotate, is not spent: only requests under way need the answer.
   const isAgain = wayFrom(newest, nextOf(line.spent)).includes(token);
   const others = line.spent
     .filter((each) => each.token !== token && !(isAgain && each.token === newest))
     // The holders of open tokens have a day again.
-    .map((each) => (each.newest === token ? { ...each, until: now + openMs } : each));
+    .map((each) => (each.newest === token ? { ...each, until: now + lifeMs } : each));
   const own = token === newest ? [] : [entryOf(token)];
   if (isAgain) own.push(close(entryOf(newest), now));
   // A late success takes precedence over the refusal of a second attempt with the same token.

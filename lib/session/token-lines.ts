@@ -29,8 +29,8 @@ export interface TokenLines {
   run(place: Place, exchanging: Exchange): Promise<TokenAnswer>;
   /** Whether the token's answer is available or pending, so that `run` starts nothing. */
   knows(place: Place): boolean;
-  /** The kind of the token's answer, where it is available. */
-  settledKind(place: Place): SettledRefresh['kind'] | undefined;
+  /** The token's answer, where it is available. */
+  settled(place: Place): SettledRefresh | undefined;
   /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
   isResting(place: Place): boolean;
   /**
@@ -95,7 +95,7 @@ export function createTokenLines(settings: {
   return {
     run,
     knows: (place) => memory.find(place) !== undefined || flights.has(place.token),
-    settledKind: (place) => memory.find(place)?.kind,
+    settled: (place) => memory.find(place),
     isResting: memory.isResting,
     isSuperseded(place, issuedAt) {
       const newest = place.line === place.token ? undefined : memory.newestOf(place);
