@@ -10,8 +10,11 @@ import {
   mergeLines,
   openMs,
   positionOf,
+  present,
   refuse,
   refusedMs,
+  withheldMs,
+  withhold,
 } from '../../lib/session/token-line.ts';
 import type { TokenLine } from '../../lib/session/token-line.ts';
 
@@ -245,4 +248,84 @@ it('is bounded, plain data, and merges in any order, whatever happens to it', ()
       }
     }),
   );
+});
+
+describe('a token that a request carries', () => {
+  it('closes those that led to it, and stays open itself', () => {
+    const presented = present(chain('abcd'), 'c', now);
+    const later = ['a', 'b', 'c'].map((token) => newestFor(presented, token, now + closingMs + 1));
+    expect(later).toEqual([undefined, undefined, 'd']);
+    expect(newestFor(presented, 'a', now + closingMs)).toBe('d');
+  });
+
+  it('is the newest of its line: nothing stays open', () => {
+    const presented = present(chain('abc'), 'c', now);
+    expect([isOpen(presented, now), present(presented, 'c', now + 1)]).toEqual([false, presented]);
+  });
+
+  it('concerns no other sign-in, and nothing where the line does not know it', () => {
+    const both = chain('xyz', chain('abc'));
+    expect(newestFor(present(both, 'c', now), 'x', now + minute)).toBe('z');
+    expect(present(both, 'q', now)).toBe(both);
+    expect(present(emptyLine, 'q', now)).toBe(emptyLine);
+  });
+});
+
+describe('tokens that a response withheld', () => {
+  const withheld = withhold(chain('abc'), 'a', now);
+
+  it('wait for eight days, for every open token that leads to them', () => {
+    const [last, over] = [now + withheldMs, now + withheldMs + 1];
+    expect(['a', 'b'].map((token) => newestFor(withheld, token, last))).toEqual(['c', 'c']);
+    expect(newestFor(withheld, 'a', over)).toBeUndefined();
+    expect(lifeOf(withheld, now)).toBe(withheldMs);
+  });
+
+  it('wait a week at least after each time, with one change a day', () => {
+    expect(withhold(withheld, 'a', now + openMs)).toBe(withheld);
+    const again = withhold(withheld, 'a', now + openMs + 1);
+    expect(newestFor(again, 'b', now + openMs + withheldMs)).toBe('c');
+  });
+
+  it('wait no shorter after the next exchange', () => {
+    const longer = exchange(withheld, 'c', { newest: 'd', text: 'of d' }, now + minute);
+    expect(newestFor(longer, 'a', now + withheldMs)).toBe('d');
+  });
+
+  it('wait no longer once a browser has them', () => {
+    const delivered = deliver(withheld, 'a', 'c', now);
+    expect(newestFor(withhold(delivered, 'a', now + 1), 'a', now + closingMs + 1)).toBeUndefined();
+    expect(withhold(delivered, 'a', now)).toBe(delivered);
+  });
+
+  it('are those of one sign-in, and none of an unknown token', () => {
+    const both = chain('xyz', chain('abc'));
+    expect(newestFor(withhold(both, 'a', now), 'x', now + openMs + minute)).toBeUndefined();
+    expect(withhold(both, 'q', now)).toBe(both);
+  });
+
+  it('go on to the newest ones through fifty exchanges', () => {
+    const line = Array.from({ length: 50 }).reduce<TokenLine>((before, _, index) => {
+      const at = now + index * 60 * minute;
+      const next = exchange(before, `t${index}`, { newest: `t${index + 1}`, text: `of t${index + 1}` }, at);
+      return withhold(next, 't0', at);
+    }, emptyLine);
+    expect(newestFor(line, 't0', now + 50 * 60 * minute)).toBe('t50');
+  });
+
+  it('go on likewise where each exchange leads to another session', () => {
+    const line = Array.from({ length: 50 }).reduce<TokenLine>(
+      (before, _, index) =>
+        exchange(before, `t${index}`, { newest: `t${index + 1}`, text: `of t${index + 1}`, isForeign: true }, now),
+      emptyLine,
+    );
+    expect(newestFor(line, 't0')).toBe('t50');
+    // What another session's tokens lead to never displaces the session's own.
+    const own = Array.from('abcdefghijklmnop').reduce<TokenLine>(
+      (before, token) => exchange(before, token, { newest: `${token}2`, text: `of ${token}2` }, now),
+      line,
+    );
+    expect(own.spent.some(({ isForeign }) => isForeign)).toBe(false);
+    expect(newestFor(own, 'a')).toBe('a2');
+  });
 });

@@ -68,6 +68,8 @@ interface NewTokens {
 
 /** Until a response delivers the newest tokens, the browser holds only a spent one and sends it again. */
 export const openMs = 24 * 60 * 60_000;
+/** The same where a gateway's response withheld the tokens: only a direct response delivers, and people come back after a week. */
+export const withheldMs = 8 * openMs;
 /** Requests that were sent with the old cookie arrive at most this long after the answer. */
 export const closingMs = 25_000;
 /** A refused token stays refused; that saves a provider call for each request of a client that keeps its cookie. */
@@ -106,7 +108,7 @@ export function exchange(
   const others = line.spent
     .filter((each) => each.token !== token && !(isAgain && each.token === newest))
     // The holders of open tokens have a day again.
-    .map((each) => (each.newest === token ? { ...each, until: now + lifeMs } : each));
+    .map((each) => (each.newest === token ? { ...each, until: Math.max(each.until, now + lifeMs) } : each));
   const own = token === newest ? [] : [entryOf(token)];
   if (isAgain) own.push(close(entryOf(newest), now));
   // A late success takes precedence over the refusal of a second attempt with the same token.
@@ -134,13 +136,45 @@ export function forgetToken(line: TokenLine, token: string, now: number): TokenL
  * @returns the very same line where nothing changes
  */
 export function deliver(line: TokenLine, token: string, received: string, now: number): TokenLine {
-  const next = nextOf(line.spent);
-  const isOver = (each: SpentToken): boolean =>
-    isOpenAt(each, now) &&
-    (each.token === token || each.newest === received || wayFrom(each.issued, next).includes(received));
-  const over = new Set(line.spent.filter(isOver));
-  if (!line.spent.some((each) => each.token === token) || over.size === 0) return line;
+  if (!line.spent.some((each) => each.token === token)) return line;
+  const leads = leadingTo(line, received);
+  return closeAll(line, (each) => each.token === token || each.newest === received || leads(each), now);
+}
+
+/**
+ * A request carries a token, so that its browser has received it, whichever response brought it: only requests that were sent before
+ * carry those that led to it.
+ *
+ * @returns the very same line where nothing changes
+ */
+export function present(line: TokenLine, token: string, now: number): TokenLine {
+  return line.spent.length === 0 ? line : closeAll(line, leadingTo(line, token), now);
+}
+
+function closeAll(line: TokenLine, isOver: (each: SpentToken) => boolean, now: number): TokenLine {
+  const over = new Set(line.spent.filter((each) => isOpenAt(each, now) && isOver(each)));
+  if (over.size === 0) return line;
   return { ...line, spent: line.spent.map((each) => (over.has(each) ? close(each, now) : each)) };
+}
+
+function leadingTo({ spent }: TokenLine, token: string): (each: SpentToken) => boolean {
+  const next = nextOf(spent);
+  return (each) => wayFrom(each.issued, next).includes(token);
+}
+
+/**
+ * A response withheld the newest tokens from a token's holder, who sends it again until a direct response delivers them. All open
+ * tokens that lead there stay open for eight days from now.
+ *
+ * @returns the very same line where they stay open for seven days already, so that a line changes once a day
+ */
+export function withhold(line: TokenLine, token: string, now: number): TokenLine {
+  const own = line.spent.find((each) => each.token === token);
+  const isDue = (each: SpentToken): boolean =>
+    each.newest === own?.newest && isOpenAt(each, now) && each.until - now < withheldMs - openMs;
+  if (!line.spent.some(isDue)) return line;
+  const until = now + withheldMs;
+  return { ...line, spent: line.spent.map((each) => (isDue(each) ? { ...each, until } : each)) };
 }
 
 /**
@@ -220,8 +254,9 @@ function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
   const characters = (): number => used().reduce((sum, newest) => sum + (answers[newest]?.length ?? 0), 0);
   while (open.length > maxSpent || (open.length > 1 && characters() > maxCharacters)) {
     // A browser holds the oldest, if it missed all answers since, or one of the latest.
-    const foreign = open.findIndex(({ isForeign }) => isForeign === true);
-    open.splice(foreign === -1 ? 1 : foreign, 1);
+    const isDropped = ({ isForeign }: SpentToken, index: number): boolean => isForeign === true && index > 0;
+    const [foreign, isFirstForeign] = [open.findIndex(isDropped), open[0]?.isForeign === true];
+    open.splice(foreign !== -1 ? foreign : isFirstForeign ? 0 : 1, 1);
   }
   const kept = used().flatMap((newest) => (answers[newest] === undefined ? [] : [[newest, answers[newest]] as const]));
   return {
