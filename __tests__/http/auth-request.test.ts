@@ -2,7 +2,7 @@ import { createBrand } from '../../lib/http/page-options.ts';
 import { inspect } from 'node:util';
 import type { CookieWrite } from '../../lib/core/cookies.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
-import { firstAuthRequest, passAdapter } from '../../lib/http/auth-request.ts';
+import { firstAuthRequest, passAdapter } from '../../lib/http/passed-adapters.ts';
 import type { AuthRequest } from '../../lib/http/auth-request.ts';
 import { redirectOrJson } from '../../lib/http/reply.ts';
 import type { Resolution } from '../../lib/session/source.ts';

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { parseCookies } from '../core/cookies.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import { NotAccepted } from '../http/acceptance.ts';
-import { passedAs } from '../http/auth-request.ts';
+import { passedAs } from '../http/passed-adapters.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { notMounted } from '../http/get-session.ts';
 import { keepPrivate } from '../http/message.ts';

@@ -3,7 +3,7 @@ import type * as SupabaseSsr from '@supabase/ssr';
 import type { CookieOptions } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
-import { passedAs } from '../http/auth-request.ts';
+import { passedAs } from '../http/passed-adapters.ts';
 import { notMounted } from '../http/get-session.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { keepPrivate } from '../http/message.ts';

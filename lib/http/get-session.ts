@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
-import { passedAs } from './auth-request.ts';
+import { passedAs } from './passed-adapters.ts';
 import { jarOf } from './cookie-jar.ts';
 import { keepPrivate } from './message.ts';
 

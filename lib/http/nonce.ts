@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { passedAs } from './auth-request.ts';
+import { passedAs } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { flowAttributes, flowMaxAge } from './cookie-jar.ts';
 import { notMounted } from './get-session.ts';

@@ -3,7 +3,7 @@ import type { Request, RequestHandler } from 'express';
 import * as v from 'valibot';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { AdapterName, B2bSession, BackendSession, Session } from '../types.ts';
-import { passedAs } from './auth-request.ts';
+import { passedAs } from './passed-adapters.ts';
 import { notMounted } from './get-session.ts';
 import type { AuthRequest } from './auth-request.ts';
 import type { Next } from './error-reply.ts';

@@ -3,7 +3,7 @@ import { defined } from '../core/json.ts';
 import { createPathMatcher } from '../core/path-matcher.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { Adapter } from './adapter.ts';
-import { passAdapter } from './auth-request.ts';
+import { passAdapter } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { jsonErrorReply, refuse } from './error-reply.ts';
 import type { Next } from './error-reply.ts';

@@ -7,7 +7,7 @@ import { AuthError, ConfigurationError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { definitionOf } from './adapter.ts';
 import type { Adapter } from './adapter.ts';
-import { firstAuthRequest, passAdapter } from './auth-request.ts';
+import { firstAuthRequest, passAdapter } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { admitBearer, challengeFor, refuseUnaccepted, tokenSession } from './bearer.ts';
 import type { Next } from './error-reply.ts';

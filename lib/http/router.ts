@@ -3,7 +3,7 @@ import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createPathMatcher } from '../core/path-matcher.ts';
 import { AuthError } from '../errors.ts';
-import { passAdapter } from './auth-request.ts';
+import { passAdapter } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { refuseCrossSite, refuseUnintended } from './origin.ts';
 import { registerRouter } from './adapter.ts';

@@ -5,7 +5,7 @@ import { AuthError, ConfigurationError } from '../errors.ts';
 import { signInFailed } from '../session/events.ts';
 import type { B2bTokens, BackendTokens, RedirectBody } from '../types.ts';
 import { adapterOf } from './adapter.ts';
-import { passedAs } from './auth-request.ts';
+import { passedAs } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { notMounted } from './get-session.ts';
 import { isHeadOpen } from './message.ts';
