@@ -508,7 +508,10 @@ describe('several processes', () => {
     '{"spent":5}',
     '5',
     '{"spent":[{"token":"key"}],"refused":[]}',
-    '{"spent":[],"refused":[{"token":"key","reason":{},"until":9e15}]}',
+    '{"spent":[],"refused":[{"token":"key","reason":{},"until":8e15}]}',
+    '{"spent":[],"refused":[{"token":"key","reason":"refused","until":1e300}]}',
+    '{"spent":[{"token":"key","issued":"n","newest":"n","at":0,"until":8e15,"closes":"soon"}],"refused":[]}',
+    '{"spent":[],"refused":[],"failure":5}',
   ])('continue alone where the coordinator returns %s', async (line) => {
     const shared = Object.assign(createShared(), {
       take: (_line: string, { holder }: { readonly holder: string }) =>
@@ -517,6 +520,41 @@ describe('several processes', () => {
     const { run, answering, events } = setUp({ shared });
     expect((await run('key', answering(renewed))).settled).toEqual(renewed);
     expect(events).toEqual(['coordinator_unavailable']);
+  });
+
+  /** A coordinator that says that the token is known, and has this line. */
+  const knowing = (line: object): SharedCoordinator =>
+    Object.assign(createShared(), {
+      take: (_line: string, { holder }: { readonly holder: string }, unless: readonly string[]) =>
+        Promise.resolve({
+          version: '1',
+          line: JSON.stringify(line),
+          answer: '{"n":"of n"}',
+          holder: unless.length > 0 ? undefined : holder,
+          turnMs: 1_000,
+          now: 0,
+        }),
+    });
+
+  it('continue alone where a line is longer than any of ours', async () => {
+    const refused = Array.from({ length: 65 }, () => ({ token: 'key', reason: 'refused', until: 8e15 }));
+    const { run, answering } = setUp({ shared: knowing({ spent: [], refused }) });
+    expect((await run('key', answering(renewed))).settled).toEqual(renewed);
+  });
+
+  it.each(['__proto__', 'constructor'])('take no property that every object has for tokens: %s', async (newest) => {
+    const spent = [{ token: 'key', issued: 'n', newest, at: 0, until: 8e15 }];
+    const { run, answering } = setUp({ shared: knowing({ spent, refused: [] }) });
+    expect((await run('key', answering(renewed))).settled).toEqual(renewed);
+  });
+
+  it.each([
+    ['invalid_grant', 'invalid_grant'],
+    ['a text of\na stranger', 'refused'],
+  ])('take from a line that a token was refused, and no free text: %j', async (reason, taken) => {
+    const refused = [{ token: 'key', reason, until: 8e15 }];
+    const { run, answering } = setUp({ shared: knowing({ spent: [], refused }) });
+    expect((await run('key', answering(renewed))).settled).toEqual({ kind: 'ended', reason: taken });
   });
 
   it('share an answer although the line changes meanwhile, however often', async () => {
