@@ -3,7 +3,8 @@
  * between processes; every change is a function of the line before it, and two lines merge. Times are in milliseconds since the epoch.
  *
  * ```
- *   newest ──exchange──▶ open ──its browser got a newer one──▶ closing ──25 seconds──▶ closed
+ *   newest ──exchange──▶ open ──its browser got a newer one──▶ closing ──25 seconds──▶ closed, and unknown
+ *     │                    └────a day after the latest exchange that it leads to───────────▲
  *     └────the provider refuses it──▶ refused, for ten minutes
  * ```
  */
@@ -16,7 +17,7 @@ export interface TokenLine {
   readonly answers: Readonly<Record<string, string>>;
 }
 
-/** A refresh token that was exchanged. Tokens are identified without revealing them. */
+/** A refresh token that was exchanged; in a record, `spent` is only a switch. Tokens are identified without revealing them. */
 export interface SpentToken {
   readonly token: string;
   /** The refresh token that it was exchanged for. */
