@@ -390,25 +390,35 @@ describe('several processes', () => {
     const settledOf = async ({ lines }: ReturnType<typeof setUp>, token: string): Promise<SettledRefresh> =>
       (await lines.run(at(token), to('none'))).settled;
 
-    it('tell each other with a delivery what was exchanged meanwhile, and for what', async () => {
-      const { shared, one, two } = createTwo();
-      shared.isDown = true;
-      await one.lines.run(at('a'), to('b'));
-      shared.isDown = false;
-      one.lines.deliver(at('a'), 'b');
-      expect(await settledOf(two, 'a')).toEqual({ kind: 'renewed', text: 'of b' });
-    });
-
-    it('keep the answers that the others have', async () => {
-      const answers: (string | undefined)[] = [];
-      const inner = createShared();
+    /** Two processes, and the answers that the coordinator has accepted. */
+    function createHeard(now?: () => number) {
+      const accepted: (string | undefined)[] = [];
+      const inner = createShared(now);
       const settle = inner.settle.bind(inner);
       inner.settle = async (line, change) => {
         const standing = await settle(line, change);
-        if (standing === undefined) answers.push(change.answer);
+        if (standing === undefined) accepted.push(change.answer);
         return standing;
       };
-      const { shared, one, two } = createTwo(inner);
+      return { ...createTwo(inner), accepted };
+    }
+
+    it.each([0, 30_000, -30_000])(
+      'tell each other with a delivery what was exchanged meanwhile, and for what, clocks %d ms apart',
+      async (aheadMs) => {
+        const { now } = createClock();
+        const { shared, one, two, accepted } = createHeard(() => now() + aheadMs);
+        shared.isDown = true;
+        await one.lines.run(at('a'), to('b'));
+        shared.isDown = false;
+        one.lines.deliver(at('a'), 'b');
+        await until(() => accepted.length > 0);
+        expect(await settledOf(two, 'a')).toEqual({ kind: 'renewed', text: 'of b' });
+      },
+    );
+
+    it('keep the answers that the others have', async () => {
+      const { shared, one, two, accepted } = createHeard();
       await two.lines.run(at('a'), to('b'));
       shared.isDown = true;
       await one.lines.run(at('b'), to('c'));
@@ -416,9 +426,10 @@ describe('several processes', () => {
       // It has what both know, and shares it with its next change.
       expect(await settledOf(one, 'a')).toEqual({ kind: 'renewed', text: 'of c' });
       one.lines.deliver(at('a'), 'b');
-      await until(() => answers.at(-1)?.includes('of c') === true);
-      for (const token of ['a', 'b'])
+      await until(() => accepted.at(-1)?.includes('of c') === true);
+      for (const token of ['a', 'b']) {
         expect(await settledOf(setUp({ shared }), token)).toEqual({ kind: 'renewed', text: 'of c' });
+      }
     });
 
     it('bring no session back that was signed out elsewhere', async () => {

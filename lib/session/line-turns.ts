@@ -52,6 +52,8 @@ const maxEntries = 64;
 export function createLineTurns(shared: SharedCoordinator, now: () => number) {
   /** How far the coordinator's clock is ahead of this process' clock: a line has the coordinator's times there, and ours here. */
   let aheadMs = 0;
+  /** The version where nothing is kept. At first none has it, so that no time is written before the coordinator's clock is known. */
+  let noVersion = 'unheard';
 
   function read({
     version,
@@ -60,6 +62,7 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
     now: theirNow,
   }: SharedLine): KnownLine & { readonly failure?: Failure | undefined } {
     aheadMs = Number.isFinite(theirNow) ? theirNow - now() : 0;
+    noVersion = '';
     if (text === '') return { version, line: emptyLine };
     const stored: unknown = JSON.parse(text);
     if (!isStoredLine(stored)) throw new Error('The coordinator holds a line that no process of ours has written');
@@ -79,7 +82,7 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
     turn?: { readonly token: string; readonly holder: string },
     { failure, isNeeded = () => false }: { readonly failure?: Failure; readonly isNeeded?: () => boolean } = {},
   ): Promise<KnownLine> {
-    let state: KnownLine = from.version === undefined ? { version: '', line: emptyLine } : from;
+    let state: KnownLine = from.version === undefined ? { version: noVersion, line: emptyLine } : from;
     for (let conflicts = 0; conflicts < maxConflicts || isNeeded(); conflicts += 1) {
       if (conflicts > 0) await wait(Math.random() * conflictMs);
       const line = apply(from.version === undefined ? mergeLines(state.line, from.line, now()) : state.line);
