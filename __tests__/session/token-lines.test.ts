@@ -390,25 +390,35 @@ describe('several processes', () => {
     const settledOf = async ({ lines }: ReturnType<typeof setUp>, token: string): Promise<SettledRefresh> =>
       (await lines.run(at(token), to('none'))).settled;
 
-    it('tell each other with a delivery what was exchanged meanwhile, and for what', async () => {
-      const { shared, one, two } = createTwo();
-      shared.isDown = true;
-      await one.lines.run(at('a'), to('b'));
-      shared.isDown = false;
-      one.lines.deliver(at('a'), 'b');
-      expect(await settledOf(two, 'a')).toEqual({ kind: 'renewed', text: 'of b' });
-    });
-
-    it('keep the answers that the others have', async () => {
-      const answers: (string | undefined)[] = [];
-      const inner = createShared();
+    /** Two processes, and the answers that the coordinator has accepted. */
+    function createHeard(now?: () => number) {
+      const accepted: (string | undefined)[] = [];
+      const inner = createShared(now);
       const settle = inner.settle.bind(inner);
       inner.settle = async (line, change) => {
         const standing = await settle(line, change);
-        if (standing === undefined) answers.push(change.answer);
+        if (standing === undefined) accepted.push(change.answer);
         return standing;
       };
-      const { shared, one, two } = createTwo(inner);
+      return { ...createTwo(inner), accepted };
+    }
+
+    it.each([0, 30_000, -30_000])(
+      'tell each other with a delivery what was exchanged meanwhile, and for what, clocks %d ms apart',
+      async (aheadMs) => {
+        const { now } = createClock();
+        const { shared, one, two, accepted } = createHeard(() => now() + aheadMs);
+        shared.isDown = true;
+        await one.lines.run(at('a'), to('b'));
+        shared.isDown = false;
+        one.lines.deliver(at('a'), 'b');
+        await until(() => accepted.length > 0);
+        expect(await settledOf(two, 'a')).toEqual({ kind: 'renewed', text: 'of b' });
+      },
+    );
+
+    it('keep the answers that the others have', async () => {
+      const { shared, one, two, accepted } = createHeard();
       await two.lines.run(at('a'), to('b'));
       shared.isDown = true;
       await one.lines.run(at('b'), to('c'));
@@ -416,9 +426,10 @@ describe('several processes', () => {
       // It has what both know, and shares it with its next change.
       expect(await settledOf(one, 'a')).toEqual({ kind: 'renewed', text: 'of c' });
       one.lines.deliver(at('a'), 'b');
-      await until(() => answers.at(-1)?.includes('of c') === true);
-      for (const token of ['a', 'b'])
+      await until(() => accepted.at(-1)?.includes('of c') === true);
+      for (const token of ['a', 'b']) {
         expect(await settledOf(setUp({ shared }), token)).toEqual({ kind: 'renewed', text: 'of c' });
+      }
     });
 
     it('bring no session back that was signed out elsewhere', async () => {
@@ -508,7 +519,10 @@ describe('several processes', () => {
     '{"spent":5}',
     '5',
     '{"spent":[{"token":"key"}],"refused":[]}',
-    '{"spent":[],"refused":[{"token":"key","reason":{},"until":9e15}]}',
+    '{"spent":[],"refused":[{"token":"key","reason":{},"until":8e15}]}',
+    '{"spent":[],"refused":[{"token":"key","reason":"refused","until":1e300}]}',
+    '{"spent":[{"token":"key","issued":"n","newest":"n","at":0,"until":8e15,"closes":"soon"}],"refused":[]}',
+    '{"spent":[],"refused":[],"failure":5}',
   ])('continue alone where the coordinator returns %s', async (line) => {
     const shared = Object.assign(createShared(), {
       take: (_line: string, { holder }: { readonly holder: string }) =>
@@ -517,6 +531,41 @@ describe('several processes', () => {
     const { run, answering, events } = setUp({ shared });
     expect((await run('key', answering(renewed))).settled).toEqual(renewed);
     expect(events).toEqual(['coordinator_unavailable']);
+  });
+
+  /** A coordinator that says that the token is known, and has this line. */
+  const knowing = (line: object): SharedCoordinator =>
+    Object.assign(createShared(), {
+      take: (_line: string, { holder }: { readonly holder: string }, unless: readonly string[]) =>
+        Promise.resolve({
+          version: '1',
+          line: JSON.stringify(line),
+          answer: '{"n":"of n"}',
+          holder: unless.length > 0 ? undefined : holder,
+          turnMs: 1_000,
+          now: 0,
+        }),
+    });
+
+  it('continue alone where a line is longer than any of ours', async () => {
+    const refused = Array.from({ length: 65 }, () => ({ token: 'key', reason: 'refused', until: 8e15 }));
+    const { run, answering } = setUp({ shared: knowing({ spent: [], refused }) });
+    expect((await run('key', answering(renewed))).settled).toEqual(renewed);
+  });
+
+  it.each(['__proto__', 'constructor'])('take no property that every object has for tokens: %s', async (newest) => {
+    const spent = [{ token: 'key', issued: 'n', newest, at: 0, until: 8e15 }];
+    const { run, answering } = setUp({ shared: knowing({ spent, refused: [] }) });
+    expect((await run('key', answering(renewed))).settled).toEqual(renewed);
+  });
+
+  it.each([
+    ['invalid_grant', 'invalid_grant'],
+    ['a text of\na stranger', 'refused'],
+  ])('take from a line that a token was refused, and no free text: %j', async (reason, taken) => {
+    const refused = [{ token: 'key', reason, until: 8e15 }];
+    const { run, answering } = setUp({ shared: knowing({ spent: [], refused }) });
+    expect((await run('key', answering(renewed))).settled).toEqual({ kind: 'ended', reason: taken });
   });
 
   it('share an answer although the line changes meanwhile, however often', async () => {

@@ -4,6 +4,7 @@ import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { fitForEvent } from './events.ts';
 import type { SharedCoordinator, SharedLine, TakenLine } from './shared-coordinator.ts';
+import { forever } from './record.ts';
 import { emptyLine, lifeOf, mergeLines, positionOf } from './token-line.ts';
 import type { KnownLine, Place, TokenLine } from './token-line.ts';
 
@@ -39,6 +40,8 @@ const maxPollMs = 1_000;
 const maxConflicts = 5;
 const conflictMs = 20;
 const [minTurnMs, maxTurnMs] = [100, 60_000];
+/** Of each kind in a line: several times what a process of ours writes. */
+const maxEntries = 64;
 
 /**
  * Turns over all processes: one at a time exchanges a token, and the others wait for its answer. A process that finds the
@@ -49,6 +52,8 @@ const [minTurnMs, maxTurnMs] = [100, 60_000];
 export function createLineTurns(shared: SharedCoordinator, now: () => number) {
   /** How far the coordinator's clock is ahead of this process' clock: a line has the coordinator's times there, and ours here. */
   let aheadMs = 0;
+  /** The version where nothing is kept. At first none has it, so that no time is written before the coordinator's clock is known. */
+  let noVersion = 'unheard';
 
   function read({
     version,
@@ -57,10 +62,13 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
     now: theirNow,
   }: SharedLine): KnownLine & { readonly failure?: Failure | undefined } {
     aheadMs = Number.isFinite(theirNow) ? theirNow - now() : 0;
+    noVersion = '';
     if (text === '') return { version, line: emptyLine };
     const stored: unknown = JSON.parse(text);
     if (!isStoredLine(stored)) throw new Error('The coordinator holds a line that no process of ours has written');
-    const { spent, refused, failure } = shiftTimes(stored, -aheadMs);
+    const { spent, refused: ended, failure } = shiftTimes(stored, -aheadMs);
+    // A reason is in events, which no text of a stranger reaches.
+    const refused = ended.map((each) => ({ ...each, reason: fitForEvent(each.reason) ?? 'refused' }));
     const answers: unknown = answer === undefined ? {} : JSON.parse(answer);
     // Tokens without their answer, as where the password differs, say nothing.
     return { version, line: { spent, refused, answers: isTexts(answers) ? answers : {} }, failure };
@@ -74,7 +82,7 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
     turn?: { readonly token: string; readonly holder: string },
     { failure, isNeeded = () => false }: { readonly failure?: Failure; readonly isNeeded?: () => boolean } = {},
   ): Promise<KnownLine> {
-    let state: KnownLine = from.version === undefined ? { version: '', line: emptyLine } : from;
+    let state: KnownLine = from.version === undefined ? { version: noVersion, line: emptyLine } : from;
     for (let conflicts = 0; conflicts < maxConflicts || isNeeded(); conflicts += 1) {
       if (conflicts > 0) await wait(Math.random() * conflictMs);
       const line = apply(from.version === undefined ? mergeLines(state.line, from.line, now()) : state.line);
@@ -188,24 +196,33 @@ function shiftTimes<Stored extends StoredLine>(stored: Stored, byMs: number): St
   };
 }
 
+/** An application's own coordinator may return anything; only what is whole may end a session or give tokens. */
 function isStoredLine(value: unknown): value is StoredLine {
   return (
     isRecord(value) &&
-    isListOf(value['spent'], { texts: ['token', 'issued', 'newest'], times: ['at', 'until'] }) &&
-    isListOf(value['refused'], { texts: ['token', 'reason'], times: ['until'] })
+    isListOf(value['spent'], { texts: ['token', 'issued', 'newest'], times: ['at', 'until'], optional: 'closes' }) &&
+    isListOf(value['refused'], { texts: ['token', 'reason'], times: ['until'] }) &&
+    (value['failure'] === undefined || isRecord(value['failure']))
   );
 }
 
-/** An application's own coordinator may return anything; only what is whole may end a session or give tokens. */
 function isListOf(
   value: unknown,
-  { texts, times }: { readonly texts: readonly string[]; readonly times: readonly string[] },
+  parts: { readonly texts: readonly string[]; readonly times: readonly string[]; readonly optional?: string },
 ): boolean {
+  const { texts, times, optional = '' } = parts;
   const isWhole = (each: unknown): boolean =>
     isRecord(each) &&
     texts.every((name) => typeof each[name] === 'string') &&
-    times.every((name) => Number.isFinite(each[name]));
-  return Array.isArray(value) && value.every(isWhole);
+    times.every((name) => isTime(each[name])) &&
+    (each[optional] === undefined || isTime(each[optional]));
+  // A longer one would cost each request the square of its length.
+  return Array.isArray(value) && value.length <= maxEntries && value.every(isWhole);
+}
+
+/** Redis would refuse a line that lives longer, with each later command for it. */
+function isTime(value: unknown): boolean {
+  return typeof value === 'number' && Math.abs(value) <= forever;
 }
 
 function isTexts(value: unknown): value is Readonly<Record<string, string>> {

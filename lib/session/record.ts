@@ -13,7 +13,7 @@ import { createHash } from 'node:crypto';
  * - `reopened:` with a start: calls of `endSession` for this session until then do not concern the sign-in that began then.
  * - `signedOut`: sign-ins that began until then are over; `forever` where no sign-in continues the session.
  * - `replaced`: the same, because a newer session has its place in the browser.
- * - `stale`: access tokens that were issued until then are renewed before use, by `renewSession`.
+ * - `stale`: access tokens that were issued until then are renewed before use, by `renewSession` or a sign-in that is spared.
  * - `withdrawn`, of a user at an OAuth client: access tokens that were issued to it until then are over, because the user took back its grant.
  * - `fresh:` with a token: calls of `renewSession` until then do not concern this token.
  * - `spent:` with a token: when it was exchanged for tokens of another organization.

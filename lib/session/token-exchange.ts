@@ -3,11 +3,10 @@ import type { LineMemory } from './line-memory.ts';
 import type { LineTurns, Turn } from './line-turns.ts';
 import type { OutageReport } from './outages.ts';
 import { exchange, mergeLines, positionOf, refuse } from './token-line.ts';
-import type { Place, TokenLine } from './token-line.ts';
+import type { KnownLine, Place, Position, TokenLine } from './token-line.ts';
 
-/** The provider's definitive answer. */
-export type SettledRefresh =
-  { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
+/** The provider's definitive answer, as the line says it to each holder of the token. */
+export type SettledRefresh = Position;
 
 /** The provider's answer to the exchange of a token. */
 export type Exchanged =
@@ -142,12 +141,12 @@ function conclude(
   place: Place,
   { former = [] }: Exchange,
   answer: Exchanged,
-  state: { readonly line: TokenLine; readonly version?: string | undefined },
+  state: KnownLine,
 ): TokenAnswer {
   const { now, turns, memory } = parts;
   const settled = positionOf(memory.learn(place.line, state), place.token, now()) ?? answer;
   if (settled.kind === 'ended') memory.refuse(place, settled.reason);
-  // Tokens without a session id have lines of their own, and so have those of an earlier session id.
+  // The tokens that led to this one may stand in other lines: without a session id, or under an earlier one.
   for (const name of new Set(former.map(({ line }) => line))) {
     if (name === place.line || answer.kind === 'ended') continue;
     const apply = withAnswer(parts, { line: name, token: place.token }, answer);

@@ -3,7 +3,8 @@
  * between processes; every change is a function of the line before it, and two lines merge. Times are in milliseconds since the epoch.
  *
  * ```
- *   newest ──exchange──▶ open ──its browser got a newer one──▶ closing ──25 seconds──▶ closed
+ *   newest ──exchange──▶ open ──its browser got a newer one──▶ closing ──25 seconds──▶ closed, and unknown
+ *     │                    └────a day after the latest exchange that it leads to───────────▲
  *     └────the provider refuses it──▶ refused, for ten minutes
  * ```
  */
@@ -16,7 +17,7 @@ export interface TokenLine {
   readonly answers: Readonly<Record<string, string>>;
 }
 
-/** A refresh token that was exchanged. Tokens are identified without revealing them. */
+/** A refresh token that was exchanged; in a record, `spent` is only a switch. Tokens are identified without revealing them. */
 export interface SpentToken {
   readonly token: string;
   /** The refresh token that it was exchanged for. */
@@ -83,7 +84,7 @@ export const emptyLine: TokenLine = { spent: [], refused: [], answers: {} };
 
 export function positionOf(line: TokenLine, token: string, now: number): Position | undefined {
   const spent = line.spent.find((each) => each.token === token && endOf(each) >= now);
-  const text = spent && line.answers[spent.newest];
+  const text = spent && answerOf(line, spent.newest);
   if (spent !== undefined && text !== undefined) return { kind: 'renewed', text };
   const refused = line.refused.find((each) => each.token === token && each.until >= now);
   return refused && { kind: 'ended', reason: refused.reason };
@@ -196,7 +197,7 @@ export function mergeLines(one: TokenLine, other: TokenLine, now: number): Token
     merged.spent.length === own.length &&
     merged.spent.every((each) => own.includes(each)) &&
     merged.refused.every((each) => one.refused.includes(each)) &&
-    Object.keys(merged.answers).every((newest) => newest in one.answers);
+    Object.keys(merged.answers).every((newest) => answerOf(one, newest) !== undefined);
   return isSame ? one : merged;
 }
 
@@ -235,6 +236,11 @@ function nextOf(spent: readonly SpentToken[]): ReadonlyMap<string, string> {
   return new Map(spent.map(({ token, issued, newest }) => [token, tokens.has(issued) ? issued : newest]));
 }
 
+/** The newest tokens as text. A line that others wrote may name anything, such as `__proto__`. */
+function answerOf({ answers }: Pick<TokenLine, 'answers'>, newest: string): string | undefined {
+  return Object.hasOwn(answers, newest) ? answers[newest] : undefined;
+}
+
 /** A token and those that it leads to, in turn, where each leads to `next`. A circle is walked once. */
 function wayFrom(token: string, next: ReadonlyMap<string, string>): readonly string[] {
   const way = new Set<string>();
@@ -251,14 +257,18 @@ function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
   };
   const open = spent.filter((each) => endOf(each) >= now).map(lead);
   const used = (): string[] => [...new Set(open.map(({ newest }) => newest))];
-  const characters = (): number => used().reduce((sum, newest) => sum + (answers[newest]?.length ?? 0), 0);
+  const textOf = (newest: string): string | undefined => answerOf({ answers }, newest);
+  const characters = (): number => used().reduce((sum, newest) => sum + (textOf(newest)?.length ?? 0), 0);
   while (open.length > maxSpent || (open.length > 1 && characters() > maxCharacters)) {
     // A browser holds the oldest, if it missed all answers since, or one of the latest.
     const isDropped = ({ isForeign }: SpentToken, index: number): boolean => isForeign === true && index > 0;
     const [foreign, isFirstForeign] = [open.findIndex(isDropped), open[0]?.isForeign === true];
     open.splice(foreign !== -1 ? foreign : isFirstForeign ? 0 : 1, 1);
   }
-  const kept = used().flatMap((newest) => (answers[newest] === undefined ? [] : [[newest, answers[newest]] as const]));
+  const kept = used().flatMap((newest) => {
+    const text = textOf(newest);
+    return text === undefined ? [] : [[newest, text] as const];
+  });
   return {
     spent: open,
     refused: refused.filter(({ until }) => until >= now).slice(-maxRefused),
