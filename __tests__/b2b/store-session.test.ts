@@ -220,6 +220,20 @@ describe('tokens that are refused store nothing, and leave the former session', 
     expect(await whoIs(visitor)).toBeUndefined();
   });
 
+  it('of a session that is signed out while onSignIn runs', async () => {
+    let signOut: () => Promise<unknown> = async () => undefined;
+    await start({ onSignIn: () => signOut().then(() => undefined) });
+    const visitor = app.visitor();
+    const tokens = await tokensOf();
+    await store(visitor, tokens);
+    app.clock.advance(3_000);
+    signOut = () => visitor.post('/logout', { headers: { accept: 'application/json' } });
+    const other = app.visitor();
+    const answer = await store(other, tokens);
+    expect([verdictOf(answer), answer.setCookies]).toEqual([refused, []]);
+    expect(await whoIs(other)).toBeUndefined();
+  });
+
   it('of somewhat earlier than renewSession are taken, and renewed before use', async () => {
     await start();
     const tokens = await tokensOf();
@@ -269,10 +283,14 @@ describe('tokens that are refused store nothing, and leave the former session', 
     let answer: () => void = () => undefined;
     await start({ onSignIn: ({ session }) => (session.user.email === grace.email ? answer() : undefined) });
     const visitor = await app.signedIn();
+    const late: unknown[] = [];
     own.before = (_req, res) => {
       answer = () => void res.end('sent');
     };
+    own.late = (error) => late.push(error);
     expect((await store(visitor, await tokensOf({ user: grace }))).setCookies).toEqual([]);
+    await until(() => late.length > 0);
+    expect(String(late[0])).toMatch(/^ConfigurationError: storeSession: the headers of the response are already/);
     expect(await whoIs(visitor)).toBe(ada.email);
   });
 });

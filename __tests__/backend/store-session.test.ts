@@ -1,13 +1,22 @@
 import { generateKeyPair } from 'jose';
 import { AuthError } from '../../lib/errors.ts';
-import { backendAuth, endSession, getSession, renewSession, storeSession } from '../../lib/backend/index.ts';
+import {
+  backendAuth,
+  endSession,
+  getSession,
+  renewSession,
+  requireSession,
+  storeSession,
+} from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import type { SessionOptions } from '../../example-app/providers/supabase/stand-in.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { Handler } from '../support/handler-list.ts';
 import { ownRoutes } from '../support/own-sign-in.ts';
 import type { OwnSignIn } from '../support/own-sign-in.ts';
 import { itAtRoot } from '../support/only.ts';
+import { until } from '../support/until.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -153,6 +162,22 @@ describe('a sign-in of one’s own', () => {
     expect(await whoIs(visitor)).toBeUndefined();
   });
 
+  it('works behind a guard that takes the same token as a bearer token', async () => {
+    own = { tokens: undefined };
+    app = await startBackendApp({
+      after(host) {
+        host.use('/own', requireSession({ credentials: ['bearer'] }) as Handler);
+        ownRoutes(host, () => app.auth, own);
+      },
+    });
+    const tokens = await tokensOf();
+    own.tokens = tokens;
+    const visitor = app.visitor();
+    const headers = { authorization: `Bearer ${tokens.access_token}`, accept: 'application/json' };
+    expect((await visitor.post('/own', { headers })).status).toBe(200);
+    expect(await whoIs(visitor)).toBe(ada.email);
+  });
+
   it('reads the two tokens only: another field may come from the client', async () => {
     await start();
     const visitor = app.visitor();
@@ -215,7 +240,20 @@ describe('tokens that are refused store nothing, and leave the former session', 
     ['of a user that the backend does not know', { claims: { sub: '00000000-0000-4000-8000-000000000001' } }],
   ])('%s', async (_, session) => {
     await start();
-    await expectUntouched(await tokensOf(grace.email, session));
+    const tokens = await tokensOf(grace.email, session);
+    await expectUntouched(tokens);
+    // Only a user that no claim rules out is worth a question.
+    expect(app.supabase.calls('user')).toBe(session.claims?.sub?.startsWith('0000') === true ? 1 : 0);
+  });
+
+  it('of which the backend says that they are another user’s', async () => {
+    const answering: typeof globalThis.fetch = async (input, init) => {
+      const answer = await fetch(input, init);
+      if (!new Request(input).url.endsWith('/auth/v1/user')) return answer;
+      return Response.json({ ...((await answer.json()) as object), id: '00000000-0000-4000-8000-000000000001' });
+    };
+    await start({ fetch: answering });
+    await expectUntouched(await tokensOf(grace.email));
   });
 
   it('signed with another key, or not at all', async () => {
@@ -263,6 +301,20 @@ describe('tokens that are refused store nothing, and leave the former session', 
     const visitor = app.visitor();
     await store(visitor, await tokensOf());
     expect(await whoIs(visitor)).toBeUndefined();
+  });
+
+  it('of a session that is signed out while onSignIn runs', async () => {
+    let signOut: () => Promise<unknown> = async () => undefined;
+    await start({ onSignIn: () => signOut().then(() => undefined) });
+    const visitor = app.visitor();
+    const tokens = await tokensOf();
+    await store(visitor, tokens);
+    app.clock.advance(3_000);
+    signOut = () => visitor.postJson('/auth/logout');
+    const other = app.visitor();
+    const answer = await store(other, tokens);
+    expect([verdictOf(answer), answer.setCookies]).toEqual([refused, []]);
+    expect(await whoIs(other)).toBeUndefined();
   });
 
   it('of somewhat earlier than renewSession are taken, and renewed before use', async () => {
@@ -358,6 +410,25 @@ describe('a second factor', () => {
     expect([verdictOf(answer), answer.setCookies]).toEqual([refused, []]);
   });
 
+  it('is worth nothing where endSession ended the sign-in meanwhile', async () => {
+    let ended = false;
+    await start({
+      accept: async ({ user }) => {
+        if (ended) return true;
+        ended = true;
+        app.clock.advance(1_000);
+        await endSession(app.auth, { userId: user.id });
+        return true;
+      },
+    });
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await store(visitor, await tokensOf());
+    expect(ended).toBe(true);
+    const answer = await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) });
+    expect([answer.status, await whoIs(visitor)]).toEqual([401, undefined]);
+  });
+
   it('leaves the former session until it is given', async () => {
     await start();
     const visitor = await app.signedIn();
@@ -389,10 +460,14 @@ describe('the response', () => {
     let answer: () => void = () => undefined;
     await start({ onSignIn: ({ session }) => (session.user.email === grace.email ? answer() : undefined) });
     const visitor = await app.signedIn();
+    const late: unknown[] = [];
     own.before = (_req, res) => {
       answer = () => void res.end('sent');
     };
+    own.late = (error) => late.push(error);
     expect((await store(visitor, await tokensOf(grace.email))).setCookies).toEqual([]);
+    await until(() => late.length > 0);
+    expect(String(late[0])).toMatch(/^ConfigurationError: storeSession: the headers of the response are already/);
     expect(await whoIs(visitor)).toBe(ada.email);
   });
 

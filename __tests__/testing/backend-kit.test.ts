@@ -1,7 +1,13 @@
 import { jest } from '@jest/globals';
 import express from 'express';
 import request from 'supertest';
-import { backendAuth, currentSession, getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
+import {
+  backendAuth,
+  currentSession,
+  getSupabaseClient,
+  requireSession,
+  storeSession,
+} from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import { createBackendTestKit } from '../../lib/testing/index.ts';
 import { withNodeEnv } from '../support/node-env.ts';
@@ -177,4 +183,51 @@ it('lets accept decide about its sessions', async () => {
   const app = createApp({ ...kit.options, accept: ({ user }) => user.email === ada.user.email });
   await (await kit.signIn(request.agent(app), ada)).get('/account').expect(200);
   await (await kit.signIn(request.agent(app), { user: { email: 'eve@other.example' } })).get('/account').expect(403);
+});
+
+describe('kit.tokens', () => {
+  function createOwnApp(auth: BackendAuthOptions): express.Express {
+    const app = express();
+    const adapter = backendAuth(auth);
+    app.use(adapter, express.json());
+    app.post('/mobile/session', (req, res, next) => {
+      storeSession(adapter, req, res, req.body, { returnTo: req.body.returnTo }).then(
+        (answer) => res.json(answer),
+        next,
+      );
+    });
+    return app;
+  }
+
+  it('are stored by an application’s own route', async () => {
+    const kit = createBackendTestKit();
+    const agent = request.agent(createOwnApp(kit.options));
+    const tokens = await kit.tokens(ada);
+    expect(Object.keys(tokens)).toEqual(['access_token', 'refresh_token']);
+    await agent
+      .post('/mobile/session')
+      .send({ ...tokens, returnTo: '/inbox' })
+      .expect(200, { redirectTo: '/inbox' });
+    expect((await agent.get('/auth/session')).body.user.email).toBe(ada.user.email);
+  });
+
+  it('lead to the second factor, and are refused if they have expired', async () => {
+    const kit = createBackendTestKit();
+    const agent = request.agent(createOwnApp(kit.options));
+    const pending = await kit.tokens({ ...ada, pending: 'factor' });
+    await agent.post('/mobile/session').send(pending).expect(200, { redirectTo: '/auth/verify' });
+    await agent.get('/auth/session').expect(401);
+    await agent.post('/auth/verify').send({ code: kit.code }).expect(200);
+    await agent.get('/auth/session').expect(200);
+    await agent
+      .post('/mobile/session')
+      .send(await kit.tokens({ expired: true }))
+      .expect(422);
+    await agent.get('/auth/session').expect(200);
+  });
+
+  it('are not made in production', async () => {
+    const kit = createBackendTestKit();
+    await withNodeEnv('production', () => expect(kit.tokens()).rejects.toThrow('NODE_ENV=production'));
+  });
 });
