@@ -1,4 +1,4 @@
-import type { BackendAuthOptions, BackendSignIn } from '../../lib/backend/index.ts';
+import type { BackendAuthOptions, BackendSignIn, SharedCoordinator } from '../../lib/backend/index.ts';
 import { AuthError, ConfigurationError } from '../../lib/errors.ts';
 import { backendAuth } from '../../lib/backend/index.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
@@ -232,16 +232,18 @@ describe('beside a second factor', () => {
   });
 
   it('nothing is kept where no one would get them', async () => {
-    const coordinator = createShared();
+    const memory = createShared();
     const names: string[] = [];
-    const { settle, take } = coordinator;
-    coordinator.settle = (name, change) => {
-      if (change.answer?.includes('provider-token') === true) names.push(name);
-      return settle(name, change);
-    };
-    coordinator.take = (name, turn, unless) => {
-      if (unless.includes('held')) names.push(name);
-      return take(name, turn, unless);
+    const coordinator: SharedCoordinator = {
+      ...memory,
+      settle: (name, change) => {
+        if (change.answer?.includes('provider-token') === true) names.push(name);
+        return memory.settle(name, change);
+      },
+      take: (name, turn, unless) => {
+        if (unless.includes('held')) names.push(name);
+        return memory.take(name, turn, unless);
+      },
     };
     await start({ coordinator, onSignIn: undefined });
     app.supabase.addFactor(ada.email);

@@ -33,7 +33,9 @@ export function ownRoutes(host: Host, auth: () => Router, own: OwnSignIn): void 
     answering(own, async (req, res) => {
       requireSameOrigin(req);
       await own.before?.(req, res);
-      const answer = await storeSession(auth(), req, res, own.tokens as BackendTokens, { returnTo: own.returnTo });
+      // A text travels in the query, as every other one does.
+      const returnTo = own.returnTo ?? new URL(req.url ?? '/', 'http://own').searchParams.get('returnTo');
+      const answer = await storeSession(auth(), req, res, own.tokens as BackendTokens, { returnTo });
       await own.after?.();
       return answer;
     }),
