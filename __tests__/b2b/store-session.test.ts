@@ -265,14 +265,18 @@ describe('tokens that are refused store nothing, and leave the former session', 
     expect((await store(visitor, await tokensOf({ organizationId: 'org_1' }))).status).toBe(200);
   });
 
-  it('by onSignIn, with its own error', async () => {
-    await start({
-      onSignIn: ({ session }) => {
-        if (session.user.email === grace.email) throw new AuthError('forbidden', { message: 'Suspended.' });
-      },
-    });
-    await expectUntouched(await tokensOf({ user: grace }), [403, 'forbidden']);
-  });
+  it.each(['forbidden', 'invalid_state', 'token_rejected'] as const)(
+    'by onSignIn, with its own error %s',
+    async (code) => {
+      const error = new AuthError(code, { message: 'Suspended.' });
+      await start({
+        onSignIn: ({ session }) => {
+          if (session.user.email === grace.email) throw error;
+        },
+      });
+      await expectUntouched(await tokensOf({ user: grace }), [error.status, code]);
+    },
+  );
 
   it('for their size', async () => {
     await start();

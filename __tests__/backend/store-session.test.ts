@@ -339,16 +339,20 @@ describe('tokens that are refused store nothing, and leave the former session', 
     expect(app.supabase.sessionsOf(grace.email)).toHaveLength(1);
   });
 
-  it('by onSignIn, with its own error', async () => {
-    await start({
-      onSignIn: ({ session }) => {
-        if (session.user.email === grace.email) throw new AuthError('forbidden', { message: 'Suspended.' });
-      },
-    });
-    const answer = await expectUntouched(await tokensOf(grace.email), [403, 'forbidden']);
-    expect(answer.json.message).toBe('Suspended.');
-    expect(app.supabase.sessionsOf(grace.email)).toHaveLength(1);
-  });
+  it.each(['forbidden', 'invalid_state', 'token_rejected'] as const)(
+    'by onSignIn, with its own error %s',
+    async (code) => {
+      const error = new AuthError(code, { message: 'Suspended.' });
+      await start({
+        onSignIn: ({ session }) => {
+          if (session.user.email === grace.email) throw error;
+        },
+      });
+      const answer = await expectUntouched(await tokensOf(grace.email), [error.status, code]);
+      expect(answer.json.message).toBe('Suspended.');
+      expect(app.supabase.sessionsOf(grace.email)).toHaveLength(1);
+    },
+  );
 
   it('for their size', async () => {
     await start();

@@ -45,7 +45,7 @@ export function createStoreTokens(context: B2bContext): StoreTokens {
   };
 }
 
-/** @throws {AuthError} `token_rejected` */
+/** @throws {AuthError} `tokens_refused` */
 function contentOf(tokens: unknown): SealedSession {
   const content = isRecord(tokens) ? parseStoredSession(tokens) : undefined;
   if (content === undefined) throw refused('malformed');
@@ -61,4 +61,4 @@ function isOAuthTokens(value: unknown): value is OAuthTokens {
   return isRecord(value) && typeof value['accessToken'] === 'string';
 }
 
-const refused = (reason: string): AuthError => new AuthError('token_rejected', { reason });
+const refused = (reason: string): AuthError => new AuthError('tokens_refused', { reason });

@@ -27,7 +27,10 @@ export function createStoreTokens(backend: BackendContext): StoreTokens {
     const key = [given.access_token, given.refresh_token, returnTo];
     const prepared = await outcomes.share(key, () => prepare(backend, request, given, returnTo));
     refuseSent(request, 'storeSession');
-    return storeSignIn(backend, request, prepared);
+    return storeSignIn(backend, request, prepared).catch((error: unknown) => {
+      // It was signed out meanwhile.
+      throw error instanceof AuthError && error.code === 'invalid_state' ? refused('signed_out') : error;
+    });
   };
 }
 
@@ -55,7 +58,7 @@ async function prepare(
   return prepareSignIn(backend, request, { issued: asIssued(content, user), returnTo, isBrought: true });
 }
 
-/** Only the tokens: another field may come from the client. @throws {AuthError} `token_rejected` */
+/** Only the tokens: another field may come from the client. @throws {AuthError} `tokens_refused` */
 function contentOf(tokens: unknown): StoredContent {
   const { access_token, refresh_token } = isRecord(tokens) ? tokens : {};
   const content = parseContent({ access_token, refresh_token });
@@ -63,4 +66,4 @@ function contentOf(tokens: unknown): StoredContent {
   return content;
 }
 
-const refused = (reason: string): AuthError => new AuthError('token_rejected', { reason });
+const refused = (reason: string): AuthError => new AuthError('tokens_refused', { reason });
