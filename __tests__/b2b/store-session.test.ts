@@ -247,6 +247,19 @@ describe('tokens that are refused store nothing, and leave the former session', 
     expect(app.events.map(({ type }) => type)).toContain('session_refreshed');
   });
 
+  it('while their new signing key is not fetched yet: 503, and the same tokens work later', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    await app.workos.rotateKeys();
+    const tokens = await tokensOf({ user: grace });
+    const answer = await store(visitor, tokens);
+    expect([verdictOf(answer), answer.setCookies]).toEqual([[503, 'provider_unavailable'], []]);
+    expect(await whoIs(visitor)).toBe(ada.email);
+    app.clock.advance(31_000);
+    expect((await store(visitor, tokens)).status).toBe(200);
+    expect(await whoIs(visitor)).toBe(grace.email);
+  });
+
   it('by accept: 403, and the session stays at WorkOS', async () => {
     let hooks = 0;
     await start({ accept: ({ user }) => user.email !== grace.email, onSignIn: () => void (hooks += 1) });

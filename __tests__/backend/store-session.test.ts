@@ -263,9 +263,15 @@ describe('tokens that are refused store nothing, and leave the former session', 
     const [, body = ''] = tokens.access_token.split('.');
     const claims = JSON.parse(Buffer.from(body, 'base64url').toString());
     const { privateKey } = await generateKeyPair('ES256');
-    for (const forgery of [{ key: privateKey }, { kid: 'another', key: privateKey }, { alg: 'none' }]) {
+    for (const forgery of [{ key: privateKey }, { alg: 'none' }]) {
       await expectUntouched({ ...tokens, access_token: await app.supabase.signToken(claims, forgery) });
     }
+    // It may be a key of a moment ago; old tokens cannot name one.
+    const unknown = { kid: 'another', key: privateKey };
+    const fresh = await app.supabase.signToken(claims, unknown);
+    await expectUntouched({ ...tokens, access_token: fresh }, [503, 'provider_unavailable']);
+    const old = await app.supabase.signToken({ ...claims, iat: claims.iat - 3_000 }, unknown);
+    await expectUntouched({ ...tokens, access_token: old });
     await expectUntouched({ ...tokens, access_token: `${tokens.access_token.slice(0, -8)}AAAAAAAA` });
   });
 
@@ -358,6 +364,19 @@ describe('tokens that are refused store nothing, and leave the former session', 
     await start();
     const claims = { app_metadata: { more: 'x'.repeat(12_000) } };
     await expectUntouched(await tokensOf(grace.email, { claims }), [422, 'session_too_large']);
+  });
+
+  it('while their new signing key is not fetched yet: 503, and the same tokens work later', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    await app.supabase.rotateKeys({ keepOld: true });
+    const tokens = await tokensOf(grace.email);
+    const answer = await store(visitor, tokens);
+    expect([verdictOf(answer), answer.setCookies]).toEqual([[503, 'provider_unavailable'], []]);
+    expect(await whoIs(visitor)).toBe(ada.email);
+    app.clock.advance(31_000);
+    expect((await store(visitor, tokens)).status).toBe(200);
+    expect(await whoIs(visitor)).toBe(grace.email);
   });
 
   it('while the backend is out of reach: 503', async () => {

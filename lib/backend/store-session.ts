@@ -3,7 +3,7 @@ import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { clientFacts } from '../http/message.ts';
-import { refuseSent, repeatMs } from '../http/store-session.ts';
+import { brought, refuseSent, repeatMs } from '../http/store-session.ts';
 import type { StoreTokens } from '../http/store-session.ts';
 import type { BackendContext } from './context.ts';
 import { isSessionOver, listFactors } from './factors.ts';
@@ -42,7 +42,7 @@ async function prepare(
 ): Promise<PreparedSignIn> {
   // First: made-up tokens cost the backend no call, and what was ended or signed out here stays so.
   const client = clientFacts(request.req, request.peer);
-  const session = await backend.resolver.resolveBearer(given.access_token, client, true);
+  const session = await backend.resolver.resolveBearer(given.access_token, client, brought);
   if (session === undefined) throw refused('not_valid');
   if (foreignClient(session.claims) !== undefined) throw refused('client');
   // No request to the backend could carry it in its headers.

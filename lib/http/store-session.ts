@@ -27,6 +27,9 @@ export type StoreTokens = (request: AuthRequest, tokens: unknown, returnTo: stri
 /** How long after it was stored the same sign-in is a double submit, in milliseconds. */
 export const repeatMs = 2_000;
 
+/** Tokens that were issued just now may be signed with a new key, and their claims may be due for a renewal. */
+export const brought = { takesStale: true, awaitsKeys: true } as const;
+
 /** By the resolver in the adapter's definition. */
 const stores = new WeakMap<object, () => Promise<StoreTokens>>();
 

@@ -7,13 +7,22 @@ import { unseen } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
 import type { ClientFacts } from './source.ts';
 
+/** @throws {AuthError} `provider_unavailable` where only the provider can decide */
+export type ResolveBearer = (token: string, client: ClientFacts, tokens?: TakenTokens) => Promise<Session | undefined>;
+
+/** The tokens that are taken besides current ones. */
+interface TakenTokens {
+  /** Whether claims from before a `renewSession` are accepted, as for a pending sign-in. */
+  readonly takesStale?: boolean;
+  /** Whether a key that may be newer than the known ones is waited for, by an error, as for tokens that were issued just now. */
+  readonly awaitsKeys?: boolean;
+}
+
 /**
  * The session of an access token in the request itself, with the same verification and cache as
  * cookie sessions; `undefined` where the token is not valid. It is never renewed.
  */
-export function createResolveBearer<Content>(
-  context: SessionContext<Content>,
-): (token: string, client: ClientFacts, takesStale?: boolean) => Promise<Session | undefined> {
+export function createResolveBearer<Content>(context: SessionContext<Content>): ResolveBearer {
   const { source, cache, revocations, allowanceOf, now, timeoutMs } = context;
 
   async function verify(text: string, client: ClientFacts, takesStale: boolean): Promise<Session | undefined> {
@@ -40,7 +49,7 @@ export function createResolveBearer<Content>(
     return session;
   }
 
-  return async (text, client, takesStale = false) => {
+  return async (text, client, { takesStale = false, awaitsKeys = false } = {}) => {
     const cached = cache.get(cacheKey(text));
     const isGood = cached !== undefined && now() - cached.checkedAt <= revocations.recheckMs;
     if (isGood) {
@@ -53,7 +62,7 @@ export function createResolveBearer<Content>(
       return await withDeadline(() => verify(text, client, takesStale), timeoutMs, outOfTime);
     } catch (error) {
       // Anyone can name a key id that does not exist: that is no outage.
-      if (isUnknownKey(error)) return undefined;
+      if (isUnknownKey(error) && !awaitsKeys) return undefined;
       throw error;
     }
   };

@@ -3,6 +3,7 @@ import type { ChangeCount } from '../core/bounded-map.ts';
 import type { Session } from '../types.ts';
 import { createAllowances } from './allowance.ts';
 import { createResolveBearer } from './bearer.ts';
+import type { ResolveBearer } from './bearer.ts';
 import type { Emit } from './events.ts';
 import { createOutageReport } from './outages.ts';
 import { boundCoordinator } from './shared-coordinator.ts';
@@ -19,7 +20,7 @@ import type { SessionEnd } from './session-watch.ts';
 import { createSessionWriter } from './source.ts';
 import { createSignOut, lastStart } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
-import type { ClientFacts, SessionSource, StoredSession } from './source.ts';
+import type { SessionSource, StoredSession } from './source.ts';
 import type { SessionFacts } from './record.ts';
 import { createRenewChanged, createRenewStored, createSwitchSession } from './switch-session.ts';
 import type { SessionSwitch } from './switch-session.ts';
@@ -33,10 +34,9 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * The session of an access token that came without a cookie; `undefined` where it is not valid.
    *
    * @param client the request's client; provider calls for unverified tokens are counted by its address
-   * @param takesStale whether claims from before a `renewSession` are accepted, as for a pending sign-in
    * @throws {AuthError} `provider_unavailable` where only the provider can decide
    */
-  resolveBearer(token: string, client: ClientFacts, takesStale?: boolean): Promise<Session | undefined>;
+  readonly resolveBearer: ResolveBearer;
   readonly revocationOf: Revocations['find'];
   readonly beginSession: Revocations['begin'];
   /** Ends the watches of the same session in another organization, which a switch or a new sign-in has left. */
