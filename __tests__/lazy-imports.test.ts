@@ -1,9 +1,13 @@
 import { jest } from '@jest/globals';
+import express from 'express';
+import request from 'supertest';
 
 // Modules that are loaded with the first sign-in. On a server without a free file descriptor that fails.
 const modules = {
   throttle: new URL('../lib/backend/throttle-counter.ts', import.meta.url).pathname,
   workos: '@workos-inc/node',
+  backendStore: new URL('../lib/backend/store-session.ts', import.meta.url).pathname,
+  b2bStore: new URL('../lib/b2b/store-session.ts', import.meta.url).pathname,
 };
 
 /** Replaces a module by one that cannot be loaded the first time. */
@@ -47,3 +51,30 @@ it('a sign-in that could not load the SDK of WorkOS leaves the next one unharmed
   await expect(provider.createVerifier()).resolves.toBeDefined();
   expect(loads()).toBe(2);
 });
+
+it.each(['backend', 'b2b'] as const)(
+  'storeSession of %s is loaded with its first use, and a failure leaves the next one unharmed',
+  async (adapter) => {
+    const loads = await failFirst(modules[`${adapter}Store`]);
+    const { b2bAuth, backendAuth, storeSession } = await import('../lib/index.ts');
+    const { createB2bTestKit, createBackendTestKit } = await import('../lib/testing/index.ts');
+    const [b2b, backend] = [createB2bTestKit(), createBackendTestKit()];
+    const auth = adapter === 'b2b' ? b2bAuth(b2b.options) : backendAuth(backend.options);
+    const app = express();
+    app.use(auth);
+    app.get('/own', (req, res) => {
+      const tokens = adapter === 'b2b' ? b2b.tokens() : backend.tokens();
+      tokens
+        .then((given) => storeSession(auth, req, res, given))
+        .then((answer) => res.json(answer))
+        .catch((error: unknown) => res.status(500).send(String(error)));
+    });
+    await request(app).get('/auth/session').expect(401);
+    expect(loads()).toBe(0);
+    await request(app)
+      .get('/own')
+      .expect(500, /too many open files/);
+    await request(app).get('/own').expect(200, { redirectTo: '/' });
+    expect(loads()).toBe(2);
+  },
+);

@@ -3,6 +3,7 @@ import type { B2bAuthOptions, B2bSignIn } from '../../lib/b2b/index.ts';
 import { AuthError } from '../../lib/errors.ts';
 import { demoUsers, startB2bApp } from '../support/b2b-app.ts';
 import type { B2bApp } from '../support/b2b-app.ts';
+import { itAtRoot } from '../support/only.ts';
 import { ownRoutes } from '../support/own-sign-in.ts';
 import type { OwnSignIn } from '../support/own-sign-in.ts';
 import { until } from '../support/until.ts';
@@ -27,9 +28,10 @@ type Issue = Partial<Parameters<B2bApp['workos']['issueSession']>[0]>;
 const tokensOf = (issue: Issue = {}) => app.workos.issueSession({ user: ada, ...issue });
 
 const store = async (visitor: Visitor, tokens: unknown, returnTo?: unknown): Promise<Answer> => {
+  const isText = typeof returnTo === 'string';
   own.tokens = tokens;
-  own.returnTo = returnTo;
-  return visitor.postJson('/own');
+  own.returnTo = isText ? undefined : returnTo;
+  return visitor.postJson(isText ? `/own?${new URLSearchParams({ returnTo }).toString()}` : '/own');
 };
 
 const whoIs = async (visitor: Visitor): Promise<unknown> => (await visitor.getJson('/whoami')).json.user?.email;
@@ -78,7 +80,7 @@ describe('a headless sign-in', () => {
     expect(hooks.map((hook) => hook.oauthTokens)).toEqual([oauthTokens, undefined]);
   });
 
-  it('asks accept and onSignIn once for tokens that come twice at once', async () => {
+  itAtRoot('asks accept and onSignIn once for tokens that come twice at once', async () => {
     const asked: string[] = [];
     await start({
       accept: ({ user }) => asked.push(`accept ${user.email}`) > 0,
@@ -220,6 +222,20 @@ describe('tokens that are refused store nothing, and leave the former session', 
     expect(await whoIs(visitor)).toBeUndefined();
   });
 
+  it('of a session that is signed out while onSignIn runs', async () => {
+    let signOut: () => Promise<unknown> = async () => undefined;
+    await start({ onSignIn: () => signOut().then(() => undefined) });
+    const visitor = app.visitor();
+    const tokens = await tokensOf();
+    await store(visitor, tokens);
+    app.clock.advance(3_000);
+    signOut = () => visitor.post('/logout', { headers: { accept: 'application/json' } });
+    const other = app.visitor();
+    const answer = await store(other, tokens);
+    expect([verdictOf(answer), answer.setCookies]).toEqual([refused, []]);
+    expect(await whoIs(other)).toBeUndefined();
+  });
+
   it('of somewhat earlier than renewSession are taken, and renewed before use', async () => {
     await start();
     const tokens = await tokensOf();
@@ -229,6 +245,19 @@ describe('tokens that are refused store nothing, and leave the former session', 
     expect((await store(visitor, tokens)).status).toBe(200);
     expect(await whoIs(visitor)).toBe(ada.email);
     expect(app.events.map(({ type }) => type)).toContain('session_refreshed');
+  });
+
+  it('while their new signing key is not fetched yet: 503, and the same tokens work later', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    await app.workos.rotateKeys();
+    const tokens = await tokensOf({ user: grace });
+    const answer = await store(visitor, tokens);
+    expect([verdictOf(answer), answer.setCookies]).toEqual([[503, 'provider_unavailable'], []]);
+    expect(await whoIs(visitor)).toBe(ada.email);
+    app.clock.advance(31_000);
+    expect((await store(visitor, tokens)).status).toBe(200);
+    expect(await whoIs(visitor)).toBe(grace.email);
   });
 
   it('by accept: 403, and the session stays at WorkOS', async () => {
@@ -249,14 +278,18 @@ describe('tokens that are refused store nothing, and leave the former session', 
     expect((await store(visitor, await tokensOf({ organizationId: 'org_1' }))).status).toBe(200);
   });
 
-  it('by onSignIn, with its own error', async () => {
-    await start({
-      onSignIn: ({ session }) => {
-        if (session.user.email === grace.email) throw new AuthError('forbidden', { message: 'Suspended.' });
-      },
-    });
-    await expectUntouched(await tokensOf({ user: grace }), [403, 'forbidden']);
-  });
+  it.each(['forbidden', 'invalid_state', 'token_rejected'] as const)(
+    'by onSignIn, with its own error %s',
+    async (code) => {
+      const error = new AuthError(code, { message: 'Suspended.' });
+      await start({
+        onSignIn: ({ session }) => {
+          if (session.user.email === grace.email) throw error;
+        },
+      });
+      await expectUntouched(await tokensOf({ user: grace }), [error.status, code]);
+    },
+  );
 
   it('for their size', async () => {
     await start();
@@ -269,10 +302,14 @@ describe('tokens that are refused store nothing, and leave the former session', 
     let answer: () => void = () => undefined;
     await start({ onSignIn: ({ session }) => (session.user.email === grace.email ? answer() : undefined) });
     const visitor = await app.signedIn();
+    const late: unknown[] = [];
     own.before = (_req, res) => {
       answer = () => void res.end('sent');
     };
+    own.late = (error) => late.push(error);
     expect((await store(visitor, await tokensOf({ user: grace }))).setCookies).toEqual([]);
+    await until(() => late.length > 0);
+    expect(String(late[0])).toMatch(/^ConfigurationError: storeSession: the headers of the response are already/);
     expect(await whoIs(visitor)).toBe(ada.email);
   });
 });

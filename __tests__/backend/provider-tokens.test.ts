@@ -1,4 +1,4 @@
-import type { BackendAuthOptions, BackendSignIn } from '../../lib/backend/index.ts';
+import type { BackendAuthOptions, BackendSignIn, SharedCoordinator } from '../../lib/backend/index.ts';
 import { AuthError, ConfigurationError } from '../../lib/errors.ts';
 import { backendAuth } from '../../lib/backend/index.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
@@ -115,6 +115,18 @@ describe('the provider’s own tokens', () => {
     expect(given()).toEqual([google]);
   });
 
+  it('are not handed out for such a cookie, where the account has several providers', async () => {
+    await start();
+    await signIn(app.visitor(), 'github');
+    const visitor = app.visitor();
+    const callback = await callbackOf(visitor, '/auth/login?provider=google');
+    for (const [name, value] of visitor.cookies) {
+      if (name.endsWith('-state')) visitor.cookies.set(name, value.replace(/oauth.*?google/, 'oauth'));
+    }
+    expect((await visitor.get(callback)).status).toBe(303);
+    expect(given()).toEqual([{ ...google, provider: 'github' }, undefined]);
+  });
+
   it('of a custom provider keep its name', async () => {
     await start({}, { standIn: { providers: new Set(['google']) } });
     const visitor = app.visitor();
@@ -204,6 +216,41 @@ describe('beside a second factor', () => {
     await begin(visitor);
     expect((await complete(visitor)).status).toBe(503);
     expect(given()).toEqual([google]);
+  });
+
+  it('they are not handed out again where a copy of the pending cookie is used again', async () => {
+    await start();
+    app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await begin(visitor);
+    const copy = app.visitor();
+    for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
+    await complete(visitor);
+    app.clock.advance(31_000);
+    expect((await complete(copy)).status).toBe(200);
+    expect(given()).toEqual([google, undefined]);
+  });
+
+  it('nothing is kept where no one would get them', async () => {
+    const memory = createShared();
+    const names: string[] = [];
+    const coordinator: SharedCoordinator = {
+      ...memory,
+      settle: (name, change) => {
+        if (change.answer?.includes('provider-token') === true) names.push(name);
+        return memory.settle(name, change);
+      },
+      take: (name, turn, unless) => {
+        if (unless.includes('held')) names.push(name);
+        return memory.take(name, turn, unless);
+      },
+    };
+    await start({ coordinator, onSignIn: undefined });
+    app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await begin(visitor);
+    expect((await complete(visitor)).status).toBe(200);
+    expect(names).toEqual([]);
   });
 
   it('they are at hand in another process that shares the coordinator', async () => {

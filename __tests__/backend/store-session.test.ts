@@ -1,13 +1,22 @@
 import { generateKeyPair } from 'jose';
 import { AuthError } from '../../lib/errors.ts';
-import { backendAuth, endSession, getSession, renewSession, storeSession } from '../../lib/backend/index.ts';
+import {
+  backendAuth,
+  endSession,
+  getSession,
+  renewSession,
+  requireSession,
+  storeSession,
+} from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import type { SessionOptions } from '../../example-app/providers/supabase/stand-in.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { Handler } from '../support/handler-list.ts';
 import { ownRoutes } from '../support/own-sign-in.ts';
 import type { OwnSignIn } from '../support/own-sign-in.ts';
 import { itAtRoot } from '../support/only.ts';
+import { until } from '../support/until.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -29,9 +38,10 @@ async function tokensOf(email: string = ada.email, session?: SessionOptions) {
 }
 
 const store = async (visitor: Visitor, tokens: unknown, returnTo?: unknown): Promise<Answer> => {
+  const isText = typeof returnTo === 'string';
   own.tokens = tokens;
-  own.returnTo = returnTo;
-  return visitor.postJson('/own');
+  own.returnTo = isText ? undefined : returnTo;
+  return visitor.postJson(isText ? `/own?${new URLSearchParams({ returnTo }).toString()}` : '/own');
 };
 
 const whoIs = async (visitor: Visitor): Promise<unknown> => (await visitor.getJson('/whoami')).json.user?.email;
@@ -91,7 +101,7 @@ describe('a sign-in of one’s own', () => {
     expect((await store(app.visitor(), await tokensOf(), returnTo)).json).toEqual({ redirectTo: expected });
   });
 
-  it('asks accept and then onSignIn once, before anything is stored, and goes where the hook says', async () => {
+  itAtRoot('asks accept and then onSignIn once, before anything is stored, and goes where the hook says', async () => {
     const asked: unknown[] = [];
     await start({
       accept: ({ user }) => {
@@ -151,6 +161,22 @@ describe('a sign-in of one’s own', () => {
     expect(await whoIs(visitor)).toBeUndefined();
     expect(verdictOf(await store(visitor, tokens))).toEqual(refused);
     expect(await whoIs(visitor)).toBeUndefined();
+  });
+
+  it('works behind a guard that takes the same token as a bearer token', async () => {
+    own = { tokens: undefined };
+    app = await startBackendApp({
+      after(host) {
+        host.use('/own', requireSession({ credentials: ['bearer'] }) as Handler);
+        ownRoutes(host, () => app.auth, own);
+      },
+    });
+    const tokens = await tokensOf();
+    own.tokens = tokens;
+    const visitor = app.visitor();
+    const headers = { authorization: `Bearer ${tokens.access_token}`, accept: 'application/json' };
+    expect((await visitor.post('/own', { headers })).status).toBe(200);
+    expect(await whoIs(visitor)).toBe(ada.email);
   });
 
   it('reads the two tokens only: another field may come from the client', async () => {
@@ -215,7 +241,20 @@ describe('tokens that are refused store nothing, and leave the former session', 
     ['of a user that the backend does not know', { claims: { sub: '00000000-0000-4000-8000-000000000001' } }],
   ])('%s', async (_, session) => {
     await start();
-    await expectUntouched(await tokensOf(grace.email, session));
+    const tokens = await tokensOf(grace.email, session);
+    await expectUntouched(tokens);
+    // Only a user that no claim rules out is worth a question.
+    expect(app.supabase.calls('user')).toBe(session.claims?.sub?.startsWith('0000') === true ? 1 : 0);
+  });
+
+  it('of which the backend says that they are another user’s', async () => {
+    const answering: typeof globalThis.fetch = async (input, init) => {
+      const answer = await fetch(input, init);
+      if (!new Request(input).url.endsWith('/auth/v1/user')) return answer;
+      return Response.json({ ...((await answer.json()) as object), id: '00000000-0000-4000-8000-000000000001' });
+    };
+    await start({ fetch: answering });
+    await expectUntouched(await tokensOf(grace.email));
   });
 
   it('signed with another key, or not at all', async () => {
@@ -224,9 +263,15 @@ describe('tokens that are refused store nothing, and leave the former session', 
     const [, body = ''] = tokens.access_token.split('.');
     const claims = JSON.parse(Buffer.from(body, 'base64url').toString());
     const { privateKey } = await generateKeyPair('ES256');
-    for (const forgery of [{ key: privateKey }, { kid: 'another', key: privateKey }, { alg: 'none' }]) {
+    for (const forgery of [{ key: privateKey }, { alg: 'none' }]) {
       await expectUntouched({ ...tokens, access_token: await app.supabase.signToken(claims, forgery) });
     }
+    // It may be a key of a moment ago; old tokens cannot name one.
+    const unknown = { kid: 'another', key: privateKey };
+    const fresh = await app.supabase.signToken(claims, unknown);
+    await expectUntouched({ ...tokens, access_token: fresh }, [503, 'provider_unavailable']);
+    const old = await app.supabase.signToken({ ...claims, iat: claims.iat - 3_000 }, unknown);
+    await expectUntouched({ ...tokens, access_token: old });
     await expectUntouched({ ...tokens, access_token: `${tokens.access_token.slice(0, -8)}AAAAAAAA` });
   });
 
@@ -265,6 +310,20 @@ describe('tokens that are refused store nothing, and leave the former session', 
     expect(await whoIs(visitor)).toBeUndefined();
   });
 
+  it('of a session that is signed out while onSignIn runs', async () => {
+    let signOut: () => Promise<unknown> = async () => undefined;
+    await start({ onSignIn: () => signOut().then(() => undefined) });
+    const visitor = app.visitor();
+    const tokens = await tokensOf();
+    await store(visitor, tokens);
+    app.clock.advance(3_000);
+    signOut = () => visitor.postJson('/auth/logout');
+    const other = app.visitor();
+    const answer = await store(other, tokens);
+    expect([verdictOf(answer), answer.setCookies]).toEqual([refused, []]);
+    expect(await whoIs(other)).toBeUndefined();
+  });
+
   it('of somewhat earlier than renewSession are taken, and renewed before use', async () => {
     await start();
     const tokens = await tokensOf();
@@ -286,21 +345,38 @@ describe('tokens that are refused store nothing, and leave the former session', 
     expect(app.supabase.sessionsOf(grace.email)).toHaveLength(1);
   });
 
-  it('by onSignIn, with its own error', async () => {
-    await start({
-      onSignIn: ({ session }) => {
-        if (session.user.email === grace.email) throw new AuthError('forbidden', { message: 'Suspended.' });
-      },
-    });
-    const answer = await expectUntouched(await tokensOf(grace.email), [403, 'forbidden']);
-    expect(answer.json.message).toBe('Suspended.');
-    expect(app.supabase.sessionsOf(grace.email)).toHaveLength(1);
-  });
+  it.each(['forbidden', 'invalid_state', 'token_rejected'] as const)(
+    'by onSignIn, with its own error %s',
+    async (code) => {
+      const error = new AuthError(code, { message: 'Suspended.' });
+      await start({
+        onSignIn: ({ session }) => {
+          if (session.user.email === grace.email) throw error;
+        },
+      });
+      const answer = await expectUntouched(await tokensOf(grace.email), [error.status, code]);
+      expect(answer.json.message).toBe('Suspended.');
+      expect(app.supabase.sessionsOf(grace.email)).toHaveLength(1);
+    },
+  );
 
   it('for their size', async () => {
     await start();
     const claims = { app_metadata: { more: 'x'.repeat(12_000) } };
     await expectUntouched(await tokensOf(grace.email, { claims }), [422, 'session_too_large']);
+  });
+
+  it('while their new signing key is not fetched yet: 503, and the same tokens work later', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    await app.supabase.rotateKeys({ keepOld: true });
+    const tokens = await tokensOf(grace.email);
+    const answer = await store(visitor, tokens);
+    expect([verdictOf(answer), answer.setCookies]).toEqual([[503, 'provider_unavailable'], []]);
+    expect(await whoIs(visitor)).toBe(ada.email);
+    app.clock.advance(31_000);
+    expect((await store(visitor, tokens)).status).toBe(200);
+    expect(await whoIs(visitor)).toBe(grace.email);
   });
 
   it('while the backend is out of reach: 503', async () => {
@@ -358,6 +434,25 @@ describe('a second factor', () => {
     expect([verdictOf(answer), answer.setCookies]).toEqual([refused, []]);
   });
 
+  it('is worth nothing where endSession ended the sign-in meanwhile', async () => {
+    let ended = false;
+    await start({
+      accept: async ({ user }) => {
+        if (ended) return true;
+        ended = true;
+        app.clock.advance(1_000);
+        await endSession(app.auth, { userId: user.id });
+        return true;
+      },
+    });
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await store(visitor, await tokensOf());
+    expect(ended).toBe(true);
+    const answer = await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) });
+    expect([answer.status, await whoIs(visitor)]).toEqual([401, undefined]);
+  });
+
   it('leaves the former session until it is given', async () => {
     await start();
     const visitor = await app.signedIn();
@@ -389,10 +484,14 @@ describe('the response', () => {
     let answer: () => void = () => undefined;
     await start({ onSignIn: ({ session }) => (session.user.email === grace.email ? answer() : undefined) });
     const visitor = await app.signedIn();
+    const late: unknown[] = [];
     own.before = (_req, res) => {
       answer = () => void res.end('sent');
     };
+    own.late = (error) => late.push(error);
     expect((await store(visitor, await tokensOf(grace.email))).setCookies).toEqual([]);
+    await until(() => late.length > 0);
+    expect(String(late[0])).toMatch(/^ConfigurationError: storeSession: the headers of the response are already/);
     expect(await whoIs(visitor)).toBe(ada.email);
   });
 

@@ -176,6 +176,20 @@ describe('the session of a request', () => {
     expect(await linesWith('http://app.example')).toEqual([expect.not.stringContaining('Secure')]);
   });
 
+  it('renewed ahead of time leaves the cookie of a sign-in that has replaced it in this request', async () => {
+    const later = Promise.withResolvers<Resolution | undefined>();
+    const resolver = {
+      resolve: () => Promise.resolve({ session, cookies: [], later: later.promise }),
+    };
+    const { headers } = await ask({ resolver }, '', async (request) => {
+      await request.resolveSession();
+      request.writeCookies([{ name: 'session', value: 'new' }]);
+      later.resolve({ session, cookies: [{ name: 'session', value: 'renewed' }], isCurrent: () => false });
+      await later.promise;
+    });
+    expect(headers.getSetCookie()).toEqual([expect.stringMatching(/^session=new;/)]);
+  });
+
   it('renewed ahead of time is sent with the response if it is ready before the head', async () => {
     const later = Promise.resolve({ session, cookies: [cookie] });
     const resolver = {

@@ -4,10 +4,12 @@ import type { BackendApp } from '../support/backend-app.ts';
 import { startB2bApp } from '../support/b2b-app.ts';
 import type { B2bApp } from '../support/b2b-app.ts';
 import { ownRoutes } from '../support/own-sign-in.ts';
+import type { OwnSignIn } from '../support/own-sign-in.ts';
+import { until } from '../support/until.ts';
 import { flowPrefix, protocolAttributes } from '../support/variant.ts';
 import type { Visitor } from '../support/visitor.ts';
 
-const own = { tokens: undefined };
+const own: OwnSignIn = { tokens: undefined };
 
 describe.each([
   ['backend', 'sb-127-auth-token'],
@@ -89,6 +91,18 @@ describe.each([
       expect((await create(visitor)).nonce).toMatch(/^[\w-]{43}$/);
     },
   );
+
+  it('for a response that is already sent is an error', async () => {
+    const late: unknown[] = [];
+    own.late = (error) => late.push(error);
+    const visitor = app.visitor();
+    for (const path of ['/sent/create', '/sent/take']) expect((await visitor.post(path)).text).toBe('sent');
+    await until(() => late.length === 2);
+    expect(late.map(String)).toEqual([
+      expect.stringContaining('createNonce: the headers of the response are already sent'),
+      expect.stringContaining('takeNonce: the headers of the response are already sent'),
+    ]);
+  });
 
   it('beside another of a sibling domain is none', async () => {
     const visitor = app.visitor();

@@ -86,10 +86,12 @@ describe('requireSameOrigin decides as our own POST routes do', () => {
 
 describe('beside both adapters', () => {
   it('both have to trust an origin', async () => {
-    app = await startBothApp({ after: addRoutes, options: { trustedOrigins: [trusted] } });
-    expect((await verdicts({ origin: trusted })).slice(0, 2)).toEqual([false, false]);
-    await app.close();
     const both = { trustedOrigins: [trusted] };
+    for (const one of [{ options: both }, { b2b: both }]) {
+      app = await startBothApp({ after: addRoutes, ...one });
+      expect((await verdicts({ origin: trusted })).slice(0, 2)).toEqual([false, false]);
+      await app.close();
+    }
     app = await startBothApp({ after: addRoutes, options: both, b2b: both });
     expect((await verdicts({ origin: trusted })).slice(0, 2)).toEqual([true, true]);
   });

@@ -243,7 +243,7 @@ describe('renewSession', () => {
     await resolver.renewSession({ userId: 'ada' });
     expect([await seesBearer(before), await seesBearer(other)]).toEqual([undefined, 'grace']);
     expect(await seesBearer(unseen)).toBeUndefined();
-    expect((await resolver.resolveBearer(unseen, {}, true))?.user.id).toBe('ada');
+    expect((await resolver.resolveBearer(unseen, {}, { takesStale: true }))?.user.id).toBe('ada');
     // Whole seconds do not tell whether a token of this second still has the old claims.
     clock.advance(999 - (clock.now() % 1_000));
     expect(await seesBearer(issue('ada'))).toBeUndefined();

@@ -17,10 +17,12 @@ export interface OwnSignIn {
   before?: ((req: IncomingMessage, res: ServerResponse) => unknown) | undefined;
   /** Runs after `storeSession` and before the answer. */
   after?: (() => unknown) | undefined;
+  /** Takes errors that came when the response was already sent. */
+  late?: ((error: unknown) => void) | undefined;
 }
 
 /**
- * Routes of an application's own: `/own` signs in, `/own/nonce` makes a nonce, `/own/take` takes it. Errors are answered as
+ * Routes of an application's own: `/own` signs in, `/own/nonce` makes a nonce, `/own/take` takes it; `/sent/…` do so too late. Errors are answered as
  * `{ code, reason, message }`.
  *
  * @param auth of the application that is about to start
@@ -28,33 +30,49 @@ export interface OwnSignIn {
 export function ownRoutes(host: Host, auth: () => Router, own: OwnSignIn): void {
   host.all(
     '/own',
-    answering(async (req, res) => {
+    answering(own, async (req, res) => {
       requireSameOrigin(req);
       await own.before?.(req, res);
-      const answer = await storeSession(auth(), req, res, own.tokens as BackendTokens, { returnTo: own.returnTo });
+      // A text travels in the query, as every other one does.
+      const returnTo = own.returnTo ?? new URL(req.url ?? '/', 'http://own').searchParams.get('returnTo');
+      const answer = await storeSession(auth(), req, res, own.tokens as BackendTokens, { returnTo });
       await own.after?.();
       return answer;
     }),
   );
   host.all(
     '/own/nonce',
-    answering((req, res) => createNonce(req, res)),
+    answering(own, (req, res) => createNonce(req, res)),
   );
   host.all(
     '/own/take',
-    answering((req, res) => ({ nonce: takeNonce(req, res), again: takeNonce(req, res) })),
+    answering(own, (req, res) => ({ nonce: takeNonce(req, res), again: takeNonce(req, res) })),
+  );
+  host.all(
+    '/sent/create',
+    answering(own, (req, res) => {
+      res.end('sent');
+      return createNonce(req, res);
+    }),
+  );
+  host.all(
+    '/sent/take',
+    answering(own, (req, res) => {
+      res.end('sent');
+      return takeNonce(req, res);
+    }),
   );
 }
 
-function answering(work: (req: IncomingMessage, res: ServerResponse) => unknown): Handler {
+function answering(own: OwnSignIn, work: (req: IncomingMessage, res: ServerResponse) => unknown): Handler {
   return (req, res) => {
     const answer = async (): Promise<void> => {
       try {
         const value = await work(req, res);
         if (!res.headersSent) sendJson(res, value);
       } catch (error) {
-        if (res.headersSent) return;
-        sendJson(res, bodyOf(error), error instanceof AuthError ? error.status : 500);
+        if (res.headersSent) own.late?.(error);
+        else sendJson(res, bodyOf(error), error instanceof AuthError ? error.status : 500);
       }
     };
     void answer();

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import express from 'express';
 import request from 'supertest';
-import { b2bAuth, currentSession, requireSession } from '../../lib/b2b/index.ts';
+import { b2bAuth, currentSession, requireSession, storeSession } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { createB2bTestKit } from '../../lib/testing/index.ts';
 import type { B2bTestSession } from '../../lib/testing/index.ts';
@@ -260,4 +260,33 @@ it('lets accept decide about its sessions and its sign-ins, without a warning', 
   await stranger.get(kit.authorize(String(start.headers['location']), { organizationId: 'org_2' })).expect(403);
   expect(warnings).not.toHaveBeenCalledWith(expect.stringContaining('has no answer'), expect.anything());
   warnings.mockRestore();
+});
+
+describe('kit.tokens', () => {
+  it('are stored by an application’s own route', async () => {
+    const kit = createB2bTestKit();
+    const app = express();
+    const auth = b2bAuth(kit.options);
+    app.use(auth);
+    app.post('/sign-in', (req, res, next) => {
+      const tokens = kit.tokens({ user: { email: 'ada@example.com' }, organizationId: 'org_1' });
+      tokens.then((given) => storeSession(auth, req, res, given)).then((answer) => res.json(answer), next);
+    });
+    const agent = request.agent(app);
+    await agent.post('/sign-in').expect(200, { redirectTo: '/' });
+    const { body } = await agent.get('/auth/session').expect(200);
+    expect(body).toMatchObject({ organizationId: 'org_1', user: { email: 'ada@example.com' } });
+  });
+
+  it('have the form of WorkOS’ answer', async () => {
+    const impersonator = { email: 'support@example.com', reason: null };
+    const tokens = await createB2bTestKit().tokens({ impersonator });
+    expect(tokens).toMatchObject({ authenticationMethod: 'Password', impersonator, user: { emailVerified: true } });
+    expect(tokens).not.toHaveProperty('organizationId');
+  });
+
+  it('are not made in production', async () => {
+    const kit = createB2bTestKit();
+    await withNodeEnv('production', () => expect(kit.tokens()).rejects.toThrow('NODE_ENV=production'));
+  });
 });

@@ -1,7 +1,13 @@
 import { jest } from '@jest/globals';
 import express from 'express';
 import request from 'supertest';
-import { backendAuth, currentSession, getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
+import {
+  backendAuth,
+  currentSession,
+  getSupabaseClient,
+  requireSession,
+  storeSession,
+} from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import { createBackendTestKit } from '../../lib/testing/index.ts';
 import { withNodeEnv } from '../support/node-env.ts';
@@ -193,4 +199,51 @@ it('signs in with a passkey, whatever the challenge, and asks for the second fac
   await agent.get('/fresh').expect(200);
   expect((await signIn(kit.passkey({ ...ada, pending: 'factor' }))).answer.body.redirectTo).toBe('/auth/verify');
   expect((await signIn({ ...kit.passkey(ada), id: 'unknown' })).answer.status).toBe(422);
+});
+
+describe('kit.tokens', () => {
+  function createOwnApp(auth: BackendAuthOptions): express.Express {
+    const app = express();
+    const adapter = backendAuth(auth);
+    app.use(adapter, express.json());
+    app.post('/mobile/session', (req, res, next) => {
+      storeSession(adapter, req, res, req.body, { returnTo: req.body.returnTo }).then(
+        (answer) => res.json(answer),
+        next,
+      );
+    });
+    return app;
+  }
+
+  it('are stored by an application’s own route', async () => {
+    const kit = createBackendTestKit();
+    const agent = request.agent(createOwnApp(kit.options));
+    const tokens = await kit.tokens(ada);
+    expect(Object.keys(tokens)).toEqual(['access_token', 'refresh_token']);
+    await agent
+      .post('/mobile/session')
+      .send({ ...tokens, returnTo: '/inbox' })
+      .expect(200, { redirectTo: '/inbox' });
+    expect((await agent.get('/auth/session')).body.user.email).toBe(ada.user.email);
+  });
+
+  it('lead to the second factor, and are refused if they have expired', async () => {
+    const kit = createBackendTestKit();
+    const agent = request.agent(createOwnApp(kit.options));
+    const pending = await kit.tokens({ ...ada, pending: 'factor' });
+    await agent.post('/mobile/session').send(pending).expect(200, { redirectTo: '/auth/verify' });
+    await agent.get('/auth/session').expect(401);
+    await agent.post('/auth/verify').send({ code: kit.code }).expect(200);
+    await agent.get('/auth/session').expect(200);
+    await agent
+      .post('/mobile/session')
+      .send(await kit.tokens({ expired: true }))
+      .expect(422);
+    await agent.get('/auth/session').expect(200);
+  });
+
+  it('are not made in production', async () => {
+    const kit = createBackendTestKit();
+    await withNodeEnv('production', () => expect(kit.tokens()).rejects.toThrow('NODE_ENV=production'));
+  });
 });

@@ -2,7 +2,7 @@ import { isRecord } from '../core/json.ts';
 import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import { AuthError } from '../errors.ts';
 import { clientFacts } from '../http/message.ts';
-import { refuseSent, repeatMs } from '../http/store-session.ts';
+import { brought, refuseSent, repeatMs } from '../http/store-session.ts';
 import type { StoreTokens } from '../http/store-session.ts';
 import { readToken } from '../tokens/access-token.ts';
 import type { B2bContext } from './context.ts';
@@ -22,7 +22,7 @@ export function createStoreTokens(context: B2bContext): StoreTokens {
     const given = contentOf(tokens);
     // Before anything else: made-up tokens cost WorkOS no call, and what was ended or signed out here stays so.
     const client = clientFacts(request.req, request.peer);
-    if ((await resolver.resolveBearer(given.accessToken, client, true)) === undefined) throw refused('not_valid');
+    if ((await resolver.resolveBearer(given.accessToken, client, brought)) === undefined) throw refused('not_valid');
     const { beganAt, issuedAt } = source.factsOf(readToken(given.accessToken).claims);
     const refuseEnded = async (sessionId: string | undefined): Promise<void> => {
       if ((await resolver.revocationOf(sessionId, beganAt)) !== undefined) throw refused('signed_out');
@@ -45,7 +45,7 @@ export function createStoreTokens(context: B2bContext): StoreTokens {
   };
 }
 
-/** @throws {AuthError} `token_rejected` */
+/** @throws {AuthError} `tokens_refused` */
 function contentOf(tokens: unknown): SealedSession {
   const content = isRecord(tokens) ? parseStoredSession(tokens) : undefined;
   if (content === undefined) throw refused('malformed');
@@ -61,4 +61,4 @@ function isOAuthTokens(value: unknown): value is OAuthTokens {
   return isRecord(value) && typeof value['accessToken'] === 'string';
 }
 
-const refused = (reason: string): AuthError => new AuthError('token_rejected', { reason });
+const refused = (reason: string): AuthError => new AuthError('tokens_refused', { reason });

@@ -171,7 +171,7 @@ async function liveSession(
   // Also before the token is verified, so that an old one causes no call.
   if (!isRecent(backend, needs, claims)) return undefined;
   const client = clientFacts(request.req, request.peer);
-  const session = await resolver.resolveBearer(content.access_token, client, true);
+  const session = await resolver.resolveBearer(content.access_token, client, { takesStale: true });
   // Also one that may expire before the backend reads it.
   const isDue = typeof claims['exp'] === 'number' && isRenewalUrgent(claims, settings.now());
   const live = isDue ? await renewPending(backend, request, content) : { session, content };

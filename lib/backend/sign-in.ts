@@ -101,11 +101,11 @@ async function preparePending(
   request: AuthRequest,
   { content, needs, returnTo, isBrought, providerTokens }: Preparing,
 ) {
-  const session = await verifyIssued(backend, content);
+  const session = await verifyIssued(backend, content, isBrought);
   // No later request would find it, and the person would be sent from page to page.
-  const isFindable =
-    isBrought === true ? isRecent(backend, needs, session.claims) : signInTime(needs, session.claims) !== undefined;
-  if (!isFindable) throw new AuthError('token_rejected', { reason: 'amr' });
+  if (isBrought === true && !isRecent(backend, needs, session.claims))
+    throw new AuthError('tokens_refused', { reason: 'not_recent' });
+  if (signInTime(needs, session.claims) === undefined) throw new AuthError('token_rejected', { reason: 'amr' });
   await request.refuseUnaccepted(session);
   if (isBrought !== true) await beginSession(backend, session);
   if (providerTokens !== undefined && needsProviderTokens(backend))

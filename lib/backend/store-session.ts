@@ -3,7 +3,7 @@ import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { clientFacts } from '../http/message.ts';
-import { refuseSent, repeatMs } from '../http/store-session.ts';
+import { brought, refuseSent, repeatMs } from '../http/store-session.ts';
 import type { StoreTokens } from '../http/store-session.ts';
 import type { BackendContext } from './context.ts';
 import { isSessionOver, listFactors } from './factors.ts';
@@ -27,7 +27,10 @@ export function createStoreTokens(backend: BackendContext): StoreTokens {
     const key = [given.access_token, given.refresh_token, returnTo];
     const prepared = await outcomes.share(key, () => prepare(backend, request, given, returnTo));
     refuseSent(request, 'storeSession');
-    return storeSignIn(backend, request, prepared);
+    return storeSignIn(backend, request, prepared).catch((error: unknown) => {
+      // It was signed out meanwhile.
+      throw error instanceof AuthError && error.code === 'invalid_state' ? refused('signed_out') : error;
+    });
   };
 }
 
@@ -39,7 +42,7 @@ async function prepare(
 ): Promise<PreparedSignIn> {
   // First: made-up tokens cost the backend no call, and what was ended or signed out here stays so.
   const client = clientFacts(request.req, request.peer);
-  const session = await backend.resolver.resolveBearer(given.access_token, client, true);
+  const session = await backend.resolver.resolveBearer(given.access_token, client, brought);
   if (session === undefined) throw refused('not_valid');
   if (foreignClient(session.claims) !== undefined) throw refused('client');
   // No request to the backend could carry it in its headers.
@@ -55,7 +58,7 @@ async function prepare(
   return prepareSignIn(backend, request, { issued: asIssued(content, user), returnTo, isBrought: true });
 }
 
-/** Only the tokens: another field may come from the client. @throws {AuthError} `token_rejected` */
+/** Only the tokens: another field may come from the client. @throws {AuthError} `tokens_refused` */
 function contentOf(tokens: unknown): StoredContent {
   const { access_token, refresh_token } = isRecord(tokens) ? tokens : {};
   const content = parseContent({ access_token, refresh_token });
@@ -63,4 +66,4 @@ function contentOf(tokens: unknown): StoredContent {
   return content;
 }
 
-const refused = (reason: string): AuthError => new AuthError('token_rejected', { reason });
+const refused = (reason: string): AuthError => new AuthError('tokens_refused', { reason });

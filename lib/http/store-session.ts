@@ -1,7 +1,7 @@
 import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createLazy } from '../core/bounded-map.ts';
-import { AuthError, ConfigurationError } from '../errors.ts';
+import { ConfigurationError } from '../errors.ts';
 import { signInFailed } from '../session/events.ts';
 import type { B2bTokens, BackendTokens, RedirectBody } from '../types.ts';
 import { adapterOf } from './adapter.ts';
@@ -26,6 +26,9 @@ export type StoreTokens = (request: AuthRequest, tokens: unknown, returnTo: stri
 
 /** How long after it was stored the same sign-in is a double submit, in milliseconds. */
 export const repeatMs = 2_000;
+
+/** Tokens that were issued just now may be signed with a new key, and their claims may be due for a renewal. */
+export const brought = { takesStale: true, awaitsKeys: true } as const;
 
 /** By the resolver in the adapter's definition. */
 const stores = new WeakMap<object, () => Promise<StoreTokens>>();
@@ -67,9 +70,8 @@ export async function storeSession(
     const store = await load();
     return { redirectTo: await store(request, tokens, request.returnTo(returnTo)) };
   } catch (error) {
-    const failure = asRefused(error);
-    request.definition.emit(signInFailed(failure), request.startedAt);
-    throw failure;
+    request.definition.emit(signInFailed(error), request.startedAt);
+    throw error;
   }
 }
 
@@ -96,13 +98,6 @@ export function refuseSent(request: AuthRequest, caller: string, res: ServerResp
   throw new ConfigurationError(caller, [
     'the headers of the response are already sent, so its cookie would be lost; call it, with await, before you answer',
   ]);
-}
-
-/** What a sign-in says of tokens that the provider should not have issued, or whose session ended during it. */
-function asRefused(error: unknown): unknown {
-  if (!(error instanceof AuthError)) return error;
-  if (error.code !== 'token_rejected' && error.code !== 'invalid_state') return error;
-  return new AuthError('tokens_refused', { cause: error, reason: error.reason ?? error.code });
 }
 
 /**

@@ -12,6 +12,17 @@ import type { ClientFacts, TokenOrigin } from './source.ts';
 /** What a token is presented for: the checks differ, so that a token that passes one may fail the other. */
 type Purpose = 'session' | 'resource';
 
+/** @throws {AuthError} `provider_unavailable` where only the provider can decide */
+export type ResolveBearer = (token: string, client: ClientFacts, tokens?: TakenTokens) => Promise<Session | undefined>;
+
+/** The tokens that are taken besides current ones. */
+interface TakenTokens {
+  /** Whether claims from before a `renewSession` are accepted, as for a pending sign-in. */
+  readonly takesStale?: boolean;
+  /** Whether a key that may be newer than the known ones is waited for, by an error, as for tokens that were issued just now. */
+  readonly awaitsKeys?: boolean;
+}
+
 /**
  * The session of an access token in the request itself, with the same verification and cache as
  * cookie sessions; `undefined` where the token is not valid. It is never renewed.
@@ -19,7 +30,7 @@ type Purpose = 'session' | 'resource';
 export function createResolveBearer<Content>(
   context: SessionContext<Content>,
   purpose: Purpose = 'session',
-): (token: string, client: ClientFacts, takesStale?: boolean) => Promise<Session | undefined> {
+): ResolveBearer {
   const { source, cache, revocations, allowanceOf, now, timeoutMs } = context;
   const verifyToken = (token: Token, origin: TokenOrigin) =>
     purpose === 'resource' ? source.verifyForResource(token, origin) : source.verifyBearer(token, origin);
@@ -49,7 +60,7 @@ export function createResolveBearer<Content>(
     return session;
   }
 
-  return async (text, client, takesStale = false) => {
+  return async (text, client, { takesStale = false, awaitsKeys = false } = {}) => {
     const cached = cache.get(cacheKey(text));
     const isGood = cached !== undefined && now() - cached.checkedAt <= revocations.recheckMs;
     if (isGood) {
@@ -62,7 +73,7 @@ export function createResolveBearer<Content>(
       return await withDeadline(() => verify(text, client, takesStale), timeoutMs, outOfTime);
     } catch (error) {
       // Anyone can name a key id that does not exist: that is no outage.
-      if (isUnknownKey(error)) return undefined;
+      if (isUnknownKey(error) && !awaitsKeys) return undefined;
       throw error;
     }
   };

@@ -5,6 +5,7 @@ import { createAllowances } from './allowance.ts';
 import { createAskOnce } from './ask-once.ts';
 import type { AskOnce } from './ask-once.ts';
 import { createResolveBearer } from './bearer.ts';
+import type { ResolveBearer } from './bearer.ts';
 import type { Emit } from './events.ts';
 import { createOutageReport } from './outages.ts';
 import { boundCoordinator } from './shared-coordinator.ts';
@@ -21,7 +22,7 @@ import type { SessionEnd } from './session-watch.ts';
 import { createSessionWriter } from './source.ts';
 import { createSignOut, lastStart } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
-import type { ClientFacts, SessionSource, StoredSession } from './source.ts';
+import type { SessionSource, StoredSession } from './source.ts';
 import type { SessionFacts } from './record.ts';
 import { createRenewChanged, createRenewStored, createSwitchSession } from './switch-session.ts';
 import type { SessionSwitch } from './switch-session.ts';
@@ -35,16 +36,15 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * The session of an access token that came without a cookie; `undefined` where it is not valid.
    *
    * @param client the request's client; provider calls for unverified tokens are counted by its address
-   * @param takesStale whether claims from before a `renewSession` are accepted, as for a pending sign-in
    * @throws {AuthError} `provider_unavailable` where only the provider can decide
    */
-  resolveBearer(token: string, client: ClientFacts, takesStale?: boolean): Promise<Session | undefined>;
+  readonly resolveBearer: ResolveBearer;
   /**
    * The same for a token that was issued for a protected resource. Audience and client are not judged here.
    *
    * @throws {AuthError} `provider_unavailable` where only the provider can decide
    */
-  readonly resolveForResource: (token: string, client: ClientFacts) => Promise<Session | undefined>;
+  readonly resolveForResource: ResolveBearer;
   readonly revocationOf: Revocations['find'];
   readonly beginSession: Revocations['begin'];
   /** Ends the watches of the same session in another organization, which a switch or a new sign-in has left. */

@@ -49,14 +49,18 @@ interface SignedIn<S extends Session> {
   readonly begunAt: number | undefined;
 }
 
-/** @throws {AuthError} `token_rejected` or `provider_unavailable` */
+/**
+ * @param isBrought whether the application brought the tokens: then the provider is not to blame for them
+ * @throws {AuthError} `token_rejected`, or `tokens_refused` where the application brought them; `provider_unavailable`
+ */
 export async function verifyIssued<Content, S extends Session>(
   { source }: Pick<SignInContext<Content, S>, 'source'>,
   content: Content,
+  isBrought = false,
 ): Promise<S> {
   const verdict = await source.verify(content, 'provider');
   if (verdict.kind === 'live') return verdict.session;
-  throw new AuthError('token_rejected', { reason: verdictReason(verdict) });
+  throw new AuthError(isBrought ? 'tokens_refused' : 'token_rejected', { reason: verdictReason(verdict) });
 }
 
 /** Call it once per issue. @throws {AuthError} `session_too_large` */
@@ -77,14 +81,14 @@ export function beginSession<Content, S extends Session>(
   return resolver.beginSession(facts, facts.beganAt);
 }
 
-/** @throws {AuthError} `token_rejected`, `session_too_large`, `not_accepted`, `provider_unavailable`, or the application's own error */
+/** @throws {AuthError} `token_rejected` or `tokens_refused`, `session_too_large`, `not_accepted`, `provider_unavailable`, or the application's own error */
 export async function admitSignIn<Content, S extends Session>(
   context: SignInContext<Content, S>,
   request: SignInRequest,
   content: Content,
   { returnTo, check, hook, isBrought = false }: SignInSteps<S>,
 ): Promise<SignedIn<S>> {
-  const session = await verifyIssued(context, content);
+  const session = await verifyIssued(context, content, isBrought);
   await check?.(session);
   await refuseLarge(context, content, session);
   await request.refuseUnaccepted(session);

@@ -3,7 +3,7 @@
  * verify as in production, and an in-memory provider. It opens no port and uses no network.
  */
 export { createB2bTestKit } from './b2b-kit.ts';
-export type { B2bTestKit, B2bTestKitOptions, B2bTestSession } from './b2b-kit.ts';
+export type { B2bTestKit, B2bTestKitOptions, B2bTestSession, B2bTestTokens } from './b2b-kit.ts';
 export type { CookieAgent, StorageState, StoredCookie, TestBearerOptions } from './agent.ts';
 export type { ProviderState } from './provider.ts';
 export { createBackendTestKit } from './backend-kit.ts';
