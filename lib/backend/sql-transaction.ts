@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import { untilAborted } from '../core/deadline.ts';
 import { isRecord } from '../core/json.ts';
 import { aborted, closingOf, connect, listen } from './sql-pool.ts';
-import type { Closing, SqlClient, SqlPool, SqlResult, SqlStatement, SqlTransaction } from './sql-pool.ts';
+import type { SqlClient, SqlPool, SqlResult, SqlStatement, SqlTransaction } from './sql-pool.ts';
 import { foreignStatement, isClean, mayHaveEnded, ownStatements, sqlState } from './sql-statements.ts';
 import type { OwnStatements, SqlUser } from './sql-statements.ts';
 
@@ -20,7 +21,7 @@ export async function openTransaction(pool: SqlPool, user: SqlUser, res: ServerR
 export class UserTransaction {
   readonly #client: SqlClient;
   readonly #own: OwnStatements;
-  readonly #closing: Closing;
+  readonly #closing: AbortSignal;
   /** What has not settled: the first callback, and nested calls. */
   readonly #running = new Set<Promise<unknown>>();
   /** Settles after every statement that was sent or waits to be sent. */
@@ -33,7 +34,7 @@ export class UserTransaction {
   #isLost = false;
   #isOver = false;
 
-  constructor(client: SqlClient, own: OwnStatements, closing: Closing) {
+  constructor(client: SqlClient, own: OwnStatements, closing: AbortSignal) {
     this.#client = client;
     this.#own = own;
     this.#closing = closing;
@@ -48,7 +49,7 @@ export class UserTransaction {
   async begin(): Promise<void> {
     try {
       await this.#client.query(this.#own.begin);
-      if (this.#closing.isClosed) throw aborted();
+      if (this.#closing.aborted) throw aborted();
     } catch (error) {
       await this.#rollBack();
       throw error;
@@ -69,7 +70,7 @@ export class UserTransaction {
   async run<Result>(work: Work<Result>): Promise<Result> {
     let result: Result;
     try {
-      result = await this.#untilClosed(this.#runAll(work));
+      result = await untilAborted(this.#runAll(work), this.#closing, aborted);
     } catch (error) {
       this.#isOver = true;
       await this.#queue;
@@ -104,13 +105,6 @@ export class UserTransaction {
     await this.#queue;
     if (this.#failure !== undefined) throw this.#failure.error;
     return result;
-  }
-
-  async #untilClosed<Result>(work: Promise<Result>): Promise<Result> {
-    const done = work.then((result) => ({ result }));
-    const first = await Promise.race([done, this.#closing.closed]);
-    if (first === undefined) throw aborted();
-    return first.result;
   }
 
   #query<Row>(
@@ -151,7 +145,7 @@ export class UserTransaction {
 
   #refuseWhereOver(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
-    if (this.#closing.isClosed) throw aborted();
+    if (this.#closing.aborted) throw aborted();
     if (this.#isOver) throw new Error('withUser: the transaction is over');
   }
 
