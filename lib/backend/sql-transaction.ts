@@ -32,7 +32,6 @@ export class UserTransaction {
   #statementError: unknown;
   /** Whether the connection's state is unknown. */
   #isLost = false;
-  #isOver = false;
 
   constructor(client: SqlClient, own: OwnStatements, closing: AbortSignal) {
     this.#client = client;
@@ -49,7 +48,6 @@ export class UserTransaction {
   async begin(): Promise<void> {
     try {
       await this.#client.query(this.#own.begin);
-      if (this.#closing.aborted) throw aborted();
     } catch (error) {
       await this.#rollBack();
       throw error;
@@ -72,19 +70,17 @@ export class UserTransaction {
     try {
       result = await untilAborted(this.#runAll(work), this.#closing, aborted);
     } catch (error) {
-      this.#isOver = true;
       await this.#queue;
       await this.#rollBack();
       throw error;
     }
-    this.#isOver = true;
     await this.#commit();
     return result;
   }
 
   /** Runs a callback in this transaction. Its error fails all of it, so that nothing is committed by halves. */
   async join<Result>(work: Work<Result>): Promise<Result> {
-    this.#refuseWhereOver();
+    this.#refuseWhereLost();
     const call = { isDone: false };
     const release = this.hold();
     try {
@@ -120,7 +116,7 @@ export class UserTransaction {
   }
 
   async #send(statement: string | SqlStatement, values: readonly unknown[] | undefined): Promise<unknown> {
-    this.#refuseWhereOver();
+    this.#refuseWhereLost();
     // pg also takes an object in place of the text.
     const text = statement as string;
     let result: unknown;
@@ -143,10 +139,9 @@ export class UserTransaction {
     }
   }
 
-  #refuseWhereOver(): void {
+  #refuseWhereLost(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#closing.aborted) throw aborted();
-    if (this.#isOver) throw new Error('withUser: the transaction is over');
   }
 
   async #commit(): Promise<void> {
