@@ -82,7 +82,7 @@ describe('withUser', () => {
     );
     expect(begin).not.toContain('Brien');
     expect([work, connection!.values[1]]).toEqual(['select $1::int as one', [1]]);
-    expect(connection!.released).toEqual([undefined]);
+    expect(connection!.released).toEqual(['kept']);
   });
 
   it('neutralizes the claims that functions of older projects read first', async () => {
@@ -256,7 +256,7 @@ describe('the transaction of withUser', () => {
       const error = await refusal((req) => withUser(pool, req, fail));
       expect(String(error)).toBe('Error: mine');
       const connection = pool.connections.at(-1)!;
-      expect([connection.words, connection.released]).toEqual([['begin', 'rollback'], [undefined]]);
+      expect([connection.words, connection.released]).toEqual([['begin', 'rollback'], ['kept']]);
       await app.close();
     }
   });
@@ -307,7 +307,7 @@ describe('the transaction of withUser', () => {
     pool.answer = (text) => (text.includes('commit;') ? answer : undefined);
     await start((req) => withUser(pool, req, selectOne));
     await (await app.signedIn()).getJson('/sql');
-    expect(pool.connections[0]!.released).toEqual([undefined]);
+    expect(pool.connections[0]!.released).toEqual(['kept']);
   });
 
   it('passes on the errors of connect, begin and commit, and keeps no connection', async () => {
@@ -319,7 +319,7 @@ describe('the transaction of withUser', () => {
       await visitor.getJson('/sql');
       expect(thrown.pop()).toBe(failure);
       expect(pool.connections.at(-1)!.words.at(-1)).toBe('rollback');
-      expect(pool.connections.at(-1)!.released).toEqual([undefined]);
+      expect(pool.connections.at(-1)!.released).toEqual(['kept']);
     }
     pool.beforeConnect = () => Promise.reject(new Error('no more'));
     await visitor.getJson('/sql');
@@ -661,7 +661,7 @@ describe('a request that is aborted', () => {
     await abortedRequest();
     expect(thrown).toMatchObject([{ name: 'AbortError' }]);
     expect(pool.connections[0]!.words).toEqual(['begin', 'insert', 'rollback']);
-    expect(pool.connections[0]!.released).toEqual([undefined]);
+    expect(pool.connections[0]!.released).toEqual(['kept']);
     await expect(tx!.query('update')).rejects.toMatchObject({ name: 'AbortError' });
   });
 
@@ -700,7 +700,7 @@ describe('a request that is aborted', () => {
     expect(thrown).toMatchObject([{ name: 'AbortError' }]);
     connected();
     await new Promise((resolve) => setImmediate(resolve));
-    expect([pool.connections[0]!.texts, pool.connections[0]!.released]).toEqual([[], [undefined]]);
+    expect([pool.connections[0]!.texts, pool.connections[0]!.released]).toEqual([[], ['kept']]);
   });
 
   it('is rolled back where the response closes during begin', async () => {
