@@ -77,9 +77,12 @@ describe('withUser', () => {
     expect(claimsIn(begin)).toMatchObject({ user_metadata: { name: "O'Brien \\ \u{1F600} $1 --" } });
     expect(claimsIn(commit)).toEqual(claimsIn(begin));
     expect(begin).toContain("set_config('role', 'authenticated', true)");
+    expect(begin).toMatch(
+      /^begin; select set_config\('request\.jwt\.claims', convert_from\([^']+'[\w+/=]+', 'base64'\), 'UTF8'\), true\), /,
+    );
     expect(begin).not.toContain('Brien');
     expect([work, connection!.values[1]]).toEqual(['select $1::int as one', [1]]);
-    expect(connection!.released).toEqual([undefined]);
+    expect(connection!.released).toEqual(['kept']);
   });
 
   it('neutralizes the claims that functions of older projects read first', async () => {
@@ -253,7 +256,7 @@ describe('the transaction of withUser', () => {
       const error = await refusal((req) => withUser(pool, req, fail));
       expect(String(error)).toBe('Error: mine');
       const connection = pool.connections.at(-1)!;
-      expect([connection.words, connection.released]).toEqual([['begin', 'rollback'], [undefined]]);
+      expect([connection.words, connection.released]).toEqual([['begin', 'rollback'], ['kept']]);
       await app.close();
     }
   });
@@ -304,7 +307,7 @@ describe('the transaction of withUser', () => {
     pool.answer = (text) => (text.includes('commit;') ? answer : undefined);
     await start((req) => withUser(pool, req, selectOne));
     await (await app.signedIn()).getJson('/sql');
-    expect(pool.connections[0]!.released).toEqual([undefined]);
+    expect(pool.connections[0]!.released).toEqual(['kept']);
   });
 
   it('passes on the errors of connect, begin and commit, and keeps no connection', async () => {
@@ -316,7 +319,7 @@ describe('the transaction of withUser', () => {
       await visitor.getJson('/sql');
       expect(thrown.pop()).toBe(failure);
       expect(pool.connections.at(-1)!.words.at(-1)).toBe('rollback');
-      expect(pool.connections.at(-1)!.released).toEqual([undefined]);
+      expect(pool.connections.at(-1)!.released).toEqual(['kept']);
     }
     pool.beforeConnect = () => Promise.reject(new Error('no more'));
     await visitor.getJson('/sql');
@@ -505,6 +508,47 @@ describe('nested calls of withUser', () => {
     expect(other.connections.map(({ words }) => words)).toEqual([['begin', 'commit']]);
   });
 
+  it('have a transaction of their own for another request', async () => {
+    const other = Promise.withResolvers<IncomingMessage>();
+    const done = Promise.withResolvers<undefined>();
+    await start(async (req) => {
+      if (req.url?.includes('other') === true) {
+        other.resolve(req);
+        return done.promise;
+      }
+      const theirs = await other.promise;
+      await withUser(pool, req, async (tx) => {
+        await tx.query('insert');
+        await withUser(pool, theirs, (same) => same.query('update'));
+      });
+      done.resolve(undefined);
+    });
+    const visitor = await app.signedIn();
+    await Promise.all([visitor.getJson('/sql?other'), visitor.getJson('/sql')]);
+    expect(pool.connections.map(({ words }) => words)).toEqual([
+      ['begin', 'insert', 'commit'],
+      ['begin', 'update', 'commit'],
+    ]);
+  });
+
+  it('have a transaction of their own for another user, whose bearer token a guard has accepted meanwhile', async () => {
+    const guard = requireSession({ credentials: ['cookie', 'bearer'] }) as unknown as (
+      ...handled: readonly unknown[]
+    ) => void;
+    await start((req, res) =>
+      withUser(pool, req, async () => {
+        await new Promise((resolve) => guard(req, res, resolve));
+        await withUser(pool, req, selectOne);
+      }),
+    );
+    app.supabase.addUser({ email: 'bob@example.com', password: 'long enough' });
+    const { access_token: token } = await app.supabase.issueSession('bob@example.com');
+    const visitor = await app.signedIn();
+    await visitor.get('/sql', { headers: { accept: 'application/json', authorization: `Bearer ${token}` } });
+    const users = pool.connections.map(({ texts: [begin = ''] }) => claimsIn(begin));
+    expect(users).toMatchObject([{ email: ada.email }, { email: 'bob@example.com' }]);
+  });
+
   it('fail the whole transaction, also where the outer callback catches the error', async () => {
     const mine = new Error('mine');
     const later: unknown[] = [];
@@ -617,7 +661,7 @@ describe('a request that is aborted', () => {
     await abortedRequest();
     expect(thrown).toMatchObject([{ name: 'AbortError' }]);
     expect(pool.connections[0]!.words).toEqual(['begin', 'insert', 'rollback']);
-    expect(pool.connections[0]!.released).toEqual([undefined]);
+    expect(pool.connections[0]!.released).toEqual(['kept']);
     await expect(tx!.query('update')).rejects.toMatchObject({ name: 'AbortError' });
   });
 
@@ -656,7 +700,7 @@ describe('a request that is aborted', () => {
     expect(thrown).toMatchObject([{ name: 'AbortError' }]);
     connected();
     await new Promise((resolve) => setImmediate(resolve));
-    expect(pool.connections[0]).toMatchObject({ texts: [], released: [undefined] });
+    expect([pool.connections[0]!.texts, pool.connections[0]!.released]).toEqual([[], ['kept']]);
   });
 
   it('is rolled back where the response closes during begin', async () => {

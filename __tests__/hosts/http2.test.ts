@@ -3,9 +3,10 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { b2bAuth, currentSession, requireSession } from '../../lib/b2b/index.ts';
-import { createB2bTestKit } from '../../lib/testing/index.ts';
-import { backendAuth } from '../../lib/backend/index.ts';
+import { createB2bTestKit, createBackendTestKit } from '../../lib/testing/index.ts';
+import { backendAuth, withUser } from '../../lib/backend/index.ts';
 import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import { createRecordingPool } from '../support/recording-pool.ts';
 
 const kit = createB2bTestKit();
 const auth = b2bAuth({ ...kit.options }) as unknown as Handler;
@@ -88,4 +89,32 @@ it('guards by a bearer token, whose header HTTP/2 keeps elsewhere', async () => 
   client.destroy();
   server.close();
   await supabase.close();
+});
+
+it.each(['before', 'during'])('a stream that is closed %s withUser commits nothing', async (when) => {
+  const supabase = createBackendTestKit();
+  const backend = backendAuth(supabase.options) as unknown as Handler;
+  const pool = createRecordingPool();
+  const outcome = Promise.withResolvers<unknown>();
+  const server = http2.createServer((req, res) => {
+    const closed = new Promise((resolve) => res.once('close', resolve));
+    const leave = async (): Promise<void> => {
+      stream.close(http2.constants.NGHTTP2_CANCEL);
+      await closed;
+    };
+    backend(req, res, () => {
+      const ready = when === 'before' ? leave() : Promise.resolve();
+      const call = ready.then(() => withUser(pool, req as never, leave));
+      call.then(outcome.resolve, outcome.resolve);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const client = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const stream = client.request({ ':path': '/page', cookie: await supabase.cookie() });
+  stream.on('error', () => undefined);
+  expect(await outcome.promise).toMatchObject({ name: 'AbortError' });
+  const rolledBack = ['begin', 'rollback'];
+  expect(pool.connections.map(({ words }) => words)).toEqual(when === 'before' ? [] : [rolledBack]);
+  client.destroy();
+  server.close();
 });

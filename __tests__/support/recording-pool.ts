@@ -14,7 +14,7 @@ export interface RecordingPool {
 export class RecordedConnection extends EventEmitter {
   readonly texts: string[] = [];
   readonly values: (readonly unknown[] | undefined)[] = [];
-  /** The argument of each `release`. */
+  /** The error of each `release`, or `kept` where the connection returns to the pool. */
   readonly released: unknown[] = [];
   readonly #pool: RecordingPool;
   #isBusy = false;
@@ -39,7 +39,7 @@ export class RecordedConnection extends EventEmitter {
   }
 
   release(error?: unknown): void {
-    this.released.push(error);
+    this.released.push(error ?? 'kept');
   }
 
   /** What was sent, by its first word; `check; commit; …` counts as `commit`. */

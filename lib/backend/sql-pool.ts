@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { untilAborted } from '../core/deadline.ts';
 import { ConfigurationError } from '../errors.ts';
 
 /** What PostgreSQL's drivers answer. Values are as the driver parses them. */
@@ -41,37 +42,26 @@ export interface SqlPool {
   connect(): Promise<SqlClient>;
 }
 
-/** When the response has closed, with or without an answer. */
-export interface Closing {
-  isClosed: boolean;
-  readonly closed: Promise<undefined>;
-}
+const closings = new WeakMap<ServerResponse, AbortSignal>();
 
-const closings = new WeakMap<ServerResponse, Closing>();
-
-/** One listener per response, however many transactions its request opens. @throws {Error} where the response has ended */
-export function closingOf(res: ServerResponse): Closing {
+/**
+ * Aborts when the response closes, with or without an answer. A response has one listener, however many transactions its request opens.
+ *
+ * @throws {Error} where the response has ended or closed
+ */
+export function closingOf(res: ServerResponse): AbortSignal {
   // Engine.IO has an object without events in place of a WebSocket's response.
   if (res.writableEnded || typeof (res.once as unknown) !== 'function')
     throw new Error('withUser: the response has ended; call withUser before you answer');
   // A response of HTTP/2 has no `destroyed` of its own.
   const { stream } = res as { readonly stream?: { readonly destroyed: boolean } };
   if (res.destroyed || stream?.destroyed === true) throw aborted();
-  let closing = closings.get(res);
-  if (closing === undefined) {
-    const made: Closing = {
-      isClosed: false,
-      closed: new Promise((resolve) => {
-        res.once('close', () => {
-          made.isClosed = true;
-          resolve(undefined);
-        });
-      }),
-    };
-    closing = made;
-    closings.set(res, made);
-  }
-  return closing;
+  const known = closings.get(res);
+  if (known !== undefined) return known;
+  const controller = new AbortController();
+  res.once('close', () => controller.abort());
+  closings.set(res, controller.signal);
+  return controller.signal;
 }
 
 export function aborted(): DOMException {
@@ -79,16 +69,17 @@ export function aborted(): DOMException {
 }
 
 /** @throws {DOMException} `AbortError`, {ConfigurationError}, or whatever the driver throws */
-export async function connect(pool: SqlPool, closing: Closing): Promise<SqlClient> {
+export async function connect(pool: SqlPool, closing: AbortSignal): Promise<SqlClient> {
   const connecting: Promise<unknown> = Promise.resolve(pool.connect());
-  await Promise.race([connecting, closing.closed]);
-  if (closing.isClosed) {
+  let client: unknown;
+  try {
+    client = await untilAborted(connecting, closing, aborted);
+  } catch (error) {
     // A pool may have a free connection much later.
-    const giveBack = (client: unknown): unknown => (isClient(client) ? client.release() : undefined);
+    const giveBack = (late: unknown): unknown => (isClient(late) ? late.release() : undefined);
     connecting.then(giveBack).catch(ignore);
-    throw aborted();
+    throw error;
   }
-  const client = await connecting;
   if (isClient(client)) return client;
   throw new ConfigurationError('withUser', [
     'connect() of the pool must resolve to a client with query() and release(); pass a Pool, not a Client',

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import { untilAborted } from '../core/deadline.ts';
 import { isRecord } from '../core/json.ts';
 import { aborted, closingOf, connect, listen } from './sql-pool.ts';
-import type { Closing, SqlClient, SqlPool, SqlResult, SqlStatement, SqlTransaction } from './sql-pool.ts';
+import type { SqlClient, SqlPool, SqlResult, SqlStatement, SqlTransaction } from './sql-pool.ts';
 import { foreignStatement, isClean, mayHaveEnded, ownStatements, sqlState } from './sql-statements.ts';
 import type { OwnStatements, SqlUser } from './sql-statements.ts';
 
@@ -20,7 +21,7 @@ export async function openTransaction(pool: SqlPool, user: SqlUser, res: ServerR
 export class UserTransaction {
   readonly #client: SqlClient;
   readonly #own: OwnStatements;
-  readonly #closing: Closing;
+  readonly #closing: AbortSignal;
   /** What has not settled: the first callback, and nested calls. */
   readonly #running = new Set<Promise<unknown>>();
   /** Settles after every statement that was sent or waits to be sent. */
@@ -31,9 +32,8 @@ export class UserTransaction {
   #statementError: unknown;
   /** Whether the connection's state is unknown. */
   #isLost = false;
-  #isOver = false;
 
-  constructor(client: SqlClient, own: OwnStatements, closing: Closing) {
+  constructor(client: SqlClient, own: OwnStatements, closing: AbortSignal) {
     this.#client = client;
     this.#own = own;
     this.#closing = closing;
@@ -48,7 +48,6 @@ export class UserTransaction {
   async begin(): Promise<void> {
     try {
       await this.#client.query(this.#own.begin);
-      if (this.#closing.isClosed) throw aborted();
     } catch (error) {
       await this.#rollBack();
       throw error;
@@ -69,21 +68,19 @@ export class UserTransaction {
   async run<Result>(work: Work<Result>): Promise<Result> {
     let result: Result;
     try {
-      result = await this.#untilClosed(this.#runAll(work));
+      result = await untilAborted(this.#runAll(work), this.#closing, aborted);
     } catch (error) {
-      this.#isOver = true;
       await this.#queue;
       await this.#rollBack();
       throw error;
     }
-    this.#isOver = true;
     await this.#commit();
     return result;
   }
 
   /** Runs a callback in this transaction. Its error fails all of it, so that nothing is committed by halves. */
   async join<Result>(work: Work<Result>): Promise<Result> {
-    this.#refuseWhereOver();
+    this.#refuseWhereLost();
     const call = { isDone: false };
     const release = this.hold();
     try {
@@ -106,13 +103,6 @@ export class UserTransaction {
     return result;
   }
 
-  async #untilClosed<Result>(work: Promise<Result>): Promise<Result> {
-    const done = work.then((result) => ({ result }));
-    const first = await Promise.race([done, this.#closing.closed]);
-    if (first === undefined) throw aborted();
-    return first.result;
-  }
-
   #query<Row>(
     call: { readonly isDone: boolean },
     statement: string | SqlStatement,
@@ -126,7 +116,7 @@ export class UserTransaction {
   }
 
   async #send(statement: string | SqlStatement, values: readonly unknown[] | undefined): Promise<unknown> {
-    this.#refuseWhereOver();
+    this.#refuseWhereLost();
     // pg also takes an object in place of the text.
     const text = statement as string;
     let result: unknown;
@@ -149,10 +139,9 @@ export class UserTransaction {
     }
   }
 
-  #refuseWhereOver(): void {
+  #refuseWhereLost(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
-    if (this.#closing.isClosed) throw aborted();
-    if (this.#isOver) throw new Error('withUser: the transaction is over');
+    if (this.#closing.aborted) throw aborted();
   }
 
   async #commit(): Promise<void> {

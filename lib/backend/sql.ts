@@ -158,7 +158,8 @@ function readAnon(caller: string, options: unknown = {}): boolean {
 }
 
 function refuseOtherKinds(pool: unknown, work: unknown): void {
-  const connect = typeof pool === 'object' && pool !== null && 'connect' in pool ? pool.connect : undefined;
+  // Some libraries' pool is also a function.
+  const { connect }: { connect?: unknown } = Object(pool) as object;
   const problems = [
     ...(typeof connect === 'function'
       ? []
