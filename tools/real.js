@@ -1,6 +1,7 @@
 // Runs the suites against third-party servers; docs/contributing.md describes how to start these.
 // Usage: npm run test:real [-- <arguments for jest>]
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 
 /** The requirements of each part of the suites; without them its tests are skipped. */
 const needs = {
@@ -12,6 +13,9 @@ for (const [server, variables] of Object.entries(needs)) {
   const missing = variables.filter((name) => !process.env[name]);
   if (missing.length > 0) console.log(`Skipped: ${server} (not set: ${missing.join(', ')})`);
 }
+
+if (!existsSync('__tests__/mcp/node_modules'))
+  console.log('Skipped: agents (the MCP SDKs are not installed; run npm ci --prefix __tests__/mcp)');
 
 const { status } = spawnSync(
   process.execPath,

@@ -193,6 +193,7 @@ describe('the request', () => {
       undefined,
     ]);
     expect(seen).toHaveLength(1);
+    expect(app.events).toContainEqual({ adapter: 'b2b', type: 'session_rejected', reason: 'not_accepted' });
     const refused = await call({});
     expect([refused.status, refused.json.error.code]).toEqual([403, 'forbidden']);
     expect((await call({ claims: { role: 'admin' } })).status).toBe(200);

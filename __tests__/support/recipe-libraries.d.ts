@@ -107,7 +107,7 @@ declare module '@modelcontextprotocol/express' {
 declare module '@modelcontextprotocol/sdk/server/streamableHttp.js' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
   export class StreamableHTTPServerTransport {
-    constructor(options: { readonly sessionIdGenerator: undefined });
+    constructor(options: object);
     handleRequest(req: IncomingMessage, res: ServerResponse, body: unknown): Promise<void>;
   }
 }

@@ -6,6 +6,7 @@ import { createProvider } from '../b2b/workos.ts';
 import type { Provider } from '../b2b/workos.ts';
 import { classifyFailure } from '../b2b/provider-errors.ts';
 import { algorithmsOf, ask, checkClock, explain } from './ask.ts';
+import { checkAuthkit } from './authkit-checks.ts';
 import { checkSpelling, readOrReport, setVariable } from './environment.ts';
 import type { DoctorContext } from './environment.ts';
 import type { Add } from './report.ts';
@@ -29,6 +30,7 @@ export async function checkB2b(context: DoctorContext, add: Add): Promise<void> 
   checkProviderAddress(options, env, add);
   const provider = createProvider(options);
   if (await isProviderReachable(provider.jwksUrl, context, add)) await checkApiKey(provider, timeoutMs, add);
+  await checkAuthkit(options, context, add);
   addUrlsToRegister(options, context.appUrl, add);
 }
 

@@ -2,6 +2,7 @@ import type { Router } from 'express';
 import type { IncomingMessage } from 'node:http';
 import * as v from 'valibot';
 import { AuthError } from '../errors.ts';
+import type { AuthErrorCode } from '../errors.ts';
 import { definitionOf } from './adapter.ts';
 import type { Adapter } from './adapter.ts';
 import { isHttpUrl } from './options.ts';
@@ -65,7 +66,7 @@ export function createTokenVerifier(auth: Router, options: TokenVerifierOptions)
         return await verify(definition, rules, token, resource);
       } catch (error) {
         const isRefusal = error instanceof AuthError && error.status < 500;
-        throw isRefusal ? errorOf(InvalidTokenError, error.message) : error;
+        throw isRefusal ? errorOf(InvalidTokenError, refusals[error.code] ?? refusals.invalid_token) : error;
       }
     },
   };
@@ -80,6 +81,12 @@ async function verify({ acceptance }: Adapter, rules: TokenRules, token: unknown
     throw new AuthError('not_accepted');
   return authInfoOf(session, rules, resource);
 }
+
+/** The SDK writes them into a header: without quotes, and in ASCII. */
+const refusals: Readonly<Partial<Record<AuthErrorCode, string>>> & { readonly invalid_token: string } = {
+  invalid_token: 'The access token is invalid, or was not issued for this resource',
+  not_accepted: 'This account may not be used here',
+};
 
 /** The SDK hands over the token alone. */
 function requestWithoutHeaders(): IncomingMessage {

@@ -89,7 +89,7 @@ const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<Exclude<Operat
       'WorkOS refused a request, as it does with a wrong or revoked key; check B2B_API_KEY and B2B_CLIENT_ID',
     token_rejected: 'a token that WorkOS issued failed verification; check B2B_CLIENT_ID and the option issuer',
     keys_unavailable:
-      'the keys that sign tokens could not be fetched; check B2B_API_HOSTNAME and whether the server can reach it',
+      'the keys that sign tokens could not be fetched; check B2B_API_HOSTNAME (B2B_AUTHKIT_DOMAIN, if a protected resource asks) and whether the server can reach it',
     provider_unreachable: 'WorkOS did not answer; check B2B_API_HOSTNAME and whether the server can reach it',
     clocks_differ:
       'a user signed in at a time that is in the future here: the clock of this server is behind that of WorkOS; set it by NTP',

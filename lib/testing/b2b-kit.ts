@@ -149,6 +149,8 @@ class InMemoryWorkos {
   readonly #clientId: string;
   readonly #now: () => number;
   readonly #key = createSigningKey('RS256');
+  /** AuthKit publishes other keys than those of sessions. */
+  readonly #authkitKey = createSigningKey('RS256');
   readonly #byRefreshToken = new Map<string, Started>();
   readonly #byCode = new Map<string, Started>();
 
@@ -199,7 +201,7 @@ class InMemoryWorkos {
     { client, audience, scopes }: TestBearerOptions,
   ): Promise<string> {
     const iat = Math.floor(this.#now() / 1000) - age;
-    return this.#key.sign({
+    return this.#authkitKey.sign({
       iss: authkit,
       sub: userOf(session).id,
       sid: session.sessionId ?? `app_consent_${randomUUID()}`,
@@ -212,9 +214,10 @@ class InMemoryWorkos {
   }
 
   async answer({ method, url, body }: ProviderCall, state: ProviderState): Promise<Response | undefined> {
-    if (method === 'GET' && [`/sso/jwks/${this.#clientId}`, '/oauth2/jwks'].includes(url.pathname)) {
+    if (method === 'GET' && url.pathname === `/sso/jwks/${this.#clientId}`) {
       return Response.json(await this.#key.jwks());
     }
+    if (method === 'GET' && url.href === `${authkit}/oauth2/jwks`) return Response.json(await this.#authkitKey.jwks());
     // The adapter ends the session of a refused sign-in, and one that another replaces.
     if (method === 'POST' && url.pathname === '/user_management/sessions/revoke') return Response.json({});
     if (method !== 'POST' || url.pathname !== '/user_management/authenticate') return undefined;
