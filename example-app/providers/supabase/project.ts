@@ -3,6 +3,7 @@ import type { Factors } from './factors.ts';
 import type { Flows } from './flows.ts';
 import type { SigningKeys } from './keys.ts';
 import type { Mails } from './mails.ts';
+import type { OAuthServer } from './oauth-server.ts';
 import type { Sessions } from './sessions.ts';
 import type { Switches, User } from './types.ts';
 import type { Users } from './users.ts';
@@ -29,6 +30,7 @@ export interface Project {
   readonly flows: Flows;
   readonly mails: Mails;
   readonly factors: Factors;
+  readonly oauthServer: OAuthServer;
   readonly notes: Note[];
 }
 

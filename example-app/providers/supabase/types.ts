@@ -46,6 +46,8 @@ export interface Switches {
   textFrequency: number;
   /** The email domains of SAML identity providers; `undefined` switches SAML off. */
   ssoDomains: ReadonlySet<string> | undefined;
+  /** Whether the project is an OAuth server for other applications, which may register themselves. */
+  oauthServer: boolean;
   /** Seconds. */
   accessTokenTtl: number;
   /** Claims that a custom access token hook sets. */
@@ -172,6 +174,11 @@ export type Endpoint =
   | 'verify-factor'
   | 'unenroll'
   | 'settings'
+  | 'authorization'
+  | 'consent'
+  | 'grants'
+  | 'revoke-grant'
+  | 'client-token'
   | 'jwks'
   | 'rest'
   | 'other';
