@@ -47,6 +47,7 @@ export function createApp({ providers, clientModules }: AppParts): { readonly ap
     providers: ['github'],
     signInMethods: ['password', 'code'],
     sso: true,
+    oauthConsent: true,
     // Both adapters default to /auth/session, which the other one uses.
     sessionPath: '/auth/me',
     pages,

@@ -78,6 +78,8 @@ describe('the types of the typed client', () => {
       'enroll',
       'code',
       'sso',
+      'consent',
+      'connectedApps',
     ]);
   });
 });

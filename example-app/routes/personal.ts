@@ -19,6 +19,7 @@ import type { SupabaseLocal } from '../providers/supabase/index.ts';
 export function personalRoutes(backend: Router, project: SupabaseLocal | undefined, log: EventLog): Router {
   const routes = Router();
   const guard = requireSession({ adapter: 'backend' });
+  const demoApp = project && `${project.url}/demo-app`;
 
   // Requires a second factor: without one the guard redirects to the page that adds or asks for it.
   routes.get('/account/vault', requireSession({ adapter: 'backend', aal: 'aal2' }), (_req, res) => {
@@ -46,6 +47,7 @@ export function personalRoutes(backend: Router, project: SupabaseLocal | undefin
         session: currentSession(req, 'backend'),
         notes: await readNotes(req),
         entries: log.list(),
+        demoApp,
         api: await answer.text(),
       }),
     );
@@ -58,7 +60,7 @@ export function personalRoutes(backend: Router, project: SupabaseLocal | undefin
 
   routes.get(['/account', '/account/*rest'], async (req, res) => {
     const session = currentSession(req, 'backend');
-    res.send(accountPage({ session, notes: await readNotes(req), entries: log.list() }));
+    res.send(accountPage({ session, notes: await readNotes(req), entries: log.list(), demoApp }));
   });
 
   routes.get('/outbox', (_req, res) => {

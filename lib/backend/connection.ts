@@ -55,7 +55,7 @@ export function createRecordingFetch(
         const text = await readText(response, maxAnswerBytes);
         const body = parseJson(text);
         // A captive portal's page has a success status. The SDK would retry what it cannot parse, and fails on a bare `null`.
-        const status = response.ok && !isRecord(body) && !isSignedOut(input, response) ? 502 : response.status;
+        const status = response.ok && !isRecord(body) && !isOtherAnswer(input, response, body) ? 502 : response.status;
         answer = { kind: 'answered', status, ...readError(response, isRecord(body) ? body : {}) };
         if (status < 500) return rebuilt(status, text, response.headers);
       } catch (cause) {
@@ -68,10 +68,11 @@ export function createRecordingFetch(
   };
 }
 
-/** The one call that GoTrue answers without a body. */
-function isSignedOut(input: Parameters<typeof fetch>[0], { status }: Response): boolean {
+/** The calls that GoTrue answers without a body, and the one that it answers with a list. */
+function isOtherAnswer(input: Parameters<typeof fetch>[0], { status }: Response, body: unknown): boolean {
   const { pathname } = new URL(input instanceof Request ? input.url : input);
-  return status === 204 && pathname.endsWith('/logout');
+  const isGrants = pathname.endsWith('/user/oauth/grants');
+  return (status === 204 && (isGrants || pathname.endsWith('/logout'))) || (isGrants && Array.isArray(body));
 }
 
 function rebuilt(status: number, text: string, headers?: Headers): Response {

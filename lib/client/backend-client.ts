@@ -1,4 +1,11 @@
-import type { BackendSessionBody, EmailConfirmationBody, MailSentBody, RedirectBody } from '../types.ts';
+import type {
+  BackendSessionBody,
+  ConnectedAppsBody,
+  ConsentBody,
+  EmailConfirmationBody,
+  MailSentBody,
+  RedirectBody,
+} from '../types.ts';
 import { createClient } from './send.ts';
 import type { CallOptions, ClientOptions, ClientResult, PostCall, ReturnTo } from './send.ts';
 
@@ -25,6 +32,10 @@ const defaultPaths = {
   code: '/auth/code',
   /** Default `/auth/sso`. */
   sso: '/auth/sso',
+  /** Default `/oauth/consent`. */
+  consent: '/oauth/consent',
+  /** Default `/oauth/apps`. */
+  connectedApps: '/oauth/apps',
 };
 
 /** The paths of the backend adapter's routes. */
@@ -76,6 +87,22 @@ export type EnrollCall = PostCall<
   /** The id of a factor that is no longer wanted. */
   | { readonly remove: string }
 >;
+
+export interface ConsentQueryCall extends CallOptions {
+  readonly query: {
+    /** From the query of the page to which the project's OAuth server sent the browser. */
+    readonly authorization_id: string;
+  };
+}
+
+export interface ConsentCall extends CallOptions {
+  readonly body: { readonly authorization_id: string; readonly action: 'allow' | 'deny' };
+}
+
+export type DisconnectCall = PostCall<{
+  /** The id of the app's client. */
+  readonly revoke: string;
+}>;
 
 /** An authenticator app that must be confirmed by its first code. */
 export interface EnrollmentBody {
@@ -129,6 +156,14 @@ export interface BackendClient {
   code(call: SendCodeCall): Promise<ClientResult<MailSentBody>>;
   /** Starts single sign-on by the email's domain: send the browser to `data.redirectTo`. */
   sso(call: SsoCall): Promise<ClientResult<RedirectBody>>;
+  /** Allows or denies what an app asks for; then send the browser to `data.redirectTo`, which is the app's own address. */
+  consent(call: ConsentCall): Promise<ClientResult<RedirectBody>>;
+  /** What an app asks for; `'redirectTo' in data` where the user has allowed it before. Ask once, when the page is opened. */
+  consent(call: ConsentQueryCall): Promise<ClientResult<ConsentBody | RedirectBody>>;
+  /** Disconnects an app. */
+  connectedApps(call: DisconnectCall): Promise<ClientResult<RedirectBody>>;
+  /** The apps that act for the signed-in user. */
+  connectedApps(call?: CallOptions): Promise<ClientResult<ConnectedAppsBody>>;
 }
 
 /**
@@ -156,5 +191,7 @@ export function createBackendClient(options: ClientOptions<BackendPaths> = {}): 
     enroll: { path: paths.enroll, ...factors },
     code: { path: paths.code, post: 'redirectTo' },
     sso: { path: paths.sso, post: 'redirectTo' },
+    consent: { path: paths.consent, get: ['client', 'redirectTo'], post: 'redirectTo' },
+    connectedApps: { path: paths.connectedApps, get: 'apps', post: 'redirectTo' },
   });
 }

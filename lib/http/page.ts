@@ -56,7 +56,9 @@ export interface PageParts {
   readonly stylesheet: string;
   readonly brand: Brand;
   /** Allowed targets of the page's forms, including redirects (CSP3 §6.4.1); none without a form. */
-  readonly formAction?: "'self'" | "'self' https:" | "'self' https: http:";
+  readonly formAction?: `'self'${'' | ` ${string}`}`;
+  /** Whether forms send their origin even where the response's `Referrer-Policy` hides it. */
+  readonly tellsOrigin?: boolean;
 }
 
 /** A complete built-in page without script and inline style, under a strict CSP. */
@@ -64,7 +66,17 @@ export function builtInPage(parts: PageParts): Reply {
   return page(parts.status, document(parts), policyFor(parts));
 }
 
-function document({ heading, lead, leadRole, errorTitle, emblem, content, stylesheet, brand }: PageParts): Html {
+function document({
+  heading,
+  lead,
+  leadRole,
+  errorTitle,
+  emblem,
+  content,
+  stylesheet,
+  brand,
+  tellsOrigin,
+}: PageParts): Html {
   const { title: name, logo, lang, dir } = brand;
   const title = errorTitle === undefined ? heading.plain : `${errorTitle.plain}: ${heading.plain}`;
   return html`<!doctype html>
@@ -74,6 +86,7 @@ function document({ heading, lead, leadRole, errorTitle, emblem, content, styles
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
+${tellsOrigin === true && html`<meta name="referrer" content="same-origin">`}
 <meta name="theme-color" content="#f4f5f7" media="(prefers-color-scheme: light)">
 <meta name="theme-color" content="#0e1014" media="(prefers-color-scheme: dark)">
 <title${heading.lang !== undefined && html` lang="${heading.lang}"`}>${name === undefined || title.includes(name) ? title : `${title} · ${name}`}</title>

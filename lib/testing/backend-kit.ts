@@ -9,6 +9,10 @@ import { createSignIns } from './agent.ts';
 import type { SessionCookie, SignIns } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
+import { TestApps } from './test-apps.ts';
+import type { TestApp } from './test-apps.ts';
+
+export type { TestApp } from './test-apps.ts';
 
 /** Values that the application sets; others are generated. */
 export interface BackendTestKitOptions {
@@ -44,6 +48,12 @@ export interface BackendTestKit extends SignIns<BackendTestSession> {
   readonly options: Pick<BackendAuthOptions, 'url' | 'anonKey' | 'cookieName' | 'fetch' | 'now'>;
   /** The code that the second factor accepts; any other is wrong. */
   readonly code: string;
+  /**
+   * An app asks a user for consent, with `oauthConsent: true`.
+   *
+   * @returns the id for `/oauth/consent?authorization_id=…`
+   */
+  askConsent(app?: TestApp): string;
   simulate(state: ProviderState): void;
 }
 
@@ -90,6 +100,7 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
       ...defined({ now: given.now }),
     },
     code,
+    askConsent: (app) => supabase.apps.ask(app),
     simulate,
   };
 }
@@ -99,6 +110,8 @@ interface Started {
   readonly id: string;
   readonly session: BackendTestSession;
 }
+
+type AppCall = readonly [call: string, url: URL, body: ProviderCall['body']];
 
 interface Issued {
   readonly access_token: string;
@@ -115,6 +128,7 @@ class InMemorySupabase {
   readonly #url: string;
   readonly #now: () => number;
   readonly #key = createSigningKey('ES256');
+  readonly apps = new TestApps();
   readonly #byRefreshToken = new Map<string, Started>();
   readonly #byAccessToken = new Map<string, Started>();
 
@@ -180,8 +194,12 @@ class InMemorySupabase {
       case 'POST logout':
         return new Response(null, { status: 204 });
       default:
-        return undefined;
+        return this.#answerAboutApps(started, `${method} ${path ?? ''}`, url, body);
     }
+  }
+
+  #answerAboutApps(started: Started | undefined, ...[call, url, body]: AppCall): Response | undefined {
+    return started && this.apps.answer(call, url, body, userOf(started.session));
   }
 
   async #verifyCode(started: Started | undefined, given: unknown): Promise<Response> {

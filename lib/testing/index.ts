@@ -7,4 +7,4 @@ export type { B2bTestKit, B2bTestKitOptions, B2bTestSession } from './b2b-kit.ts
 export type { CookieAgent, StorageState, StoredCookie } from './agent.ts';
 export type { ProviderState } from './provider.ts';
 export { createBackendTestKit } from './backend-kit.ts';
-export type { BackendTestKit, BackendTestKitOptions, BackendTestSession } from './backend-kit.ts';
+export type { BackendTestKit, BackendTestKitOptions, BackendTestSession, TestApp } from './backend-kit.ts';
