@@ -1,43 +1,15 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createOAuthClient } from './oauth-client.ts';
+import type { ClientTokens } from './oauth-client.ts';
 import type { Project, User } from './project.ts';
 
-export interface ThirdPartyTokens {
-  readonly access_token: string;
-  readonly refresh_token: string;
-}
-
 /** What another application gets that the user allowed to know who they are, by Supabase's OAuth server. */
-export async function thirdPartyTokens(project: Project, { email, password }: User): Promise<ThirdPartyTokens> {
-  const redirectUri = 'http://127.0.0.1:4000/back';
+export async function thirdPartyTokens(project: Project, { email, password }: User): Promise<ClientTokens> {
   const signedIn = await project.ask('/token?grant_type=password', 'POST', { email, password });
   const token = String(signedIn.body.access_token);
-  const { body: client } = await project.ask('/oauth/clients/register', 'POST', {
-    client_name: 'Another application',
-    redirect_uris: [redirectUri],
-    token_endpoint_auth_method: 'none',
-  });
-  const verifier = randomBytes(32).toString('base64url');
-  const query = new URLSearchParams({
-    response_type: 'code',
-    client_id: client.client_id,
-    redirect_uri: redirectUri,
-    scope: 'email',
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-    code_challenge_method: 'S256',
-  });
-  const start = await fetch(`${project.url}/auth/v1/oauth/authorize?${query.toString()}`, { redirect: 'manual' });
-  const id = new URL(start.headers.get('location')!).searchParams.get('authorization_id')!;
+  const client = await createOAuthClient(project);
+  const id = new URL(await client.start({ scope: 'email' }), project.url).searchParams.get('authorization_id') ?? '';
   await project.ask(`/oauth/authorizations/${id}`, 'GET', undefined, token);
   const { body } = await project.ask(`/oauth/authorizations/${id}/consent`, 'POST', { action: 'approve' }, token);
-  const answer = await fetch(`${project.url}/auth/v1/oauth/token`, {
-    method: 'POST',
-    body: new URLSearchParams({
-      grant_type: 'authorization_code',
-      code: new URL(body.redirect_url).searchParams.get('code')!,
-      client_id: client.client_id,
-      redirect_uri: redirectUri,
-      code_verifier: verifier,
-    }),
-  });
-  return answer.json() as Promise<ThirdPartyTokens>;
+  const answer = await client.exchange(new URL(body.redirect_url).searchParams.get('code') ?? '');
+  return answer.json() as Promise<ClientTokens>;
 }
