@@ -42,6 +42,13 @@ const markupOfSignIn = (more: Partial<FormState> = {}): string =>
 const markupOfSignUp = (more: Partial<FormState> = {}): string =>
   markupOf(signUpPage(site, request, { ...state, ...more }));
 
+/** Single sign-on leads on to an identity provider, and a decision to the app. */
+function leadsTo(name: string): string {
+  if (name === 'consent, on this device') return "'self' https: http:";
+  if (name === 'consent, custom scheme') return "'self' cursor:";
+  return /^(?:sso|consent)\b/.test(name) ? "'self' https:" : "'self'";
+}
+
 describe('every built-in page in every state', () => {
   it.each(states)('needs no script and carries no inline style: %s', (_name, reply) => {
     const markup = markupOf(reply);
@@ -51,8 +58,7 @@ describe('every built-in page in every state', () => {
   });
 
   it.each(states)('allows nothing but its stylesheet, its images and its own forms: %s', (name, reply) => {
-    // Single sign-on leads on to an identity provider.
-    const ownForms = name.startsWith('sso') ? "'self' https:" : "'self'";
+    const ownForms = leadsTo(name);
     const target = markupOf(reply).includes('<form') ? ownForms : "'none'";
     expect(policyOf(reply)).toBe(
       `default-src 'none'; style-src 'self'; img-src 'self'; form-action ${target}; base-uri 'none'; frame-ancestors 'none'`,
