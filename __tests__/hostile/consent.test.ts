@@ -180,3 +180,51 @@ it('a token of an OAuth client is no session that could grant to others', async 
     .get(consentUrl(id), { headers: { authorization: `Bearer ${token}`, accept: 'application/json' } });
   expect(answer.status).toBe(401);
 });
+
+describe('an answer of the provider, or of what stands in front of it,', () => {
+  const whole = {
+    authorization_id: 'x',
+    client: { id: 'c', name: 'Cursor' },
+    redirect_uri: callback,
+    scope: 'email',
+  };
+
+  it.each<[string, (userId: string) => unknown, number]>([
+    ['for another user', () => ({ ...whole, user: { id: 'eve' } }), 502],
+    ['without a user', () => whole, 502],
+    ['without an address', (id) => ({ ...whole, user: { id }, redirect_uri: undefined }), 400],
+    ['with a number as address', () => ({ redirect_url: 7 }), 400],
+    ['with an empty address', () => ({ redirect_url: '' }), 400],
+    ['that is empty', () => ({}), 502],
+    ['that is a list', () => [whole], 503],
+    ['that is null', () => null, 503],
+    ['without a client', (id) => ({ ...whole, user: { id }, client: null }), 200],
+    [
+      'with odd fields',
+      (id) => ({ ...whole, user: { id }, client: { id: {}, name: [], uri: 1 }, scope: { a: 1 } }),
+      200,
+    ],
+  ])('%s shows nothing that it does not say', async (_, answer, status) => {
+    let userId = '';
+    const odd = await startConsentApp({
+      options: {
+        throttle: false,
+        fetch: (input, init) => {
+          const url = input instanceof Request ? input.url : String(input);
+          return url.includes('/oauth/authorizations/')
+            ? Promise.resolve(Response.json(answer(userId)))
+            : fetch(input, init);
+        },
+      },
+    });
+    try {
+      const someone = await odd.signedIn();
+      userId = odd.supabase.users()[0]?.id ?? '';
+      const page = await arrive(someone, 'abcdefgh');
+      expect([page.status, page.headers.location]).toEqual([status, undefined]);
+      if (status === 200) expect(page.text).toContain('cursor.example');
+    } finally {
+      await odd.close();
+    }
+  });
+});

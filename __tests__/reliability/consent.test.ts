@@ -92,6 +92,20 @@ describe('the consent page while the provider', () => {
     },
   );
 
+  it('answers nothing usable is a 502, and is asked again', async () => {
+    let isOdd = true;
+    const odd: typeof fetch = (input, init) => {
+      const url = input instanceof Request ? input.url : String(input);
+      return isOdd && url.includes('/oauth/authorizations/') ? Promise.resolve(Response.json({})) : fetch(input, init);
+    };
+    const app = await start({ options: { fetch: odd } });
+    const visitor = await app.signedIn();
+    const id = ask(app);
+    expect((await arrive(visitor, id)).status).toBe(502);
+    isOdd = false;
+    expect((await arrive(visitor, id)).status).toBe(200);
+  });
+
   it('answers something else is a 502', async () => {
     const app = await start();
     const visitor = await app.signedIn();

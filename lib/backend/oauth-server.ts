@@ -144,7 +144,9 @@ async function once(
     try {
       // Made-up ids count, because each costs a call.
       const data = await backend.attempts.run(request.req, undefined, call, 'forgives');
-      return { kind: 'renewed', text: JSON.stringify(data ?? null) };
+      const text = JSON.stringify(data ?? null);
+      refuseUnusable(text, asked);
+      return { kind: 'renewed', text };
     } catch (error) {
       if (!(error instanceof AuthError) || error.code !== 'authorization_expired') throw error;
       return { kind: 'ended', reason: error.reason ?? 'refused' };
@@ -156,6 +158,15 @@ async function once(
   );
   if (settled.kind === 'ended') throw new AuthError('authorization_expired', { reason: settled.reason });
   return settled.text;
+}
+
+/** What cannot be used is not kept; an unsafe address is, because the provider does not answer again. */
+function refuseUnusable(text: string, asked: ConsentRequest): void {
+  try {
+    readAnswer(text, asked);
+  } catch (error) {
+    if (!(error instanceof AuthError) || error.code !== 'redirect_refused') throw error;
+  }
 }
 
 /** Another user of the same authorization gets an answer of their own: the provider's refusal. */
