@@ -53,6 +53,7 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
     providers: ['github'],
     signInMethods: ['password', 'code', 'passkey'],
     sso: true,
+    oauthConsent: true,
     // Both adapters default to /auth/session, which the other one uses.
     sessionPath: '/auth/me',
     pages,

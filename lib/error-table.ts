@@ -47,6 +47,16 @@ export const errorTable = {
     message: 'This link has been used or has expired. Request a new one.',
     when: 'The token of an email’s link is spent or too old, or the ten minutes for a new password are over.',
   },
+  authorization_expired: {
+    status: 400,
+    message: 'This request has expired, was answered before, or belongs to another account. Start again in the app.',
+    when: 'The consent page is asked for an authorization that the project does not know, or no longer for this user.',
+  },
+  redirect_refused: {
+    status: 400,
+    message: 'This app can’t be connected, because its own address isn’t safe. Contact its makers.',
+    when: 'An OAuth client wants to be sent to an address such as `javascript:`, or to plain http on another device.',
+  },
   captcha_failed: {
     status: 400,
     message: 'We couldn’t verify the captcha. Reload the page and try again.',

@@ -160,6 +160,38 @@ export interface RedirectBody {
   readonly redirectTo: string;
 }
 
+/** An app that asks to act for the user, in its own words: nothing of it is verified. */
+export interface OAuthClientInfo {
+  readonly id: string;
+  /** On one line, at most 80 characters; empty where it gave none. */
+  readonly name: string;
+  /** Its website, where that is an https URL. */
+  readonly uri?: string;
+  /** An https URL of its logo. A page that shows it tells the app's host who looks at it. */
+  readonly logoUri?: string;
+}
+
+/** `GET /oauth/consent`: what an app asks for. */
+export interface ConsentBody {
+  /** The app; show the host of `redirectUri` beside its name, which anyone can choose. */
+  readonly client: OAuthClientInfo & { readonly redirectUri: string };
+  readonly scopes: readonly string[];
+  readonly user: BackendUser;
+}
+
+/** An app that acts for the user. */
+export interface ConnectedApp {
+  readonly client: OAuthClientInfo;
+  readonly scopes: readonly string[];
+  /** ISO 8601; empty where unknown. */
+  readonly grantedAt: string;
+}
+
+/** `GET /oauth/apps`. */
+export interface ConnectedAppsBody {
+  readonly apps: readonly ConnectedApp[];
+}
+
 /** The answer to a form that sends an email, whether or not one was sent; `redirectTo` is the sign-in page. */
 export interface MailSentBody {
   readonly email: string;
@@ -206,6 +238,10 @@ export type AuthEvent = EventBase &
     | { readonly type: 'refresh_skipped'; readonly reason: 'headers_sent' }
     /** `reason`: our verdict or the provider's error code, where there is one. */
     | { readonly type: 'sign_in_failed'; readonly code: string; readonly reason?: string }
+    /** A user allowed or denied what an app asked for. `clientId`: where this process showed the page. */
+    | { readonly type: 'consent_given' | 'consent_denied'; readonly userId: string; readonly clientId?: string }
+    /** A user took back what an app was allowed; its tokens are over. */
+    | { readonly type: 'grant_revoked'; readonly userId: string; readonly clientId: string }
     /** An email of sign-up or resend was not sent, which no answer to the visitor may tell. */
     | { readonly type: 'mail_failed'; readonly code: string; readonly reason?: string }
     /** Cookies that came too late: the response's headers were already sent. */

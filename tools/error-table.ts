@@ -48,6 +48,18 @@ const events: EventRows = {
       reason: "our verdict (`role`) or the provider's error code (`unexpected_failure`)",
     },
   },
+  consent_given: {
+    when: 'A user allowed what another app asked for.',
+    fields: { userId: '', clientId: 'the OAuth client, where this process showed the page' },
+  },
+  consent_denied: {
+    when: 'A user denied what another app asked for.',
+    fields: { userId: '', clientId: 'the OAuth client, where this process showed the page' },
+  },
+  grant_revoked: {
+    when: 'A user disconnected an app. Its tokens are over.',
+    fields: { userId: '', clientId: 'the OAuth client' },
+  },
   mail_failed: {
     when: 'Supabase did not send the email of a sign-up or resend. The user sees the same page as everyone: "Check your email".',
     fields: {

@@ -45,6 +45,13 @@ const markupOfSignUp = (more: Partial<FormState> = {}): string =>
 /** The only script, of pages that ask for a passkey; without it they work, too. */
 const passkeyScript = /\n<script src="\/auth\/passkey\.js\?v=[\w-]{16}" defer><\/script>/;
 
+/** Single sign-on leads on to an identity provider, and a decision to the app. */
+function leadsTo(name: string): string {
+  if (name === 'consent, on this device') return "'self' https: http:";
+  if (name === 'consent, custom scheme') return "'self' cursor:";
+  return /^(?:sso|consent)\b/.test(name) ? "'self' https:" : "'self'";
+}
+
 describe('every built-in page in every state', () => {
   it.each(states)('needs no script and carries no inline style: %s', (_name, reply) => {
     const whole = markupOf(reply);
@@ -56,8 +63,7 @@ describe('every built-in page in every state', () => {
   });
 
   it.each(states)('allows nothing but its stylesheet, its images and its own forms: %s', (name, reply) => {
-    // Single sign-on leads on to an identity provider.
-    const ownForms = name.startsWith('sso') ? "'self' https:" : "'self'";
+    const ownForms = leadsTo(name);
     const target = markupOf(reply).includes('<form') ? ownForms : "'none'";
     const [, path] = /<form method="post" action="([^"]+)" data-passkey/.exec(markupOf(reply)) ?? [];
     const origin = 'https://northwind.example';

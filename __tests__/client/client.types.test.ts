@@ -90,6 +90,8 @@ describe('the types of the typed client', () => {
       'sso',
       'passkey',
       'passkeys',
+      'consent',
+      'connectedApps',
     ]);
   });
 });

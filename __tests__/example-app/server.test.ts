@@ -89,6 +89,24 @@ describe('the example app, as a new user runs it', () => {
     expect((await browser.getJson('/auth/session')).status).toBe(401);
   });
 
+  it('lets a demo app ask for the account, and lists and disconnects it', async () => {
+    const browser = createVisitor(origin);
+    const [, email, password] = /Sign in as (\S+@\S+) with (\S+),/.exec(example.output()) ?? [];
+    expect((await browser.postJson('/auth/login', { email, password })).status).toBe(200);
+    const account = await browser.get('/account');
+    const demoApp = /href="(http:[^"]+\/demo-app)"/.exec(account.text)?.[1] ?? '';
+    const authorize = await browser.get((await browser.get(demoApp)).location);
+    const page = await browser.get(new URL(authorize.location).pathname + new URL(authorize.location).search);
+    expect(page.text).toContain('Connect “<bdi>Demo app</bdi>”?');
+    const id = new URL(authorize.location).searchParams.get('authorization_id');
+    const { json } = await browser.postJson('/oauth/consent', { authorization_id: id, action: 'allow' });
+    expect((await browser.get(json.redirectTo)).text).toContain('<h1>Connected</h1>');
+    const { apps } = (await browser.getJson('/oauth/apps')).json;
+    expect(apps).toMatchObject([{ client: { name: 'Demo app' }, scopes: ['openid', 'email'] }]);
+    await browser.postJson('/oauth/apps', { revoke: apps[0].client.id });
+    expect((await browser.getJson('/oauth/apps')).json).toEqual({ apps: [] });
+  });
+
   it('limits in its policy the targets of a sign-out form, and allows nothing else from other origins', async () => {
     const policy = (await createVisitor(origin).get('/')).headers['content-security-policy'];
     expect(policy).toMatch(/form-action 'self' http:\/\/127\.0\.0\.1:\d+;/);

@@ -12,7 +12,13 @@ let signedInCookie: () => Promise<string>;
 beforeAll(async () => {
   app = await startBothApp({
     b2b: { trustedOrigins: [sister] },
-    options: { trustedOrigins: [sister], throttle: false, signInMethods: ['password', 'code'], sso: true },
+    options: {
+      trustedOrigins: [sister],
+      throttle: false,
+      signInMethods: ['password', 'code'],
+      sso: true,
+      oauthConsent: true,
+    },
   });
   const seal = createSeal([String(app.b2bOptions.cookiePassword)]);
   signedInCookie = async () => {
@@ -51,6 +57,8 @@ describe('a POST', () => {
     '/auth/sso',
     '/auth/verify',
     '/auth/enroll',
+    '/oauth/consent',
+    '/oauth/apps',
   ];
 
   /** The rule: a trusted origin passes; else Sec-Fetch-Site decides; else Origin; else its origin is unknown. */

@@ -53,6 +53,8 @@ const backendRoutes = [
   '/auth/sso',
   '/auth/verify',
   '/auth/enroll',
+  '/oauth/consent',
+  '/oauth/apps',
   '/auth/pages.css',
   '/account/x',
 ];
@@ -68,11 +70,18 @@ const readers = [
   '/auth/sso',
   '/auth/verify',
   '/auth/enroll',
+  '/oauth/consent',
+  '/oauth/apps',
 ];
 const backendCookies = ['sb-127-auth-token', 'sb-127-auth-token-pending', 'sb-127-auth-token-challenge'];
 const asking = ['/api/me', '/whoami'];
 // All requests must reach the backend and not stop at the throttle.
-const options: BackendAuthOptions = { throttle: false, signInMethods: ['password', 'code'], sso: true };
+const options: BackendAuthOptions = {
+  throttle: false,
+  signInMethods: ['password', 'code'],
+  sso: true,
+  oauthConsent: true,
+};
 
 const apps: readonly (readonly [string, Start])[] = [
   [

@@ -14,6 +14,7 @@ import {
   signUpPage,
   ssoPage,
 } from '../../lib/backend/pages/credentials.ts';
+import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/pages/consent.ts';
 import {
   enrollPage,
   factorsPage,
@@ -106,6 +107,7 @@ export function everyPageState(
     ...factorPages(pages, request),
     ...codePages(pages, request),
     ...passkeyPages(pages, request),
+    ...consentPages(pages, request),
     ...otherPages(pages, request),
   };
 }
@@ -270,6 +272,51 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     'code, closed': codePage(site, request, limited(tooManyCodes)),
     sso: ssoPage(site, request, state),
     'sso, unavailable': ssoPage(site, request, { ...again, error: failure('sso_unavailable') }),
+  };
+}
+
+function consentPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
+  const site = siteOf({ pages });
+  const client = { id: 'd', name: 'Cursor' };
+  const asked = { client, scopes: ['openid', 'profile', 'email'], authorizationId: 'abc', returnTo, account: email };
+  const callback = 'https://www.cursor.example/oauth/callback';
+  const long = {
+    id: 'e',
+    name: 'Donaudampfschifffahrtsgesellschaftskapitänsmützenverwaltung <b>verified</b> by Google',
+  };
+  const grantedAt = createdAt;
+  return {
+    consent: consentPage(site, request, { ...asked, redirectUri: callback }),
+    'consent, every scope': consentPage(site, request, {
+      ...asked,
+      redirectUri: callback,
+      scopes: ['openid', 'profile', 'email', 'phone', 'offline_access', 'https://api.example/notes.read'],
+    }),
+    'consent, on this device': consentPage(site, request, { ...asked, redirectUri: 'http://127.0.0.1:33418/callback' }),
+    'consent, custom scheme': consentPage(site, request, { ...asked, redirectUri: 'cursor://oauth/callback' }),
+    'consent, long names': consentPage(site, request, {
+      ...asked,
+      client: long,
+      redirectUri: `https://${'a-very-long-label.'.repeat(8)}example/cb`,
+    }),
+    'consent, no name': consentPage(site, request, { ...asked, client: { id: 'f', name: '' }, redirectUri: callback }),
+    'consent, another direction': consentPage(site, request, {
+      ...asked,
+      client: { id: 'g', name: 'مساعد Helper' },
+      redirectUri: callback,
+    }),
+    'consent, expired': startAgainPage(site, request, { error: failure('authorization_expired'), account: email }),
+    'consent, on to the app': toAppPage(site, request, `${callback}?code=1`),
+    apps: appsPage(site, request, {
+      returnTo,
+      apps: [
+        { client, scopes: ['openid', 'profile', 'email'], grantedAt },
+        { client: long, scopes: ['email'], grantedAt },
+        { client: { id: '', name: '' }, scopes: [], grantedAt: '' },
+      ],
+    }),
+    'apps, none': appsPage(site, request, { returnTo, apps: [] }),
+    'apps, disconnect': disconnectPage(site, request, { returnTo, client }),
   };
 }
 

@@ -12,11 +12,13 @@ export interface AccountParts {
   readonly notes: NotesAnswer;
   /** Newest first. */
   readonly entries: readonly LogEntry[];
+  /** Where a demo app starts that asks for this account; undefined where a real project is used. */
+  readonly demoApp: string | undefined;
   /** The API's response to the bearer token. */
   readonly api?: string;
 }
 
-export function accountPage({ session, notes, entries, api }: AccountParts): string {
+export function accountPage({ session, notes, entries, demoApp, api }: AccountParts): string {
   const { user } = session;
   const provider = text(user.appMetadata['provider']);
   const body: BackendSessionBody = { authenticated: true, user };
@@ -40,6 +42,7 @@ ${facts([
 <ul class="links">
 <li><a href="/auth/password?returnTo=/account">Change the password</a></li>
 <li><a href="/auth/enroll?returnTo=/account">Authenticator apps</a> (the <a href="/authenticator">authenticator</a> of this example shows their codes)</li>
+<li><a href="/oauth/apps?returnTo=/account">Connected apps</a>${demoApp !== undefined && html` (<a href="${demoApp}">let a demo app ask for your account</a>)`}</li>
 <li><a href="/account/vault">A page that needs a second factor</a></li>
 <li><a href="/account/billing">A page that needs a sign-in of the last five minutes</a></li>
 </ul>

@@ -24,6 +24,7 @@ export function personalRoutes(
 ): Router {
   const routes = Router();
   const guard = requireSession({ adapter: 'backend' });
+  const demoApp = project && `${project.url}/demo-app`;
 
   // Requires a second factor: without one the guard redirects to the page that adds or asks for it.
   routes.get('/account/vault', requireSession({ adapter: 'backend', aal: 'aal2' }), (_req, res) => {
@@ -51,6 +52,7 @@ export function personalRoutes(
         session: currentSession(req, 'backend'),
         notes: await readNotes(req, pool),
         entries: log.list(),
+        demoApp,
         api: await answer.text(),
       }),
     );
@@ -63,7 +65,7 @@ export function personalRoutes(
 
   routes.get(['/account', '/account/*rest'], async (req, res) => {
     const session = currentSession(req, 'backend');
-    res.send(accountPage({ session, notes: await readNotes(req, pool), entries: log.list() }));
+    res.send(accountPage({ session, notes: await readNotes(req, pool), entries: log.list(), demoApp }));
   });
 
   routes.get('/outbox', (_req, res) => {

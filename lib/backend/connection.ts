@@ -69,11 +69,11 @@ export function createRecordingFetch(
   };
 }
 
-/** The calls that GoTrue answers without an object: a sign-out, and the list and the removal of passkeys. */
+/** The calls that GoTrue answers without an object: a sign-out, and the list and the removal of passkeys and grants. */
 function hasOtherForm(input: Parameters<typeof fetch>[0], { status }: Response, body: unknown): boolean {
   const { pathname } = new URL(input instanceof Request ? input.url : input);
-  if (Array.isArray(body)) return pathname.endsWith('/passkeys');
-  return status === 204 && /\/(?:logout|passkeys\/[^/]+)$/.test(pathname);
+  if (Array.isArray(body)) return /\/(?:passkeys|user\/oauth\/grants)$/.test(pathname);
+  return status === 204 && /\/(?:logout|passkeys\/[^/]+|user\/oauth\/grants)$/.test(pathname);
 }
 
 function rebuilt(status: number, text: string, headers?: Headers): Response {

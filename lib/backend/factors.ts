@@ -116,14 +116,16 @@ interface FactorAnswer {
   readonly challengeId?: string | undefined;
 }
 
-/** A call with the session's token, which was verified here before. */
+/** A call with the session's token, which was verified here before. @param lifeMs milliseconds; default: `timeoutMs` */
 export async function callAs<Result>(
   backend: BackendContext,
   visitor: Visitor,
   work: (call: SupabaseCall) => Promise<Result>,
   session: StoredContent,
+  lifeMs?: number,
 ): Promise<Result> {
-  return backend.supabase.call(visitor, work, { session }).catch(rethrowStaleKeys(backend, session.access_token));
+  const options = { session, ...defined({ lifeMs }) };
+  return backend.supabase.call(visitor, work, options).catch(rethrowStaleKeys(backend, session.access_token));
 }
 
 export function listFactors(

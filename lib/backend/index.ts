@@ -112,7 +112,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
 
 /** Routes that the options switch on or off. A route that is off does not exist, and the application may use its path. */
 function optionalRoutes(backend: BackendContext): AuthRoute[] {
-  const { signInMethods, signUp, sso } = backend.settings;
+  const { signInMethods, signUp, sso, oauthConsent } = backend.settings;
   const hasPasswords = signInMethods.includes('password');
   return [
     ...(hasPasswords ? [forgotRoute(backend), passwordRoute(backend)] : []),
@@ -122,6 +122,30 @@ function optionalRoutes(backend: BackendContext): AuthRoute[] {
     ...(signInMethods.includes('passkey')
       ? [passkeyRoute(backend), passkeysRoute(backend), passkeyScriptRoute(backend.settings)]
       : []),
+    ...(oauthConsent ? oauthRoutes(backend) : []),
+  ];
+}
+
+/** The pages of the project's OAuth server, loaded by the first request for them. */
+function oauthRoutes(backend: BackendContext): AuthRoute[] {
+  const consent = () => import('./routes/consent-route.ts');
+  const apps = () => import('./routes/apps-route.ts');
+  return [
+    {
+      path: backend.settings.consentPath,
+      option: 'consentPath',
+      isReturnTarget: true,
+      hasGetEffects: true,
+      get: async (request) => (await consent()).showConsent(backend, request),
+      post: async (request) => (await consent()).answerConsent(backend, request),
+    },
+    {
+      path: backend.settings.connectedAppsPath,
+      option: 'connectedAppsPath',
+      isReturnTarget: true,
+      get: async (request) => (await apps()).showApps(backend, request),
+      post: async (request) => (await apps()).disconnectApp(backend, request),
+    },
   ];
 }
 

@@ -91,6 +91,10 @@ const pathEntries = {
   passkeysPath: routePath('/auth/passkeys'),
   /** Where the script of the pages that ask for a passkey is served. Default `/auth/passkey.js`. */
   passkeyScriptPath: routePath('/auth/passkey.js'),
+  /** Asks users whether another app may act for them, with `oauthConsent: true`. Default `/oauth/consent`. */
+  consentPath: routePath('/oauth/consent'),
+  /** Lists the apps that users have allowed, and disconnects them. Default `/oauth/apps`. */
+  connectedAppsPath: routePath('/oauth/apps'),
 };
 
 /** The path options of the adapter's routes, with their defaults. */
@@ -209,6 +213,8 @@ const ownEntries = {
   signUp: v.optional(v.boolean('must be true or false'), true),
   /** Whether the sign-in page offers SAML single sign-on by the email's domain. Default false. */
   sso: v.optional(v.boolean('must be true or false'), false),
+  /** Whether the project's OAuth server asks for consent here, and users can disconnect its apps. Default false. */
+  oauthConsent: v.optional(v.boolean('must be true or false'), false),
   /** Buttons of the built-in pages and, where not empty, the only providers that may be used. Default: none, any may be used. */
   providers: v.optional(
     v.array(

@@ -98,6 +98,11 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     hook_timeout_after_retry: 'provider_unavailable',
     request_timeout: 'provider_unavailable',
     conflict: 'provider_unavailable',
+    oauth_authorization_not_found: 'authorization_expired',
+    oauth_consent_not_found: 'authorization_expired',
+    oauth_client_not_found: 'authorization_expired',
+    // The project's OAuth server is off.
+    feature_disabled: 'provider_refused',
   } satisfies Record<string, AuthErrorCode>),
 );
 

@@ -81,6 +81,7 @@ const wrongGuesses: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
   'email_in_use',
   'code_wrong',
   'sso_unavailable',
+  'authorization_expired',
 ]);
 
 /** How an attempt ends in one scope: the only place that decides it. */

@@ -1,4 +1,11 @@
-import type { BackendSessionBody, EmailConfirmationBody, MailSentBody, RedirectBody } from '../types.ts';
+import type {
+  BackendSessionBody,
+  ConnectedAppsBody,
+  ConsentBody,
+  EmailConfirmationBody,
+  MailSentBody,
+  RedirectBody,
+} from '../types.ts';
 import { createClient } from './send.ts';
 import type { CallOptions, ClientOptions, ClientResult, PostCall, ReturnTo } from './send.ts';
 import type { CredentialJson } from './webauthn.ts';
@@ -30,6 +37,10 @@ const defaultPaths = {
   passkey: '/auth/passkey',
   /** Default `/auth/passkeys`. */
   passkeys: '/auth/passkeys',
+  /** Default `/oauth/consent`. */
+  consent: '/oauth/consent',
+  /** Default `/oauth/apps`. */
+  connectedApps: '/oauth/apps',
 };
 
 /** The paths of the backend adapter's routes. */
@@ -134,6 +145,22 @@ export interface PasskeysBody {
   }[];
 }
 
+export interface ConsentQueryCall extends CallOptions {
+  readonly query: {
+    /** From the query of the page to which the project's OAuth server sent the browser. */
+    readonly authorization_id: string;
+  };
+}
+
+export interface ConsentCall extends CallOptions {
+  readonly body: { readonly authorization_id: string; readonly action: 'allow' | 'deny' };
+}
+
+export type DisconnectCall = PostCall<{
+  /** The id of the app's client. */
+  readonly revoke: string;
+}>;
+
 /** An authenticator app that must be confirmed by its first code. */
 export interface EnrollmentBody {
   readonly factorId: string;
@@ -208,6 +235,14 @@ export interface BackendClient {
   passkeys(call: StartPasskeysCall): Promise<ClientResult<ChallengeBody>>;
   /** The passkeys of the signed-in user. */
   passkeys(call?: CallOptions): Promise<ClientResult<PasskeysBody>>;
+  /** Allows or denies what an app asks for; then send the browser to `data.redirectTo`, which is the app's own address. */
+  consent(call: ConsentCall): Promise<ClientResult<RedirectBody>>;
+  /** What an app asks for; `'redirectTo' in data` where the user has allowed it before. Ask once, when the page is opened. */
+  consent(call: ConsentQueryCall): Promise<ClientResult<ConsentBody | RedirectBody>>;
+  /** Disconnects an app. */
+  connectedApps(call: DisconnectCall): Promise<ClientResult<RedirectBody>>;
+  /** The apps that act for the signed-in user. */
+  connectedApps(call?: CallOptions): Promise<ClientResult<ConnectedAppsBody>>;
 }
 
 /**
@@ -237,5 +272,7 @@ export function createBackendClient(options: ClientOptions<BackendPaths> = {}): 
     sso: { path: paths.sso, post: 'redirectTo' },
     passkey: { path: paths.passkey, post: ['redirectTo', 'challengeId'] },
     passkeys: { path: paths.passkeys, get: 'passkeys', post: ['redirectTo', 'challengeId'] },
+    consent: { path: paths.consent, get: ['client', 'redirectTo'], post: 'redirectTo' },
+    connectedApps: { path: paths.connectedApps, get: 'apps', post: 'redirectTo' },
   });
 }

@@ -16,7 +16,11 @@ export type {
   B2bUser,
   BackendSessionBody,
   BackendUser,
+  ConnectedApp,
+  ConnectedAppsBody,
+  ConsentBody,
   EmailConfirmationBody,
   MailSentBody,
+  OAuthClientInfo,
   RedirectBody,
 } from '../types.ts';

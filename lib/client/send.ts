@@ -47,7 +47,7 @@ export interface ReturnTo {
 /** A route: the members that identify a valid response to each method. */
 export interface Route {
   readonly path: string;
-  readonly get?: Proof;
+  readonly get?: Proof | readonly Proof[];
   readonly post?: Proof | readonly Proof[];
 }
 
@@ -56,7 +56,8 @@ interface Call extends CallOptions {
   readonly body?: object;
 }
 
-type Proof = 'redirectTo' | 'user' | 'message' | 'factorId' | 'factors' | 'challengeId' | 'passkeys';
+type Proof =
+  'redirectTo' | 'user' | 'message' | 'factorId' | 'factors' | 'challengeId' | 'passkeys' | 'client' | 'apps';
 
 /** A method for each route, which posts where there is a body or nothing to get. None rejects: every failure becomes an `error`. */
 export function createClient<Client>(

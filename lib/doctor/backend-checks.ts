@@ -35,12 +35,32 @@ export async function checkBackend(context: DoctorContext, add: Add): Promise<vo
   checkClock(settings, now, add);
   if (settings.kind === 'answered') checkKeys(keys, add);
   if (oauthServer.kind === 'answered' && parseObject(oauthServer.text)?.['token_endpoint'] !== undefined) {
-    add('note', 'oauth_server', 'The project is an OAuth server: other applications get tokens of its users', {
-      fix: 'Such a token is no session here; list its client id on a guard that should accept it as a bearer token.',
-      values: { isEnabled: true },
-    });
+    addOAuthServer(parseObject(oauthServer.text) ?? {}, options, context.appUrl, add);
   }
   addUrlsToRegister(options, context.appUrl, add);
+}
+
+/** The key cannot read where the server sends people: only an application's own request shows it. */
+function addOAuthServer(
+  { registration_endpoint: registration }: Readonly<Record<string, unknown>>,
+  { consentPath }: BackendOptions,
+  appUrl: string,
+  add: Add,
+): void {
+  const consentUrl = appUrl + consentPath;
+  add('note', 'oauth_server', 'The project is an OAuth server: other applications get tokens of its users', {
+    fix: 'Such a token is no session here; list its client id on a guard that should accept it as a bearer token.',
+    values: { isEnabled: true },
+  });
+  add('note', 'oauth_consent', `The OAuth server needs a consent page: with oauthConsent: true it is ${consentUrl}`, {
+    fix: `Set the authorization path to ${consentPath} under OAuth Server, and the Site URL to ${appUrl}.`,
+    values: { consentUrl },
+  });
+  if (registration === undefined) return;
+  add('note', 'oauth_registration', 'Any application can register itself at the OAuth server, under any name', {
+    fix: 'MCP clients need that. If you know all of your clients, switch off dynamic registration.',
+    values: { isOpen: true },
+  });
 }
 
 /** A bad base URL is reported once, as the application's. */

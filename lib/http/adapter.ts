@@ -18,7 +18,7 @@ export interface OwnPath {
   readonly path: string;
   /** The option that names the path, for messages. */
   readonly option: string;
-  /** Whether `returnTo` may name it: a page that a new sign-in leads back to. Its GET changes nothing. */
+  /** Whether `returnTo` may name it: a page that a sign-in leads back to. */
   readonly isReturnTarget?: boolean;
 }
 

@@ -56,8 +56,10 @@ export interface PageParts {
   readonly stylesheet: string;
   readonly brand: Brand;
   /** Allowed targets of the page's forms, including redirects (CSP3 §6.4.1); none without a form. */
-  readonly formAction?: "'self'" | "'self' https:" | "'self' https: http:";
+  readonly formAction?: `'self'${'' | ` ${string}`}`;
   readonly script?: PageScript | undefined;
+  /** Whether forms send their origin even where the response's `Referrer-Policy` hides it. */
+  readonly tellsOrigin?: boolean;
 }
 
 /** The only script of a page. It improves a page that also works without it. */
@@ -76,7 +78,7 @@ export function builtInPage(parts: PageParts): Reply {
 }
 
 function document(parts: PageParts): Html {
-  const { heading, lead, leadRole, errorTitle, emblem, content, stylesheet, script, brand } = parts;
+  const { heading, lead, leadRole, errorTitle, emblem, content, stylesheet, script, brand, tellsOrigin } = parts;
   const { title: name, logo, lang, dir } = brand;
   const title = errorTitle === undefined ? heading.plain : `${errorTitle.plain}: ${heading.plain}`;
   return html`<!doctype html>
@@ -86,6 +88,7 @@ function document(parts: PageParts): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
+${tellsOrigin === true && html`<meta name="referrer" content="same-origin">`}
 <meta name="theme-color" content="#f4f5f7" media="(prefers-color-scheme: light)">
 <meta name="theme-color" content="#0e1014" media="(prefers-color-scheme: dark)">
 <title${heading.lang !== undefined && html` lang="${heading.lang}"`}>${name === undefined || title.includes(name) ? title : `${title} · ${name}`}</title>

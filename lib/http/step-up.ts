@@ -16,12 +16,14 @@ import type { Reply } from './reply.ts';
  * Redirects to the second factor where the session lacks it. A bearer request gets an error without a redirect.
  *
  * @param aal `enrolled`: only users with a second factor must use it
+ * @param wayBack where the second factor leads back to
  * @throws {AuthError} `second_factor_required`; `provider_unavailable` where the provider cannot be asked about the factors
  */
 export async function askSecondFactor(
   request: AuthRequest,
   session: Session,
   aal: 'aal2' | 'enrolled',
+  wayBack = request.wayBack,
 ): Promise<Reply | undefined> {
   if (session.claims['aal'] === 'aal2') return undefined;
   const error = new AuthError('second_factor_required');
@@ -29,11 +31,10 @@ export async function askSecondFactor(
   if (secondFactor === undefined || (aal === 'aal2' && session.credential === 'bearer')) throw error;
   const ask = () => secondFactor.hasVerifiedFactor(session);
   const hasFactor = await request.waits.limit(ask, outOfTime).catch((failure: unknown) => endedOrThrow(failure));
-  if (hasFactor === 'ended') return endHere(request, session);
+  if (hasFactor === 'ended') return endHere(request, session, wayBack);
   if (aal === 'enrolled' && !hasFactor) return undefined;
   if (session.credential === 'bearer') throw error;
   const path = request.localPath(hasFactor ? secondFactor.verifyPath : secondFactor.enrollPath);
-  const { wayBack } = request;
   return challengeWith(request, error, withQuery(path, wayBack === request.home ? {} : { returnTo: wayBack }));
 }
 
@@ -44,11 +45,11 @@ function endedOrThrow(failure: unknown): 'ended' {
 }
 
 /** Ends the session here, too: with its cookie, the sign-in page would lead straight back to the guard. */
-async function endHere(request: AuthRequest, session: Session): Promise<Reply> {
+async function endHere(request: AuthRequest, session: Session, wayBack: string): Promise<Reply> {
   if (session.credential === 'bearer') throw new AuthError('invalid_token');
   const { resolver } = request.definition;
   request.writeCookies(await resolver.endOver(request.req.headers.cookie, session));
-  return challengeWith(request, new AuthError('unauthenticated'), request.signInUrl(request.wayBack));
+  return challengeWith(request, new AuthError('unauthenticated'), request.signInUrl(wayBack));
 }
 
 /** Asks the provider once per access token and minute; all requests share the result. */

@@ -101,6 +101,8 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .message p { margin: 0; }
 .message form { margin: 0.75rem 0 0.125rem; }
 .message.bad, main > [role="alert"] { color: var(--bad); background: var(--bad-soft); border-color: var(--bad-line); }
+.message.plain { background: var(--hover); border-color: var(--line); }
+.message.plain p + p { margin-top: 0.375rem; color: var(--soft); font-size: 0.875rem; }
 .message.good { color: var(--good); background: var(--good-soft); border-color: var(--good-line); }
 .or { display: flex; align-items: center; gap: 0.75rem; margin: 1.25rem 0; color: var(--soft); font-size: 0.8125rem; }
 .or::before, .or::after { content: ""; flex: 1; border-top: 1px solid var(--line); }
@@ -125,6 +127,12 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .choices svg { flex: none; width: 1rem; height: 1rem; fill: none; stroke: var(--soft); stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
 [dir="rtl"] .choices svg { transform: scaleX(-1); }
 [dir="rtl"] :is(.lead, [role="alert"]) > span[dir="ltr"] { display: block; }
+.scopes { margin: 0 0 1.5rem; padding: 0; list-style: none; }
+.scopes li { display: flex; gap: 0.625rem; padding: 0.25rem 0; font-size: 0.9375rem; line-height: 1.45; overflow-wrap: anywhere; }
+.scopes li::before { content: "✓" / ""; flex: none; color: var(--soft); font-weight: 600; }
+.scopes span { min-width: 0; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(8rem, 100%), 1fr)); gap: 0.625rem; }
+.pair button + button { margin-top: 0; }
 .qr { display: block; width: 12.5rem; max-width: 100%; height: auto; aspect-ratio: 1; margin: 0 auto 1.25rem; padding: 0.75rem; background: #ffffff; border: 1px solid var(--line); border-radius: 0.625rem; }
 .secret { padding: 0.625rem 0.75rem; background: var(--hover); border-radius: 0.5rem; font: 0.9375rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; letter-spacing: 0.05em; text-align: center; text-wrap: balance; overflow-wrap: anywhere; }
 .actions { margin: 1.5rem 0 0; color: var(--soft); font-size: 0.9375rem; text-align: center; }

@@ -9,6 +9,10 @@ import { createSignIns } from './agent.ts';
 import type { SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
+import { TestApps } from './test-apps.ts';
+import type { TestApp } from './test-apps.ts';
+
+export type { TestApp } from './test-apps.ts';
 
 /** Values that the application sets; others are generated. */
 export interface BackendTestKitOptions {
@@ -52,6 +56,12 @@ export interface BackendTestKit extends SignIns<BackendTestSession> {
   tokens(session?: BackendTestSession): Promise<BackendTokens>;
   /** A passkey of this person: `credential` for `POST /auth/passkey`, whatever the challenge. Any other is refused. */
   passkey(session?: Omit<BackendTestSession, 'expired' | 'aal'>): Readonly<Record<string, unknown>>;
+  /**
+   * An app asks a user for consent, with `oauthConsent: true`.
+   *
+   * @returns the id for `/oauth/consent?authorization_id=…`
+   */
+  askConsent(app?: TestApp): string;
   simulate(state: ProviderState): void;
 }
 
@@ -118,6 +128,7 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
       return { access_token, refresh_token };
     },
     passkey: (session = {}) => supabase.addPasskey(session),
+    askConsent: (app) => supabase.apps.ask(app),
     simulate,
   };
 }
@@ -129,6 +140,8 @@ interface Started {
   /** The first factor in `amr`. Default: `password`, or that of an email's link. */
   readonly method?: 'passkey';
 }
+
+type AppCall = readonly [call: string, url: URL, body: ProviderCall['body']];
 
 interface Issued {
   readonly access_token: string;
@@ -145,6 +158,7 @@ class InMemorySupabase {
   readonly #url: string;
   readonly #now: () => number;
   readonly #key = createSigningKey('ES256');
+  readonly apps = new TestApps();
   readonly #byRefreshToken = new Map<string, Started>();
   readonly #byAccessToken = new Map<string, Started>();
   readonly #byPasskey = new Map<unknown, BackendTestSession>();
@@ -216,9 +230,15 @@ class InMemorySupabase {
         return this.#verifyCode(started, body['code']);
       case 'POST logout':
         return new Response(null, { status: 204 });
-      default:
-        return this.#answerPasskeys(`${method} ${path ?? ''}`, body['credential']);
+      default: {
+        const call = `${method} ${path ?? ''}`;
+        return this.#answerPasskeys(call, body['credential']) ?? this.#answerAboutApps(started, call, url, body);
+      }
     }
+  }
+
+  #answerAboutApps(started: Started | undefined, ...[call, url, body]: AppCall): Response | undefined {
+    return started && this.apps.answer(call, url, body, userOf(started.session));
   }
 
   async #verifyCode(started: Started | undefined, given: unknown): Promise<Response> {

@@ -1,10 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createOAuthClient } from './oauth-client.ts';
+import type { ClientTokens } from './oauth-client.ts';
 import type { Project, User } from './project.ts';
-
-export interface ThirdPartyTokens {
-  readonly access_token: string;
-  readonly refresh_token: string;
-}
 
 /**
  * A person signs in and allows an application, as the consent page does for them: where the browser is sent to.
@@ -25,32 +21,13 @@ export async function allow(project: Project, { email, password }: User, authori
 }
 
 /** What another application gets that the user allowed to know who they are, by Supabase's OAuth server. */
-export async function thirdPartyTokens(project: Project, user: User): Promise<ThirdPartyTokens> {
-  const redirectUri = 'http://127.0.0.1:4000/back';
-  const { body: client } = await project.ask('/oauth/clients/register', 'POST', {
-    client_name: 'Another application',
-    redirect_uris: [redirectUri],
-    token_endpoint_auth_method: 'none',
-  });
-  const verifier = randomBytes(32).toString('base64url');
-  const query = new URLSearchParams({
-    response_type: 'code',
-    client_id: client.client_id,
-    redirect_uri: redirectUri,
-    scope: 'email',
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-    code_challenge_method: 'S256',
-  });
-  const back = await allow(project, user, `${project.url}/auth/v1/oauth/authorize?${query.toString()}`);
-  const answer = await fetch(`${project.url}/auth/v1/oauth/token`, {
-    method: 'POST',
-    body: new URLSearchParams({
-      grant_type: 'authorization_code',
-      code: back.searchParams.get('code')!,
-      client_id: client.client_id,
-      redirect_uri: redirectUri,
-      code_verifier: verifier,
-    }),
-  });
-  return answer.json() as Promise<ThirdPartyTokens>;
+export async function thirdPartyTokens(project: Project, { email, password }: User): Promise<ClientTokens> {
+  const signedIn = await project.ask('/token?grant_type=password', 'POST', { email, password });
+  const token = String(signedIn.body.access_token);
+  const client = await createOAuthClient(project);
+  const id = new URL(await client.start({ scope: 'email' }), project.url).searchParams.get('authorization_id') ?? '';
+  await project.ask(`/oauth/authorizations/${id}`, 'GET', undefined, token);
+  const { body } = await project.ask(`/oauth/authorizations/${id}/consent`, 'POST', { action: 'approve' }, token);
+  const answer = await client.exchange(new URL(body.redirect_url).searchParams.get('code') ?? '');
+  return answer.json() as Promise<ClientTokens>;
 }

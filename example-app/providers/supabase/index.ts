@@ -46,7 +46,7 @@ const demo: Credentials = { email: 'demo@example.com', password: 'try-me-locally
 
 /**
  * A Supabase project in this process, on 127.0.0.1 and in memory: accounts, emails to an outbox, second factors, "GitHub" as an
- * OAuth provider, single sign-on for example.org, and a table `notes` that shows each user their own rows.
+ * OAuth provider, single sign-on for example.org, an OAuth server with a demo app, and a table `notes` that shows each user their own rows.
  *
  * @throws {Error} in production
  */
@@ -67,6 +67,7 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
     totpFactors: true,
     passkeys: true,
     keyFactors: true,
+    oauthServer: true,
     ssoDomains: new Set(['example.org']),
     providers: new Set(['github']),
     oauthEmail: 'octavia@example.com',

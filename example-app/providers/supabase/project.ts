@@ -4,6 +4,7 @@ import type { Flows } from './flows.ts';
 import type { SigningKeys } from './keys.ts';
 import type { Mails } from './mails.ts';
 import type { Passkeys } from './passkeys.ts';
+import type { OAuthServer } from './oauth-server.ts';
 import type { Sessions } from './sessions.ts';
 import type { Switches, User } from './types.ts';
 import type { Users } from './users.ts';
@@ -33,6 +34,7 @@ export interface Project {
   /** The code that was last sent to each phone number. */
   readonly phoneCodes: Map<string, string>;
   readonly passkeys: Passkeys;
+  readonly oauthServer: OAuthServer;
   readonly notes: Note[];
 }
 

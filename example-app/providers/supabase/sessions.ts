@@ -26,6 +26,8 @@ interface Session {
   readonly createdAt: number;
   /** Whether the project's OAuth 2.1 server issued it to another application. */
   readonly isClients: boolean;
+  /** The id of that application. */
+  readonly clientId: string | undefined;
   /** The newest first. */
   methods: readonly Method[];
   /** The factor that made it aal2. */
@@ -75,6 +77,7 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       amr: session?.methods,
       session_id: refresh.sessionId,
       is_anonymous: user.isAnonymous,
+      ...(session?.clientId === undefined ? {} : { client_id: session.clientId }),
       ...switches.tokenClaims,
       ...options.claims,
     });
@@ -117,6 +120,7 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
         userId: user.id,
         createdAt: now(),
         isClients: options.claims?.['client_id'] !== undefined,
+        clientId: textClaim(options.claims?.['client_id']),
         methods: [{ method: options.method ?? 'password', timestamp: seconds() }],
         factorId: undefined,
         aal: options.claims?.['aal'] === 'aal2' ? 'aal2' : 'aal1',
@@ -126,8 +130,8 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       return toJson(user, addToken(session.id), options);
     },
 
-    /** @throws GoTrueError */
-    refresh(name: string): Promise<SessionJson> {
+    /** @param clientId of the application that asks, as GoTrue has authenticated it @throws GoTrueError */
+    refresh(name: string, clientId?: string): Promise<SessionJson> {
       // 400 {"code":"validation_failed","message":"Refresh token is not valid"}, without a look into the database
       if (!/^[a-z0-9]{12}$/.test(name)) throw new GoTrueError(400, 'validation_failed', 'Refresh token is not valid');
       const used = tokens.get(name);
@@ -136,7 +140,7 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       if (!user)
         throw new GoTrueError(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found');
       // 400 {"error":"invalid_client","error_description":"Client authentication required for OAuth session"}
-      if (session.isClients) {
+      if (session.isClients && (clientId === undefined || session.clientId !== clientId)) {
         throw new OAuthServerError('invalid_client', 'Client authentication required for OAuth session');
       }
       if (user.banned) throw new GoTrueError(400, 'user_banned', 'Invalid Refresh Token: User Banned');
@@ -181,6 +185,11 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       }
     },
 
+    /** Ends what a user's grant gave to an application. */
+    endClient(userId: string, clientId: string): void {
+      endWhere((session) => session.userId === userId && session.clientId === clientId);
+    },
+
     signOut(sessionId: string, userId: string, scope: string): void {
       endWhere(
         (session) =>
@@ -188,6 +197,10 @@ export function createSessions({ keys, users, switches, issuer, now }: SessionPa
       );
     },
   };
+}
+
+function textClaim(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 export type Sessions = ReturnType<typeof createSessions>;

@@ -13,6 +13,8 @@ import type { Reply, StandInRequest } from './http.ts';
 import { createSigningKeys } from './keys.ts';
 import type { TokenForgery } from './keys.ts';
 import { createMails } from './mails.ts';
+import { createOAuthServer } from './oauth-server.ts';
+import type { NewClient, NewAuthorization, OAuthClient } from './oauth-server.ts';
 import type { Note, Project } from './project.ts';
 import { createPasskeys } from './passkeys.ts';
 import type { RelyingParty } from './webauthn.ts';
@@ -91,9 +93,10 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
   const factors = createFactors(switches, party, now);
   const passkeys = createPasskeys(switches, party, now);
   const flows = createFlows(now);
+  const oauthServer = createOAuthServer(now);
   const base = { url, siteUrl, redirectAllowList, publishableKey, switches, now };
   const phoneCodes = new Map<string, string>();
-  const accounts = { users, sessions, flows, mails, factors, passkeys, phoneCodes };
+  const accounts = { users, sessions, flows, mails, factors, passkeys, phoneCodes, oauthServer };
   const project: Project = { ...base, ...accounts, keys, notes };
   const routeOf = createRoutes(project);
   const faults = createFaults();
@@ -189,6 +192,10 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     codeOf: (factor: Pick<Factor, 'secret'>) => factors.codeOf(factor),
     /** The open sessions of a user. */
     sessionsOf: (who: string | User) => sessions.of(userOf(who).id),
+    /** Another application that asks users of this project. */
+    addClient: (client?: NewClient): OAuthClient => oauthServer.register(client),
+    /** The id with which the consent page is opened. */
+    askConsent: (client: OAuthClient, asked?: NewAuthorization): string => oauthServer.start(client, asked).id,
     /** A token with exactly these claims; signed with the project's own key by default. */
     signToken: (claims: JWTPayload, forgery?: TokenForgery) => keys.sign(claims, forgery),
     /** Signs with a new key from now on; `keepOld: false` forgets the old ones at once. */

@@ -34,6 +34,7 @@ export function readSwitches(options: Partial<Switches>): Switches {
     maximumFactors: options.maximumFactors ?? 10,
     textFrequency: options.textFrequency ?? 60,
     ssoDomains: options.ssoDomains,
+    oauthServer: options.oauthServer ?? false,
     accessTokenTtl: options.accessTokenTtl ?? 3600,
     tokenClaims: options.tokenClaims ?? {},
     reuse: options.reuse ?? 'strict',

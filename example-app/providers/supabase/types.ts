@@ -65,6 +65,8 @@ export interface Switches {
   textFrequency: number;
   /** The email domains of SAML identity providers; `undefined` switches SAML off. */
   ssoDomains: ReadonlySet<string> | undefined;
+  /** Whether the project is an OAuth server for other applications, which may register themselves. */
+  oauthServer: boolean;
   /** Seconds. */
   accessTokenTtl: number;
   /** Claims that a custom access token hook sets. */
@@ -203,6 +205,11 @@ export type Endpoint =
   | 'rename-passkey'
   | 'remove-passkey'
   | 'settings'
+  | 'authorization'
+  | 'consent'
+  | 'grants'
+  | 'revoke-grant'
+  | 'client-token'
   | 'jwks'
   | 'rest'
   | 'other';

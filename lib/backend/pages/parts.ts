@@ -52,8 +52,9 @@ export function showPage(
     readonly content: HtmlValue;
     /** Whether the page has a form that posts to one of our routes. */
     readonly hasForm: boolean;
-    /** The schemes that the form's response may redirect to, where it leaves this site. */
-    readonly formLeadsTo?: 'https:' | 'https: http:' | undefined;
+    /** The sources of a CSP that the form's response may redirect to, where it leaves this site, such as `https:`. */
+    readonly formLeadsTo?: string | undefined;
+    readonly tellsOrigin?: boolean;
     /** A decorative picture in place of the logo. */
     readonly emblem?: Html | undefined;
     readonly script?: PageScript | undefined;

@@ -3,9 +3,11 @@ import type { Reply, StandInRequest } from '../http.ts';
 import type { Project } from '../project.ts';
 import type { Endpoint } from '../types.ts';
 import { logout, notes, settings, user } from './account.ts';
+import { createDemoApp } from './demo-app.ts';
 import { createOauth } from './oauth.ts';
 import { challenge, enroll, unenroll, verifyFactor } from './factors.ts';
 import { otp, reauthenticate, recover } from './mail.ts';
+import { oauthServerRoute } from './oauth-server.ts';
 import { resend, signup } from './signup.ts';
 import { passkeyCallOf } from './passkeys.ts';
 import { token } from './token.ts';
@@ -33,11 +35,14 @@ const factorCalls: Readonly<Record<string, readonly [Endpoint, Handler]>> = {
 /** Finds the route of a request. */
 export function createRoutes(project: Project): (request: StandInRequest) => Route {
   const oauth = createOauth(project);
+  const demoApp = createDemoApp(project);
   return ({ method, url }) => {
     if (/^\/provider\/[^/]+\/authorize$/.test(url.pathname)) {
       return { endpoint: 'authorize', open: true, handle: oauth.consent };
     }
     const factorCall = factorCalls[`${method} ${url.pathname.replace(/^(\/auth\/v1\/factors)\/[^/]+/, '$1/:id')}`];
+    const ofOAuthServer = oauthServerRoute(project, method, url.pathname);
+    if (ofOAuthServer) return ofOAuthServer;
     if (factorCall) return { endpoint: factorCall[0], handle: (request) => factorCall[1](project, request) };
     const passkeyCall = passkeyCallOf(method, url);
     if (passkeyCall) return { endpoint: passkeyCall[0], handle: (request) => passkeyCall[1](project, request) };
@@ -76,6 +81,10 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
         return { endpoint: 'settings', handle: () => settings(project) };
       case 'GET /auth/v1/.well-known/jwks.json':
         return { endpoint: 'jwks', open: true, handle: () => json(200, project.keys.jwks()) };
+      case 'GET /demo-app':
+        return { endpoint: 'other', open: true, handle: demoApp.start };
+      case 'GET /demo-app/callback':
+        return { endpoint: 'other', open: true, handle: demoApp.callback };
       case 'GET /rest/v1/notes':
       case 'POST /rest/v1/notes':
         return { endpoint: 'rest', handle: (request) => notes(project, request) };

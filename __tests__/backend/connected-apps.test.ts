@@ -1,0 +1,287 @@
+import { authenticateUpgrade, requireSession } from '../../lib/backend/index.ts';
+import { postForm } from '../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { ada, callback, connect, startConsentApp } from '../support/consent.ts';
+import { sendJson } from '../support/hosts.ts';
+import { serve } from '../support/servers.ts';
+import { createShared } from '../support/shared-memory.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
+
+const apps: BackendApp[] = [];
+afterEach(async () => {
+  for (const each of apps.splice(0)) await each.close();
+});
+
+/** With an API that takes the tokens of all OAuth clients of `clients`. */
+async function start({ options, ...setup }: BackendAppSetup = {}, clients: string[] = []): Promise<BackendApp> {
+  const app = await startConsentApp({
+    ...setup,
+    options: { ...options },
+    after(host) {
+      host.get('/api/tool', (req, res, next) => {
+        requireSession({ credentials: ['bearer'], clients })(req, res, (error) => {
+          if (error === undefined) sendJson(res, { ok: true });
+          else next(error);
+        });
+      });
+    },
+  });
+  apps.push(app);
+  return app;
+}
+
+const callTool = (app: BackendApp, token: string): Promise<Answer> =>
+  app.visitor().get('/api/tool', { headers: { authorization: `Bearer ${token}` } });
+
+const list = async (visitor: Visitor): Promise<readonly string[]> =>
+  (await visitor.getJson('/oauth/apps')).json.apps.map(({ client }: { client: { name: string } }) => client.name);
+
+describe('connected apps', () => {
+  it('are listed with scopes and date', async () => {
+    const app = await start();
+    const visitor = await app.signedIn();
+    const { client } = await connect(app, visitor);
+    const { status, json } = await visitor.getJson('/oauth/apps');
+    expect([status, json]).toEqual([
+      200,
+      {
+        apps: [
+          {
+            client: { id: client.id, name: 'Cursor' },
+            scopes: ['email'],
+            grantedAt: new Date(app.clock.now()).toISOString(),
+          },
+        ],
+      },
+    ]);
+    const page = await visitor.get('/oauth/apps?returnTo=/account');
+    expect(page.text).toContain('<strong dir="auto">Cursor</strong>');
+    expect(page.text).toContain('See your email address');
+    expect(page.text).toMatch(/Since \w+ \d+, \d{4}/);
+    expect(page.text).toContain('<a href="/account">Done</a>');
+    expect([page.headers['x-frame-options'], page.headers['referrer-policy']]).toEqual(['DENY', 'no-referrer']);
+  });
+
+  it('are none for a user who allowed none', async () => {
+    const app = await start();
+    const visitor = await app.signedIn();
+    expect((await visitor.getJson('/oauth/apps')).json).toEqual({ apps: [] });
+    expect((await visitor.get('/oauth/apps')).text).toContain('No app can use your account.');
+  });
+
+  it('need a session', async () => {
+    const app = await start();
+    const page = await app.visitor().get('/oauth/apps');
+    expect([page.status, page.headers.location]).toEqual([
+      302,
+      `/auth/login?returnTo=${encodeURIComponent('/oauth/apps')}`,
+    ]);
+    const json = await app.visitor().getJson('/oauth/apps');
+    expect([json.status, json.json.error.code]).toEqual([401, 'unauthenticated']);
+    expect((await app.visitor().postJson('/oauth/apps', { revoke: 'x' })).status).toBe(401);
+    expect(app.supabase.calls('grants') + app.supabase.calls('revoke-grant')).toBe(0);
+  });
+
+  it('a page asks before it disconnects one', async () => {
+    const app = await start();
+    const visitor = await app.signedIn();
+    const { client } = await connect(app, visitor);
+    const asks = await visitor.get(`/oauth/apps?revoke=${client.id}&returnTo=/account`);
+    expect(asks.text).toContain('Disconnect “<bdi>Cursor</bdi>”?');
+    const unsure = await postForm(visitor, '/oauth/apps', { revoke: client.id });
+    expect([unsure.status, unsure.headers.location]).toEqual([303, `/oauth/apps?revoke=${client.id}`]);
+    expect(await list(visitor)).toEqual(['Cursor']);
+    const sure = await postForm(visitor, '/oauth/apps', { revoke: client.id, sure: 'yes', returnTo: '/account' });
+    expect([sure.status, sure.headers.location]).toEqual([
+      303,
+      `/oauth/apps?returnTo=${encodeURIComponent('/account')}`,
+    ]);
+    expect(await list(visitor)).toEqual([]);
+  });
+
+  it('a JSON client disconnects one at once, and a second time without harm', async () => {
+    const app = await start();
+    const visitor = await app.signedIn();
+    const { client } = await connect(app, visitor);
+    app.events.splice(0);
+    for (let count = 0; count < 2; count += 1) {
+      const answer = await visitor.postJson('/oauth/apps', { revoke: client.id });
+      expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/oauth/apps' }]);
+    }
+    const [user] = app.supabase.users();
+    const event = { type: 'grant_revoked', adapter: 'backend', userId: user?.id, clientId: client.id };
+    expect(app.events).toEqual([event, event]);
+  });
+
+  it.each(['', 'a b', '\u0000', 'x'.repeat(2_049), 'ü'])('refuse the client id %j', async (revoke) => {
+    const app = await start();
+    const visitor = await app.signedIn();
+    expect((await visitor.postJson('/oauth/apps', { revoke })).status).toBe(400);
+    expect(app.supabase.calls('revoke-grant')).toBe(0);
+  });
+
+  it('do not lead to others: an id that is no client of the project is a 4xx', async () => {
+    const app = await start();
+    const visitor = await app.signedIn();
+    for (const revoke of ['../../user', 'x&client_id=y', 'https://app.example/client.json']) {
+      const answer = await visitor.postJson('/oauth/apps', { revoke });
+      expect([answer.status >= 400, answer.status < 500]).toEqual([true, true]);
+    }
+    const paths = app.supabase.requests.filter(({ method }) => method === 'DELETE').map(({ url }) => url.pathname);
+    expect(new Set(paths)).toEqual(new Set(['/auth/v1/user/oauth/grants']));
+  });
+});
+
+describe('a disconnected app', () => {
+  it('is refused at once: its access token here, its refresh token at the provider', async () => {
+    const clients: string[] = [];
+    const app = await start({}, clients);
+    const visitor = await app.signedIn();
+    const { client, tokens, refresh } = await connect(app, visitor);
+    clients.push(client.id);
+    // A guard reads its list once; this one is made for each request.
+    expect((await callTool(app, tokens.access_token)).status).toBe(200);
+    expect((await callTool(app, tokens.access_token)).status).toBe(200);
+    await visitor.postJson('/oauth/apps', { revoke: client.id });
+    const refused = await callTool(app, tokens.access_token);
+    expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, 'Bearer error="invalid_token"']);
+    expect((await refresh(tokens.refresh_token)).status).toBe(400);
+    // The user's own session, and other apps, go on.
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('that is allowed again works with its new tokens', async () => {
+    const clients: string[] = [];
+    const app = await start({}, clients);
+    const visitor = await app.signedIn();
+    const first = await connect(app, visitor);
+    clients.push(first.client.id);
+    await visitor.postJson('/oauth/apps', { revoke: first.client.id });
+    app.clock.advance(2_000);
+    const [{ id: userId } = { id: '' }] = app.supabase.users();
+    const again = await app.supabase.issueSession(ada.email, {
+      claims: { client_id: first.client.id, sub: userId },
+      method: 'oauth_provider/authorization_code',
+    });
+    expect((await callTool(app, again.access_token)).status).toBe(200);
+    expect((await callTool(app, first.tokens.access_token)).status).toBe(401);
+  });
+
+  it('leaves the other apps and the other users alone', async () => {
+    const clients: string[] = [];
+    const app = await start({}, clients);
+    const eve = { email: 'eve@example.com', password: ada.password };
+    app.supabase.addUser(eve);
+    const visitor = await app.signedIn();
+    const [one, other] = [await connect(app, visitor, 'One'), await connect(app, visitor, 'Other')];
+    clients.push(one.client.id, other.client.id);
+    const ofEve = await app.supabase.issueSession(eve.email, { claims: { client_id: one.client.id } });
+    await visitor.postJson('/oauth/apps', { revoke: one.client.id });
+    expect((await callTool(app, one.tokens.access_token)).status).toBe(401);
+    expect((await callTool(app, other.tokens.access_token)).status).toBe(200);
+    expect((await callTool(app, ofEve.access_token)).status).toBe(200);
+  });
+
+  it('is refused in the other processes within five seconds', async () => {
+    const clients: string[] = [];
+    const shared = createShared();
+    const app = await start({ options: { coordinator: shared } }, clients);
+    const visitor = await app.signedIn();
+    const { client, tokens } = await connect(app, visitor);
+    clients.push(client.id);
+    const other = await start(
+      {
+        options: {
+          coordinator: shared,
+          url: app.supabase.url,
+          anonKey: app.supabase.publishableKey,
+          now: app.clock.now,
+        },
+      },
+      clients,
+    );
+    expect((await callTool(other, tokens.access_token)).status).toBe(200);
+    await visitor.postJson('/oauth/apps', { revoke: client.id });
+    app.clock.advance(5_001);
+    expect((await callTool(other, tokens.access_token)).status).toBe(401);
+  });
+
+  it('loses its open WebSockets', async () => {
+    const app = await start();
+    const visitor = await app.signedIn();
+    const { client, tokens } = await connect(app, visitor);
+    const credentials = { credentials: ['bearer'], clients: [client.id] } as const;
+    let reason: unknown;
+    // Each request of this server stands for a handshake.
+    const upgrades = await serve((req, res) => {
+      void authenticateUpgrade(app.auth, req, credentials).then(({ ended }) => {
+        ended.addEventListener('abort', () => (reason = ended.reason));
+        res.end();
+      });
+    });
+    await fetch(upgrades.origin, { headers: { authorization: `Bearer ${tokens.access_token}` } });
+    await visitor.postJson('/oauth/apps', { revoke: client.id });
+    await upgrades.close();
+    expect(reason).toMatchObject({ code: 'unauthenticated', reason: 'ended' });
+  });
+});
+
+describe('while the provider is out of reach', () => {
+  it.each(['refuse', 'html502', 503] as const)(
+    'a list and a disconnection are a 503, and nothing ends: %s',
+    async (fault) => {
+      const clients: string[] = [];
+      const app = await start({}, clients);
+      const visitor = await app.signedIn();
+      const { client, tokens } = await connect(app, visitor);
+      clients.push(client.id);
+      app.supabase.fail('grants', fault);
+      app.supabase.fail('revoke-grant', fault);
+      const listed = await visitor.getJson('/oauth/apps');
+      expect([listed.status, Number(listed.headers['retry-after'])]).toEqual([503, expect.any(Number)]);
+      expect((await visitor.postJson('/oauth/apps', { revoke: client.id })).status).toBe(503);
+      expect((await callTool(app, tokens.access_token)).status).toBe(200);
+      app.supabase.heal();
+      expect((await visitor.postJson('/oauth/apps', { revoke: client.id })).status).toBe(200);
+      expect((await callTool(app, tokens.access_token)).status).toBe(401);
+    },
+  );
+
+  it('a disconnection whose answer was lost is completed by the next try', async () => {
+    const clients: string[] = [];
+    const app = await start({}, clients);
+    const visitor = await app.signedIn();
+    const { client, tokens } = await connect(app, visitor);
+    clients.push(client.id);
+    app.supabase.fail('revoke-grant', 'lost', 1);
+    expect((await visitor.postJson('/oauth/apps', { revoke: client.id })).status).toBe(503);
+    expect((await visitor.postJson('/oauth/apps', { revoke: client.id })).status).toBe(200);
+    expect((await callTool(app, tokens.access_token)).status).toBe(401);
+  });
+
+  it('a disconnection that the coordinator did not hear of is a 503, and holds here', async () => {
+    const clients: string[] = [];
+    const shared = createShared();
+    const app = await start({ options: { coordinator: shared } }, clients);
+    const visitor = await app.signedIn();
+    const { client, tokens } = await connect(app, visitor);
+    clients.push(client.id);
+    shared.isDown = true;
+    expect((await visitor.postJson('/oauth/apps', { revoke: client.id })).status).toBe(503);
+    expect((await callTool(app, tokens.access_token)).status).not.toBe(200);
+    shared.isDown = false;
+    expect((await visitor.postJson('/oauth/apps', { revoke: client.id })).status).toBe(200);
+    expect((await callTool(app, tokens.access_token)).status).toBe(401);
+  });
+
+  it('an OAuth server that is off is a 502 with a warning that names it', async () => {
+    const app = await start({ standIn: { oauthServer: false } });
+    const visitor = await app.signedIn();
+    app.events.splice(0);
+    expect((await visitor.getJson('/oauth/apps')).status).toBe(502);
+    expect(app.events).toContainEqual(
+      expect.objectContaining({ type: 'configuration_warning', message: expect.stringContaining('OAuth server') }),
+    );
+    expect(callback).toMatch(/^https:/);
+  });
+});

@@ -1,0 +1,68 @@
+import { jest } from '@jest/globals';
+import { createOutageReport } from '../../lib/session/outages.ts';
+import { createRevocations } from '../../lib/session/revocations.ts';
+import { createSessionWatch } from '../../lib/session/session-watch.ts';
+import type { BackendSession } from '../../lib/types.ts';
+import { createClock } from '../support/clock.ts';
+import { createShared } from '../support/shared-memory.ts';
+
+const clock = createClock(1_000_000);
+const grant = { userId: 'ada', clientId: 'cursor' };
+const facts = { ...grant, sessionId: 'session', beganAt: 999_000, issuedAt: 999_000 };
+
+function createProcess(shared = createShared(clock.now)) {
+  return createRevocations(
+    'backend',
+    shared,
+    createOutageReport(shared, () => undefined),
+    clock.now,
+    { count: 0 },
+  );
+}
+
+const standing = async (revocations: ReturnType<typeof createProcess>, other: Partial<typeof facts> = {}) =>
+  (await revocations.check({ ...facts, ...other }, undefined)).standing;
+
+it('a grant that is taken back ends the tokens of this user at this client, in every process', async () => {
+  const shared = createShared(clock.now);
+  const [here, there] = [createProcess(shared), createProcess(shared)];
+  await here.end(grant);
+  for (const revocations of [here, there]) {
+    expect(await standing(revocations)).toBe('ended');
+    expect(await standing(revocations, { issuedAt: clock.now() + 1 })).toBe('live');
+    expect(await standing(revocations, { clientId: 'other' })).toBe('live');
+    expect(await standing(revocations, { userId: 'eve' })).toBe('live');
+  }
+  const own = { userId: 'ada', sessionId: 'session', beganAt: 999_000, issuedAt: 999_000 };
+  expect((await there.check(own, undefined)).standing).toBe('live');
+});
+
+it('ids cannot be put together to another grant', async () => {
+  const revocations = createProcess();
+  await revocations.end({ userId: 'ada","cursor', clientId: 'x' });
+  expect(await standing(revocations, { userId: 'ada', clientId: 'cursor","x' })).toBe('live');
+});
+
+it('a watched token ends when another process took its grant back, and not by renewSession', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date', 'performance'] });
+  try {
+    const shared = createShared(clock.now);
+    const [here, there] = [createProcess(shared), createProcess(shared)];
+    const ends: string[] = [];
+    const session = { adapter: 'backend', expiresAt: clock.now() + 3_600_000 } as BackendSession;
+    createSessionWatch(there, clock.now).watch(facts, session, undefined, (end) => ends.push(end));
+    const poll = async (): Promise<void> => {
+      await jest.advanceTimersByTimeAsync(3_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    await here.renew({ userId: 'ada' });
+    await poll();
+    expect(ends).toEqual([]);
+    await here.end(grant);
+    await poll();
+    expect(ends).toEqual(['ended']);
+    expect(jest.getTimerCount()).toBe(0);
+  } finally {
+    jest.useRealTimers();
+  }
+});
