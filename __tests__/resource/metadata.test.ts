@@ -291,6 +291,19 @@ describe('a mount', () => {
     },
   );
 
+  it('of a resource in front says nothing about where its adapter is mounted', async () => {
+    const [one, other] = [b2b(), backendAuth(createBackendTestKit().options)];
+    const app = await start((host) => {
+      host.use(protectResource(one, { path: '/mcp' }) as never);
+      host.use('/app', one as never);
+      // Both answer /auth/session, below different paths.
+      host.use(other as never);
+      host.use((req, res) => sendJson(res, { user: currentSession(req, 'b2b').user.id }));
+    });
+    const headers = { authorization: await kit.bearer({}, { audience: `${app.origin}/mcp` }) };
+    expect((await app.visitor.get('/mcp', { headers })).json.user).toMatch(/^user_/);
+  });
+
   it('beside another adapter of the same name mixes no sessions', async () => {
     const [one, two] = [b2b(), b2b({ cookieName: 'other' })];
     const app = await start((host) => {

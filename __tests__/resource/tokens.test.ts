@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createSeal } from '../../lib/b2b/seal.ts';
 import type { AdapterName } from '../../lib/index.ts';
+import { requireSession } from '../../lib/index.ts';
+import type { Handler } from '../support/handler-list.ts';
 import { encodeSession } from '../support/backend-app.ts';
 import { adapters, paths, startResourceApp } from '../support/resource-app.ts';
 import type { ResourceApp } from '../support/resource-app.ts';
@@ -304,6 +306,36 @@ describe('the client', () => {
     await app.close();
   });
 });
+
+it.each(adapters)('what a resource of %s knows passes no guard whose rules differ', async (adapter) => {
+  const behind: { guard?: Handler } = {};
+  const app = await startResourceApp({
+    front: (host) => host.use('/api', (req, res, next) => behind.guard?.(req, res, next)),
+    adapters: 'before',
+    resources: { backend: { audience: 'urn:mcp' } },
+  });
+  behind.guard = inOrder(
+    app.auths[adapter],
+    requireSession({ adapter, credentials: ['bearer'], clients: ['client_1'] } as never),
+  );
+  const audience = adapter === 'b2b' ? app.identifiers.b2b : 'urn:mcp';
+  const token = await app.kits[adapter].bearer(ada, { client: 'client_1', audience });
+  for (let round = 0; round < 2; round += 1) {
+    expect((await app.call(adapter, token)).status).toBe(200);
+    const { status } = await app.visitor().get('/api', { headers: { authorization: token } });
+    expect(status).toBe(401);
+  }
+  await app.close();
+});
+
+/** One handler after the other. */
+const inOrder =
+  (first: unknown, second: unknown): Handler =>
+  (req, res, next) =>
+    (first as Handler)(req, res, (error) => {
+      if (error === undefined) (second as Handler)(req, res, next);
+      else next(error);
+    });
 
 describe('the scopes', () => {
   it.each([
