@@ -31,6 +31,11 @@ describeOnPostgres('what goes wrong with withUser on PostgreSQL', () => {
     (await sql.admin.query("select 1 from notes where body = 'written'")).rows.length;
   const pidOf = async (tx: SqlTransaction): Promise<number> =>
     (await tx.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!.pid;
+  /** Resolves once PostgreSQL has closed the connection. */
+  async function ended(pid: number): Promise<void> {
+    const { rowCount } = await sql.admin.query('select 1 from pg_stat_activity where pid = $1', [pid]);
+    if (rowCount !== 0) await ended(pid);
+  }
   const kill = (pid: number) => sql.admin.query('select pg_terminate_backend($1)', [pid]);
 
   it('a row for another user is refused by the policy, and rolls everything back', async () => {
@@ -83,8 +88,7 @@ describeOnPostgres('what goes wrong with withUser on PostgreSQL', () => {
       const pid = await pidOf(tx);
       const before = sql.pool.totalCount;
       await kill(pid);
-      for (let rows = [1]; rows.length > 0;)
-        ({ rows } = await sql.admin.query('select 1 from pg_stat_activity where pid = $1', [pid]));
+      await ended(pid);
       expect(sql.pool.totalCount).toBe(before);
       await new Promise((resolve) => setImmediate(resolve));
     });
@@ -114,8 +118,7 @@ describeOnPostgres('what goes wrong with withUser on PostgreSQL', () => {
       await tx.query(insert);
       const pid = await pidOf(tx);
       await tx.query("set local idle_in_transaction_session_timeout = '5ms'");
-      for (let rows = [1]; rows.length > 0;)
-        ({ rows } = await sql.admin.query('select 1 from pg_stat_activity where pid = $1', [pid]));
+      await ended(pid);
     });
     expect(idle.error).toBeInstanceOf(Error);
     expect(await written()).toBe(0);
