@@ -50,6 +50,7 @@ const email = 'ada@example.com';
 const returnTo = '/account?tab=1';
 const createdAt = '2026-11-22T08:00:00Z';
 const app: Factor = { id: 'a', type: 'totp', name: '', isVerified: true, digits: '', createdAt };
+const key: Factor = { ...app, id: 'k', type: 'webauthn', name: '' };
 const phone: Factor = { ...app, id: 'b', type: 'phone', digits: '123' };
 const enrollment = {
   factorId: 'c',
@@ -152,7 +153,19 @@ function passkeyPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
   };
   const gone = new FormProblem('form', 'passkeyGone', 'This passkey does not exist anymore.');
   const noName = new FormProblem('name', 'passkeyNameInvalid', 'A name has 1 to 120 bytes.');
+  const verify = { returnTo, isSent: false };
   return {
+    'verify, key': verifyPage(site, request, { ...verify, factors: [key], factor: undefined }),
+    'verify, key and app': verifyPage(site, request, { ...verify, factors: [key, app, phone], factor: app }),
+    'verify, key and phone': verifyPage(site, request, { ...verify, factors: [key, phone], factor: phone }),
+    'verify, key refused': verifyPage(site, request, {
+      ...verify,
+      factors: [key, app],
+      factor: app,
+      error: refusedAnswer({ reason: 'test' }),
+    }),
+    'factors, with keys': factorsPage(site, request, { returnTo, factors: [key, app] }),
+    'factors, with keys, none': factorsPage(site, request, { returnTo, factors: [] }),
     passkeys: passkeysPage(site, request, state),
     'passkeys, none': passkeysPage(site, request, { ...state, passkeys: [] }),
     'passkeys, gone': passkeysPage(site, request, { ...state, error: gone }),

@@ -20,7 +20,7 @@ import type { SupabaseCall, Visitor } from './supabase-call.ts';
 export interface Factor {
   /** Empty where the list has none that is usable. */
   readonly id: string;
-  /** As the backend calls it: `totp`, `phone`, `webauthn`, or a type of tomorrow. */
+  /** As the backend calls it: `totp`, `phone`, `webauthn` (a security key), or a type of tomorrow. */
   readonly type: string;
   /** The name that the user or another page gave it. */
   readonly name: string;
@@ -33,26 +33,30 @@ export interface Factor {
 
 /** A user's second factors, as every decision about them reads them. */
 export interface FactorList {
-  /** Authenticator apps first, then phones, then the types that this package cannot ask for. */
+  /** The best first: security keys, authenticator apps, phones; then those that cannot be asked for here. */
   readonly all: readonly Factor[];
   /** Whether the user has enrolled: every verified factor counts, whatever its type. */
   readonly verified: readonly Factor[];
-  /** The verified factors that this package can ask for. */
+  /** The verified factors that can be asked for here. */
   readonly askable: readonly Factor[];
 }
 
 /**
  * The factors of a user in the backend's answer, which leaves the field out where there are none. What cannot be read
  * counts as a verified factor that cannot be asked for: only a list without factors means that there is none.
+ *
+ * @param hasKeys whether security keys can be asked for, which need the script of the pages
  */
-export function readFactors(user: { readonly factors?: unknown } | undefined): FactorList {
+export function readFactors(user: { readonly factors?: unknown } | undefined, hasKeys = false): FactorList {
   // A coordinator's data beside the tokens is not validated, and may have no user.
   const listed = user?.factors;
   const entries: readonly unknown[] =
     listed === undefined || listed === null ? [] : Array.isArray(listed) ? listed : [listed];
+  const types = hasKeys ? [keyType, ...codeTypes] : codeTypes;
+  const rankOf = ({ type }: Factor): number => (types.includes(type) ? types.indexOf(type) : types.length);
   const all = entries.map(readFactor).toSorted((one, other) => rankOf(one) - rankOf(other));
   const verified = all.filter(({ isVerified }) => isVerified);
-  return { all, verified, askable: verified.filter(isAskable) };
+  return { all, verified, askable: verified.filter(({ id, type }) => id !== '' && types.includes(type)) };
 }
 
 /** Whether the user has a verified factor that these tokens lack; a token itself does not list factors. */
@@ -60,22 +64,24 @@ export function needsFactor({ user, access_token: accessToken }: SdkSession): bo
   return readFactors(user).verified.length > 0 && readToken(accessToken).claims['aal'] !== 'aal2';
 }
 
-/** By their codes. GoTrue's other types need a script, or its own pages. */
-const askableTypes = ['totp', 'phone'];
+/** A security key: no other site can ask for its answer, so it comes first. */
+export const keyType = 'webauthn';
+const codeTypes = ['totp', 'phone'];
 
-function isAskable({ id, type }: Factor): boolean {
-  return id !== '' && askableTypes.includes(type);
+/** Whether a factor is asked for by six digits. */
+export function isCodeType(type: string): boolean {
+  return codeTypes.includes(type);
 }
 
-function rankOf({ type }: Factor): number {
-  const rank = askableTypes.indexOf(type);
-  return rank === -1 ? askableTypes.length : rank;
+/** Whether the options let security keys be second factors. */
+export function hasKeys({ settings }: Pick<BackendContext, 'settings'>): boolean {
+  return settings.signInMethods.includes('passkey');
 }
 
 function readFactor(value: unknown): Factor {
   const entry = isRecord(value) ? value : {};
   const { id, factor_type: type, status, friendly_name: name, phone, created_at: createdAt } = entry;
-  const isOurs = typeof name !== 'string' || /^app-[\da-f]{12}$/.test(name);
+  const isOurs = typeof name !== 'string' || /^(?:app|key)-[\da-f]{12}$/.test(name);
   return {
     id: typeof id === 'string' ? id : '',
     // It is shown to the user and sent to clients.
@@ -127,7 +133,7 @@ export function listFactors(
 ): Promise<UserFactors> {
   const ask = async ({ auth, unwrap }: SupabaseCall): Promise<UserFactors> => {
     const { user } = unwrap(await auth.getUser(accessToken));
-    return { user, factors: readFactors(user) };
+    return { user, factors: readFactors(user, hasKeys(backend)) };
   };
   return backend.supabase.call(visitor, ask).catch(rethrowStaleKeys(backend, accessToken));
 }
@@ -182,7 +188,7 @@ export function verifyFactor(
   });
 }
 
-/** Adds an authenticator app. Unfinished enrollments are removed if needed, because they count toward the backend's limit. */
+/** Adds an authenticator app. */
 export async function enrollApp(
   backend: BackendContext,
   visitor: Visitor,
@@ -193,12 +199,22 @@ export async function enrollApp(
   const { title: issuer } = settings.pages;
   const enroll = async ({ auth, unwrap }: SupabaseCall): Promise<Enrollment> => {
     // GoTrue rejects two factors with the same name, including two without a name.
-    const friendlyName = namePrefix + randomBytes(6).toString('hex');
+    const friendlyName = generatedName('app');
     const { id, totp } = present(
       unwrap(await auth.mfa.enroll({ factorType: 'totp', friendlyName, ...defined({ issuer }) })),
     );
     return { factorId: id, secret: totp.secret, uri: totp.uri };
   };
+  return enrollWithRoom(backend, visitor, session, enroll);
+}
+
+/** Unfinished enrollments are removed if needed, because they count toward the backend's limit. */
+export async function enrollWithRoom<Result>(
+  backend: BackendContext,
+  visitor: Visitor,
+  session: StoredContent,
+  enroll: (call: SupabaseCall) => Promise<Result>,
+): Promise<Result> {
   try {
     return await callAs(backend, visitor, enroll, session);
   } catch (error) {
@@ -210,7 +226,7 @@ export async function enrollApp(
 
 async function removeUnfinished(backend: BackendContext, visitor: Visitor, session: StoredContent): Promise<boolean> {
   const { factors } = await listFactors(backend, visitor, session);
-  const unfinished = factors.all.filter(({ isVerified, type }) => !isVerified && type === 'totp');
+  const unfinished = factors.all.filter(({ isVerified, type }) => !isVerified && (type === 'totp' || type === keyType));
   for (const { id } of unfinished) await removeFactor(backend, visitor, session, id);
   return unfinished.length > 0;
 }
@@ -224,10 +240,13 @@ export async function removeFactor(
   await callAs(backend, visitor, async ({ auth, unwrap }) => unwrap(await auth.mfa.unenroll({ factorId })), session);
 }
 
-const namePrefix = 'app-';
+/** GoTrue wants different names; the pages show none that this package has made. */
+export function generatedName(kind: 'app' | 'key'): string {
+  return `${kind}-${randomBytes(6).toString('hex')}`;
+}
 
 /** The SDK's types allow a result with neither data nor error. */
-function present<Data>(data: Data | null): Data {
+export function present<Data>(data: Data | null): Data {
   if (data === null) throw new AuthError('provider_refused');
   return data;
 }

@@ -3,8 +3,9 @@
  * `lib/backend/passkey-script.ts`. Each `<form data-passkey>` is one way to answer; without this script all of them are hidden.
  *
  * - `data-passkey` is `get` or `create`, `data-start` the body of the POST that asks for the challenge.
- * - `data-autofill` offers passkeys in the email field, `data-again` asks at once, because the server wants another answer.
- * - The hidden fields `challengeId` and `credential` take the answer, and the form posts it as any other.
+ * - `data-autofill` offers passkeys in the email field, `data-again` asks at once, because the server wants another answer,
+ *   `data-focus` gives the button the first focus.
+ * - The hidden fields `challengeId`, `credential` and `factorId` take the answer, and the form posts it as any other.
  * - `data-error` marks texts by the names of the browser's errors; the one without a name is for all others.
  * - `data-fallback` outside of the forms marks what is for browsers that cannot do this.
  */
@@ -15,6 +16,7 @@ interface Element {
   hidden: boolean;
   disabled: boolean;
   value: string;
+  focus(): void;
   readonly dataset: Readonly<Record<string, string | undefined>>;
   querySelector(selector: string): Element | null;
   querySelectorAll(selector: string): readonly Element[];
@@ -34,6 +36,8 @@ interface Window {
 
 interface Started {
   readonly challengeId: string;
+  /** Of a security key as second factor. */
+  readonly factorId?: string;
   readonly options: CredentialJson;
   /** Milliseconds. */
   readonly at: number;
@@ -72,7 +76,7 @@ async function askServer(form: Form): Promise<Started | undefined> {
 }
 
 function setUp(form: Form): void {
-  const { passkey, autofill, again } = form.dataset;
+  const { passkey, autofill, again, focus } = form.dataset;
   const button = form.querySelector('button');
   let started: Started | undefined;
 
@@ -96,6 +100,7 @@ function setUp(form: Form): void {
       // Without an answer, the server's page says why there is no challenge.
       fill(form, 'challengeId', started?.challengeId ?? '');
       fill(form, 'credential', answer ? JSON.stringify(answer) : '');
+      if (started?.factorId) fill(form, 'factorId', started.factorId);
       // The server takes one answer to each.
       started = undefined;
       form.submit();
@@ -115,6 +120,7 @@ function setUp(form: Form): void {
   }
 
   form.hidden = false;
+  if (focus !== undefined) button?.focus();
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     void ask();

@@ -4,7 +4,9 @@ import { withQuery } from '../../core/url.ts';
 import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { Enrollment } from '../factors.ts';
+import { hasKeys, keyType } from '../factors.ts';
 import type { Factor } from '../factors.ts';
+import { ceremonyFallback, ceremonyForm, ceremonyScript } from './passkeys.ts';
 import {
   codeField,
   formAlert,
@@ -20,13 +22,15 @@ import type { FormError, FormState, PageRequest, Site } from './parts.ts';
 interface VerifyState extends FormState {
   /** Only verified factors that can be asked for. */
   readonly factors: readonly Factor[];
-  /** The factor to verify; `undefined` where none is left. */
+  /** The factor whose code is asked for; `undefined` where none has codes. */
   readonly factor: Factor | undefined;
   /** Whether a text message with a code was sent to it. */
   readonly isSent: boolean;
+  /** Whether the script asks for the security key at once, because the answer before came too late. */
+  readonly isAgain?: boolean;
 }
 
-/** A field for six digits; for a phone, first a button that sends them. */
+/** A button for the security key, and a field for six digits; for a phone, first a button that sends them. */
 export function verifyPage(site: Site, request: PageRequest, state: VerifyState): Reply {
   const { text } = site;
   const error = state.error && formErrorOf(state.error, text);
@@ -36,17 +40,44 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
     ...(state.isSent ? { leadRole: 'status' as const } : {}),
     error: state.error,
     hasForm: true,
+    ...(keyOf(state) && { script: ceremonyScript(site, request, site.settings.verifyPath) }),
     content: html`${formAlert(site, request, error)}
-${state.factor === undefined ? noFactor(site, request, state) : askFor(site, request, state.factor, state, error)}
+${askForKey(site, request, state)}
+${state.factor === undefined ? keyOf(state) === undefined && noFactor(site, request, state) : askFor(site, request, state.factor, state, error)}
 ${otherFactors(site, request, state)}
 ${otherAccount(site, request, state)}`,
   });
 }
 
+/** Any of the user's keys answers the challenge of each of them. */
+const keyOf = ({ factors }: VerifyState): Factor | undefined => factors.find(({ type }) => type === keyType);
+
+function askForKey(site: Site, request: PageRequest, state: VerifyState): HtmlValue {
+  const { text, settings } = site;
+  const key = keyOf(state);
+  if (key === undefined) return undefined;
+  const isAlone = state.factor === undefined;
+  const form = ceremonyForm(site, request, {
+    kind: 'get',
+    path: settings.verifyPath,
+    start: { challenge: key.id },
+    hidden: { factorId: key.id, ...returnToOf(state) },
+    label: text.keyButton,
+    isQuiet: false,
+    hasFocus: true,
+    isAgain: state.isAgain,
+    after: !isAlone && html`<p class="or">${text.or}</p>`,
+  });
+  return html`${form}${isAlone && ceremonyFallback(site)}`;
+}
+
 /** One line of instructions. */
-function leadOf({ text }: Site, { factor, isSent }: VerifyState): Text {
-  if (factor === undefined) return text.noFactorText;
-  if (factor.type === 'totp') return text.verifyAppText;
+function leadOf(site: Site, state: VerifyState): Text {
+  const { text } = site;
+  const { factor, isSent } = state;
+  const hasKey = keyOf(state) !== undefined;
+  if (factor === undefined) return hasKey ? text.verifyKeyText : text.noFactorText;
+  if (factor.type === 'totp') return hasKey ? text.verifyKeyOrAppText : text.verifyAppText;
   return isSent ? text.codeSentText : fillIn(text.verifyPhoneText, { digits: factor.digits });
 }
 
@@ -65,10 +96,10 @@ function askFor(
       { send: factor.id, ...returnToOf(state) },
       html`<button${isQuiet && html` class="quiet"`}>${label}</button>`,
     );
-  if (isPhone && !state.isSent) return send(text.sendCodeButton, false);
+  if (isPhone && !state.isSent) return send(text.sendCodeButton, keyOf(state) !== undefined);
   const code = codeField(site, error);
   const hidden = { factorId: factor.id, ...returnToOf(state) };
-  return html`${postForm(request.localPath(site.settings.verifyPath), hidden, html`${code}\n<button>${text.continueButton}</button>`)}
+  return html`${postForm(request.localPath(site.settings.verifyPath), hidden, html`${code}\n<button${keyOf(state) !== undefined && html` class="quiet"`}>${text.continueButton}</button>`)}
 ${isPhone && send(text.sendCodeAgainButton, true)}`;
 }
 
@@ -84,7 +115,7 @@ function noFactor(site: Site, request: PageRequest, state: VerifyState): Html {
 
 function otherFactors(site: Site, request: PageRequest, state: VerifyState): HtmlValue {
   const { text } = site;
-  const others = state.factors.filter(({ id }) => id !== state.factor?.id);
+  const others = state.factors.filter(({ id, type }) => id !== state.factor?.id && type !== keyType);
   if (others.length === 0) return undefined;
   const links = others.map((factor) => {
     const href = withQuery(request.localPath(site.settings.verifyPath), { factorId: factor.id, ...returnToOf(state) });
@@ -165,10 +196,15 @@ export function removePage(
 export function factorsPage(
   site: Site,
   request: PageRequest,
-  state: FormState & { readonly factors: readonly Factor[] },
+  state: FormState & { readonly factors: readonly Factor[]; readonly isAgain?: boolean },
 ): Reply {
   const { settings, text } = site;
-  const { factors, returnTo } = state;
+  const { factors, returnTo, isAgain } = state;
+  const { enrollPath: path } = settings;
+  // Filled in by the script, with the answer.
+  const hidden = { type: keyType, factorId: '', ...returnToOf(state) };
+  const start = { type: keyType };
+  const adding = { kind: 'create', path, start, hidden, label: text.addKeyButton, isQuiet: true, isAgain } as const;
   const action = request.localPath(settings.enrollPath);
   // A guard may have led here, and would do so again: an account that cannot add a factor must not be trapped.
   const isRequired = factors.length === 0 && returnTo !== request.home;
@@ -185,9 +221,11 @@ export function factorsPage(
     lead: factors.length === 0 ? text.factorsEmptyText : text.factorsText,
     error: state.error,
     hasForm: true,
+    ...(hasKeys(site) && { script: ceremonyScript(site, request, path) }),
     content: html`${formAlert(site, request, state.error && formErrorOf(state.error, text))}
 ${factors.length > 0 && html`<ul class="choices">\n${factors.map(row)}</ul>`}
 ${postForm(action, returnToOf(state), html`<button>${text.addAppButton}</button>`)}
+${hasKeys(site) && ceremonyForm(site, request, adding)}
 <p class="actions"><a href="${safeHref(returnTo)}">${text.doneLink}</a></p>
 ${isRequired && otherAccount(site, request, state)}`,
   });

@@ -25,21 +25,26 @@ interface CeremonyFormParts {
   readonly hasAutofill?: boolean;
   /** Whether the script asks at once, because the answer before came too late. */
   readonly isAgain?: boolean | undefined;
+  /** Whether the button has the first focus, once the script shows it. */
+  readonly hasFocus?: boolean;
+  /** Shown below the button. */
+  readonly after?: HtmlValue;
 }
 
 /** One button, for browsers with a script. The texts are for what only the browser can know. */
 export function ceremonyForm({ text }: Site, request: PageRequest, parts: CeremonyFormParts): Html {
-  const { kind, path, start = {}, hidden, label, isQuiet, hasAutofill = false, isAgain = false } = parts;
+  const { kind, path, start = {}, hidden, label, isQuiet, after } = parts;
+  const { hasAutofill = false, isAgain = false, hasFocus = false } = parts;
   // The script asks once more by itself, and not a third time.
   const fields = { ...hidden, challengeId: '', credential: '', again: isAgain ? 'yes' : undefined };
-  const marks = html` data-passkey="${kind}" data-start="${JSON.stringify(start)}"${hasAutofill && html` data-autofill`}${isAgain && html` data-again`} hidden`;
+  const marks = html` data-passkey="${kind}" data-start="${JSON.stringify(start)}"${hasAutofill && html` data-autofill`}${isAgain && html` data-again`}${hasFocus && html` data-focus`} hidden`;
   const known =
     kind === 'create' && html`<p class="hint" data-error="InvalidStateError" hidden>${text.passkeyKnown}</p>\n`;
   const content = html`<button${isQuiet && html` class="quiet"`}>${keyIcon}${label}</button>
 <div role="alert">
 <p class="hint" data-error="NotAllowedError" hidden>${text.passkeyCanceled}</p>
 ${known}<p class="hint" data-error="" hidden>${text.passkeyFailed}</p>
-</div>`;
+</div>${after}`;
   return postForm(request.localPath(path), fields, content, marks);
 }
 

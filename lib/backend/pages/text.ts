@@ -113,6 +113,9 @@ export const englishText = {
 
   verifyHeading: 'Confirm it’s you',
   verifyAppText: 'Enter the six-digit code from your authenticator app.',
+  verifyKeyText: 'Use your security key.',
+  verifyKeyOrAppText: 'Use your security key, or enter the code from your authenticator app.',
+  keyButton: 'Use your security key',
   /** `{digits}` are the last digits of the number. */
   verifyPhoneText: 'We can send a code to your phone ending in {digits}.',
   sendCodeButton: 'Send a code',
@@ -140,6 +143,7 @@ export const englishText = {
   factorsText: 'When you sign in, we also ask for a code from one of these.',
   factorsEmptyText: 'Add an authenticator app. We’ll then ask for its code when you sign in.',
   addAppButton: 'Add an authenticator app',
+  addKeyButton: 'Add a security key',
   removeButton: 'Remove',
   /** `{factor}` is the name of the app, or the phone. */
   removeHeading: 'Remove “{factor}”?',

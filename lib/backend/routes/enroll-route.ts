@@ -1,26 +1,25 @@
 import { AuthError } from '../../errors.ts';
 import type { Fields } from '../../http/body.ts';
-import { errorBody } from '../../http/error-reply.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
-import { json, redirectOrJson } from '../../http/reply.ts';
+import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
-import { askFreshSignIn } from '../../http/step-up.ts';
+import { asksForChallenge, bindCeremony, readAnswer, refusedAnswer } from '../challenges.ts';
 import type { BackendContext } from '../context.ts';
 import type { Factor } from '../factors.ts';
 import { FormProblem, readCode } from '../form-fields.ts';
 import { localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
 import type { FormInput, Next } from '../forms.ts';
+import { enrollKey, verifyKey } from '../key-factors.ts';
 import { enrollPage, factorsPage, qrCode, removePage } from '../pages/factors.ts';
-import { advance, stepUrl } from '../sign-in.ts';
+import { asksAgain } from '../pages/passkeys.ts';
+import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../raise.ts';
+import { advance } from '../sign-in.ts';
 import { endOver, renewLowered, sessionOf } from '../subject.ts';
-import { enrollApp, removeFactor, verifyFactor } from '../factors.ts';
+import { enrollApp, hasKeys, keyType, removeFactor, verifyFactor } from '../factors.ts';
 import type { Enrollment } from '../factors.ts';
 import { askFactors, replyToEnd } from './factor-request.ts';
 import type { FactorRequest } from './factor-request.ts';
-
-/** Seconds since the sign-in within which a first factor may be added. */
-const freshSeconds = 600;
 
 /** `/auth/enroll`: lists the signed-in user's second factors, adds authenticator apps and removes factors. */
 export function enrollRoute(backend: BackendContext): AuthRoute {
@@ -32,6 +31,7 @@ export function enrollRoute(backend: BackendContext): AuthRoute {
       isReturnTarget: true,
       hasData: true,
       page: (_request, input, asked) => showFactors(backend, asked, input),
+      isShared: (_request, fields) => !asksForKey(fields),
       submit: (_request, fields, _returnTo, asked) => changeFactors(backend, asked, fields),
       leave: async (_request, error, asked) =>
         (await replyToEnd(backend, asked, error)) ??
@@ -51,26 +51,13 @@ async function ask(backend: BackendContext, request: AuthRequest, returnTo: stri
   const asked = await askFactors(backend, request, subject, returnTo);
   if ('status' in asked) return asked;
   const isRaised = asked.subject.session.claims['aal'] === 'aal2';
-  return asked.factors.verified.length > 0 && !isRaised ? secondFactorFirst(backend, request, returnTo) : asked;
+  const isNeeded = asked.factors.verified.length > 0 && !isRaised;
+  return isNeeded ? secondFactorFirst(backend, request, wayBackTo(backend, request, returnTo)) : asked;
 }
 
-/** An old session must not become one with two factors: a thief would lock its owner out. */
-function signInAgainFirst(
-  backend: BackendContext,
-  { request, subject, factors, returnTo }: FactorRequest,
-): Reply | undefined {
-  if (factors.verified.length > 0) return undefined;
-  const wayBack = localUrl(request, backend.settings.enrollPath, returnTo);
-  return askFreshSignIn(request, subject.session, freshSeconds, wayBack);
-}
-
-/** A password alone must neither add nor remove a factor. */
-function secondFactorFirst(backend: BackendContext, request: AuthRequest, returnTo: string): Reply {
-  const verifyUrl = stepUrl(backend, request, 'factor', localUrl(request, backend.settings.enrollPath, returnTo));
-  if (!request.wantsJson) return redirectOrJson(request, verifyUrl, request.req.method === 'POST' ? 303 : 302);
-  const error = new AuthError('second_factor_required');
-  if (backend.settings.onError !== undefined) throw error;
-  return json(error.status, errorBody(error, verifyUrl));
+/** This page, which a missing step leads back to. */
+function wayBackTo(backend: BackendContext, request: AuthRequest, returnTo: string): string {
+  return localUrl(request, backend.settings.enrollPath, returnTo);
 }
 
 function showFactors(
@@ -89,14 +76,37 @@ function showFactors(
 async function changeFactors(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Next> {
   const removed = fields.get('remove');
   if (removed !== undefined) return remove(backend, asked, readFactorId(removed), fields.get('sure') === 'yes');
-  const signIn = signInAgainFirst(backend, asked);
+  const { request, subject, factors, returnTo } = asked;
+  const wayBack = wayBackTo(backend, request, returnTo);
+  const signIn = factors.verified.length > 0 ? undefined : signInAgainFirst(request, subject, wayBack);
   if (signIn !== undefined) return signIn;
+  if (asksForKey(fields)) return startKey(backend, asked, fields);
+  if (fields.has('credential')) return confirmKey(backend, asked, fields);
   return fields.has('code') ? confirm(backend, asked, fields) : start(backend, asked);
 }
 
-/** GoTrue's `insufficient_aal`, for a token that claims `aal2`: the factor that raised the session was removed elsewhere. */
-function isInsufficient(error: unknown): error is AuthError {
-  return error instanceof AuthError && error.code === 'second_factor_required';
+/** The page's script leaves its answer empty where it got no challenge. */
+const asksForKey = (fields: Fields): boolean => fields.get('type') === keyType && asksForChallenge(fields);
+
+async function startKey(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Reply> {
+  const { request, subject } = asked;
+  if (!hasKeys(backend)) throw new AuthError('factor_unavailable', { reason: 'factor_type' });
+  const started = await backend.attempts.runChallenge(request.req, () => enrollKey(backend, request, subject.content));
+  const { factorId } = started;
+  if (request.wantsJson) return json(200, { factorId, ...bindCeremony(backend, request, started) });
+  return listPage(backend, asked, { isAgain: !fields.has('again') });
+}
+
+async function confirmKey(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<string> {
+  const { request, subject, returnTo } = asked;
+  const factorId = readFactorId(fields.get('factorId'));
+  const factor = ownFactor(asked, factorId);
+  // A verified key is not replaced: its owner adds another one.
+  if (factor?.type !== keyType || factor.isVerified) throw refusedAnswer({ reason: 'factor' });
+  const answer = { type: 'create', factorId, ...readAnswer(backend, request, fields) } as const;
+  const verify = () => verifyKey(backend, request, subject.content, answer);
+  const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
+  return advance(backend, request, subject, { step: 'factor', issued, returnTo });
 }
 
 /** @throws {AuthError} the given error, where new tokens claim the same again */
@@ -105,7 +115,7 @@ async function raiseAgain(backend: BackendContext, asked: FactorRequest, error: 
   const isLowered = await renewLowered(backend, request, subject);
   if (isLowered === undefined) return endOver(backend, request, subject, returnTo);
   if (!isLowered) throw error;
-  return secondFactorFirst(backend, request, returnTo);
+  return secondFactorFirst(backend, request, wayBackTo(backend, request, returnTo));
 }
 
 async function start(backend: BackendContext, { request, subject, returnTo, user }: FactorRequest): Promise<Reply> {
@@ -157,15 +167,19 @@ async function remove(backend: BackendContext, asked: FactorRequest, factorId: s
     return true;
   });
   if (isLowered === undefined) return endOver(backend, request, subject, returnTo);
-  return localUrl(request, backend.settings.enrollPath, returnTo);
+  return wayBackTo(backend, request, returnTo);
 }
 
 function askRemoval(backend: BackendContext, { request, returnTo, factors }: FactorRequest, factor: Factor): Reply {
   return removePage(backend, request, { factor, returnTo, isLast: factors.verified.length === 1 });
 }
 
-function listPage(backend: BackendContext, { request, returnTo, factors }: FactorRequest, error?: AuthError): Reply {
-  return factorsPage(backend, request, { factors: factors.verified, returnTo, error });
+function listPage(
+  backend: BackendContext,
+  { request, returnTo, factors }: FactorRequest,
+  state: { readonly error?: AuthError; readonly isAgain?: boolean } = {},
+): Reply {
+  return factorsPage(backend, request, { factors: factors.verified, returnTo, ...state });
 }
 
 /** A wrong code shows the same QR code again, because the app has already scanned it. */
@@ -177,7 +191,8 @@ function showFailed(
 ): Reply | Promise<Reply> {
   const { request, returnTo } = asked;
   const enrollment = fields.has('code') ? readEnrollment(fields) : undefined;
-  if (enrollment === undefined) return listPage(backend, asked, error);
+  const isAgain = asksAgain({ error }, fields.has('again'));
+  if (enrollment === undefined) return listPage(backend, asked, { error, isAgain });
   return drawnPage(backend, request, { returnTo, enrollment, error });
 }
 

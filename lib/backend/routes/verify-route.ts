@@ -5,12 +5,15 @@ import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
+import { bindCeremony, readAnswer, refusedAnswer } from '../challenges.ts';
 import type { Factor } from '../factors.ts';
-import { sendFactorCode, verifyFactor } from '../factors.ts';
+import { isCodeType, keyType, sendFactorCode, verifyFactor } from '../factors.ts';
 import { readCode } from '../form-fields.ts';
 import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
 import type { FormInput, Next } from '../forms.ts';
+import { challengeKey, verifyKey } from '../key-factors.ts';
 import { unavailablePage, verifyPage } from '../pages/factors.ts';
+import { asksAgain } from '../pages/passkeys.ts';
 import { asIssued } from '../set-password.ts';
 import { advance, stepUrl } from '../sign-in.ts';
 import { subjectOf } from '../subject.ts';
@@ -26,6 +29,7 @@ export function verifyRoute(backend: BackendContext): AuthRoute {
       option: 'verifyPath',
       hasData: true,
       page: (_request, input, asked) => showForm(backend, asked, input),
+      isShared: (_request, fields) => !asksForKey(fields),
       submit: (_request, fields, _returnTo, asked) => takeAnswer(backend, asked, fields),
       leave: (_request, error, asked) => replyToEnd(backend, asked, error),
     },
@@ -40,9 +44,12 @@ function showForm(backend: BackendContext, asked: FactorRequest, { fields, error
   const { request, subject, returnTo, factors } = asked;
   const named = fields.get('factorId') ?? request.query.get('factorId') ?? undefined;
   // The named factor may have been removed meanwhile.
-  const factor = chosenFactor(backend, asked, named) ?? factors.askable[0];
+  const factor = chosenFactor(backend, asked, named) ?? codeFactors(asked)[0];
   if (error !== undefined) {
-    return isOutOfReach(asked) ? refusedPage(backend, asked, error) : formPage(backend, asked, { factor, error });
+    const isAgain = asksAgain({ error }, fields.has('again'));
+    return isOutOfReach(asked)
+      ? refusedPage(backend, asked, error)
+      : formPage(backend, asked, { factor, error, isAgain });
   }
   // Reloaded, or reached by the back button, after the factor was verified.
   if (isGiven(asked)) return redirectOrJson(request, urlAfter(backend, asked), 302);
@@ -85,9 +92,43 @@ async function takeAnswer(backend: BackendContext, asked: FactorRequest, fields:
   // An administrator removed the factors, so there is nothing to verify.
   if (factors.verified.length === 0) return goOnWithout(backend, asked);
   if (isOutOfReach(asked)) throw outOfReach();
+  if (asksForKey(fields)) return startKey(backend, asked, fields);
+  if (fields.has('credential')) return verifyWithKey(backend, asked, fields);
   const send = fields.get('send');
   return send === undefined ? verify(backend, asked, fields) : sendCode(backend, asked, send);
 }
+
+/** JSON clients name the key. The page's script leaves its answer empty where it got no challenge. */
+const asksForKey = (fields: Fields): boolean => fields.has('challenge') || fields.get('credential') === '';
+
+async function startKey(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Reply> {
+  const { request, subject } = asked;
+  const { id } = keyFactor(asked, fields.get('challenge') ?? fields.get('factorId'));
+  const ask = () => challengeKey(backend, request, subject.content, id);
+  const started = await backend.attempts.runChallenge(request.req, ask);
+  if (request.wantsJson) return json(200, { factorId: id, ...bindCeremony(backend, request, started) });
+  return formPage(backend, asked, { factor: codeFactors(asked)[0], isAgain: !fields.has('again') });
+}
+
+async function verifyWithKey(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<string> {
+  const { request, subject, returnTo } = asked;
+  const { id: factorId } = keyFactor(asked, fields.get('factorId'));
+  const answer = { type: 'request', factorId, ...readAnswer(backend, request, fields) } as const;
+  const verify = () => verifyKey(backend, request, subject.content, answer);
+  const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
+  return advance(backend, request, subject, { step: 'factor', issued, returnTo });
+}
+
+/** @throws {AuthError} `code_wrong` where it was removed meanwhile, or never belonged to this user */
+function keyFactor({ factors }: FactorRequest, named: string | undefined): Factor {
+  const keys = factors.askable.filter(({ type }) => type === keyType);
+  const key = named === undefined ? keys[0] : keys.find(({ id }) => id === named.toLowerCase());
+  if (key === undefined) throw refusedAnswer({ reason: 'factor' });
+  return key;
+}
+
+const codeFactors = ({ factors }: FactorRequest): readonly Factor[] =>
+  factors.askable.filter(({ type }) => isCodeType(type));
 
 /** A session leads to the page that adds a factor. */
 async function goOnWithout(backend: BackendContext, asked: FactorRequest): Promise<string> {
@@ -126,17 +167,22 @@ async function verify(backend: BackendContext, asked: FactorRequest, fields: Fie
   return advance(backend, request, subject, { step: 'factor', issued, returnTo });
 }
 
-/** The named factor, else the one that a code was sent to, else the first. */
-function chosenFactor(backend: BackendContext, { request, factors }: FactorRequest, named: string | undefined) {
-  const wanted = named?.toLowerCase() ?? readChallenge(backend, request)?.factorId;
-  const { askable } = factors;
-  return askable.find(({ id }) => id === wanted) ?? (named === undefined ? askable[0] : undefined);
+/** Of those with codes: the named factor, else the one that a code was sent to, else the first. */
+function chosenFactor(backend: BackendContext, asked: FactorRequest, named: string | undefined) {
+  const wanted = named?.toLowerCase() ?? readChallenge(backend, asked.request)?.factorId;
+  const listed = codeFactors(asked);
+  return listed.find(({ id }) => id === wanted) ?? (named === undefined ? listed[0] : undefined);
 }
 
 function formPage(
   backend: BackendContext,
   { request, returnTo, factors }: FactorRequest,
-  state: { readonly factor: Factor | undefined; readonly isSent?: boolean; readonly error?: AuthError },
+  state: {
+    readonly factor: Factor | undefined;
+    readonly isSent?: boolean;
+    readonly isAgain?: boolean;
+    readonly error?: AuthError;
+  },
 ): Reply {
   const { factor } = state;
   return verifyPage(backend, request, {
