@@ -5,6 +5,8 @@ import type { BackendApp } from '../support/backend-app.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
 import { startPasskeyApp } from '../support/passkeys.ts';
+import { addVirtualAuthenticator, switchAutofillOff } from '../support/virtual-authenticator.ts';
+import type { VirtualAuthenticatorOptions } from '../support/virtual-authenticator.ts';
 
 // Chromium is slow on a busy machine.
 jest.setTimeout(60_000);
@@ -48,34 +50,9 @@ async function open(options: { readonly javaScriptEnabled?: boolean } = {}): Pro
   cdp = await context.newCDPSession(page);
 }
 
-interface Authenticator {
-  /** Whether its user touches it when it is asked. */
-  readonly isTouched?: boolean;
-  readonly isVerified?: boolean;
-  readonly transport?: 'internal' | 'usb';
-}
-
-/** @returns its id */
-async function addAuthenticator({ isTouched = true, isVerified = true, transport = 'internal' }: Authenticator = {}) {
-  await cdp.send('WebAuthn.enable', { enableUI: false });
-  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport,
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: isVerified,
-      automaticPresenceSimulation: isTouched,
-    },
-  });
-  return authenticatorId;
-}
-
+const addAuthenticator = (options?: VirtualAuthenticatorOptions) => addVirtualAuthenticator(cdp, options);
 const touch = (authenticatorId: string, enabled: boolean) =>
   cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
-/** A virtual authenticator answers an autofill at once, before the test can press the button. */
-const switchAutofillOff = () =>
-  page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = () => Promise.resolve(false)');
 const credentials = async (authenticatorId: string) =>
   (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials;
 const heading = () => page.getByRole('heading', { level: 1 }).innerText();
@@ -102,7 +79,7 @@ describe('a passkey', () => {
   it('is added on its page, and signs in by the button', async () => {
     const device = await addAuthenticator();
     await addPasskey(device);
-    await switchAutofillOff();
+    await switchAutofillOff(page);
     await page.goto('/auth/login?returnTo=/account');
     await button('Sign in with a passkey').click();
     await page.waitForURL((url) => url.pathname === '/account');
@@ -157,7 +134,7 @@ describe('a passkey', () => {
   it('that was removed meanwhile is refused on the sign-in page, and the password still signs in', async () => {
     const device = await addAuthenticator();
     await addPasskey(device);
-    await switchAutofillOff();
+    await switchAutofillOff(page);
     await page.goto('/auth/login?returnTo=/account');
     app.supabase.removePasskey(ada.email, app.supabase.passkeysOf(ada.email)[0]!.passkeyId);
     await button('Sign in with a passkey').click();
@@ -204,7 +181,7 @@ describe('without a passkey', () => {
   it('an origin that the project does not list is refused', async () => {
     const device = await addAuthenticator();
     await addPasskey(device);
-    await switchAutofillOff();
+    await switchAutofillOff(page);
     await page.goto('/auth/login');
     origins.splice(0, 1, 'https://example.com');
     await button('Sign in with a passkey').click();
