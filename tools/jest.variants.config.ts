@@ -3,12 +3,12 @@
 // for each, so that every host, front, Node version, prefix, proxy and cache setting occurs at least once. There, each
 // suite has one of the variants in turn, by the number in TEST_VARIANT_TURN: three commits later it has met all of them.
 // `npm run test:nightly` runs all suites on all variants.
-import { createHash } from 'node:crypto';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from 'jest';
 import type { Variant } from '../__tests__/support/variant.ts';
 import base from '../jest.config.ts';
+import { hasTurn } from './turn.ts';
 
 const variants: Readonly<Record<string, Partial<Variant>>> = {
   'Express 4': { host: 'Express 4', front: 'everything', prefix: '/below', isProxied: true },
@@ -36,19 +36,13 @@ const always = [
 const belowPrefix = ['http/mounting', 'http/mounts', 'http/express-stack', 'http/two-adapters-of-one-name'];
 
 const rootDir = join(import.meta.dirname, '..');
-const turn = process.env['TEST_VARIANT_TURN'];
 
 /** The suites that have another variant in this turn, as patterns of their paths. */
 function othersOf(variant: number): string[] {
-  if (turn === undefined || turn === '') return [];
   const files = suites.flatMap((suite) => globSync(`__tests__/${suite}/**/*.test.ts`, { cwd: rootDir }));
   return files
-    .filter((file) => (hashOf(file) + Number(turn)) % Object.keys(variants).length !== variant)
+    .filter((file) => !hasTurn(file, variant, Object.keys(variants).length))
     .map((file) => `/${file.replaceAll('.', '\\.')}$`);
-}
-
-function hashOf(text: string): number {
-  return createHash('sha256').update(text).digest().readUInt32BE();
 }
 
 const { maxWorkers, reporters, testTimeout, ...project } = base;

@@ -1,4 +1,5 @@
-// Runs the property tests with a hundred times as many generated inputs as `npm test`, and all suites on all hosts.
+// Runs the property tests with a hundred times as many generated inputs as `npm test`, and all suites on all hosts, and on all
+// versions of the peer ranges.
 import { spawnSync } from 'node:child_process';
 
 /** @param {string[]} args @param {NodeJS.ProcessEnv} env */
@@ -19,4 +20,5 @@ const properties = jest(
   runs,
 );
 const variants = jest(['--config', 'tools/jest.variants.config.ts'], {});
-process.exitCode = properties || variants;
+const peers = spawnSync(process.execPath, ['tools/peers.js'], { stdio: 'inherit' }).status ?? 1;
+process.exitCode = properties || variants || peers;

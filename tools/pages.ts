@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { html, render } from '../lib/core/html.ts';
 import type { Html } from '../lib/core/html.ts';
+import { passkeyScript } from '../lib/backend/passkey-script.ts';
 import { stylesheetFor } from '../lib/http/stylesheet.ts';
 import { everyPageState } from '../__tests__/support/built-in-pages.ts';
 import { arabic, german } from '../__tests__/support/translations.ts';
@@ -41,6 +42,7 @@ const server = await serve(
     };
     if (url.pathname === '/logo.svg') send('image/svg+xml', logo);
     else if (url.pathname.endsWith('.css')) send('text/css', stylesheetFor(url.searchParams).text);
+    else if (url.pathname.endsWith('.js')) send('text/javascript', passkeyScript);
     else if (look === 'sheet')
       send('text/html', render(sheetPage(state, Number(url.searchParams.get('width') ?? 390))));
     else send('text/html', pageOf(look, state) ?? render(indexPage()));

@@ -1,11 +1,13 @@
 // Runs the host and hostile-request suites on the oldest and newest Express of the peer range, with their
 // routers, and the suites of both adapters on the oldest SDKs of their ranges, to find incompatible releases before users
-// do. The versions are installed at run time without a lock file, in a temporary folder.
+// do. The versions are installed at run time without a lock file, in a temporary folder. With TEST_VARIANT_TURN each hostile
+// suite runs on one version of Express in turn, and half of the adapters' suites on the oldest SDKs; the nightly command runs all.
 // Usage: npm run test:peers [-- <part of a name>]
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { hasTurn } from './turn.ts';
 
 const peers = [
   { name: 'express4-oldest', range: '4.20.0', host: 'Express 4' },
@@ -47,16 +49,18 @@ function testExpress() {
   const dependencies = Object.fromEntries(peers.map(({ name, range }) => [name, `npm:express@${range}`]));
   const overrides = Object.fromEntries(peers.flatMap(({ name, overrides }) => (overrides ? [[name, overrides]] : [])));
   const modules = install('express', { dependencies, overrides });
-  for (const { name, host } of peers) {
-    const express = join(modules, name);
-    const version = versionIn(express);
-    console.log(`\n--- Express ${version}`);
-    if (installed.includes(version)) {
-      console.log('The installed version: `npm test` and the variants run these suites on it.');
-      continue;
-    }
-    const suites = ['hosts', 'hostile', ...(host === 'Express 5' ? ['http/express-stack'] : [])];
-    test(suites, { TEST_EXPRESS: express, TEST_HOST: host });
+  const versions = peers.map(({ name, host }) => ({ host, express: join(modules, name) }));
+  const others = versions.filter(({ express }) => !installed.includes(versionIn(express)));
+  for (const { express } of versions.filter((each) => !others.includes(each))) {
+    console.log(
+      `\n--- Express ${versionIn(express)} is installed: \`npm test\` and the variants run these suites on it.`,
+    );
+  }
+  for (const [index, { host, express }] of others.entries()) {
+    console.log(`\n--- Express ${versionIn(express)}`);
+    const hostile = suitesIn('hostile').filter((file) => hasTurn(file, index, others.length));
+    const stack = host === 'Express 5' ? ['__tests__/http/express-stack.test.ts'] : [];
+    test([...suitesIn('hosts'), ...hostile, ...stack], { TEST_EXPRESS: express, TEST_HOST: host });
   }
 }
 
@@ -67,7 +71,12 @@ function testSdks() {
       .map((name) => `${name} ${versionIn(join(modules, name))}`)
       .join(', ')}`,
   );
-  test(['b2b', 'backend'], { TEST_SDKS: modules });
+  const suites = ['b2b', 'backend'].flatMap(suitesIn).filter((file) => hasTurn(file, 0, 2));
+  test(suites, { TEST_SDKS: modules });
+}
+
+function suitesIn(folder) {
+  return globSync(`__tests__/${folder}/**/*.test.ts`).map((file) => file.replaceAll('\\', '/'));
 }
 
 /** @returns the folder of the installed modules */
@@ -89,7 +98,8 @@ function test(suites, variables) {
       '--experimental-vm-modules',
       '--disable-warning=ExperimentalWarning',
       'node_modules/jest/bin/jest.js',
-      ...suites.map((suite) => `__tests__/${suite}`),
+      '--runTestsByPath',
+      ...suites,
     ],
     { stdio: 'inherit', env: { ...process.env, ...runs, ...variables } },
   );

@@ -14,7 +14,8 @@ const say = (status: number, text: string, headers: Record<string, string> = {})
   answer = (_req, res) => res.writeHead(status, headers).end(text);
 };
 
-async function ask(signal: AbortSignal = AbortSignal.timeout(5_000), path = '/') {
+/** @param signal by default one that a busy machine does not reach */
+async function ask(signal: AbortSignal = AbortSignal.timeout(25_000), path = '/') {
   const gateway = createRecordingFetch(fetch, signal);
   const response = await gateway.fetch(server.origin + path);
   return { response, text: await response.text(), answer: gateway.answer() };

@@ -5,6 +5,7 @@ import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import type { AuthError } from '../../lib/errors.ts';
 import { demoUsers } from '../support/b2b-app.ts';
+import { withoutOwnScript } from '../support/passkeys.ts';
 import { ada, postForm } from '../support/backend-app.ts';
 import type { BackendAppSetup } from '../support/backend-app.ts';
 import { startBothApp } from '../support/both-app.ts';
@@ -207,6 +208,15 @@ async function accountWays(fault?: Parameters<typeof app.supabase.fail>[1]): Pro
   const code = app.supabase.mails.at(-1)?.token ?? '000000';
   await during('verify', () => postForm(third, '/auth/code', { email: ada.email, code }));
   await third.postJson('/auth/code', { email: ada.email, code });
+  for (const fault of [undefined, 503, 500] as const) {
+    if (fault !== undefined) app.supabase.fail('passkey-verify', fault);
+    const { json } = await third.postJson('/auth/passkey', {});
+    learn({ ceremony_token: [...third.cookies].find(([name]) => name.endsWith('-ceremony'))?.[1] ?? '' });
+    const fields = { challengeId: json.challengeId, credential: '{"id":"made-up","response":{}}' };
+    await third.postJson('/auth/passkey', fields);
+    await postForm(third, '/auth/passkey', fields);
+    app.supabase.heal();
+  }
   for (const email of ['ada@elsewhere.example', 'octavia@example.com']) await postForm(third, '/auth/sso', { email });
 }
 
@@ -214,7 +224,16 @@ async function backendWays(): Promise<void> {
   const visitor = newVisitor();
   const wrong = { email: ada.email, password: typedPassword };
   const sendsMail = ['/auth/signup', '/auth/resend', '/auth/forgot', '/auth/code'];
-  const forms = ['/auth/login', ...sendsMail, '/auth/password', '/auth/sso', '/auth/verify', '/auth/enroll'];
+  const forms = [
+    '/auth/login',
+    ...sendsMail,
+    '/auth/password',
+    '/auth/sso',
+    '/auth/verify',
+    '/auth/enroll',
+    '/auth/passkey',
+    '/auth/passkeys',
+  ];
   for (const path of [...forms, '/auth/logout', '/account/x', '/auth/confirm?token_hash=made-up-hash&type=email']) {
     await visitor.get(path);
   }
@@ -273,8 +292,14 @@ async function startWatched(
 ): Promise<BothApp> {
   const started = await startBothApp({
     b2b: watched,
-    options: { ...watched, throttle: false, providers: ['github'], signInMethods: ['password', 'code'], sso: true },
-    standIn: { mailFrequency: 0, ssoDomains: new Set(['example.com']) },
+    options: {
+      ...watched,
+      throttle: false,
+      providers: ['github'],
+      signInMethods: ['password', 'code', 'passkey'],
+      sso: true,
+    },
+    standIn: { passkeys: true, mailFrequency: 0, ssoDomains: new Set(['example.com']) },
     ...(after && { after }),
   });
   started.supabase.addUser(enrolled);
@@ -438,7 +463,7 @@ it('every page has its full set of security headers, and sends no referrer to ot
       'cross-origin-resource-policy': 'same-origin',
       'permissions-policy': expect.stringContaining('camera=()'),
     });
-    expect(answer.text).not.toMatch(/<script|<style|\sstyle=|\son\w+=|javascript:/i);
+    expect(withoutOwnScript(answer.text)).not.toMatch(/<script|<style|\sstyle=|\son\w+=|javascript:/i);
   }
 });
 

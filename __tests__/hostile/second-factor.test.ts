@@ -109,6 +109,8 @@ describe('another site', () => {
       ['/auth/verify', { send: factor.id }],
       ['/auth/enroll', {}],
       ['/auth/enroll', { remove: factor.id }],
+      ['/auth/enroll', { type: 'webauthn', credential: '' }],
+      ['/auth/verify', { challenge: factor.id }],
     ] as const) {
       expect((await postForm(visitor, path, fields, headers)).status).toBe(403);
     }

@@ -23,9 +23,15 @@ export interface TestBrowser {
   close(): Promise<void>;
 }
 
-/** Chromium without a window. Close it in `afterAll`. */
-export async function launchBrowser(): Promise<TestBrowser> {
-  const browser: Browser = await chromium.launch({ executablePath: chromiumPath(), args: launchArguments });
+/**
+ * Chromium without a window. Close it in `afterAll`.
+ *
+ * @param hosts what Chromium resolves instead of a host, with or without a port, such as `{ 'localhost:3000': '127.0.0.1:4242' }`
+ */
+export async function launchBrowser(hosts: Readonly<Record<string, string>> = {}): Promise<TestBrowser> {
+  const rules = Object.entries(hosts).map(([host, address]) => `MAP ${host} ${address}`);
+  const args = rules.length > 0 ? [...launchArguments, `--host-resolver-rules=${rules.join(',')}`] : launchArguments;
+  const browser: Browser = await chromium.launch({ executablePath: chromiumPath(), args });
   return {
     newContext: async (options) => {
       const context = await browser.newContext(options);

@@ -46,3 +46,8 @@ export async function signInWith(
   const answer = { challengeId: json.challengeId, credential: credential.assert({ challenge }) };
   return visitor.postJson('/auth/passkey', { ...answer, ...fields });
 }
+
+/** A page without the only script of ours, whose URL ends with its hash. */
+export function withoutOwnScript(page: string): string {
+  return page.replace(/\n<script src="[^"<>]*\/auth\/passkey\.js\?v=[\w-]{16}" defer><\/script>/, '');
+}

@@ -121,6 +121,8 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .choices :focus-visible { outline-offset: -2px; }
 .choices .row { display: flex; align-items: center; gap: 0.75rem; min-height: 3.5rem; padding: 0.5rem 0.875rem; }
 .choices .row a { display: inline-flex; align-items: center; width: auto; min-height: 2.75rem; padding: 0.25rem 0.75rem; font-size: 0.875rem; border: 1px solid var(--edge); border-radius: 0.5rem; }
+.choices .two { flex-wrap: wrap; padding-block: 0.75rem; }
+.choices .two .name { flex-basis: 100%; }
 .choices .mark { flex: none; width: 2rem; height: 2rem; border-radius: 0.5rem; font-size: 0.8125rem; color: var(--ink); background: var(--hover); border: 1px solid var(--line); }
 .choices .name { flex: 1; min-width: 0; overflow-wrap: anywhere; }
 .choices small { display: block; color: var(--soft); font-size: 0.8125rem; font-weight: 400; }

@@ -106,6 +106,9 @@ export function createPasskeys(switches: Switches, party: RelyingParty, now: () 
       return passkey;
     },
 
+    /** As if all challenges had been answered. */
+    forgetChallenges: () => void challenges.clear(),
+
     remove(user: User, passkeyId: string): void {
       byUser.set(
         user.id,

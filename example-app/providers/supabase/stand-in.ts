@@ -180,6 +180,8 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     addFactor: (who: string | User, factor?: NewFactor) => factors.add(userOf(who), factor),
     factorsOf: (who: string | User): readonly Factor[] => userOf(who).factors,
     passkeysOf: (who: string | User) => passkeys.of(userOf(who).id),
+    /** Open challenges of passkeys are over. */
+    forgetChallenges: () => passkeys.forgetChallenges(),
     /** Removes a passkey as its owner does elsewhere. */
     removePasskey: (who: string | User, passkeyId: string) => passkeys.remove(userOf(who), passkeyId),
     /** Removes a factor as the project's owner does: the sessions that it raised are aal1 after their next refresh. */

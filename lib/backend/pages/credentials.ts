@@ -73,7 +73,7 @@ function usernameOf(site: Site): 'username' | 'username webauthn' {
 function passkeyForm(site: Site, request: PageRequest, state: SignInState): Html {
   const { settings, text } = site;
   const isAlone = settings.signInMethods.length === 1;
-  return html`${ceremonyForm(site, request, {
+  return html`${isAlone && ceremonyFallback(site)}${ceremonyForm(site, request, {
     kind: 'get',
     path: settings.passkeyPath,
     hidden: returnToOf(state),
@@ -81,7 +81,7 @@ function passkeyForm(site: Site, request: PageRequest, state: SignInState): Html
     isQuiet: !isAlone,
     hasAutofill: !isAlone,
     isAgain: state.isAgain,
-  })}${isAlone && ceremonyFallback(site)}`;
+  })}`;
 }
 
 /** Links to single sign-on and to sign-up, where the options enable them. */

@@ -68,7 +68,7 @@ function askForKey(site: Site, request: PageRequest, state: VerifyState): HtmlVa
     isAgain: state.isAgain,
     after: !isAlone && html`<p class="or">${text.or}</p>`,
   });
-  return html`${form}${isAlone && ceremonyFallback(site)}`;
+  return html`${isAlone && ceremonyFallback(site)}${form}`;
 }
 
 /** One line of instructions. */
@@ -78,7 +78,8 @@ function leadOf(site: Site, state: VerifyState): Text {
   const hasKey = keyOf(state) !== undefined;
   if (factor === undefined) return hasKey ? text.verifyKeyText : text.noFactorText;
   if (factor.type === 'totp') return hasKey ? text.verifyKeyOrAppText : text.verifyAppText;
-  return isSent ? text.codeSentText : fillIn(text.verifyPhoneText, { digits: factor.digits });
+  if (isSent) return text.codeSentText;
+  return fillIn(hasKey ? text.verifyKeyOrPhoneText : text.verifyPhoneText, { digits: factor.digits });
 }
 
 function askFor(
@@ -192,6 +193,12 @@ export function removePage(
   });
 }
 
+function factorsLead(site: Site, isEmpty: boolean): Text {
+  const { text } = site;
+  if (hasKeys(site)) return isEmpty ? text.factorsWithKeysEmptyText : text.factorsWithKeysText;
+  return isEmpty ? text.factorsEmptyText : text.factorsText;
+}
+
 /** The second factors of an account, a link to remove each, and one to add an authenticator app. */
 export function factorsPage(
   site: Site,
@@ -218,7 +225,7 @@ export function factorsPage(
   };
   return showPage(site, request, {
     heading: text.factorsHeading,
-    lead: factors.length === 0 ? text.factorsEmptyText : text.factorsText,
+    lead: factorsLead(site, factors.length === 0),
     error: state.error,
     hasForm: true,
     ...(hasKeys(site) && { script: ceremonyScript(site, request, path) }),

@@ -86,7 +86,7 @@ export function passkeysPage(site: Site, request: PageRequest, state: PasskeysSt
   };
   const row = (
     passkey: Passkey,
-  ): Html => html`<li class="row"><span class="name"><bdi>${nameOf(site, passkey)}</bdi>${datesOf(site, request, passkey)}</span> ${link(passkey, 'rename', text.renameLink)}
+  ): Html => html`<li class="row two"><span class="name"><bdi>${nameOf(site, passkey)}</bdi>${datesOf(site, request, passkey)}</span> ${link(passkey, 'rename', text.renameLink)}
 ${link(passkey, 'remove', text.removeButton)}</li>\n`;
   const adding = {
     kind: 'create',
@@ -103,8 +103,8 @@ ${link(passkey, 'remove', text.removeButton)}</li>\n`;
     script: ceremonyScript(site, request, path),
     content: html`${formAlert(site, request, state.error && formErrorOf(state.error, text))}
 ${passkeys.length > 0 && html`<ul class="choices">\n${passkeys.map(row)}</ul>`}
-${ceremonyForm(site, request, { ...adding, isAgain })}
 ${ceremonyFallback(site)}
+${ceremonyForm(site, request, { ...adding, isAgain })}
 <p class="actions"><a href="${safeHref(returnTo)}">${text.doneLink}</a></p>`,
   });
 }

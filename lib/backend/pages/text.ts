@@ -115,6 +115,7 @@ export const englishText = {
   verifyAppText: 'Enter the six-digit code from your authenticator app.',
   verifyKeyText: 'Use your security key.',
   verifyKeyOrAppText: 'Use your security key, or enter the code from your authenticator app.',
+  verifyKeyOrPhoneText: 'Use your security key, or have a code sent to your phone ending in {digits}.',
   keyButton: 'Use your security key',
   /** `{digits}` are the last digits of the number. */
   verifyPhoneText: 'We can send a code to your phone ending in {digits}.',
@@ -141,7 +142,9 @@ export const englishText = {
   factorStillNeeded: 'This is the only one that can be used here. Add an authenticator app before you remove it.',
   factorsHeading: 'Two-step sign-in',
   factorsText: 'When you sign in, we also ask for a code from one of these.',
+  factorsWithKeysText: 'When you sign in, we also ask for one of these.',
   factorsEmptyText: 'Add an authenticator app. We’ll then ask for its code when you sign in.',
+  factorsWithKeysEmptyText: 'Add an authenticator app or a security key. We’ll then ask for it when you sign in.',
   addAppButton: 'Add an authenticator app',
   addKeyButton: 'Add a security key',
   removeButton: 'Remove',

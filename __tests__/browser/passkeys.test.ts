@@ -1,0 +1,270 @@
+import { jest } from '@jest/globals';
+import type { BrowserContext, CDPSession, Page } from 'playwright-core';
+import { ada } from '../support/backend-app.ts';
+import type { BackendApp } from '../support/backend-app.ts';
+import { launchBrowser } from '../support/browser.ts';
+import type { TestBrowser } from '../support/browser.ts';
+import { startPasskeyApp } from '../support/passkeys.ts';
+import { addVirtualAuthenticator, switchAutofillOff } from '../support/virtual-authenticator.ts';
+import type { VirtualAuthenticatorOptions } from '../support/virtual-authenticator.ts';
+
+// Chromium is slow on a busy machine.
+jest.setTimeout(60_000);
+
+let browser: TestBrowser;
+let app: BackendApp;
+let origin: string;
+/** What the project lists. */
+const origins: string[] = [];
+let context: BrowserContext;
+let page: Page;
+let cdp: CDPSession;
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+  app = await startPasskeyApp({
+    options: { signInMethods: ['password', 'code', 'passkey'], now: Date.now, throttle: false },
+    standIn: { relyingParty: { id: 'localhost', origins }, now: Date.now },
+  });
+  // Browsers know no relying party that is an IP address.
+  origin = app.origin.replace('127.0.0.1', 'localhost');
+  origins.push(origin);
+});
+afterAll(async () => {
+  await browser.close();
+  await app.close();
+});
+beforeEach(async () => {
+  await open();
+});
+afterEach(async () => {
+  await context.close();
+  app.supabase.removeUser(ada.email);
+  app.supabase.addUser(ada);
+});
+
+/** A browser of its own, with an account that has neither passkeys nor factors. */
+async function open(options: { readonly javaScriptEnabled?: boolean } = {}): Promise<void> {
+  context = await browser.newContext({ baseURL: origin, ...options });
+  page = await context.newPage();
+  cdp = await context.newCDPSession(page);
+}
+
+const addAuthenticator = (options?: VirtualAuthenticatorOptions) => addVirtualAuthenticator(cdp, options);
+const touch = (authenticatorId: string, enabled: boolean) =>
+  cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
+const credentials = async (authenticatorId: string) =>
+  (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials;
+const heading = () => page.getByRole('heading', { level: 1 }).innerText();
+const path = () => new URL(page.url()).pathname;
+const button = (name: string) => page.getByRole('button', { name, exact: true });
+
+async function signIn(returnTo = '/account'): Promise<void> {
+  await page.goto(`/auth/login?returnTo=${encodeURIComponent(returnTo)}`);
+  await page.getByLabel('Email').fill(ada.email);
+  await page.getByLabel('Password').fill(ada.password);
+  await button('Sign in').click();
+}
+
+/** Adds a passkey on its page, and signs out. */
+async function addPasskey(authenticatorId: string): Promise<void> {
+  await signIn('/auth/passkeys');
+  await button('Add a passkey').click();
+  await page.getByText('Added ').first().waitFor();
+  expect(await credentials(authenticatorId)).toHaveLength(1);
+  await context.clearCookies();
+}
+
+describe('a passkey', () => {
+  it('is added on its page, and signs in by the button', async () => {
+    const device = await addAuthenticator();
+    await addPasskey(device);
+    await switchAutofillOff(page);
+    await page.goto('/auth/login?returnTo=/account');
+    await button('Sign in with a passkey').click();
+    await page.waitForURL((url) => url.pathname === '/account');
+    expect(app.supabase.passkeysOf(ada.email)).toHaveLength(1);
+  });
+
+  it('signs in by autofill in the email field', async () => {
+    const device = await addAuthenticator();
+    await addPasskey(device);
+    // With `enableUI: false` Chromium takes the passkey as soon as one is offered.
+    await page.goto('/auth/login?returnTo=/account');
+    await page.waitForURL((url) => url.pathname === '/account');
+  });
+
+  it('is renamed and removed by keyboard alone, after a question', async () => {
+    const device = await addAuthenticator();
+    await signIn('/auth/passkeys');
+    const press = async (name: string, role: 'button' | 'link' = 'button') => {
+      const wanted = page.getByRole(role, { name });
+      for (let tabs = 0; tabs < 12; tabs += 1) {
+        if (await wanted.first().evaluate((element: any) => element === (globalThis as any).document.activeElement))
+          break;
+        await page.keyboard.press('Tab');
+      }
+      await page.keyboard.press('Enter');
+    };
+    await press('Add a passkey');
+    await page.getByText('Added ').waitFor();
+    await press('Rename: Passkey', 'link');
+    await page.getByLabel('Name').fill('My laptop');
+    await page.keyboard.press('Enter');
+    await page.getByText('My laptop').waitFor();
+    await press('Remove: My laptop', 'link');
+    expect(await heading()).toBe('Remove “My laptop”?');
+    await press('Remove');
+    await page.getByRole('heading', { name: 'Passkeys' }).waitFor();
+    expect(app.supabase.passkeysOf(ada.email)).toEqual([]);
+    expect(await credentials(device)).toHaveLength(1);
+  });
+
+  it('that this device already has is not added twice: the page says so', async () => {
+    const device = await addAuthenticator();
+    await signIn('/auth/passkeys');
+    await button('Add a passkey').click();
+    await page.getByText('Added ').waitFor();
+    await button('Add a passkey').click();
+    await page.getByText('This device is set up for your account already.').waitFor();
+    expect(app.supabase.passkeysOf(ada.email)).toHaveLength(1);
+    expect(await credentials(device)).toHaveLength(1);
+  });
+
+  it('that was removed meanwhile is refused on the sign-in page, and the password still signs in', async () => {
+    const device = await addAuthenticator();
+    await addPasskey(device);
+    await switchAutofillOff(page);
+    await page.goto('/auth/login?returnTo=/account');
+    app.supabase.removePasskey(ada.email, app.supabase.passkeysOf(ada.email)[0]!.passkeyId);
+    await button('Sign in with a passkey').click();
+    await page.getByText('That didn’t work.').waitFor();
+    await page.getByLabel('Email').fill(ada.email);
+    await page.getByLabel('Password').fill(ada.password);
+    await button('Sign in').click();
+    await page.waitForURL((url) => url.pathname === '/account');
+  });
+
+  it('answers late: the script asks once more by itself', async () => {
+    const device = await addAuthenticator();
+    await addPasskey(device);
+    await touch(device, false);
+    const answers: number[] = [];
+    page.on('response', (response) => {
+      if (response.url().endsWith('/auth/passkey')) answers.push(response.status());
+    });
+    await Promise.all([
+      page.waitForResponse((response) => response.url().endsWith('/auth/passkey')),
+      page.goto('/auth/login?returnTo=/account'),
+    ]);
+    // The challenge of the autofill is over at the backend, as after five minutes.
+    app.supabase.forgetChallenges();
+    await touch(device, true);
+    await page.waitForURL((url) => url.pathname === '/account');
+    expect(answers.filter((status) => status === 422)).toHaveLength(1);
+  });
+});
+
+describe('without a passkey', () => {
+  it('a canceled dialog, or a device without one, says what to do, and the page goes on working', async () => {
+    await addAuthenticator();
+    await page.goto('/auth/login?returnTo=/account');
+    await button('Sign in with a passkey').click();
+    await page.getByText('Nothing was used. Try again, or choose another way.').waitFor();
+    expect(await button('Sign in with a passkey').isEnabled()).toBe(true);
+    await page.getByLabel('Email').fill(ada.email);
+    await page.getByLabel('Password').fill(ada.password);
+    await button('Sign in').click();
+    await page.waitForURL((url) => url.pathname === '/account');
+  });
+
+  it('an origin that the project does not list is refused', async () => {
+    const device = await addAuthenticator();
+    await addPasskey(device);
+    await switchAutofillOff(page);
+    await page.goto('/auth/login');
+    origins.splice(0, 1, 'https://example.com');
+    await button('Sign in with a passkey').click();
+    await page.getByText('That didn’t work.').waitFor();
+    origins.splice(0, 1, origin);
+  });
+
+  it('a domain that is not the relying party’s cannot ask, and says so', async () => {
+    await addAuthenticator();
+    await page.goto(`${app.origin}/auth/login`);
+    await button('Sign in with a passkey').click();
+    await page.getByText('Your browser couldn’t do that here.').waitFor();
+  });
+
+  it('a browser without the API, or without scripts, has the page without the button', async () => {
+    await page.addInitScript('delete globalThis.PublicKeyCredential');
+    await page.goto('/auth/login');
+    await page.getByLabel('Password').waitFor();
+    expect(await button('Sign in with a passkey').count()).toBe(0);
+    await context.close();
+    await open({ javaScriptEnabled: false });
+    await signIn('/auth/passkeys');
+    expect(await button('Add a passkey').count()).toBe(0);
+    expect(await page.getByText('Turn on JavaScript').isVisible()).toBe(true);
+  });
+
+  it('an outage of the backend is told on a page, and the browser console has no error of the policy', async () => {
+    const refusals: string[] = [];
+    page.on('console', (message) => {
+      if (/Content Security Policy/i.test(message.text())) refusals.push(message.text());
+    });
+    await addAuthenticator();
+    app.supabase.fail('passkey-options', 503, 50);
+    await page.goto('/auth/login?returnTo=/account');
+    await button('Sign in with a passkey').click();
+    await page.getByText('We can’t reach the sign-in service right now.').waitFor();
+    app.supabase.heal();
+    expect(path()).toBe('/auth/passkey');
+    expect(refusals).toEqual([]);
+  });
+});
+
+describe('a security key', () => {
+  async function addKey(): Promise<string> {
+    const key = await addAuthenticator({ transport: 'usb' });
+    await signIn('/auth/enroll?returnTo=/account');
+    await button('Add a security key').click();
+    await page.waitForURL((url) => url.pathname === '/account');
+    await context.clearCookies();
+    return key;
+  }
+
+  it('is added on /auth/enroll, and completes a sign-in on /auth/verify with the first key pressed', async () => {
+    await addKey();
+    expect(app.supabase.factorsOf(ada.email).map(({ type, isVerified }) => [type, isVerified])).toEqual([
+      ['webauthn', true],
+    ]);
+    await signIn();
+    expect([path(), await heading()]).toEqual(['/auth/verify', 'Confirm it’s you']);
+    // The script has given its button the focus.
+    await page.keyboard.press('Enter');
+    await page.waitForURL((url) => url.pathname === '/account');
+  });
+
+  it('stands beside an authenticator app, whose code works as well', async () => {
+    await addKey();
+    const factor = app.supabase.addFactor(ada.email, { name: 'app' });
+    await signIn();
+    expect(await button('Use your security key').isVisible()).toBe(true);
+    await page.getByLabel('Code').fill(app.supabase.codeOf(factor));
+    await page.keyboard.press('Enter');
+    await page.waitForURL((url) => url.pathname === '/account');
+  });
+
+  it('that the device does not have is told, and another try works', async () => {
+    const key = await addKey();
+    const [stored] = await credentials(key);
+    await cdp.send('WebAuthn.removeCredential', { authenticatorId: key, credentialId: stored!.credentialId });
+    await signIn();
+    await button('Use your security key').click();
+    await page.getByText('Nothing was used.').waitFor();
+    await cdp.send('WebAuthn.addCredential', { authenticatorId: key, credential: stored! });
+    await button('Use your security key').click();
+    await page.waitForURL((url) => url.pathname === '/account');
+  });
+});
