@@ -229,8 +229,9 @@ export class AuthRequest {
     return session;
   }
 
-  #deliver({ cookies, isCurrent, onDelivered }: Resolution): void {
+  #deliver({ cookies, isCurrent, onDelivered, onWithheld }: Resolution): void {
     this.writeCookies(cookies, {
+      onWithheld,
       isCurrent: () => !this.isBearer && (isCurrent?.() ?? true),
       onDelivered: () => (this.isBearer ? undefined : onDelivered?.()),
     });

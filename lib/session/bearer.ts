@@ -14,7 +14,7 @@ import type { ClientFacts } from './source.ts';
 export function createResolveBearer<Content>(
   context: SessionContext<Content>,
 ): (token: string, client: ClientFacts, takesStale?: boolean) => Promise<Session | undefined> {
-  const { source, cache, revocations, allowanceOf, now, timeoutMs } = context;
+  const { source, cache, revocations, unconfirmed, allowanceOf, now, timeoutMs } = context;
 
   async function verify(text: string, client: ClientFacts, takesStale: boolean): Promise<Session | undefined> {
     const token = readToken(text);
@@ -27,9 +27,10 @@ export function createResolveBearer<Content>(
     // The clock tolerance applies only to tokens that a renewal can replace.
     if (session.expiresAt <= now()) return undefined;
     // Only for a verified token: a made-up one must not cause a call to the coordinator.
-    const { standing, checkedAt } = await revocations.check(facts, undefined);
+    const { standing, checkedAt, isConfirmed } = await revocations.check(facts, undefined);
     if (standing !== 'live' && !(takesStale && standing === 'stale')) return undefined;
     deepFreeze(session);
+    if (!isConfirmed) unconfirmed.add(session);
     cache.add(cacheKey(text), {
       session,
       keys,

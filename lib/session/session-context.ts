@@ -1,4 +1,5 @@
 import type { Allowance } from './allowance.ts';
+import type { Session } from '../types.ts';
 import type { Emit } from './events.ts';
 import type { Revocations } from './revocations.ts';
 import type { SessionCache } from './session-cache.ts';
@@ -11,6 +12,8 @@ export interface SessionContext<Content> {
   readonly lines: TokenLines;
   readonly revocations: Revocations;
   readonly cache: SessionCache;
+  /** Sessions that were verified while the coordinator did not answer: another process may know of their end. */
+  readonly unconfirmed: WeakSet<Session>;
   readonly writer: SessionWriter<Content>;
   readonly allowanceOf: (peer: string | undefined) => Allowance;
   readonly emit: Emit;
