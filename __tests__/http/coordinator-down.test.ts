@@ -15,6 +15,7 @@ import { sendJson } from '../support/hosts.ts';
 import type { Host } from '../support/hosts.ts';
 import { createShared } from '../support/shared-memory.ts';
 import type { SharedMemory } from '../support/shared-memory.ts';
+import { variant } from '../support/variant.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Visitor } from '../support/visitor.ts';
 
@@ -97,7 +98,7 @@ describe.each(adapters)("whenCoordinatorDown: 'refuse' with $name", ({ start }) 
     app.clock.advance(1);
     expect(await statusOf(visitor, '/strict')).toBe(503);
     // Without the cache each request asks.
-    expect(isCounted).toBe(process.env['TEST_CACHE'] !== 'off');
+    expect(isCounted).toBe(variant.isCached);
   });
 
   it('answers 503, and not 403, before the check is asked', async () => {

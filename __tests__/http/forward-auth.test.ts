@@ -18,8 +18,8 @@ import type { Answer, Visitor } from '../support/visitor.ts';
 const day = 24 * 60 * 60_000;
 /** Too large for one cookie, small enough for several. */
 const chunked = 2_600;
-/** Its cookie on every response is one that a gateway might pass on in place of ours. */
-const isAlone = variant.front === 'nothing';
+/** Whether no express-session in front sets a cookie of its own with each response, which leaves none for ours. */
+const isAlone = ['nothing', 'parsers'].includes(variant.front);
 
 const forward = (auth: Router, options?: ForwardAuthOptions): Handler => forwardAuth(auth, options) as Handler;
 
@@ -90,8 +90,13 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
     ]);
     const url = signInUrl('/wiki');
     expect([document, script].map(({ headers }) => headers['x-auth-redirect'])).toEqual([url, url]);
-    expect(document.text).toContain('returnTo=%2Fwiki');
-    expect(script.json).toMatchObject({ error: { code: 'unauthenticated' }, redirectTo: url.replace(app.origin, '') });
+    expect([document.text, script.json.error.code]).toEqual([expect.stringContaining('<h1'), 'unauthenticated']);
+    // Below a prefix the visitor reads bodies without it.
+    if (variant.prefix !== '') return;
+    expect([document.text, script.json.redirectTo]).toEqual([
+      expect.stringContaining('returnTo=%2Fwiki'),
+      url.replace(app.origin, ''),
+    ]);
   });
 
   it('leads back to the path that the gateway names', async () => {
@@ -278,7 +283,7 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
     async function signedIn(isChunked: boolean): Promise<Visitor> {
       if (isChunked) app.growTokens(chunked);
       const visitor = await app.signedIn();
-      expect(visitor.cookies.size > (isAlone ? 1 : 2)).toBe(isChunked);
+      expect(visitor.cookies.size > 1).toBe(isChunked);
       return visitor;
     }
     /** As nginx passes it on: one cookie at most. */
