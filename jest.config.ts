@@ -12,11 +12,12 @@ const config = {
   // One worker less than there are cores would leave half of a small machine idle.
   maxWorkers: '100%',
   testMatch: ['<rootDir>/__tests__/**/*.test.ts'],
-  // These need Chromium, Redis, PostgreSQL, the MCP SDKs, a packed tarball, real time or servers that others wrote; `.ci/run` runs
+  // These need Chromium, nginx, Redis, PostgreSQL, the MCP SDKs, a packed tarball, real time or servers that others wrote; `.ci/run` runs
   // them.
   testPathIgnorePatterns: [
     '/node_modules/',
     '/__tests__/browser/',
+    '/__tests__/gateway/',
     '/__tests__/mcp/',
     '/__tests__/scale/',
     '/__tests__/package/',

@@ -25,8 +25,8 @@ afterEach(() => app.close());
 async function start(handle: Handle, setup: BackendAppSetup = {}): Promise<void> {
   app = await startBackendApp({
     ...setup,
-    after: (host) => {
-      setup.after?.(host);
+    after: (host, ...rest) => {
+      setup.after?.(host, ...rest);
       host.get('/sql', (req, res, next) => {
         handle(req, res).then(
           (result) => sendJson(res, { result: result ?? null }),

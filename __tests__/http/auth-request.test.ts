@@ -13,6 +13,8 @@ import { until } from '../support/until.ts';
 const signedOut: Resolution = { session: null, cookies: [] };
 
 const unused = {
+  isConfirmed: () => true,
+  isShared: false,
   resolveBearer: () => Promise.resolve(undefined),
   endSession: () => Promise.resolve(),
   renewSession: () => Promise.resolve(),

@@ -327,6 +327,8 @@ describe('a second factor', () => {
     resolver: {
       cachedSession: sessionOf,
       endSession: () => Promise.resolve(),
+      isConfirmed: () => true,
+      isShared: false,
       renewSession: () => Promise.resolve(),
       endOver: () => Promise.reject(new Error('unused')),
       watchSession: () => Promise.resolve(() => undefined),

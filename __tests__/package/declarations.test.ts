@@ -42,7 +42,8 @@ it.each([
   ['CookieOptions', 5],
   ['PagesOptions', 8],
   ['ThrottleOptions', 2],
-  ['UpgradeOptions', 3],
+  ['ForwardAuthOptions', 3],
+  ['UpgradeOptions', 4],
 ])('show the comment of every option of %s', (name, count) => {
   const checker = program.getTypeChecker();
   const properties = propertiesOf(name);

@@ -1,5 +1,3 @@
-import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as pass } from 'node:timers/promises';
@@ -7,17 +5,13 @@ import { jest } from '@jest/globals';
 import { sealData, unsealData } from 'iron-session';
 import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import type { WorkerOptions, WorkerReport } from '../support/b2b-worker.ts';
+import type { WorkerOptions } from '../support/b2b-worker.ts';
+import { killWorker, startWorker } from '../support/b2b-worker-process.ts';
+import type { Worker } from '../support/b2b-worker-process.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 import { createVisitor, send } from '../support/visitor.ts';
 import type { Answer, Ask } from '../support/visitor.ts';
-
-interface Worker {
-  readonly origin: string;
-  readonly events: string[];
-  readonly child: ChildProcess;
-}
 
 // Starting four processes takes its time on a busy machine; what a request may take is the adapter's own budget.
 jest.setTimeout(60_000);
@@ -40,44 +34,24 @@ afterAll(async () => {
 beforeEach(async () => {
   Object.assign(workos.switches, { replayGrace: false, authenticateError: null, outage: {}, gate: {} });
   workos.clearRequests();
-  workers = await Promise.all(Array.from({ length: processes }, startWorker));
+  workers = await Promise.all(Array.from({ length: processes }, () => startWorker(workerOptions())));
 });
 afterEach(async () => {
-  await Promise.all(workers.map(({ child }) => kill(child)));
+  await Promise.all(workers.map(killWorker));
 });
 
-async function startWorker(): Promise<Worker> {
-  const options: WorkerOptions = {
-    redisUrl: redis.url,
-    password: cookiePassword,
-    adapter: {
-      clientId: workos.clientId,
-      apiKey: workos.apiKey,
-      apiHostname: workos.hostname,
-      port: workos.port,
-      https: false,
-      cookiePassword,
-    },
-  };
-  const file = new URL('../support/b2b-worker.ts', import.meta.url);
-  const child = fork(file, [JSON.stringify(options)], { execArgv: ['--disable-warning=ExperimentalWarning'] });
-  const events: string[] = [];
-  const origin = await new Promise<string>((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`A worker ended with ${String(code)} before it listened`)));
-    child.on('message', (message: WorkerReport) => {
-      if (message.kind === 'listening') resolve(message.origin);
-      else events.push(message.type);
-    });
-  });
-  return { origin, events, child };
-}
-
-async function kill(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
-}
+const workerOptions = (): WorkerOptions => ({
+  redisUrl: redis.url,
+  password: cookiePassword,
+  adapter: {
+    clientId: workos.clientId,
+    apiKey: workos.apiKey,
+    apiHostname: workos.hostname,
+    port: workos.port,
+    https: false,
+    cookiePassword,
+  },
+});
 
 async function untilRefused({ origin }: Worker): Promise<void> {
   for (;;) {
@@ -139,7 +113,7 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
     const lost = expect(ask(holder!, '/api/me', cookie)).rejects.toThrow();
     await workos.arrived('token');
     const answers = others.map((worker) => ask(worker, '/api/me', cookie));
-    await kill(holder!.child);
+    await killWorker(holder!);
     await lost;
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(workos.tokenCalls).toBe(2);
@@ -157,7 +131,7 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
     const lost = expect(ask(holder!, '/api/me', cookie)).rejects.toThrow();
     await workos.arrived('token', 2);
     const answers = others.map((worker) => ask(worker, '/api/me', cookie));
-    await kill(holder!.child);
+    await killWorker(holder!);
     await lost;
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(workos.tokenCalls).toBe(3);
@@ -274,7 +248,7 @@ describe('a process that is shut down', () => {
       const part = start(cookies.slice(index * 12, index * 12 + 12));
       await pass(30);
       await shutDown(workers[index]!);
-      workers[index] = await startWorker();
+      workers[index] = await startWorker(workerOptions());
       await part;
     }
     const statuses = await Promise.all(load);
@@ -408,7 +382,7 @@ describe('endSession and renewSession over processes', () => {
     for (const worker of workers) expect((await ask(worker, '/api/me', cookie)).status).toBe(200);
     expect((await call(called!, 'end')).status).toBe(204);
     const again = await signIn(others[0]!);
-    await kill(called!.child);
+    await killWorker(called!);
     await Promise.all(others.map((worker) => until(401, worker, cookie)));
     for (const worker of others) expect((await ask(worker, '/api/me', again)).status).toBe(200);
   });

@@ -1,3 +1,4 @@
+import type { Router } from 'express';
 import type { SharedAuthOptions } from '../../lib/http/options.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { ada, startBackendApp } from './backend-app.ts';
@@ -49,7 +50,7 @@ export interface AppUnderTest {
 
 export interface AppUnderTestSetup {
   readonly options?: SharedAuthOptions;
-  readonly after?: (host: Host) => unknown;
+  readonly after?: (host: Host, auth: Router) => unknown;
 }
 
 export interface AdapterUnderTest {
@@ -142,7 +143,8 @@ const backend: AdapterUnderTest = {
       },
       async signedIn() {
         const visitor = await app.signedIn();
-        const raw = visitor.cookies.get(app.cookieName) ?? '';
+        const names = [...visitor.cookies.keys()].filter((name) => name.startsWith(app.cookieName));
+        const raw = names.map((name) => visitor.cookies.get(name)).join('');
         sessionIds.set(visitor, sessionIdOf(raw));
         return visitor;
       },

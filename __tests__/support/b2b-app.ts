@@ -53,7 +53,7 @@ export interface B2bAppSetup {
   /** Before the adapter. */
   readonly before?: (host: Host) => unknown;
   /** After the adapter and before the standard pages. */
-  readonly after?: (host: Host) => unknown;
+  readonly after?: (host: Host, auth: Router) => unknown;
 }
 
 /**
@@ -81,7 +81,7 @@ export async function startB2bApp(setup: B2bAppSetup = {}): Promise<B2bApp> {
   before?.(host);
   const auth = b2bAuth(all);
   host.use(prefix, auth);
-  after?.(host);
+  after?.(host, auth);
   host.get('/', (_req, res) => sendText(res, 'home'));
   host.get(/\/dashboard/, (_req, res) => sendText(res, 'dashboard'));
   host.all('/api/me', requireSession(), (req, res, next) => {

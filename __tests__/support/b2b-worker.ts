@@ -11,6 +11,7 @@ import {
   authenticateUpgrade,
   b2bAuth,
   endSession,
+  forwardAuth,
   getSession,
   renewSession,
   requireSession,
@@ -25,7 +26,14 @@ export interface WorkerOptions {
 }
 
 export type WorkerReport =
-  { readonly kind: 'listening'; readonly origin: string } | { readonly kind: 'event'; readonly type: string };
+  | { readonly kind: 'listening'; readonly origin: string }
+  | { readonly kind: 'event'; readonly type: string }
+  | { readonly kind: 'clock' };
+
+/** Sets the worker's clock ahead; it answers with `clock`. */
+export interface WorkerClock {
+  readonly aheadMs: number;
+}
 
 const report = (message: WorkerReport): void => void process.send?.(message);
 // The parent ended, one way or another.
@@ -36,13 +44,24 @@ const client = createClient({ url: redisUrl, socket: { reconnectStrategy: 20 } }
 client.on('error', () => undefined);
 await client.connect();
 
+let aheadMs = 0;
+process.on('message', (clock: WorkerClock) => {
+  ({ aheadMs } = clock);
+  report({ kind: 'clock' });
+});
+
 const app = express();
 const auth = b2bAuth({
   ...adapter,
+  now: () => Date.now() + aheadMs,
   coordinator: createRedisCoordinator({ client, password }),
   onEvent: ({ type }) => report({ kind: 'event', type }),
 });
 app.use(auth);
+app.use('/auth/forward', forwardAuth(auth));
+app.get('/api/strict', requireSession({ whenCoordinatorDown: 'refuse' }), (_req, res) => {
+  res.sendStatus(200);
+});
 app.get('/api/me', requireSession(), async (req, res) => {
   const session = await getSession(req, 'b2b');
   res.json({ user: session?.user.email, sessionId: session?.sessionId });

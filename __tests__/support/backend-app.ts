@@ -40,7 +40,7 @@ export interface BackendAppSetup {
   /** Before the adapter. */
   readonly before?: (host: Host) => unknown;
   /** After the adapter and before the standard pages. */
-  readonly after?: (host: Host) => unknown;
+  readonly after?: (host: Host, auth: Router) => unknown;
 }
 
 /**
@@ -69,7 +69,7 @@ export async function startBackendApp(setup: BackendAppSetup = {}): Promise<Back
     }),
   );
   host.use(prefix, auth);
-  after?.(host);
+  after?.(host, auth);
   host.get('/', (_req, res) => sendText(res, 'home'));
   host.get(/\/account/, (_req, res) => sendText(res, 'account'));
   host.all('/api/me', requireSession(), (req, res, next) => {

@@ -51,8 +51,8 @@ export async function startBothApp({ b2b, before, after, ...setup }: BothAppSetu
       before?.(host);
       host.use(b2bAuth(b2bOptions));
     },
-    after(host) {
-      after?.(host);
+    after(host, auth) {
+      after?.(host, auth);
       addPages(host);
     },
   });

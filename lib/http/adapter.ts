@@ -69,7 +69,15 @@ export interface Adapter {
   readonly name: 'b2bAuth' | 'backendAuth';
   readonly resolver: Pick<
     SessionResolver<unknown>,
-    'cachedSession' | 'endOver' | 'endSession' | 'renewSession' | 'resolve' | 'resolveBearer' | 'watchSession'
+    | 'cachedSession'
+    | 'endOver'
+    | 'endSession'
+    | 'isConfirmed'
+    | 'isShared'
+    | 'renewSession'
+    | 'resolve'
+    | 'resolveBearer'
+    | 'watchSession'
   >;
   /** The option `accept`; omitted where every session is accepted. */
   readonly acceptance?: Acceptance | undefined;

@@ -232,10 +232,11 @@ export class AuthRequest {
     return session;
   }
 
-  #deliver({ cookies, isCurrent, onDelivered }: Resolution): void {
+  #deliver({ cookies, isCurrent, onDelivered, onWithheld }: Resolution): void {
     // A sign-in of this request may have replaced the session meanwhile; its cookies have the same names.
     if (isCurrent?.() === false) return;
     this.writeCookies(cookies, {
+      onWithheld,
       isCurrent: () => !this.isBearer && (isCurrent?.() ?? true),
       onDelivered: () => (this.isBearer ? undefined : onDelivered?.()),
     });

@@ -9,8 +9,10 @@ import type { Adapter } from './adapter.ts';
 export interface Delivery {
   /** Called when the head is sent; where it returns false, the cookies are dropped. */
   readonly isCurrent?: (() => boolean) | undefined;
-  /** Called when the whole response was sent. */
+  /** Called when the whole response was sent; never for a response to a gateway. */
   readonly onDelivered?: (() => void) | undefined;
+  /** Called when the head of a response to a gateway is sent without them. */
+  readonly onWithheld?: (() => void) | undefined;
   /** Called when the head was sent without them, or the connection closed before the head. */
   readonly onLost?: ((names: readonly string[]) => void) | undefined;
 }
@@ -21,6 +23,11 @@ interface CookieJar {
   dependOnSession(): void;
   /** @param attributes the adapter's own defaults */
   write(writes: readonly CookieWrite[], attributes: CookieAttributes, delivery?: Delivery): void;
+  /**
+   * The response goes to a gateway, which decides what the browser gets: nothing counts as delivered. nginx passes on one `Set-Cookie`,
+   * and a part of a session would destroy it, so that several cookies are withheld.
+   */
+  answerGateway(): void;
 }
 
 interface Pending {
@@ -57,6 +64,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
   let deliveries: readonly CookieDelivery[] = [];
   let isListening = false;
   let dependsOnSession = false;
+  let isForGateway = false;
 
   // Just before the head is sent: a handler may replace the header, and a response with our cookie must never be cached.
   const flush = (): void => {
@@ -65,6 +73,10 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     const current = [...pending.values()].filter(({ isCurrent }) => isCurrent?.() ?? true);
     const isSurplus = new Set(current.filter(({ isDeletion }) => isDeletion).slice(maxDeletions));
     const lines = current.filter((write) => !isSurplus.has(write)).map(({ text }) => text);
+    if (isForGateway && lines.length > 0 && lines.length + foreignCookies(res).length > 1) {
+      for (const { onWithheld } of deliveries) onWithheld?.();
+      return;
+    }
     if (lines.length > 0) sendCookies(res, lines);
     else if (dependsOnSession) refusePublic(res);
   };
@@ -73,7 +85,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     isListening = true;
     onHeaders(res, flush);
     res.once('finish', () => {
-      for (const { onDelivered } of deliveries) onDelivered?.();
+      if (!isForGateway) for (const { onDelivered } of deliveries) onDelivered?.();
     });
     res.once('close', () => {
       // A response that broke off after its head may have delivered the cookies.
@@ -107,12 +119,16 @@ export function createCookieJar(res: ServerResponse): CookieJar {
       }
       deliveries = [...deliveries, { ...delivery, names }];
     },
+    answerGateway: () => void (isForGateway = true),
   };
 }
 
+function foreignCookies(res: ServerResponse): readonly string[] {
+  return [res.getHeader('set-cookie') ?? []].flat().map(String);
+}
+
 function sendCookies(res: ServerResponse, lines: readonly string[]): void {
-  const foreign = res.getHeader('set-cookie') ?? [];
-  res.setHeader('Set-Cookie', [...[foreign].flat().map(String), ...lines]);
+  res.setHeader('Set-Cookie', [...foreignCookies(res), ...lines]);
   res.setHeader('Cache-Control', 'private, no-store');
   varyOn(res, 'Cookie');
 }

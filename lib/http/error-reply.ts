@@ -75,7 +75,8 @@ function isError(value: unknown): value is Error {
   return value instanceof Error || isNativeError(value);
 }
 
-function errorReply(request: AuthRequest, error: AuthError): Reply {
+/** In the client's format. */
+export function errorReply(request: AuthRequest, error: AuthError): Reply {
   if (request.wantsJson) return jsonErrorReply(request, error);
   const page = errorPage({
     error,

@@ -7,6 +7,8 @@ export type * from '../types.ts';
 export type { OnError } from './adapter.ts';
 export { endSession, renewSession } from './end-session.ts';
 export type { SessionTarget } from '../session/records.ts';
+export { forwardAuth } from './forward-auth.ts';
+export type { ForwardAuthOptions } from './forward-auth.ts';
 export { currentSession, getSession } from './get-session.ts';
 export { createNonce, takeNonce } from './nonce.ts';
 export type { Nonce } from './nonce.ts';

@@ -14,6 +14,7 @@ import { problemsOf } from './read-options.ts';
 import type { OptionsSchema } from './read-options.ts';
 import type { Reply } from './reply.ts';
 import { askFreshSignIn, askSecondFactor } from './step-up.ts';
+import { refuseUnconfirmed } from './unconfirmed.ts';
 
 /** For example an unset variable: an option that should restrict access would admit every session. */
 const must = (rule: string) => (issue: v.BaseIssue<unknown>) =>
@@ -60,6 +61,15 @@ const aalEntries = {
   aal: v.exactOptional(v.picklist(['aal2', 'enrolled'], must("'aal2' or 'enrolled'"))),
 };
 
+export const outageEntries = {
+  /**
+   * Which sessions pass while the coordinator does not answer. `serve`: those that this process does not know to be over. `refuse`: none
+   * whose end only another process could know of; the answer is 503, and the session stays. It needs the adapter's `coordinator`.
+   * Default `serve`.
+   */
+  whenCoordinatorDown: v.exactOptional(v.picklist(['serve', 'refuse'], must("'serve' or 'refuse'"))),
+};
+
 /** Its type depends on the session's, so that the interfaces repeat it. */
 export const checkEntry = v.exactOptional(
   v.custom<(session: Session, req: Request) => boolean | Promise<boolean>>(
@@ -75,12 +85,16 @@ const schema = v.strictObject({
   ...ageEntries,
   check: checkEntry,
   ...credentialEntries,
+  ...outageEntries,
 });
 
 type Requirements = v.InferOutput<typeof schema>;
 
 interface Narrowing<S extends Session>
-  extends ExactOptionsOf<typeof ageEntries>, ExactOptionsOf<typeof credentialEntries> {
+  extends
+    ExactOptionsOf<typeof ageEntries>,
+    ExactOptionsOf<typeof credentialEntries>,
+    ExactOptionsOf<typeof outageEntries> {
   /** Decides whether the session passes; may be asynchronous. Only `true` passes, any other result is a 403. */
   readonly check?: (session: S, req: Request) => boolean | Promise<boolean>;
 }
@@ -191,9 +205,12 @@ function bearerRules({ credentials = ['cookie'], clients = [], maxAge }: Require
 }
 
 /** In this order: requirements that a new sign-in cannot satisfy come before `maxAge`. */
-function demandOf({ organization, aal, maxAge, check }: Requirements): GuardRules['demand'] {
-  if ([organization, aal, maxAge, check].every((requirement) => requirement === undefined)) return undefined;
+function demandOf({ organization, aal, maxAge, check, whenCoordinatorDown }: Requirements): GuardRules['demand'] {
+  const isStrict = whenCoordinatorDown === 'refuse';
+  if (!isStrict && [organization, aal, maxAge, check].every((requirement) => requirement === undefined))
+    return undefined;
   return async (request, session) => {
+    if (isStrict) refuseUnconfirmed('requireSession', request, session);
     if (organization !== undefined && !isOf(session, organization)) throw new AuthError('forbidden');
     const reply =
       (aal === undefined ? undefined : await askSecondFactor(request, session, aal)) ??

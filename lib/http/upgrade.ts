@@ -12,17 +12,18 @@ import { bearerSession, bearerToken } from './bearer.ts';
 import { errorBody } from './error-reply.ts';
 import { clientFacts, header } from './message.ts';
 import type { ExactOptionsOf } from './options.ts';
-import { checkEntry, credentialEntries, readRequirements } from './require-session.ts';
+import { checkEntry, credentialEntries, outageEntries, readRequirements } from './require-session.ts';
+import { refuseUnconfirmed } from './unconfirmed.ts';
 
 // As an ES module, node:http also loads undici in Node 24, which takes longer than everything else here.
 const { ServerResponse, STATUS_CODES } = process.getBuiltinModule('node:http');
 
-export interface UpgradeOptions extends ExactOptionsOf<typeof credentialEntries> {
+export interface UpgradeOptions extends ExactOptionsOf<typeof credentialEntries>, ExactOptionsOf<typeof outageEntries> {
   /** Called with the session; only `true` lets it pass. */
   readonly check?: (session: Session, req: IncomingMessage) => boolean | Promise<boolean>;
 }
 
-const schema = v.strictObject({ check: checkEntry, ...credentialEntries });
+const schema = v.strictObject({ check: checkEntry, ...credentialEntries, ...outageEntries });
 
 export interface AuthenticatedUpgrade {
   readonly session: Session;
@@ -53,7 +54,7 @@ export async function authenticateUpgrade(
 ): Promise<AuthenticatedUpgrade> {
   const definition = definitionOf('authenticateUpgrade', auth);
   readRequirements('authenticateUpgrade', schema, options);
-  const { credentials = ['cookie'], check, clients = [] } = options;
+  const { credentials = ['cookie'], check, clients = [], whenCoordinatorDown } = options;
   // Node has removed its own listener, and an `error` without a listener ends the process.
   if (!req.socket.listeners('error').includes(ignoreError)) req.socket.on('error', ignoreError);
   // The response of an upgrade is written directly to the socket, so this one is a placeholder.
@@ -65,6 +66,7 @@ export async function authenticateUpgrade(
     : await cookieSession(request, credentials);
   // Another site's page can make the browser send the cookie, but it cannot omit `Origin`.
   if (!isBearer && from === 'none') throw new AuthError('cross_site_request');
+  if (whenCoordinatorDown === 'refuse') refuseUnconfirmed('authenticateUpgrade', request, session);
   const isAllowed: unknown = check === undefined || (await check(session, req));
   if (isAllowed !== true) throw new AuthError('forbidden');
   return { session, ended: await endOf(definition, session, isBearer ? undefined : req.headers.cookie, req.socket) };

@@ -31,7 +31,7 @@ export function createResolveBearer<Content>(
   context: SessionContext<Content>,
   purpose: Purpose = 'session',
 ): ResolveBearer {
-  const { source, cache, revocations, allowanceOf, now, timeoutMs } = context;
+  const { source, cache, revocations, unconfirmed, allowanceOf, now, timeoutMs } = context;
   const verifyToken = (token: Token, origin: TokenOrigin) =>
     purpose === 'resource' ? source.verifyForResource(token, origin) : source.verifyBearer(token, origin);
   const cacheKey = (token: string): string => `${keyPrefixes[purpose]}${token}`;
@@ -47,9 +47,10 @@ export function createResolveBearer<Content>(
     // The clock tolerance applies only to tokens that a renewal can replace.
     if (session.expiresAt <= now()) return undefined;
     // Only for a verified token: a made-up one must not cause a call to the coordinator.
-    const { standing, checkedAt } = await revocations.check(facts, undefined);
+    const { standing, checkedAt, isConfirmed } = await revocations.check(facts, undefined);
     if (standing !== 'live' && !(takesStale && standing === 'stale')) return undefined;
     deepFreeze(session);
+    if (!isConfirmed) unconfirmed.add(session);
     cache.add(cacheKey(text), {
       session,
       keys,

@@ -30,10 +30,12 @@ export interface SessionKeys extends Presented {
 export type KeysOf = (facts: SessionFacts, token: string | undefined) => SessionKeys;
 
 /** The records of the subjects, merged. */
-interface FoundRecord {
+export interface FoundRecord {
   readonly record: SessionRecord;
   /** Whether the coordinator gave the first subject's record, which alone can spare a session. */
   readonly isWhole: boolean;
+  /** Whether no other process can know more: the coordinator gave the records of all subjects, or there is none. */
+  readonly isConfirmed: boolean;
 }
 
 /** A call of `endSession` or `renewSession`, or a grant that was taken back. */
@@ -106,7 +108,11 @@ export function createRecords(
     answers.forEach((answer, index) => {
       if (typeof answer === 'object') note(subjects[index] ?? '', answer, tokenMs);
     });
-    return { record: known(subjects), isWhole: answers[0] !== 'unknown' };
+    return {
+      record: known(subjects),
+      isWhole: answers[0] !== 'unknown',
+      isConfirmed: answers.every((answer) => answer !== 'unknown'),
+    };
   }
 
   /** Later than each call that this process knows of: their process' clock may be ahead, and what they spared is not spared again. */

@@ -8,7 +8,7 @@ import { isRevocation } from './record.ts';
 import type { Standing } from './record.ts';
 import type { Resolution } from './source.ts';
 import { revocationMs } from './revocations.ts';
-import type { RefreshStart } from './revocations.ts';
+import type { RefreshStart, RevocationCheck } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import { verdictReason, verifyStored } from './source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from './source.ts';
@@ -112,15 +112,15 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
 function createRound<Content>(
   context: SessionContext<Content>,
 ): (round: Round<Content>) => Promise<RoundResult<Content>> {
-  const { source, lines, revocations, emit, now } = context;
+  const { source, lines, revocations, unconfirmed, emit, now } = context;
   const askLine = createAskLine(context);
 
   /** A refresh may return a token of another session; revocations of both count. */
-  async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<Standing> {
-    const { standing } = await revocations.checkAfterRefresh(next, placeOf(source.adapter, next).token);
-    if (isRevocation(standing) || first.sessionId === next.sessionId) return standing;
+  async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<RevocationCheck> {
+    const check = await revocations.checkAfterRefresh(next, placeOf(source.adapter, next).token);
+    if (isRevocation(check.standing) || first.sessionId === next.sessionId) return check;
     const before = await revocations.checkAfterRefresh(first, undefined);
-    return isRevocation(before.standing) ? before.standing : standing;
+    return isRevocation(before.standing) ? before : { ...check, isConfirmed: check.isConfirmed && before.isConfirmed };
   }
 
   const isOld = ({ session }: Renewed<Content>, standing: Standing): boolean =>
@@ -138,13 +138,16 @@ function createRound<Content>(
     const renewed = source.deserialize(settled.text);
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
-    const standing = await checkBoth(first, next);
+    const { standing, isConfirmed } = await checkBoth(first, next);
     if (isRevocation(standing)) {
       places.forEach((place) => lines.forgetToken(place));
       return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, places, isNew ? 'new' : request.variant);
-    if (taken.kind === 'renewed') lines.note(placeOf(source.adapter, next), next.issuedAt);
+    if (taken.kind === 'renewed') {
+      lines.note(placeOf(source.adapter, next), next.issuedAt);
+      if (!isConfirmed) unconfirmed.add(taken.session);
+    }
     // Renewed before `renewSession` was called: its claims may be outdated, too.
     if (standing === 'stale' && taken.kind !== 'ended') return { kind: 'old', next };
     return taken.kind === 'renewed' && !isNew && isOld(taken, standing) ? { kind: 'old', next, answer: taken } : taken;
@@ -288,6 +291,7 @@ export async function resolutionOf<Content>(
     session,
     cookies: await writer.write(stored.content, cookies),
     onDelivered: () => places.forEach((place) => lines.deliver(place, token)),
+    onWithheld: () => places.forEach((place) => lines.withhold(place)),
     isCurrent: () => revocations.knownRevocation(keys) === undefined && !revocations.isSpent(keys),
   };
 }

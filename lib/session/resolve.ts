@@ -148,13 +148,15 @@ async function look<Content>(
   candidate: Candidate<Content>,
   request: CookieRequest,
 ): Promise<Finding<Content>> {
-  const { source, revocations, now } = context;
-  const { token } = placeOf(source.adapter, candidate);
+  const { source, lines, revocations, unconfirmed, now } = context;
+  const place = placeOf(source.adapter, candidate);
+  const { token } = place;
   const before = await checkUnverified(context, candidate, token);
   if (isRevocation(before.standing)) return { kind: 'over', reason: before.standing };
   const verdict = await verifyStored(source, candidate, request.allowance);
   const isProven = verdict.kind === 'live' || verdict.kind === 'expired';
-  const { standing, checkedAt } = isProven && !source.isSealed ? await revocations.check(candidate, token) : before;
+  const check = isProven && !source.isSealed ? await revocations.check(candidate, token) : before;
+  const { standing, checkedAt, isConfirmed } = check;
   if (isRevocation(standing)) return { kind: 'over', reason: standing };
   if (verdict.kind === 'invalid') return { kind: 'over', reason: verdict.reason };
   // Only we can have sealed it, so it is ours even if its key is no longer published: the provider decides.
@@ -162,6 +164,8 @@ async function look<Content>(
   // Without its session: outdated claims are not trusted during an outage either.
   if (verdict.kind !== 'live' || standing === 'stale') return renewable;
   const { session } = verdict;
+  lines.present(place);
+  if (!isConfirmed) unconfirmed.add(session);
   if (standing === 'spent' || isRenewalUrgent(session.claims, now())) return { ...renewable, alive: session };
   cacheSession(context, request.cookieHeader, candidate, { ...verdict, checkedAt });
   return { kind: 'resolved', resolution: await renewAhead(context, renew, { candidate, session }, request) };
@@ -175,7 +179,7 @@ function checkUnverified<Content>(
 ): Promise<RevocationCheck> | RevocationCheck {
   if (source.isSealed) return revocations.check(candidate, token);
   const standing = revocations.knownFinally(revocations.keysOf(candidate, token)) ?? 'live';
-  return { standing, checkedAt: 0 };
+  return { standing, checkedAt: 0, isConfirmed: false };
 }
 
 /** Renews in the background: the current token is valid, so the request must neither wait nor fail. */

@@ -12,13 +12,13 @@ import {
 } from './record.ts';
 import type { Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
 import { cookieMs, createKeysOf, createRecords, endOf, tokenMs } from './records.ts';
-import type { ClientGrant, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
+import type { ClientGrant, FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
 import type { OutageReport } from './outages.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 
 export type Revocations = ReturnType<typeof createRevocations>;
 
-export interface RevocationCheck {
+export interface RevocationCheck extends Pick<FoundRecord, 'isConfirmed'> {
   readonly standing: Standing;
   /** When the check began, in milliseconds since the epoch. */
   readonly checkedAt: number;
@@ -87,11 +87,11 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
   /** @throws {AuthError} `provider_unavailable` where only the coordinator can tell whether the session was spared */
   async function look(keys: SessionKeys, group: string | undefined): Promise<RevocationCheck> {
     const checkedAt = now();
-    const { record, isWhole } = await records.find(keys.subjects, group);
+    const { record, isWhole, isConfirmed } = await records.find(keys.subjects, group);
     const standing = standingOf(record, keys);
     // It must neither pass nor be cleared.
     if (standing === 'ended' && !isWhole) throw unavailable();
-    return { standing, checkedAt };
+    return { standing, checkedAt, isConfirmed };
   }
 
   return {

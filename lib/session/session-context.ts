@@ -1,5 +1,6 @@
 import type { Allowance } from './allowance.ts';
 import type { AskOnce } from './ask-once.ts';
+import type { Session } from '../types.ts';
 import type { Emit } from './events.ts';
 import type { Revocations } from './revocations.ts';
 import type { SessionCache } from './session-cache.ts';
@@ -13,6 +14,8 @@ export interface SessionContext<Content> {
   readonly askOnce: AskOnce;
   readonly revocations: Revocations;
   readonly cache: SessionCache;
+  /** Sessions that were verified while the coordinator did not answer: another process may know of their end. */
+  readonly unconfirmed: WeakSet<Session>;
   readonly writer: SessionWriter<Content>;
   readonly allowanceOf: (peer: string | undefined) => Allowance;
   readonly emit: Emit;

@@ -32,6 +32,10 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   /** The session of a cookie that was verified before; `undefined` where a look-up is not sufficient. */
   cachedSession(cookieHeader: string | undefined): Session | undefined;
   readonly resolve: Resolve;
+  /** Whether there are other processes to ask: a coordinator is configured. */
+  readonly isShared: boolean;
+  /** Whether no other process can know of the session's end: the coordinator answered when the session was looked up. */
+  isConfirmed(session: Session): boolean;
   /**
    * The session of an access token that came without a cookie; `undefined` where it is not valid.
    *
@@ -120,6 +124,8 @@ export function createSessions<Content>(
       now,
     }),
     resolve: createResolve(context, renew),
+    isShared: revocations.isShared,
+    isConfirmed: (session) => !context.unconfirmed.has(session),
     async switchSession(...asked) {
       const resolution = await switchSession(...asked);
       if (resolution.session !== null) leaveFormer(resolution.session);
@@ -184,6 +190,7 @@ function createContext<Content>(
     askOnce: createAskOnce(source.adapter, { now, timeoutMs, shared, outages }),
     revocations: createRevocations(source.adapter, shared, outages, now, changes),
     cache: createSessionCache(maxCachedSessions, now),
+    unconfirmed: new WeakSet(),
     writer: createSessionWriter(source, emit),
     allowanceOf: createAllowances(now, emit),
     emit,

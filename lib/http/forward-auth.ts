@@ -1,0 +1,188 @@
+import type { Request, RequestHandler, Router } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import * as v from 'valibot';
+import { AuthError, ConfigurationError } from '../errors.ts';
+import type { Session } from '../types.ts';
+import { NotAccepted } from './acceptance.ts';
+import { adapterOf } from './adapter.ts';
+import type { Adapter } from './adapter.ts';
+import { passedAs } from './passed-adapters.ts';
+import type { AuthRequest } from './auth-request.ts';
+import { jarOf } from './cookie-jar.ts';
+import { errorReply, explainDecision, goOn, refusalReason, signedOutReason } from './error-reply.ts';
+import type { Next } from './error-reply.ts';
+import { notMounted } from './get-session.ts';
+import { header } from './message.ts';
+import type { ExactOptionsOf } from './options.ts';
+import { refuseCrossSite } from './origin.ts';
+import { sendReply } from './reply.ts';
+import type { Reply } from './reply.ts';
+import { checkEntry, outageEntries, readRequirements } from './require-session.ts';
+import { refuseUnconfirmed } from './unconfirmed.ts';
+
+const forwardEntries = {
+  /** Whether the answer carries the provider's access token in `Authorization: Bearer`, for services that verify it. Default `false`. */
+  token: v.exactOptional(v.boolean('must be true or false')),
+};
+
+const schema = v.strictObject({ check: checkEntry, ...forwardEntries, ...outageEntries });
+
+export interface ForwardAuthOptions
+  extends ExactOptionsOf<typeof forwardEntries>, ExactOptionsOf<typeof outageEntries> {
+  /**
+   * Decides whether the session passes; may be asynchronous. Only `true` passes, any other result is a 403. The gateway's request is at
+   * hand: `X-Original-URI` and `X-Original-Method` say what the client asked for.
+   */
+  readonly check?: (session: Session, req: Request) => boolean | Promise<boolean>;
+}
+
+/** Where gateways put the client's own path: nginx' and Envoy's configurations say so, Traefik and Caddy always send the second one. */
+const uriHeaders = ['x-original-uri', 'x-forwarded-uri'];
+const methodHeaders = ['x-original-method', 'x-forwarded-method'];
+/** Methods that change nothing (RFC 9110 §9.2.1). */
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
+/** Seconds after which a gateway's client may try again. */
+const retryAfter = 5;
+
+/**
+ * The handler for the subrequest by which nginx (`auth_request`), Traefik (`forwardAuth`), Caddy (`forward_auth`) and Envoy (`ext_authz`)
+ * ask whether a request may pass to a service behind them. Mount it after the adapter, for every method, at a path that no guard covers.
+ *
+ * - 204 with a session: `X-Auth-Request-User`, `-Email` and `-Organization`, percent-encoded, as far as the session has them.
+ * - 401 without one, never a redirect: `X-Auth-Redirect` is the absolute URL to sign in, which leads back to `X-Original-URI`.
+ * - 403 where `check` or `accept` refuses, and for a change that another site sends (`X-Original-Method`, else the method).
+ * - 503 with `Retry-After` where only the provider could tell.
+ *
+ * A renewed session passes as one `Set-Cookie`. One of several cookies waits for a direct response of the application, eight days at
+ * most, and requests with the former cookie pass until then. No `onError` is called, because gateways read the status.
+ *
+ * @param auth what `b2bAuth()` or `backendAuth()` returned
+ * @throws {ConfigurationError} at once where `auth` is something else, and for unknown or undefined options; on the request where `auth`
+ * is not mounted before it, or a guard is
+ * @example app.use('/auth/forward', forwardAuth(auth));
+ * @see https://nginx.org/en/docs/http/ngx_http_auth_request_module.html
+ */
+export function forwardAuth(auth: Router, options?: ForwardAuthOptions): RequestHandler {
+  const definition = typeof auth === 'function' ? adapterOf(auth) : undefined;
+  if (definition === undefined) {
+    throw new ConfigurationError('forwardAuth', [
+      'the first argument must be what b2bAuth() or backendAuth() returned',
+    ]);
+  }
+  const rules = readRequirements('forwardAuth', schema, options) as ForwardAuthOptions;
+  return (req: IncomingMessage, _res: ServerResponse, next: Next): void => {
+    let request: AuthRequest;
+    try {
+      request = requestOf(definition, req);
+    } catch (error) {
+      next(error);
+      return;
+    }
+    void answer(request, rules, next);
+  };
+}
+
+/** @throws {ConfigurationError} where the adapter has not seen the request, or a guard that redirects has */
+function requestOf(definition: Adapter, req: IncomingMessage): AuthRequest {
+  const { adapter } = definition;
+  const request = passedAs(req, adapter, 'forwardAuth').find((passed) => passed.definition === definition);
+  if (request === undefined) throw notMounted('forwardAuth', adapter);
+  if (!request.isGuarded) return request;
+  throw new ConfigurationError('forwardAuth', [
+    'a guard (protectedRoutes or requireSession) covers its path, and would redirect signed-out visitors, which gateways take for an error; choose a path that no guard covers',
+  ]);
+}
+
+async function answer(request: AuthRequest, rules: ForwardAuthOptions, next: Next): Promise<void> {
+  jarOf(request.res).answerGateway();
+  try {
+    sendReply(request, await decide(request, rules).catch((error: unknown) => refusal(request, error)));
+  } catch (error) {
+    goOn(next, error instanceof Error ? error : new Error('A value that is no Error was thrown', { cause: error }));
+  }
+}
+
+/** @throws {AuthError} for every request that may not pass */
+async function decide(request: AuthRequest, rules: ForwardAuthOptions): Promise<Reply> {
+  const { req, definition } = request;
+  const session = request.cachedSession() ?? (await request.resolveSession());
+  if (session?.credential !== 'cookie') {
+    if (request.refusedSession !== undefined) throw new NotAccepted(request.refusedSession);
+    throw new AuthError('unauthenticated');
+  }
+  if (rules.whenCoordinatorDown === 'refuse') refuseUnconfirmed('forwardAuth', request, session);
+  if (changesSomething(req)) refuseCrossSite(req, () => request.origin, definition.trustedOrigins);
+  const isAllowed: unknown = rules.check === undefined || (await rules.check(session, req as Request));
+  if (isAllowed !== true) throw new AuthError('forbidden');
+  explainDecision(request, () => 'let in');
+  const organization = session.adapter === 'b2b' ? session.organizationId : undefined;
+  return {
+    status: 204,
+    headers: {
+      ...identity('User', session.user.id),
+      ...identity('Email', session.user.email),
+      ...identity('Organization', organization),
+      ...(rules.token === true && { Authorization: `Bearer ${session.accessToken}` }),
+    },
+  };
+}
+
+function identity(name: string, value: string | null | undefined): Record<string, string> {
+  return value === undefined || value === null || value === '' ? {} : { [`X-Auth-Request-${name}`]: encode(value) };
+}
+
+/** `@` and `+` stay, so that a plain address reads as it is (RFC 3986 §2.1). A lone surrogate has no UTF-8. */
+function encode(value: string): string {
+  const wellFormed = value.replaceAll(/[\ud800-\udfff]/gu, '\ufffd');
+  return encodeURIComponent(wellFormed).replaceAll('%40', '@').replaceAll('%2B', '+');
+}
+
+/** Whether the client's request may change something: its method, as the gateway says or repeats it, or a WebSocket. */
+function changesSomething(req: IncomingMessage): boolean {
+  const methods = [req.method, ...methodHeaders.map((name) => header(req, name))];
+  const isUpgrade = header(req, 'sec-websocket-key') !== undefined || header(req, 'sec-fetch-mode') === 'websocket';
+  return isUpgrade || methods.some((method) => method !== undefined && !safeMethods.has(method.toUpperCase()));
+}
+
+/** Gateways know three refusals, and take every other status for a failure of their own. */
+function toGatewayError(error: AuthError): AuthError {
+  const { status, retryAfter: given } = error;
+  if (status === 401 || status === 403) return error;
+  if (status < 500) return new AuthError('forbidden', { cause: error });
+  return new AuthError('provider_unavailable', { cause: error, retryAfter: given ?? retryAfter });
+}
+
+/**
+ * nginx uses the status and headers alone; the other gateways hand the body to the client.
+ *
+ * @throws whatever is no `AuthError`
+ */
+function refusal(request: AuthRequest, failure: unknown): Reply {
+  if (!(failure instanceof AuthError)) throw failure;
+  const error = toGatewayError(failure);
+  const isSignedOut = error.status === 401;
+  const wayBack = request.returnTo(originalUri(request.req));
+  request.errorReturnTo = wayBack;
+  explainDecision(request, () =>
+    isSignedOut ? `signed out, as ${signedOutReason(request)}: 401` : refusalReason(request, failure),
+  );
+  const reply = errorReply(request, error);
+  const signInUrl = isSignedOut ? absoluteUrl(request, request.signInUrl(wayBack)) : undefined;
+  return signInUrl === undefined ? reply : { ...reply, headers: { ...reply.headers, 'X-Auth-Redirect': signInUrl } };
+}
+
+/** `undefined` where the gateway sent none, or several, or what no browser sends: then the sign-in leads to the start page. */
+function originalUri(req: IncomingMessage): string | undefined {
+  const sent = uriHeaders.map((name) => header(req, name)).find((value) => value !== undefined);
+  // Node joins several with a comma and a space.
+  return sent !== undefined && /^[\x21-\x7e]+$/.test(sent) ? sent : undefined;
+}
+
+/** `undefined` where the request names no usable host. */
+function absoluteUrl(request: AuthRequest, url: string): string | undefined {
+  try {
+    return new URL(url, request.origin).href;
+  } catch {
+    return undefined;
+  }
+}
