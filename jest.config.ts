@@ -9,8 +9,8 @@ const config = {
   testEnvironment: 'node',
   // A busy machine is no failure; what hangs still ends.
   testTimeout: 30_000,
-  // One worker less than there are cores would leave half of a small machine idle.
-  maxWorkers: '100%',
+  // Suites of outages and limits wait for real time: others use the cores meanwhile.
+  maxWorkers: '150%',
   testMatch: ['<rootDir>/__tests__/**/*.test.ts'],
   // These need Chromium, nginx, Redis, PostgreSQL, the MCP SDKs, a packed tarball, real time or servers that others wrote; `.ci/run` runs
   // them.

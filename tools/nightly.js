@@ -13,10 +13,23 @@ function jest(args, env) {
   return status ?? 1;
 }
 
-const runs = { RETURN_TO_RUNS: '1000000', PATH_MATCHER_RUNS: '60000', RETURN_TO_FLOW_RUNS: '5000' };
+const runs = {
+  MOUNT_PATH_RUNS: '300000',
+  PATH_MATCHER_RUNS: '60000',
+  RAW_REQUEST_RUNS: '5000',
+  RECORD_RUNS: '500000',
+  RETURN_TO_RUNS: '1000000',
+  RETURN_TO_FLOW_RUNS: '5000',
+};
 // One at a time they take half an hour.
 const properties = jest(
-  ['--testTimeout=3600000', '--maxWorkers=2', '__tests__/core/return-to', '__tests__/hostile'],
+  [
+    '--testTimeout=3600000',
+    '--maxWorkers=2',
+    '__tests__/core/return-to',
+    '__tests__/hostile',
+    '__tests__/session/record',
+  ],
   runs,
 );
 const variants = jest(['--config', 'tools/jest.variants.config.ts'], {});

@@ -23,6 +23,7 @@ import type { RunningServer } from '../support/servers.ts';
 import { describeWithoutParsers } from '../support/only.ts';
 import { isExpress } from '../support/variant.ts';
 import { createVisitor } from '../support/visitor.ts';
+import { checkInputs } from '../support/inputs.ts';
 
 interface Target extends RunningServer {
   /** Every own route, and pages of the application that ask for the session. */
@@ -220,7 +221,7 @@ describe.each(
 
   it('random input of a generator', async () => {
     const junk = fc.string({ unit: 'binary', maxLength: 60 }).map((text) => text.replace(/[\r\n]/g, ''));
-    await fc.assert(
+    await checkInputs(
       fc.asyncProperty(
         fc.constantFrom(...methods),
         fc.constantFrom(...app.routes),
@@ -240,7 +241,7 @@ describe.each(
           await survives(line);
         },
       ),
-      { numRuns: Number(process.env['RAW_REQUEST_RUNS'] ?? 300) },
+      { least: 150, variable: 'RAW_REQUEST_RUNS' },
     );
   });
 });

@@ -4,6 +4,7 @@ import { createFlowCookies } from '../../lib/b2b/flow-cookie.ts';
 import { demoUsers, startB2bApp } from '../support/b2b-app.ts';
 import type { B2bApp } from '../support/b2b-app.ts';
 import { rawRequest, sendRaw } from '../support/raw-socket.ts';
+import { checkInputs } from '../support/inputs.ts';
 
 const ownRoutes = ['/login', '/signup', '/callback', '/logout', '/auth/session', '/auth/pages.css'];
 
@@ -57,7 +58,7 @@ const hostile = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 80 }),
 );
 
-const numRuns = Number(process.env['RETURN_TO_FLOW_RUNS'] ?? 250);
+const inputs = { least: 120, variable: 'RETURN_TO_FLOW_RUNS' };
 
 let app: B2bApp;
 beforeAll(async () => {
@@ -87,14 +88,14 @@ async function locationAfterSignIn(returnTo: string): Promise<string | undefined
 }
 
 it('a returnTo in the query never leads elsewhere or to an auth route', async () => {
-  await fc.assert(
+  await checkInputs(
     fc.asyncProperty(hostile, async (returnTo) => expectHome(await locationAfterSignIn(returnTo))),
-    { numRuns },
+    inputs,
   );
 });
 
 it('the path of a guarded request never leads elsewhere', async () => {
-  await fc.assert(
+  await checkInputs(
     fc.asyncProperty(hostile, async (tail) => {
       const target = `/dashboard${Buffer.from(tail, 'utf8')
         .toString('latin1')
@@ -106,14 +107,14 @@ it('the path of a guarded request never leads elsewhere', async () => {
         expectHome(await locationAfterSignIn(signIn.searchParams.get('returnTo') ?? '/'));
       else expectHome(signIn.href.slice(app.origin.length));
     }),
-    { numRuns },
+    inputs,
   );
 });
 
 it('a flow cookie that was sealed with a hostile returnTo does not lead elsewhere either', async () => {
   const seal = createSeal([app.cookiePassword]);
   const flows = createFlowCookies({ cookieName: 'b2b-session', sameSite: 'lax', seal, now: app.clock.now });
-  await fc.assert(
+  await checkInputs(
     fc.asyncProperty(hostile, async (returnTo) => {
       const visitor = app.visitor();
       const start = await visitor.get('/login');
@@ -126,7 +127,7 @@ it('a flow cookie that was sealed with a hostile returnTo does not lead elsewher
       expect(answer.status).toBe(303);
       expectHome(answer.headers.location);
     }),
-    { numRuns },
+    inputs,
   );
 });
 
