@@ -62,6 +62,10 @@ function exchanged(name: string, settled: SettledRefresh): Exchanged {
   return settled.kind === 'ended' ? settled : { ...settled, place: { line, token: `after ${name}` } };
 }
 
+const day = 24 * 60 * 60_000;
+/** What is told to the coordinator without waiting. */
+const settle = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
+
 const failing = (error: Error) => () => Promise.reject(error);
 
 describe('one process', () => {
@@ -289,6 +293,22 @@ describe('the memory for answers', () => {
 
 describe('several processes', () => {
   const createTwo = (shared = createShared()) => ({ shared, one: setUp({ shared }), two: setUp({ shared }) });
+
+  it('keep tokens that a gateway withheld for a week, and close them once a request carries them', async () => {
+    const clock = createClock();
+    const { one, two } = createTwo(createShared(clock.now));
+    const advance = (ms: number): void => [clock, one.clock, two.clock].forEach((each) => each.advance(ms));
+    await one.run('key', one.answering(renewed));
+    one.lines.withhold(place('key'));
+    await settle();
+    advance(7 * day);
+    expect((await two.run('key', two.answering(ended))).settled).toEqual(renewed);
+    two.lines.present({ ...place('key'), token: 'after key' });
+    await settle();
+    advance(26_000);
+    expect(two.knows('key')).toBe(false);
+    expect((await two.run('key', two.answering(ended))).settled).toEqual(ended);
+  });
   const away = (): Promise<never> => Promise.reject(new Error('no Redis'));
 
   it('exchange a token once, and give its answer to all', async () => {
