@@ -100,6 +100,15 @@ describe.each(hostNames)('on %s', (host) => {
       expect((await sendRaw(app.port, request)).status).toBe(401);
     });
 
+    it('guards what the host reads as below the path, whatever follows it', async () => {
+      for (const rest of ['.', '.x', '.json', '.x/y', '%2ex', ':x', ';x', '\\x', '%5cx', '%00', '%00x', '-x', '~']) {
+        const request = `GET ${paths[adapter]}${rest} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
+        const { status, body } = await sendRaw(app.port, request);
+        const isPublic = body === '{"public":true}';
+        expect({ rest, status, isPublic }).toEqual({ rest, status: isPublic ? 200 : 401, isPublic });
+      }
+    });
+
     it('leaves other paths alone', async () => {
       for (const path of ['/', '/mcpx', '/other', '/tools', '/tools/mcps']) {
         expect((await app.visitor().get(path)).json).toEqual({ public: true });

@@ -44,13 +44,17 @@ export function protectResource(auth: Router, options: ProtectResourceOptions): 
   const definition = definitionOf('protectResource', auth);
   const resource = createResource(definition, options);
   const { paths } = resource;
-  const covers = createPathMatcher([coveredBy(options.path)]);
+  const covered = coveredBy(options.path);
+  const inExpress = createPathMatcher([covered]);
+  // Connect's `use('/mcp')` also takes `/mcp.x`.
+  const inConnect = createPathMatcher([covered, ...(options.path === '/' ? [] : [`${options.path}.(.*)`])]);
   const misplacementOf = createMisplacement(definition, [options.path, ...paths.served]);
 
   const handle = (req: HostRequest, res: ServerResponse, next: Next): void => {
     const url = req.url ?? '/';
     const path = pathOf(url);
     const host = { req, res, next };
+    const covers = req.app === undefined ? inConnect : inExpress;
     const misplacement = misplacementOf(req);
     if (misplacement !== undefined) next(misplacement);
     else if (paths.served.has(path)) serveMetadata(definition, host, resource.options, paths);
