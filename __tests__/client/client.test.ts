@@ -282,6 +282,37 @@ describe('an error', () => {
   });
 });
 
+describe('the typed backend client about other apps', () => {
+  it('reads, decides, lists and disconnects', async () => {
+    const client = createBackendClient({ baseUrl: origin });
+    const asked = { client: { id: 'c', name: 'Cursor', redirectUri: 'cursor://x' }, scopes: [], user: {} };
+    answer = json(200, asked);
+    expect(await client.consent({ query: { authorization_id: 'a b' } })).toEqual({ data: asked, error: null });
+    answer = json(200, { redirectTo: 'cursor://x?code=1' });
+    const granted = await client.consent({ query: { authorization_id: 'a' } });
+    expect(granted).toEqual({ data: { redirectTo: 'cursor://x?code=1' }, error: null });
+    await client.consent({ body: { authorization_id: 'a', action: 'deny' } });
+    await client.connectedApps({ body: { revoke: 'c' } });
+    answer = json(200, { apps: [] });
+    expect(await client.connectedApps()).toEqual({ data: { apps: [] }, error: null });
+    expect(received.map(({ method, url, body }) => `${method} ${url} ${body}`.trim())).toEqual([
+      'GET /oauth/consent?authorization_id=a+b',
+      'GET /oauth/consent?authorization_id=a',
+      'POST /oauth/consent {"authorization_id":"a","action":"deny"}',
+      'POST /oauth/apps {"revoke":"c"}',
+      'GET /oauth/apps',
+    ]);
+  });
+
+  it('takes an answer of something else for none', async () => {
+    const client = createBackendClient({ baseUrl: origin, paths: { consent: '/connect', connectedApps: '/mine' } });
+    answer = json(200, { user: {} });
+    expect((await client.consent({ query: { authorization_id: 'a' } })).error?.code).toBe('unexpected_response');
+    expect((await client.connectedApps()).error?.code).toBe('unexpected_response');
+    expect(received.map(({ url }) => url)).toEqual(['/connect?authorization_id=a', '/mine']);
+  });
+});
+
 describe('how a request is sent', () => {
   const sentWith = async (baseUrl?: string): Promise<RequestInit | undefined> => {
     let init: RequestInit | undefined;

@@ -4,6 +4,7 @@ import { startWorkosStandIn } from '../../example-app/providers/workos/index.ts'
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import { examine, lines, workosEnv } from '../support/doctor.ts';
 import { serve } from '../support/servers.ts';
+import { startSupabaseStandIn } from '../support/supabase-stand-in/index.ts';
 
 const json = (status: number, body: unknown): Response => Response.json(body, { status });
 
@@ -114,6 +115,19 @@ describe('in place of Supabase', () => {
     await server.close();
     expect(lines(report, 'backend.sso')).toEqual([expect.stringMatching(/^note: SAML single sign-on is on/)]);
     expect(lines(report, 'backend.oauth_server')).toEqual([expect.stringMatching(/^note: .* OAuth server/)]);
+    expect(lines(report, 'backend.oauth_consent')).toEqual([expect.stringMatching(/^note: .*\/oauth\/consent$/)]);
+    expect(lines(report, 'backend.oauth_registration')).toEqual([]);
+  });
+
+  it('a project’s OAuth server may let any application register, and is told apart from one that is off', async () => {
+    const examineStandIn = async (oauthServer: boolean) => {
+      const supabase = await startSupabaseStandIn({ oauthServer });
+      const report = await examine({ BAAS_URL: supabase.url, BAAS_PUBLISHABLE_KEY: supabase.publishableKey });
+      await supabase.close();
+      return ['server', 'consent', 'registration'].map((name) => lines(report, `backend.oauth_${name}`).length);
+    };
+    expect(await examineStandIn(true)).toEqual([1, 1, 1]);
+    expect(await examineStandIn(false)).toEqual([0, 0, 0]);
   });
 
   it('unreachable keys differ from invalid ones', async () => {
