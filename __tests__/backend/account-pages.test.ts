@@ -139,6 +139,45 @@ const verifyForm = (field: readonly string[]): string[] => [
   ...anotherAccount,
 ];
 
+/** Hidden until the page's script shows them. */
+const keyTexts = (known: readonly string[] = []): string[] => [
+  'hint: Nothing was used. Try again, or choose another way.',
+  ...known,
+  'hint: Your browser couldn’t do that here. Try again, or choose another way.',
+];
+const askForKey = [
+  'form to /auth/verify',
+  '  factorId=k',
+  returnTo,
+  '  challengeId=',
+  '  credential=',
+  '  [Use your security key]',
+  ...keyTexts(),
+];
+const keyOrAppLead = 'lead: Use your security key, or enter the code from your authenticator app.';
+const codeBesideKey = (field: readonly string[]): string[] => [
+  'or: or',
+  'form to /auth/verify',
+  '  factorId=a',
+  returnTo,
+  ...field,
+  '  [Continue]',
+];
+const addAppOrKey = [
+  'form to /auth/enroll',
+  returnTo,
+  '  [Add an authenticator app]',
+  'form to /auth/enroll',
+  '  type=webauthn',
+  '  factorId=',
+  returnTo,
+  '  challengeId=',
+  '  credential=',
+  '  [Add a security key]',
+  ...keyTexts(['hint: This device is set up for your account already.']),
+  'Done → /account?tab=1',
+];
+
 const addFactor = ['form to /auth/enroll', returnTo, '  [Add an authenticator app]', 'Done → /account?tab=1'];
 const enrollForm = (field: readonly string[]): string[] => [
   'lead: Scan this picture with your authenticator app. Then enter the code that the app shows.',
@@ -297,6 +336,55 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'form to /auth/verify',
     returnTo,
     '  [Continue]',
+    ...anotherAccount,
+  ),
+  'verify, key': page(
+    'Confirm it’s you',
+    'lead: Use your security key.',
+    'hint: This browser can’t use passkeys or security keys here. Turn on JavaScript, or use another browser.',
+    ...askForKey,
+    ...anotherAccount,
+  ),
+  'verify, key and app': page(
+    'Confirm it’s you',
+    keyOrAppLead,
+    ...askForKey,
+    ...codeBesideKey(code.empty),
+    'or: or',
+    `Phone ending in 123 → /auth/verify?factorId=b&${queried}`,
+    ...anotherAccount,
+  ),
+  'verify, key and phone': page(
+    'Confirm it’s you',
+    'lead: Use your security key, or have a code sent to your phone ending in 123.',
+    ...askForKey,
+    'or: or',
+    'form to /auth/verify',
+    '  send=b',
+    returnTo,
+    '  [Send a code]',
+    ...anotherAccount,
+  ),
+  'verify, key refused': refused(
+    '422',
+    'Confirm it’s you',
+    keyOrAppLead,
+    'alert: That didn’t work. Try again, or choose another way.',
+    ...askForKey,
+    ...codeBesideKey(code.closed),
+    ...anotherAccount,
+  ),
+  'factors, with keys': page(
+    'Two-step sign-in',
+    'lead: When you sign in, we also ask for one of these.',
+    'Remove → /auth/enroll?remove=k&returnTo=%2Faccount%3Ftab%3D1',
+    'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
+    ...addAppOrKey,
+  ),
+  'factors, with keys, none': page(
+    'Two-step sign-in',
+    'lead: Add an authenticator app or a security key. We’ll then ask for it when you sign in.',
+    ...addAppOrKey,
     ...anotherAccount,
   ),
   factors: page(

@@ -5,6 +5,7 @@ import { ada, postForm } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { sendText } from '../support/hosts.ts';
 import { party, startPasskeyApp } from '../support/passkeys.ts';
+import { variant } from '../support/variant.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -79,7 +80,9 @@ describe('adding a security key', () => {
     expect(page.text).toMatch(
       /data-passkey="create" data-start="\{&quot;type&quot;:&quot;webauthn&quot;\}"[^>]* hidden/,
     );
-    expect(page.headers['content-security-policy']).toContain(`connect-src ${app.origin}/auth/enroll;`);
+    expect(page.headers['content-security-policy']).toContain(
+      `connect-src ${app.origin}${variant.prefix}/auth/enroll;`,
+    );
     const { key, fields } = await startEnrolling(visitor);
     const form = { type: 'webauthn', ...fields, credential: JSON.stringify(key.response), returnTo: '/account' };
     const added = await postForm(visitor, '/auth/enroll', form);
@@ -223,7 +226,9 @@ describe('a security key as second factor', () => {
     expect(page.text).toMatch(/<p class="hint" data-fallback>/);
     expect(page.text).not.toContain('name="code"');
     expect(page.text).toContain(`name="factorId" value="${factorId}"`);
-    expect(page.headers['content-security-policy']).toContain(`connect-src ${app.origin}/auth/verify;`);
+    expect(page.headers['content-security-policy']).toContain(
+      `connect-src ${app.origin}${variant.prefix}/auth/verify;`,
+    );
   });
 
   it('works as a form; a refused answer shows the page again, and a late one is asked for once more', async () => {

@@ -5,6 +5,7 @@ import type { SoftwareCredential } from '../support/authenticator.ts';
 import { ada, postForm } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { addPasskey, party, signInWith, startPasskeyApp } from '../support/passkeys.ts';
+import { variant } from '../support/variant.ts';
 import type { Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -229,7 +230,7 @@ describe('the challenge of a sign-in', () => {
     const first = await visitor.postJson('/auth/passkey', {});
     const [line = ''] = first.setCookies;
     expect(first.setCookies).toHaveLength(1);
-    expect(line).toMatch(/^sb-127-auth-token-ceremony=[\w-]{22};.*HttpOnly/i);
+    expect(line).toMatch(/^(?:__Host-)?sb-127-auth-token-ceremony=[\w-]{22};.*HttpOnly/i);
     const secret = /=([\w-]{22})/.exec(line)?.[1] ?? '';
     expect(first.text).not.toContain(secret);
     const hash = createHash('sha256')
@@ -297,7 +298,7 @@ describe('an answer that is refused', () => {
   });
 
   it('leads to the application’s own sign-in page, where it has one', async () => {
-    const visitor = await start({ options: { pages: { signIn: '/welcome' } } });
+    const visitor = await start({ options: { pages: { signIn: `${variant.prefix}/welcome` } } });
     const { challengeId } = await startSignIn(visitor);
     const credential = JSON.stringify(passkey.assert({ challenge: 'AA' }));
     const page = await postForm(visitor, '/auth/passkey', { challengeId, credential, returnTo: '/account' });

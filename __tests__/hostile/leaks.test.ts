@@ -31,7 +31,7 @@ const errors: { readonly message: string; readonly shown: string }[] = [];
 let isEchoing = false;
 
 const secretFields =
-  /^(?:access_token|refresh_token|provider_token|code|auth_code|code_verifier|pending_authentication_token|client_secret|password|token_hash|api_?key)$/i;
+  /^(?:access_token|refresh_token|provider_token|code|auth_code|code_verifier|pending_authentication_token|client_secret|password|token_hash|api_?key|ceremony_token)$/i;
 
 /** Of what a provider answers, `code` is the name of an error. */
 const answeredFields = /token|secret/i;
