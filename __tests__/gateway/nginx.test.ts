@@ -80,8 +80,8 @@ describe.each(adapters)('nginx as docs/other-services.md configures it, in front
     nginx = await startNginx((port) =>
       documented
         .replace('listen 80;', `listen 127.0.0.1:${port};`)
-        .replace('127.0.0.1:3000', new URL(app.origin).host)
-        .replace('127.0.0.1:4000', `127.0.0.1:${neighbor.port}`),
+        .replace('server 127.0.0.1:3000;', `server ${new URL(app.origin).host};`)
+        .replace('server 127.0.0.1:4000;', `server 127.0.0.1:${neighbor.port};`),
     );
   });
   afterEach(async () => {
