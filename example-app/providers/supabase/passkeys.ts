@@ -107,7 +107,9 @@ export function createPasskeys(switches: Switches, party: RelyingParty, now: () 
     },
 
     /** As if all challenges had been answered. */
-    forgetChallenges: () => void challenges.clear(),
+    forgetChallenges(): void {
+      challenges.clear();
+    },
 
     remove(user: User, passkeyId: string): void {
       byUser.set(
