@@ -179,6 +179,8 @@ describe('adding a passkey', () => {
       const form = await postForm(visitor, '/auth/passkeys', {});
       expect([form.status, form.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Fauth%2Fpasskeys']);
       expect(own()).toHaveLength(0);
+      // The backend, which would refuse as well, was not asked.
+      expect([app.supabase.calls('add-passkey-options'), app.supabase.calls('add-passkey')]).toEqual([1, 0]);
     },
   );
 

@@ -116,3 +116,15 @@ it('reports plain http as a problem in production', async () => {
   const report = await examine({ ...supabaseEnv(supabase), NODE_ENV: 'production' });
   expect(lines(report, 'backend.https')[0]).toMatch(/^problem/);
 });
+
+it('tells whether the project has passkeys on, and what it cannot read', async () => {
+  const off = await examine(supabaseEnv(supabase));
+  expect(lines(off, 'backend.passkeys')[0]).toMatch(/^note: Passkeys are off in this project/);
+  supabase.switches.passkeys = true;
+  const on = await examine(supabaseEnv(supabase));
+  expect(lines(on, 'backend.passkeys')[0]).toMatch(/^note: Passkeys are on/);
+  expect(on.findings.find(({ id }) => id === 'backend.passkeys')).toMatchObject({
+    values: { isEnabled: true },
+    fix: expect.stringContaining('cannot read their relying party'),
+  });
+});

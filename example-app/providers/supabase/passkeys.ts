@@ -65,7 +65,7 @@ export function createPasskeys(switches: Switches, party: RelyingParty, now: () 
     /** @returns the id of the user whose passkey answered @throws GoTrueError */
     signIn(challengeId: unknown, credential: Readonly<Record<string, unknown>>): string {
       const { challenge } = consume(challengeId, undefined);
-      return verified(() => {
+      return verified(credential, () => {
         const { userHandle } = record(credential['response']);
         const userId = Buffer.from(String(userHandle), 'base64url').toString();
         const used = checkAssertion(credential, of(userId), { ...party, challenge });
@@ -81,7 +81,7 @@ export function createPasskeys(switches: Switches, party: RelyingParty, now: () 
       const { id, challenge, expires_at } = issue(user.id);
       const options = {
         ...creationOptions({ id: party.id, challenge }, user, of(user.id)),
-        authenticatorSelection: { requireResidentKey: true, residentKey: 'required', userVerification: 'preferred' },
+        authenticatorSelection: { residentKey: 'required', userVerification: 'preferred' },
         attestation: 'none',
       };
       return { challenge_id: id, options, expires_at };
@@ -90,7 +90,7 @@ export function createPasskeys(switches: Switches, party: RelyingParty, now: () 
     /** @throws GoTrueError */
     add(user: User, challengeId: unknown, credential: Readonly<Record<string, unknown>>): Passkey {
       const { challenge } = consume(challengeId, user.id);
-      const stored = verified(() => readRegistration(credential, { ...party, challenge }));
+      const stored = verified(credential, () => readRegistration(credential, { ...party, challenge }));
       checkRoom(user);
       if ([...byUser.values()].flat().some(({ id }) => id === stored.id)) {
         throw new GoTrueError(422, 'webauthn_credential_exists', 'This credential is already registered');
@@ -125,7 +125,8 @@ export function createPasskeys(switches: Switches, party: RelyingParty, now: () 
   }
 }
 
-function verified<Result>(check: () => Result): Result {
+function verified<Result>(credential: Readonly<Record<string, unknown>>, check: () => Result): Result {
+  if (typeof credential['id'] !== 'string') refuse('webauthn_verification_failed', 'Invalid credential response');
   try {
     return check();
   } catch {
