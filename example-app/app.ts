@@ -10,13 +10,13 @@ import { createEventLog } from './event-log.ts';
 import { createLab } from './lab.ts';
 import { clientPage } from './pages/client.ts';
 import { cookiesPage } from './pages/cookies.ts';
-import { eventsPage } from './pages/events.ts';
 import { homePage } from './pages/home.ts';
 import type { Side } from './pages/home.ts';
 import { problemPage } from './pages/problem.ts';
 import type { Providers } from './providers.ts';
 import { requestTrail } from './request-trail.ts';
 import { companyRoutes } from './routes/company.ts';
+import { eventRoutes } from './routes/events.ts';
 import { labRoutes } from './routes/lab.ts';
 import { personalRoutes } from './routes/personal.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -81,14 +81,7 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
     res.set('Cache-Control', 'private, no-store').send(cookiesPage(present));
   });
   app.get('/client', (_req, res) => res.send(clientPage(providers.supabase?.demo)));
-  app.get('/events', (_req, res) => res.set('Cache-Control', 'no-store').send(eventsPage(log.list())));
-  app.get('/events/stream', (_req, res) => {
-    res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' }).flushHeaders();
-    res.on(
-      'close',
-      log.subscribe(({ id }) => void res.write(`data: ${id}\n\n`)),
-    );
-  });
+  app.use(eventRoutes(log));
 
   app.use((_req, res) => {
     res.status(404).send(problemPage('There is nothing here', 'No page has this address.'));

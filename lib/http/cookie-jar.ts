@@ -70,18 +70,15 @@ export function createCookieJar(res: ServerResponse): CookieJar {
   const flush = (): void => {
     // Only what is sent is delivered.
     deliveries = deliveries.filter(({ isCurrent }) => isCurrent?.() ?? true);
-    const current = [...pending.values()].filter(({ isCurrent }) => isCurrent?.() ?? true);
-    const isSurplus = new Set(current.filter(({ isDeletion }) => isDeletion).slice(maxDeletions));
-    const lines = current.filter((write) => !isSurplus.has(write)).map(({ text }) => text);
-    if (isForGateway && lines.length > 0 && lines.length + foreignCookies(res).length > 1) {
-      for (const { onWithheld } of deliveries) onWithheld?.();
-      return;
-    }
-    if (lines.length > 0) sendCookies(res, lines);
-    else if (dependsOnSession) refusePublic(res);
+    const lines = linesOf([...pending.values()].filter(({ isCurrent }) => isCurrent?.() ?? true));
+    const isWithheld = isForGateway && lines.length + foreignCookies(res).length > 1;
+    if (lines.length === 0 && dependsOnSession) refusePublic(res);
+    else if (lines.length > 0 && isWithheld) for (const { onWithheld } of deliveries) onWithheld?.();
+    else if (lines.length > 0) sendCookies(res, lines);
   };
 
   function listen(): void {
+    if (isListening) return;
     isListening = true;
     onHeaders(res, flush);
     res.once('finish', () => {
@@ -99,7 +96,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
       if (dependsOnSession || !isHeadOpen(res)) return;
       dependsOnSession = true;
       varyOn(res, 'Cookie');
-      if (!isListening) listen();
+      listen();
     },
     write(writes, attributes, delivery = {}) {
       if (writes.length === 0) return;
@@ -109,7 +106,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
         delivery.onLost?.(names);
         return;
       }
-      if (!isListening) listen();
+      listen();
       for (const write of writes) {
         const { domain, path } = { ...attributes, ...write.attributes };
         const key = `${write.name};${domain ?? ''};${path}`;
@@ -121,6 +118,11 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     },
     answerGateway: () => void (isForGateway = true),
   };
+}
+
+function linesOf(writes: readonly Pending[]): readonly string[] {
+  const surplus = new Set(writes.filter(({ isDeletion }) => isDeletion).slice(maxDeletions));
+  return writes.filter((write) => !surplus.has(write)).map(({ text }) => text);
 }
 
 function foreignCookies(res: ServerResponse): readonly string[] {

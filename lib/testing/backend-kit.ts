@@ -3,13 +3,14 @@ import type { BackendAuthOptions } from '../backend/index.ts';
 import { createSessionCookie } from '../backend/session-cookie.ts';
 import { encodePending } from '../backend/pending.ts';
 import { writeChunks } from '../core/cookie-chunks.ts';
-import { defined, isRecord } from '../core/json.ts';
+import { defined } from '../core/json.ts';
 import type { BackendTokens, BackendUser, Json } from '../types.ts';
 import { createSignIns } from './agent.ts';
 import type { SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
 import { TestApps } from './test-apps.ts';
+import { TestPasskeys } from './test-passkeys.ts';
 import type { TestApp } from './test-apps.ts';
 
 export type { TestApp } from './test-apps.ts';
@@ -127,7 +128,7 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
       const { access_token, refresh_token } = await issue(session);
       return { access_token, refresh_token };
     },
-    passkey: (session = {}) => supabase.addPasskey(session),
+    passkey: (session = {}) => supabase.passkeys.add(session),
     askConsent: (app) => supabase.apps.ask(app),
     simulate,
   };
@@ -140,8 +141,6 @@ interface Started {
   /** The first factor in `amr`. Default: `password`, or that of an email's link. */
   readonly method?: 'passkey';
 }
-
-type AppCall = readonly [call: string, url: URL, body: ProviderCall['body']];
 
 interface Issued {
   readonly access_token: string;
@@ -161,17 +160,12 @@ class InMemorySupabase {
   readonly apps = new TestApps();
   readonly #byRefreshToken = new Map<string, Started>();
   readonly #byAccessToken = new Map<string, Started>();
-  readonly #byPasskey = new Map<unknown, BackendTestSession>();
+  readonly passkeys: TestPasskeys<BackendTestSession>;
 
   constructor(url: string, now: () => number) {
     this.#url = url;
     this.#now = now;
-  }
-
-  addPasskey(session: BackendTestSession) {
-    const id = randomBytes(16).toString('base64url');
-    this.#byPasskey.set(id, session);
-    return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response: {} };
+    this.passkeys = new TestPasskeys(now);
   }
 
   /** @param age seconds since the token was issued */
@@ -222,23 +216,27 @@ class InMemorySupabase {
         return this.#refresh(String(body['refresh_token']), state);
       case 'GET user':
       case 'PUT user':
-        if (started === undefined) return refusal(403, 'session_not_found', 'The session does not exist');
-        return Response.json(toWire(userOf(started.session), started.session));
+        return this.#user(started);
       case `POST factors/${factorId}/challenge`:
         return Response.json({ id: randomUUID(), type: 'totp', expires_at: Math.floor(this.#now() / 1000) + 300 });
       case `POST factors/${factorId}/verify`:
         return this.#verifyCode(started, body['code']);
       case 'POST logout':
         return new Response(null, { status: 204 });
-      default: {
-        const call = `${method} ${path ?? ''}`;
-        return this.#answerPasskeys(call, body['credential']) ?? this.#answerAboutApps(started, call, url, body);
-      }
+      default:
+        return this.#answerOthers(started, `${method} ${path ?? ''}`, url, body);
     }
   }
 
-  #answerAboutApps(started: Started | undefined, ...[call, url, body]: AppCall): Response | undefined {
+  #answerOthers(started: Started | undefined, call: string, url: URL, body: ProviderCall['body']) {
+    if (call === 'POST passkeys/authentication/options') return Response.json(this.passkeys.challenge());
+    if (call === 'POST passkeys/authentication/verify') return this.#verifyPasskey(body['credential']);
     return started && this.apps.answer(call, url, body, userOf(started.session));
+  }
+
+  #user(started: Started | undefined): Response {
+    if (started === undefined) return refusal(403, 'session_not_found', 'The session does not exist');
+    return Response.json(toWire(userOf(started.session), started.session));
   }
 
   async #verifyCode(started: Started | undefined, given: unknown): Promise<Response> {
@@ -247,22 +245,8 @@ class InMemorySupabase {
     return Response.json(await this.issue({ ...started, session: { ...started.session, aal: 'aal2' } }));
   }
 
-  #answerPasskeys(call: string, credential: unknown): Promise<Response> | Response | undefined {
-    if (call === 'POST passkeys/authentication/options') return Response.json(this.#challenge());
-    return call === 'POST passkeys/authentication/verify' ? this.#verifyPasskey(credential) : undefined;
-  }
-
-  #challenge() {
-    const options = {
-      challenge: randomBytes(32).toString('base64url'),
-      rpId: 'localhost',
-      userVerification: 'preferred',
-    };
-    return { challenge_id: randomUUID(), options, expires_at: Math.floor(this.#now() / 1000) + 300 };
-  }
-
   async #verifyPasskey(credential: unknown): Promise<Response> {
-    const session = this.#byPasskey.get(isRecord(credential) ? credential['id'] : undefined);
+    const session = this.passkeys.personOf(credential);
     if (session === undefined) return refusal(400, 'webauthn_verification_failed', 'Credential verification failed');
     return Response.json(await this.issue({ id: session.sessionId ?? randomUUID(), session, method: 'passkey' }));
   }
