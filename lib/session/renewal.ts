@@ -138,8 +138,8 @@ function createRound<Content>(
     const renewed = source.deserialize(settled.text);
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
-    const standing = await checkBoth(first, next);
-    if (isRevocation(standing)) {
+    const standing = isOfAnother(first, next) ? 'other_user' : await checkBoth(first, next);
+    if (standing === 'other_user' || isRevocation(standing)) {
       places.forEach((place) => lines.forgetToken(place));
       return { kind: 'ended', reason: standing };
     }
@@ -208,6 +208,11 @@ async function takeAnswer<Content>(
     throw rejected;
   }
   return { kind: 'old', next };
+}
+
+/** Whether the refresh token is another user's: `onSignIn` admitted the user of the access token that came with it. */
+function isOfAnother(first: StoredSession<unknown>, next: StoredSession<unknown>): boolean {
+  return first.userId !== undefined && next.userId !== undefined && first.userId !== next.userId;
 }
 
 function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {
