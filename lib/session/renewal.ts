@@ -138,10 +138,11 @@ function createRound<Content>(
     const renewed = source.deserialize(settled.text);
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
-    const standing = isOfAnother(first, next) ? 'other_user' : await checkBoth(first, next);
-    if (standing === 'other_user' || isRevocation(standing)) {
+    const standing = await checkBoth(first, next);
+    const reason = endOf(first, next, standing);
+    if (reason !== undefined) {
       places.forEach((place) => lines.forgetToken(place));
-      return { kind: 'ended', reason: standing };
+      return { kind: 'ended', reason };
     }
     const taken = await takeAnswer(context, next, places, isNew ? 'new' : request.variant);
     if (taken.kind === 'renewed') lines.note(placeOf(source.adapter, next), next.issuedAt);
@@ -210,9 +211,11 @@ async function takeAnswer<Content>(
   return { kind: 'old', next };
 }
 
-/** Whether the refresh token is another user's: `onSignIn` admitted the user of the access token that came with it. */
-function isOfAnother(first: StoredSession<unknown>, next: StoredSession<unknown>): boolean {
-  return first.userId !== undefined && next.userId !== undefined && first.userId !== next.userId;
+/** Another user's refresh token ends it, too: `onSignIn` admitted the user of the access token that came with it. */
+function endOf(first: StoredSession<unknown>, next: StoredSession<unknown>, standing: Standing) {
+  const isOfAnother = first.userId !== undefined && next.userId !== undefined && first.userId !== next.userId;
+  if (isOfAnother) return 'other_user';
+  return isRevocation(standing) ? standing : undefined;
 }
 
 function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {
