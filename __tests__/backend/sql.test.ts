@@ -368,6 +368,13 @@ describe('the transaction of withUser', () => {
     expect(pool.connections[0]!.texts[1]).toEqual({ name: 'one', text: 'select 1', values: [1] });
   });
 
+  it('refuses a cursor or stream of the driver, which would hold the connection after an aborted request', async () => {
+    const cursor = { text: 'select 1', submit: () => undefined };
+    const error = await refusal((req) => withUser(pool, req, (tx) => tx.query(cursor)));
+    expect(String(error)).toContain('takes no cursor or stream');
+    expect(pool.connections[0]!.words).toEqual(['begin', 'rollback']);
+  });
+
   it.each([
     'commit',
     'COMMIT',

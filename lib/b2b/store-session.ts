@@ -48,8 +48,18 @@ export function createStoreTokens(context: B2bContext): StoreTokens {
 /** @throws {AuthError} `tokens_refused` */
 function contentOf(tokens: unknown): SealedSession {
   const content = isRecord(tokens) ? parseStoredSession(tokens) : undefined;
-  if (content === undefined) throw refused('malformed');
-  return content;
+  const plain = content === undefined ? undefined : parseStoredSession(asJson(content));
+  if (plain === undefined) throw refused('malformed');
+  return plain;
+}
+
+/** As the cookie's seal holds it; `undefined` for a user that has no JSON, such as one with a cycle. */
+function asJson(content: SealedSession): unknown {
+  try {
+    return JSON.parse(JSON.stringify(content));
+  } catch {
+    return undefined;
+  }
 }
 
 function oauthTokensOf(tokens: unknown): OAuthTokens | undefined {

@@ -213,6 +213,9 @@ async function runWork<Result>(work: Work<Result>, tx: SqlTransaction): Promise<
 /** Why a statement is not sent. */
 function problemWith(call: { readonly isDone: boolean }, statement: unknown): string | undefined {
   if (call.isDone) return 'tx was used after its callback had settled';
+  // It answers by events, so `tx` cannot tell its end, and a cursor that is not read to its end keeps `rollback` waiting.
+  if (isRecord(statement) && typeof statement['submit'] === 'function')
+    return 'tx.query takes no cursor or stream; use "declare a cursor for …" and "fetch 100 from a"';
   const text = isRecord(statement) ? statement['text'] : statement;
   if (typeof text !== 'string') return 'tx.query takes the text of a statement, or an object with text and values';
   const [, found] = foreignStatement.exec(text) ?? [];
