@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import type { Config } from 'jest';
 
 /** The folders of another Express, and of other SDKs (`node_modules`), than the installed ones; see tools/peers.js. */
@@ -10,7 +11,8 @@ const config = {
   // A busy machine is no failure; what hangs still ends.
   testTimeout: 30_000,
   // Suites of outages and limits wait for real time: others use the cores meanwhile.
-  maxWorkers: '150%',
+  // A number, because jest takes every percentage over 100 for a number of workers.
+  maxWorkers: Math.ceil(availableParallelism() * 1.5),
   testMatch: ['<rootDir>/__tests__/**/*.test.ts'],
   // These need Chromium, nginx, Redis, PostgreSQL, the MCP SDKs, a packed tarball, real time or servers that others wrote; `.ci/run` runs
   // them.
