@@ -47,7 +47,7 @@ describe('two processes of an app, behind nginx, with one Redis', () => {
       documented
         .replace('listen 80;', `listen 127.0.0.1:${port};`)
         .replace('server 127.0.0.1:3000;', servers.join(' '))
-        .replace('127.0.0.1:4000', `127.0.0.1:${(neighbor.address() as AddressInfo).port}`),
+        .replace('127.0.0.1:4000;', `127.0.0.1:${(neighbor.address() as AddressInfo).port};`),
     );
     workos.redirectUris.push(`${nginx.origin}/callback`);
   });
