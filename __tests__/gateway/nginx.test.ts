@@ -1,16 +1,20 @@
+import express from 'express';
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
-import { forwardAuth } from '../../lib/index.ts';
+import { b2bAuth, forwardAuth } from '../../lib/index.ts';
+import { createB2bTestKit } from '../../lib/testing/index.ts';
 import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
+import { closeAfterEach } from '../support/close-after-each.ts';
 import type { Handler } from '../support/handler-list.ts';
 import { sendJson } from '../support/hosts.ts';
 import { codeBlocks, markdownFiles } from '../support/markdown.ts';
 import { startNginx } from '../support/nginx-server.ts';
 import type { NginxServer } from '../support/nginx-server.ts';
 import { sendRaw } from '../support/raw-socket.ts';
+import { serve } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
@@ -169,11 +173,47 @@ describe.each(adapters)('nginx as docs/other-services.md configures it, in front
     expect([answer.status, answer.location]).toEqual([303, signInUrl('/wiki/')]);
   });
 
-  it('hides the handler from clients', async () => {
-    const visitor = await behindNginx();
-    const answer = await visitor.get('/auth/forward');
-    expect(answer.status).toBe(404);
-    expect(answer.headers.authorization).toBeUndefined();
+  it('removes every spelling that a service may take for the identity', async () => {
+    const { port } = nginx;
+    const names = ['X_Auth_Request_User', 'X-Auth_Request-User', 'X_AUTH_REQUEST_ORGANIZATION', 'x-AUTH-request-EMAIL'];
+    const lines = [...names, 'X-Auth-Request-Organization', 'x-auth-request-organization', 'X-Auth-Redirect'];
+    const cookie = (await behindNginx()).cookieHeader();
+    const { head } = await sendRaw(
+      port,
+      `GET /wiki/ HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nCookie: ${cookie}\r\n${lines
+        .map((name) => `${name}: admin\r\n`)
+        .join('')}Connection: close\r\n\r\n`,
+    );
+    expect(head.slice(9, 12)).toBe('200');
+    const { authorization, ...headers } = neighbor.seen();
+    expect(authorization).toMatch(/^Bearer ey/);
+    const identity = Object.keys(headers).filter((name) => /^x[-_]auth/i.test(name));
+    expect(identity.sort()).toEqual(['x-auth-request-email', 'x-auth-request-user']);
+    expect(Object.values(headers).join()).not.toContain('admin');
+  });
+
+  it('hides the handler from clients, in every spelling that Express answers', async () => {
+    const { port } = nginx;
+    const cookie = (await behindNginx()).cookieHeader();
+    const paths = ['', '/', '/x', '/x/y', '?x', '/?x', '%2f', '.x', ';x'].map((end) => `/auth/forward${end}`);
+    const spellings = [
+      ...paths,
+      ...paths.map((path) => path.replace('auth/forward', 'Auth/FORWARD')),
+      '//auth/forward/',
+      '/auth//forward/',
+      '/./auth/forward/',
+      '/wiki/../auth/forward/x',
+      '/auth/%66orward/x',
+      '/%41uth/forward/x',
+      `http://127.0.0.1:${port}/auth/forward/x`,
+    ];
+    for (const path of spellings) {
+      const { head } = await sendRaw(
+        port,
+        `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nCookie: ${cookie}\r\nConnection: close\r\n\r\n`,
+      );
+      expect([path, head.slice(9, 12), /bearer|x-auth-/i.exec(head)]).toEqual([path, '404', null]);
+    }
   });
 
   it('answers 403 where the check refuses, and to another site’s change', async () => {
@@ -259,5 +299,34 @@ describe.each(adapters)('nginx as docs/other-services.md configures it, in front
       app.expireTokens();
       expect((await visitor.get('/wiki/', page)).status).toBe(200);
     });
+  });
+});
+
+describe('nginx as docs/other-services.md configures it, in front of an app that trusts it', () => {
+  const closing = closeAfterEach();
+
+  it('lets no client choose the host of the sign-in', async () => {
+    const auth = b2bAuth(createB2bTestKit().options);
+    const host = express().set('trust proxy', 'loopback').use(auth).use('/auth/forward', forwardAuth(auth));
+    host.use((req, res) => void res.json([req.protocol, req.host, req.ip]));
+    const app = await closing(serve(host));
+    const nginx = await closing(
+      startNginx((port) =>
+        documented
+          .replace('listen 80;', `listen 127.0.0.1:${port};`)
+          .replace('127.0.0.1:3000;', `${new URL(app.origin).host};`),
+      ),
+    );
+    const headers = {
+      accept: 'text/html',
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-for': '192.0.2.1',
+      forwarded: 'host=evil.example;proto=https',
+    };
+    const stranger = createVisitor(nginx.origin);
+    expect((await stranger.get('/wiki/', { headers })).location).toBe(`${nginx.origin}/login?returnTo=%2Fwiki%2F`);
+    const seen = (await stranger.get('/seen', { headers })).json;
+    expect(seen).toEqual(['http', new URL(nginx.origin).host, '127.0.0.1']);
   });
 });

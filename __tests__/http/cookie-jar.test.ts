@@ -93,6 +93,37 @@ describe('a response', () => {
   });
 });
 
+describe('cookies for a gateway', () => {
+  it('are withheld where the response is over, or breaks off, before they can be sent', async () => {
+    const told: string[] = [];
+    const write = (jar: ReturnType<typeof createCookieJar>, name: string): void =>
+      jar.write([{ name, value: '1' }], attributes, {
+        onWithheld: () => told.push(`withheld ${name}`),
+        onLost: () => told.push(`lost ${name}`),
+      });
+    await answerOf((res) => {
+      const jar = createCookieJar(res);
+      jar.answerGateway();
+      res.end();
+      write(jar, 'late');
+    });
+    await server?.close();
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    await answerOf((res) => {
+      const jar = createCookieJar(res);
+      jar.answerGateway();
+      write(jar, 'broken');
+      res.once('close', () => {
+        write(jar, 'closed');
+        resolve(undefined);
+      });
+      res.destroy();
+    }).catch(() => undefined);
+    await promise;
+    expect(told).toEqual(['withheld late', 'withheld broken', 'withheld closed']);
+  });
+});
+
 describe('delivery', () => {
   /** Answers with `handle`, and resolves to the outcome of the cookies `a` and `b` after the response. */
   async function fateOf(handle: (res: ServerResponse) => void, leave = false) {

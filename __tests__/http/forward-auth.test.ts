@@ -10,7 +10,9 @@ import { closeAfterEach } from '../support/close-after-each.ts';
 import type { Handler } from '../support/handler-list.ts';
 import { createB2bTestKit } from '../../lib/testing/index.ts';
 import { serve } from '../support/servers.ts';
+import { createShared } from '../support/shared-memory.ts';
 import { itOnExpress } from '../support/only.ts';
+import { until } from '../support/until.ts';
 import { variant } from '../support/variant.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
@@ -333,6 +335,29 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
         app.clock.advance(days * day);
         expect((await throughGateway(visitor)).status).toBe(204);
       }
+      expect((await visitor.getJson('/api/me')).status).toBe(200);
+    });
+
+    it('waits likewise where it completes after the gateway has its answer', async () => {
+      const shared = createShared(() => app.clock.now());
+      const settle = shared.settle.bind(shared);
+      let isWithheld = false;
+      shared.settle = (line, change) => {
+        const { spent = [] } = JSON.parse(change.line || '{}') as { spent?: { at: number; until: number }[] };
+        isWithheld ||= spent.some(({ at, until: end }) => end - at > 7 * day);
+        return settle(line, change);
+      };
+      await startWith({}, { coordinator: shared });
+      app.setReplayGrace(false);
+      const visitor = await signedIn(true);
+      app.expireTokens(-20_000);
+      const gate = app.gate();
+      expect((await throughGateway(visitor)).status).toBe(204);
+      await gate.arrived();
+      gate.open();
+      await until(() => isWithheld);
+      app.clock.advance(7 * day);
+      expect((await throughGateway(visitor)).status).toBe(204);
       expect((await visitor.getJson('/api/me')).status).toBe(200);
     });
 

@@ -242,11 +242,15 @@ export class AuthRequest {
     });
   }
 
-  /** A refresh ahead of time sets its cookies if it completes before the head is sent; otherwise the next request gets them. */
+  /**
+   * A refresh ahead of time sets its cookies if it completes before the head is sent; otherwise the next request gets them. A gateway's
+   * jar then withholds them, so that they wait as long as any others that no gateway passes on.
+   */
   async #deliverLater(later: Promise<Resolution | undefined>): Promise<void> {
     try {
       const resolution = await later;
-      if (resolution !== undefined && isHeadOpen(this.res)) this.#deliver(resolution);
+      const isOpen = isHeadOpen(this.res) || jarOf(this.res).isForGateway;
+      if (resolution !== undefined && isOpen) this.#deliver(resolution);
     } catch (error) {
       this.definition.explain('refresh ahead of time failed: %s', String(error));
     }

@@ -11,14 +11,15 @@ export interface Delivery {
   readonly isCurrent?: (() => boolean) | undefined;
   /** Called when the whole response was sent; never for a response to a gateway. */
   readonly onDelivered?: (() => void) | undefined;
-  /** Called when the head of a response to a gateway is sent without them. */
+  /** Called when a response to a gateway is sent, or breaks off, without them. */
   readonly onWithheld?: (() => void) | undefined;
-  /** Called when the head was sent without them, or the connection closed before the head. */
+  /** Called when the head was sent without them, or the connection closed before the head; for a response to a gateway, if there is no `onWithheld`. */
   readonly onLost?: ((names: readonly string[]) => void) | undefined;
 }
 
 /** The cookies that this package adds to one response: one write per name, domain and path, sent with the head. */
 interface CookieJar {
+  readonly isForGateway: boolean;
   /** Says to caches that the response depends on whether there is a session, also where there is none. */
   dependOnSession(): void;
   /** @param attributes the adapter's own defaults */
@@ -77,6 +78,9 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     else if (lines.length > 0) sendCookies(res, lines);
   };
 
+  const leaveOut = ({ onWithheld, onLost }: Delivery, names: readonly string[]): void =>
+    isForGateway && onWithheld !== undefined ? onWithheld() : onLost?.(names);
+
   function listen(): void {
     if (isListening) return;
     isListening = true;
@@ -87,11 +91,14 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     res.once('close', () => {
       // A response that broke off after its head may have delivered the cookies.
       if (res.headersSent) return;
-      for (const { names, onLost } of deliveries) onLost?.(names);
+      for (const delivery of deliveries) leaveOut(delivery, delivery.names);
     });
   }
 
   return {
+    get isForGateway() {
+      return isForGateway;
+    },
     dependOnSession() {
       if (dependsOnSession || !isHeadOpen(res)) return;
       dependsOnSession = true;
@@ -103,7 +110,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
       const names = writes.map((write) => write.name);
       // A connection that closed earlier emits no further `close`.
       if (!isHeadOpen(res) || res.closed) {
-        delivery.onLost?.(names);
+        leaveOut(delivery, names);
         return;
       }
       listen();
