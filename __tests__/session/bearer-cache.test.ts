@@ -1,4 +1,3 @@
-import type { Router } from 'express';
 import { definitionOf } from '../../lib/http/adapter.ts';
 import { adapters, startResourceApp } from '../support/resource-app.ts';
 
@@ -11,7 +10,7 @@ it.each(adapters)('no spelling of a token that opened a resource of %s is found 
   const header = await app.kits[adapter].bearer({ user: { email: 'ada@example.com' } }, bound);
   const token = header.replace('Bearer ', '');
   expect((await app.call(adapter, header)).status).toBe(200);
-  const { resolver } = definitionOf('test', app.auths[adapter] as Router);
+  const { resolver } = definitionOf('test', app.auths[adapter]);
   for (const prefix of adapter === 'b2b' ? prefixes : prefixes.slice(1)) {
     const found = await resolver.resolveBearer(prefix + token, {});
     expect({ prefix, found: found?.user.id }).toEqual({ prefix, found: undefined });
