@@ -38,6 +38,20 @@ export function createPathMatcher(patterns: readonly string[]): (requestTarget: 
 }
 
 /**
+ * The patterns as Connect's `use` reads a path: `use('/admin')` also takes `/admin.x`, and passes `/.x` on. A host that is unknown may
+ * be Connect.
+ *
+ * @param patterns valid patterns, by `patternProblem`
+ */
+export function widenForConnect(patterns: readonly string[]): readonly string[] {
+  return patterns.flatMap((pattern) => {
+    const folder = withoutRemainder(pattern);
+    const isFolder = folder !== pattern && folder !== '/' && folder.endsWith('/');
+    return isFolder ? [pattern, `${folder.slice(0, -1)}.(.*)`] : [pattern];
+  });
+}
+
+/**
  * Whether a request below a mount path can match a root-relative pattern at all.
  *
  * @param pattern a valid pattern, by `patternProblem`

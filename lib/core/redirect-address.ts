@@ -19,13 +19,15 @@ const maxLength = 8_192;
  */
 const publicSchemes: ReadonlySet<string> = new Set(
   (
-    'about acct afp android-app appintent blob cdp chrome chrome-extension chrome-untrusted cid content crx data devtools dict dns ' +
-    'edge facetime facetime-audio feed file filesystem finger fish ftp ftps geo git gopher h323 hcp http https iap im imap info intent ' +
-    'ipp ipps irc ircs isolated-app itms itms-apps itms-services jar jabber javascript jnlp ldap ldaps livescript magnet mailto maps ' +
-    'market microsoft-edge mid mk mms mocha moz-extension ms-its msrp mtqp mvn news nfs nntp opaquelocktoken opera pkcs11 platform pop ' +
-    'pres prefs proxy rdp resource res rlogin rsync rtsp rtsps rtspu safari safari-extension safari-web-extension search sftp sgn ' +
-    'shell shttp sip sips smb sms smsto snmp ssh steam stun stuns svn tel telnet tftp tn3270 turn turns urn vbscript ' +
-    'view-source vnc vnd wais webcal ws wss wtai x-apple x-web-search xmpp xri'
+    'about acct afp android-app appintent applescript applicationstore apt blob brave cdp chrome chrome-extension chrome-native ' +
+    'chrome-search chrome-untrusted cid content crx data dav davs devtools dict disk dns edge facetime facetime-audio feed file ' +
+    'filesystem finger fish ftp ftps geo ghelp git gopher h323 hcp help http https iap im imap info intent ipp ipps irc ircs ' +
+    'isolated-app itms itms-apps itms-services jabber jar javascript jnlp ldap ldaps livescript localhost macappstore ' +
+    'macappstores magnet mailto man maps market message microsoft-edge mid mk mms mocha moz-extension ms-its msrp mtqp mvn news ' +
+    'nfs nntp opaquelocktoken opera pkcs11 platform pop prefs pres proxy rdp res resource rlogin rsync rtsp rtsps rtspu safari ' +
+    'safari-extension safari-web-extension search sftp sgn shell shttp sip sips smb sms smsto snmp ssh steam stun stuns svn tel ' +
+    'telnet tftp tn3270 trash turn turns urn vbscript view-source vivaldi vnc vnd wais webcal ws wss wtai wyciwyg x-apple ' +
+    'x-help-action x-help-script x-man-page x-web-search xmpp xri'
   ).split(' '),
 );
 

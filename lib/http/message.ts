@@ -14,6 +14,11 @@ export interface HostRequest extends IncomingMessage {
   readonly app?: unknown;
 }
 
+/** Whether Express handles the request, so that its rules for paths apply. */
+export function isExpress({ app }: HostRequest): boolean {
+  return app !== undefined;
+}
+
 /** The request target as the client sent it, before routers strip a part of it. */
 export function requestTarget(req: HostRequest): string {
   return req.originalUrl ?? req.url ?? '/';

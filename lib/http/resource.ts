@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createPathMatcher } from '../core/path-matcher.ts';
+import { createPathMatcher, widenForConnect } from '../core/path-matcher.ts';
 import { pathOf } from '../core/request-path.ts';
 import { isLoopback } from '../core/url.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
@@ -11,7 +11,7 @@ import { firstAuthRequest, passAdapter } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { admitBearer, challengeFor, refuseUnaccepted, tokenSession } from './bearer.ts';
 import type { Next } from './error-reply.ts';
-import { isHeadOpen, mountPath, requestTarget, varyOn } from './message.ts';
+import { isExpress, isHeadOpen, mountPath, requestTarget, varyOn } from './message.ts';
 import type { HostRequest } from './message.ts';
 import { declareResource, ownerOfRootForm, pathsOf, rootForm, serveMetadata } from './resource-metadata.ts';
 import type { ResourcePaths } from './resource-metadata.ts';
@@ -44,17 +44,16 @@ export function protectResource(auth: Router, options: ProtectResourceOptions): 
   const definition = definitionOf('protectResource', auth);
   const resource = createResource(definition, options);
   const { paths } = resource;
-  const covered = coveredBy(options.path);
-  const inExpress = createPathMatcher([covered]);
-  // Connect's `use('/mcp')` also takes `/mcp.x`.
-  const inConnect = createPathMatcher([covered, ...(options.path === '/' ? [] : [`${options.path}.(.*)`])]);
+  const covered = [coveredBy(options.path)];
+  const inExpress = createPathMatcher(covered);
+  const inConnect = createPathMatcher(widenForConnect(covered));
   const misplacementOf = createMisplacement(definition, [options.path, ...paths.served]);
 
   const handle = (req: HostRequest, res: ServerResponse, next: Next): void => {
     const url = req.url ?? '/';
     const path = pathOf(url);
     const host = { req, res, next };
-    const covers = req.app === undefined ? inConnect : inExpress;
+    const covers = isExpress(req) ? inExpress : inConnect;
     const misplacement = misplacementOf(req);
     if (misplacement !== undefined) next(misplacement);
     else if (paths.served.has(path)) serveMetadata(definition, host, resource.options, paths);

@@ -1,7 +1,7 @@
 import express from 'express';
 import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createPathMatcher } from '../core/path-matcher.ts';
+import { createPathMatcher, widenForConnect } from '../core/path-matcher.ts';
 import { AuthError } from '../errors.ts';
 import { passAdapter } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
@@ -16,7 +16,7 @@ import { stylesheetFor } from './stylesheet.ts';
 import { sendReply } from './reply.ts';
 import { rememberFactors } from './step-up.ts';
 import type { Reply } from './reply.ts';
-import { comparablePath, mountPath, requestTarget } from './message.ts';
+import { comparablePath, isExpress, mountPath, requestTarget } from './message.ts';
 import { pathOf } from '../core/request-path.ts';
 
 export type RouteHandler = (request: AuthRequest) => Reply | Promise<Reply>;
@@ -43,14 +43,19 @@ export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: re
     ownPaths: routeAt,
     secondFactor: secondFactor === undefined ? undefined : rememberFactors(secondFactor, now),
   };
-  const matches = createPathMatcher(definition.protectedRoutes);
+  const inExpress = createPathMatcher(definition.protectedRoutes);
+  const inConnect = createPathMatcher(widenForConnect(definition.protectedRoutes));
   // Compared in their exact spelling; pages on another host are not guarded here.
   const openPaths = new Set(definition.openPages.filter((page) => page.startsWith('/')).map(pathOf));
-  const isPage = (target: string): boolean => matches(target) && !openPaths.has(pathOf(target));
+  const isPage = (target: string, matches: typeof inExpress): boolean =>
+    matches(target) && !openPaths.has(pathOf(target));
   // An earlier middleware may have rewritten the URL: both the original and the rewritten path are tested.
   const isProtected = ({ req }: AuthRequest, path: string): boolean => {
     const target = requestTarget(req);
-    return isPage(target) || (target !== req.url && isRewritten(path, pathOf(target)) && isPage(path));
+    const matches = isExpress(req) ? inExpress : inConnect;
+    return (
+      isPage(target, matches) || (target !== req.url && isRewritten(path, pathOf(target)) && isPage(path, matches))
+    );
   };
   const checkMount = createMountCheck(definition);
 

@@ -80,8 +80,11 @@ export function createResolveBearer<Content>(
   };
 }
 
-/** Cookies cannot contain a line break, so no cookie matches a bearer token's cache entry. */
-const keyPrefixes: Readonly<Record<Purpose, string>> = { session: '\n', resource: '\n\n' };
+/**
+ * Cookies cannot contain a line break, so no cookie matches a bearer token's cache entry. No prefix begins with another one: an
+ * application may hand over a token that begins with anything.
+ */
+const keyPrefixes: Readonly<Record<Purpose, string>> = { session: '\nsession ', resource: '\nresource ' };
 
 /**
  * AuthKit's tokens for OAuth clients do not say when the person signed in, and one id serves all sign-ins to a client. They count as
