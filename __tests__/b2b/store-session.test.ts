@@ -314,21 +314,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
   });
 });
 
-describe('tokens that do not belong together', () => {
-  it('end with their access token: a refresh token signs in no other user past onSignIn', async () => {
-    await start({
-      onSignIn: ({ session }) => {
-        if (session.user.email === grace.email) throw new AuthError('not_accepted');
-      },
-    });
-    const visitor = app.visitor();
-    const [own, others] = [await tokensOf(), await tokensOf({ user: grace })];
-    expect((await store(visitor, { ...own, refreshToken: others.refreshToken })).status).toBe(200);
-    app.clock.advance(2 * 3_600_000);
-    expect(await whoIs(visitor)).toBeUndefined();
-    expect(visitor.cookies.size).toBe(0);
-  });
-
+describe('tokens without JSON', () => {
   it.each(['cycle', 'bigint', 'deep'])('are refused with a user that has no JSON: %s', async (kind) => {
     await start();
     const tokens = await tokensOf();

@@ -543,14 +543,3 @@ describe('a session that is renewed in the background meanwhile', () => {
     expect(await whoIs(visitor)).toBe(grace.email);
   });
 });
-
-it('tokens that do not belong together end with their access token', async () => {
-  await start();
-  const visitor = app.visitor();
-  const { access_token } = await tokensOf();
-  const { refresh_token } = await tokensOf(grace.email);
-  expect((await store(visitor, { access_token, refresh_token })).status).toBe(200);
-  app.clock.advance(2 * 3_600_000);
-  expect(await whoIs(visitor)).toBeUndefined();
-  expect(visitor.cookies.size).toBe(0);
-});

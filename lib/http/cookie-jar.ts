@@ -78,9 +78,6 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     else if (lines.length > 0) sendCookies(res, lines);
   };
 
-  const leaveOut = ({ onWithheld, onLost }: Delivery, names: readonly string[]): void =>
-    isForGateway && onWithheld !== undefined ? onWithheld() : onLost?.(names);
-
   function listen(): void {
     if (isListening) return;
     isListening = true;
@@ -91,7 +88,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     res.once('close', () => {
       // A response that broke off after its head may have delivered the cookies.
       if (res.headersSent) return;
-      for (const delivery of deliveries) leaveOut(delivery, delivery.names);
+      for (const delivery of deliveries) leaveOut(delivery, delivery.names, isForGateway);
     });
   }
 
@@ -110,21 +107,33 @@ export function createCookieJar(res: ServerResponse): CookieJar {
       const names = writes.map((write) => write.name);
       // A connection that closed earlier emits no further `close`.
       if (!isHeadOpen(res) || res.closed) {
-        leaveOut(delivery, names);
+        leaveOut(delivery, names, isForGateway);
         return;
       }
       listen();
-      for (const write of writes) {
-        const { domain, path } = { ...attributes, ...write.attributes };
-        const key = `${write.name};${domain ?? ''};${path}`;
-        pending.delete(key);
-        const text = serializeCookie(write, attributes);
-        pending.set(key, { text, isDeletion: write.value === undefined, isCurrent: delivery.isCurrent });
-      }
+      for (const write of writes) add(pending, write, attributes, delivery);
       deliveries = [...deliveries, { ...delivery, names }];
     },
     answerGateway: () => void (isForGateway = true),
   };
+}
+
+/** One write per name, domain and path: the last one counts. */
+function add(
+  pending: Map<string, Pending>,
+  write: CookieWrite,
+  attributes: CookieAttributes,
+  { isCurrent }: Delivery,
+): void {
+  const { domain, path } = { ...attributes, ...write.attributes };
+  const key = `${write.name};${domain ?? ''};${path}`;
+  pending.delete(key);
+  pending.set(key, { text: serializeCookie(write, attributes), isDeletion: write.value === undefined, isCurrent });
+}
+
+function leaveOut({ onWithheld, onLost }: Delivery, names: readonly string[], isForGateway: boolean): void {
+  if (isForGateway && onWithheld !== undefined) onWithheld();
+  else onLost?.(names);
 }
 
 function linesOf(writes: readonly Pending[]): readonly string[] {

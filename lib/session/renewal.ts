@@ -139,10 +139,9 @@ function createRound<Content>(
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
     const { standing, isConfirmed } = await checkBoth(first, next);
-    const reason = endOf(first, next, standing);
-    if (reason !== undefined) {
+    if (isRevocation(standing)) {
       places.forEach((place) => lines.forgetToken(place));
-      return { kind: 'ended', reason };
+      return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, places, isNew ? 'new' : request.variant);
     if (taken.kind === 'renewed') {
@@ -212,13 +211,6 @@ async function takeAnswer<Content>(
     throw rejected;
   }
   return { kind: 'old', next };
-}
-
-/** Another user's refresh token ends it, too: `onSignIn` admitted the user of the access token that came with it. */
-function endOf(first: StoredSession<unknown>, next: StoredSession<unknown>, standing: Standing) {
-  const isOfAnother = first.userId !== undefined && next.userId !== undefined && first.userId !== next.userId;
-  if (isOfAnother) return 'other_user';
-  return isRevocation(standing) ? standing : undefined;
 }
 
 function subject(stored: StoredSession<unknown>): { readonly sessionId?: string } {
