@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import type { BrowserContext, CDPSession, Page } from 'playwright-core';
+import type { BrowserContext, CDPSession, Page, Route } from 'playwright-core';
 import { ada } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import { launchBrowser } from '../support/browser.ts';
@@ -51,8 +51,6 @@ async function open(options: { readonly javaScriptEnabled?: boolean } = {}): Pro
 }
 
 const addAuthenticator = (options?: VirtualAuthenticatorOptions) => addVirtualAuthenticator(cdp, options);
-const touch = (authenticatorId: string, enabled: boolean) =>
-  cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
 const credentials = async (authenticatorId: string) =>
   (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials;
 const heading = () => page.getByRole('heading', { level: 1 }).innerText();
@@ -146,20 +144,19 @@ describe('a passkey', () => {
   });
 
   it('answers late: the script asks once more by itself', async () => {
-    const device = await addAuthenticator();
-    await addPasskey(device);
-    await touch(device, false);
+    await addPasskey(await addAuthenticator());
     const answers: number[] = [];
     page.on('response', (response) => {
       if (response.url().endsWith('/auth/passkey')) answers.push(response.status());
     });
-    await Promise.all([
-      page.waitForResponse((response) => response.url().endsWith('/auth/passkey')),
-      page.goto('/auth/login?returnTo=/account'),
-    ]);
-    // The challenge of the autofill is over at the backend, as after five minutes.
-    app.supabase.forgetChallenges();
-    await touch(device, true);
+    // The challenge of the autofill is over at the backend before its answer arrives, as after five minutes.
+    const isLate = async (route: Route): Promise<void> => {
+      const response = await route.fetch();
+      app.supabase.forgetChallenges();
+      await route.fulfill({ response });
+    };
+    await page.route('**/auth/passkey', isLate, { times: 1 });
+    await page.goto('/auth/login?returnTo=/account', { waitUntil: 'commit' });
     await page.waitForURL((url) => url.pathname === '/account');
     expect(answers.filter((status) => status === 422)).toHaveLength(1);
   });
