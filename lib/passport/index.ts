@@ -11,17 +11,15 @@ export interface PassportShapeOptions<User, Name extends AdapterName = AdapterNa
    * The user of a session, such as the row of your table. It runs once per request, as Passport's `deserializeUser`.
    * With `null` the request counts as signed out. An error goes to Express' error handling.
    */
-  readonly load: (session: SessionOf<Name>, req: IncomingMessage) => MaybePromise<User | null>;
+  readonly load: (session: SessionOf<Name>, req: IncomingMessage) => User | null | Promise<User | null>;
 }
 
-type MaybePromise<Value> = Value | Promise<Value>;
-
 /** A request after `passportShape`. */
-export interface PassportRequest<User> extends IncomingMessage {
+export type PassportRequest<User> = IncomingMessage & {
   user?: User | undefined;
   isAuthenticated(): boolean;
   isUnauthenticated(): boolean;
-}
+};
 
 /** A middleware for Express, Connect and `node:http`. */
 export type PassportShape = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => void;
