@@ -13,8 +13,6 @@ import {
   present,
   refuse,
   refusedMs,
-  withheldMs,
-  withhold,
 } from '../../lib/session/token-line.ts';
 import type { TokenLine } from '../../lib/session/token-line.ts';
 
@@ -40,7 +38,7 @@ function newestFor(line: TokenLine, token: string, at = now): string | undefined
 describe('a token', () => {
   const line = chain('ab');
 
-  it('that was exchanged leads to the newest one for a day', () => {
+  it('that was exchanged leads to the newest one for eight days', () => {
     expect(positionOf(line, 'a', now + openMs)).toEqual({ kind: 'renewed', text: 'of b' });
     expect(positionOf(line, 'a', now + openMs + 1)).toBeUndefined();
     expect([isOpen(line, now), lifeOf(line, now)]).toEqual([true, openMs]);
@@ -59,8 +57,8 @@ describe('a token', () => {
     expect([isOpen(delivered, now), deliver(delivered, 'a', 'b', now + 1)]).toEqual([false, delivered]);
   });
 
-  it('that led to it leads to the newest one in one step, for a day from the latest exchange', () => {
-    const longer = exchange(line, 'b', { newest: 'c', text: 'of c' }, now + openMs - minute);
+  it('that led to it leads to the newest one in one step, for eight days from what its browser asked for', () => {
+    const longer = exchange(line, 'b', { newest: 'c', text: 'of c', held: 'a' }, now + openMs - minute);
     expect([newestFor(longer, 'a', now + 2 * openMs - minute), newestFor(longer, 'b')]).toEqual(['c', 'c']);
     expect(Object.keys(longer.answers)).toEqual(['c']);
   });
@@ -112,7 +110,13 @@ describe('a token', () => {
 
   it('that a browser holds survives any number of lost answers, and a stranger’s exchanges', () => {
     const tokens = Array.from({ length: 40 }, (_, index) => String.fromCodePoint(0x4e00 + index));
-    const long = chain(tokens.join(''));
+    const long = tokens
+      .slice(1)
+      .reduce(
+        (before, newest, index) =>
+          exchange(before, tokens[index]!, { newest, text: `of ${newest}`, held: tokens[0] }, now + index),
+        emptyLine,
+      );
     expect(newestFor(long, tokens[0]!)).toBe(tokens.at(-1));
     const strangers = Array.from({ length: 40 }, (_, index) => `stranger ${index}`);
     const attacked = strangers.reduce(
@@ -271,52 +275,62 @@ describe('a token that a request carries', () => {
   });
 });
 
-describe('tokens that a response withheld', () => {
-  const withheld = withhold(chain('abc'), 'a', now);
+describe('tokens that no response delivers', () => {
+  const day = 24 * 60 * minute;
+  /** The browser sends its own token each time; the newest one is exchanged for the next. */
+  const renewals = (from: TokenLine, own: string, { count, everyMs = minute }: { count: number; everyMs?: number }) =>
+    Array.from({ length: count }).reduce<TokenLine>((before, _, index) => {
+      const [token, newest] = [index === 0 ? own : `${own}${index}`, `${own}${index + 1}`];
+      return exchange(
+        before,
+        token,
+        { newest, text: `of ${newest}`, held: index === 0 ? undefined : own },
+        now + index * everyMs,
+      );
+    }, from);
 
-  it('wait for eight days, for every open token that leads to them', () => {
-    const [last, over] = [now + withheldMs, now + withheldMs + 1];
-    expect(['a', 'b'].map((token) => newestFor(withheld, token, last))).toEqual(['c', 'c']);
-    expect(newestFor(withheld, 'a', over)).toBeUndefined();
-    expect(lifeOf(withheld, now)).toBe(withheldMs);
+  it('wait for eight days after their browser last caused an exchange', () => {
+    const line = renewals(emptyLine, 'a', { count: 3, everyMs: day });
+    expect(openMs).toBe(8 * day);
+    expect([newestFor(line, 'a', now + 10 * day), newestFor(line, 'a', now + 10 * day + 1)]).toEqual(['a3', undefined]);
+    // No browser has sent those between.
+    expect([newestFor(line, 'a1', now + 2 * day), newestFor(line, 'a1', now + 2 * day + 1)]).toEqual(['a3', undefined]);
   });
 
-  it('wait a week at least after each time, with one change a day', () => {
-    expect(withhold(withheld, 'a', now + openMs)).toBe(withheld);
-    const again = withhold(withheld, 'a', now + openMs + 1);
-    expect(newestFor(again, 'b', now + openMs + withheldMs)).toBe('c');
+  it('go on through fifty exchanges', () => {
+    expect(newestFor(renewals(emptyLine, 'a', { count: 50 }), 'a')).toBe('a50');
   });
 
-  it('wait no shorter after the next exchange', () => {
-    const longer = exchange(withheld, 'c', { newest: 'd', text: 'of d' }, now + minute);
-    expect(newestFor(longer, 'a', now + withheldMs)).toBe('d');
+  it('go on for both of two sign-ins of one session', () => {
+    const both = renewals(renewals(emptyLine, 'a', { count: 17 }), 'x', { count: 50 });
+    expect([newestFor(both, 'a'), newestFor(both, 'x')]).toEqual(['a17', 'x50']);
+  });
+
+  it('go on where a process with another clock brings tokens back that were dropped', () => {
+    const line = renewals(emptyLine, 'a', { count: 20 });
+    const dropped = renewals(emptyLine, 'a', { count: 10 });
+    const slow = { ...dropped, spent: dropped.spent.slice(1).map((each) => ({ ...each, at: each.at - day })) };
+    for (const merged of [mergeLines(line, slow, now), mergeLines(slow, line, now)]) {
+      expect(merged.spent).toHaveLength(16);
+      expect(newestFor(renewals(merged, 'x', { count: 5 }), 'a')).toBe('a20');
+    }
   });
 
   it('wait no longer once a browser has them', () => {
-    const delivered = deliver(withheld, 'a', 'c', now);
-    expect(newestFor(withhold(delivered, 'a', now + 1), 'a', now + closingMs + 1)).toBeUndefined();
-    expect(withhold(delivered, 'a', now)).toBe(delivered);
-  });
-
-  it('are those of one sign-in, and none of an unknown token', () => {
-    const both = chain('xyz', chain('abc'));
-    expect(newestFor(withhold(both, 'a', now), 'x', now + openMs + minute)).toBeUndefined();
-    expect(withhold(both, 'q', now)).toBe(both);
-  });
-
-  it('go on to the newest ones through fifty exchanges', () => {
-    const line = Array.from({ length: 50 }).reduce<TokenLine>((before, _, index) => {
-      const at = now + index * 60 * minute;
-      const next = exchange(before, `t${index}`, { newest: `t${index + 1}`, text: `of t${index + 1}` }, at);
-      return withhold(next, 't0', at);
-    }, emptyLine);
-    expect(newestFor(line, 't0', now + 50 * 60 * minute)).toBe('t50');
+    const line = renewals(emptyLine, 'a', { count: 2 });
+    const delivered = deliver(line, 'a', 'a2', now);
+    expect(newestFor(delivered, 'a', now + closingMs + 1)).toBeUndefined();
   });
 
   it('go on likewise where each exchange leads to another session', () => {
     const line = Array.from({ length: 50 }).reduce<TokenLine>(
       (before, _, index) =>
-        exchange(before, `t${index}`, { newest: `t${index + 1}`, text: `of t${index + 1}`, isForeign: true }, now),
+        exchange(
+          before,
+          `t${index}`,
+          { newest: `t${index + 1}`, text: `of t${index + 1}`, isForeign: true, held: index === 0 ? undefined : 't0' },
+          now,
+        ),
       emptyLine,
     );
     expect(newestFor(line, 't0')).toBe('t50');

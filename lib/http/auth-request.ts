@@ -232,25 +232,20 @@ export class AuthRequest {
     return session;
   }
 
-  #deliver({ cookies, isCurrent, onDelivered, onWithheld }: Resolution): void {
+  #deliver({ cookies, isCurrent, onDelivered }: Resolution): void {
     // A sign-in of this request may have replaced the session meanwhile; its cookies have the same names.
     if (isCurrent?.() === false) return;
     this.writeCookies(cookies, {
-      onWithheld,
       isCurrent: () => !this.isBearer && (isCurrent?.() ?? true),
       onDelivered: () => (this.isBearer ? undefined : onDelivered?.()),
     });
   }
 
-  /**
-   * A refresh ahead of time sets its cookies if it completes before the head is sent; otherwise the next request gets them. A gateway's
-   * jar then withholds them, so that they wait as long as any others that no gateway passes on.
-   */
+  /** A refresh ahead of time sets its cookies if it completes before the head is sent; otherwise the next request gets them. */
   async #deliverLater(later: Promise<Resolution | undefined>): Promise<void> {
     try {
       const resolution = await later;
-      const isOpen = isHeadOpen(this.res) || jarOf(this.res).isForGateway;
-      if (resolution !== undefined && isOpen) this.#deliver(resolution);
+      if (resolution !== undefined && isHeadOpen(this.res)) this.#deliver(resolution);
     } catch (error) {
       this.definition.explain('refresh ahead of time failed: %s', String(error));
     }

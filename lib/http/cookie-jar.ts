@@ -11,15 +11,12 @@ export interface Delivery {
   readonly isCurrent?: (() => boolean) | undefined;
   /** Called when the whole response was sent; never for a response to a gateway. */
   readonly onDelivered?: (() => void) | undefined;
-  /** Called when a response to a gateway is sent, or breaks off, without them. */
-  readonly onWithheld?: (() => void) | undefined;
-  /** Called when the head was sent without them, or the connection closed before the head; for a response to a gateway, if there is no `onWithheld`. */
+  /** Called when the head was sent without them, or the connection closed before the head. */
   readonly onLost?: ((names: readonly string[]) => void) | undefined;
 }
 
 /** The cookies that this package adds to one response: one write per name, domain and path, sent with the head. */
 interface CookieJar {
-  readonly isForGateway: boolean;
   /** Says to caches that the response depends on whether there is a session, also where there is none. */
   dependOnSession(): void;
   /** @param attributes the adapter's own defaults */
@@ -74,8 +71,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     const lines = linesOf([...pending.values()].filter(({ isCurrent }) => isCurrent?.() ?? true));
     const isWithheld = isForGateway && lines.length + foreignCookies(res).length > 1;
     if (lines.length === 0 && dependsOnSession) refusePublic(res);
-    else if (lines.length > 0 && isWithheld) for (const { onWithheld } of deliveries) onWithheld?.();
-    else if (lines.length > 0) sendCookies(res, lines);
+    else if (lines.length > 0 && !isWithheld) sendCookies(res, lines);
   };
 
   function listen(): void {
@@ -88,14 +84,11 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     res.once('close', () => {
       // A response that broke off after its head may have delivered the cookies.
       if (res.headersSent) return;
-      for (const delivery of deliveries) leaveOut(delivery, delivery.names, isForGateway);
+      for (const { onLost, names } of deliveries) onLost?.(names);
     });
   }
 
   return {
-    get isForGateway() {
-      return isForGateway;
-    },
     dependOnSession() {
       if (dependsOnSession || !isHeadOpen(res)) return;
       dependsOnSession = true;
@@ -107,7 +100,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
       const names = writes.map((write) => write.name);
       // A connection that closed earlier emits no further `close`.
       if (!isHeadOpen(res) || res.closed) {
-        leaveOut(delivery, names, isForGateway);
+        delivery.onLost?.(names);
         return;
       }
       listen();
@@ -129,11 +122,6 @@ function add(
   const key = `${write.name};${domain ?? ''};${path}`;
   pending.delete(key);
   pending.set(key, { text: serializeCookie(write, attributes), isDeletion: write.value === undefined, isCurrent });
-}
-
-function leaveOut({ onWithheld, onLost }: Delivery, names: readonly string[], isForGateway: boolean): void {
-  if (isForGateway && onWithheld !== undefined) onWithheld();
-  else onLost?.(names);
 }
 
 function linesOf(writes: readonly Pending[]): readonly string[] {

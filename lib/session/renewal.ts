@@ -291,7 +291,6 @@ export async function resolutionOf<Content>(
     session,
     cookies: await writer.write(stored.content, cookies),
     onDelivered: () => places.forEach((place) => lines.deliver(place, token)),
-    onWithheld: () => places.forEach((place) => lines.withhold(place)),
     isCurrent: () => revocations.knownRevocation(keys) === undefined && !revocations.isSpent(keys),
   };
 }

@@ -191,8 +191,6 @@ export interface Resolution {
   readonly cookies: readonly CookieWrite[];
   /** Called when the response with the cookies was sent; until then the next request gets them, too. */
   readonly onDelivered?: () => void;
-  /** Called when a gateway's response withheld the cookies, which a later direct response delivers. */
-  readonly onWithheld?: () => void;
   /** Whether the cookies must still be sent; called when the head is sent, because a sign-out may have occurred meanwhile. */
   readonly isCurrent?: () => boolean;
   /** A refresh ahead of time that the request does not wait for. Never rejects. */

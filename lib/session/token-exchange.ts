@@ -15,7 +15,7 @@ export type Exchanged =
       readonly text: string;
       /** Where the new tokens stand. */
       readonly place: Place;
-      /** How long holders of the token get them, in milliseconds. Default: a day. */
+      /** How long holders of the token get them, in milliseconds. Default: eight days. */
       readonly lifeMs?: number;
     }
   | Extract<SettledRefresh, { kind: 'ended' }>;
@@ -28,7 +28,7 @@ export interface TokenAnswer {
 
 /** How a token is exchanged. */
 export interface Exchange {
-  /** Where the tokens stand that led to this one: their holders get its answer, too. */
+  /** Where the tokens stand that led to this one, the browser's own first: their holders get its answer, too. */
   readonly former?: readonly Place[];
   /** The name of the variant, where this is one. */
   readonly variant?: string | undefined;
@@ -92,7 +92,7 @@ export async function exchangeToken(
   }
   // The token is spent, so the answer counts even if it could not be shared.
   const answer = await once();
-  const apply = withAnswer(parts, place, answer);
+  const apply = withAnswer(parts, place, answer, exchanging);
   return conclude(parts, place, exchanging, answer, { line: apply(parts.memory.get(place.line).line) });
 }
 
@@ -114,7 +114,7 @@ async function exchangeInTurn(
     return { settled, isNew: false };
   }
   const answer = await holdTurn(turns, place, turn, exchanging, signal);
-  const apply = withAnswer(parts, place, answer);
+  const apply = withAnswer(parts, place, answer, exchanging);
   // With what only this process knows, as after an outage.
   const withOwn = (line: TokenLine): TokenLine => apply(mergeLines(line, memory.get(place.line).line, now()));
   const state = await turns.settle(place, turn, withOwn, signal);
@@ -139,17 +139,18 @@ async function holdTurn(
 function conclude(
   parts: LineParts,
   place: Place,
-  { former = [] }: Exchange,
+  exchanging: Exchange,
   answer: Exchanged,
   state: KnownLine,
 ): TokenAnswer {
+  const { former = [] } = exchanging;
   const { now, turns, memory } = parts;
   const settled = positionOf(memory.learn(place.line, state), place.token, now()) ?? answer;
   if (settled.kind === 'ended') memory.refuse(place, settled.reason);
   // The tokens that led to this one may stand in other lines: without a session id, or under an earlier one.
   for (const name of new Set(former.map(({ line }) => line))) {
     if (name === place.line || answer.kind === 'ended') continue;
-    const apply = withAnswer(parts, { line: name, token: place.token }, answer);
+    const apply = withAnswer(parts, { line: name, token: place.token }, answer, exchanging);
     const known = memory.get(name);
     memory.learn(name, { line: apply(known.line) });
     turns?.change(name, known, apply).catch(() => undefined);
@@ -158,10 +159,16 @@ function conclude(
 }
 
 /** The line with the answer. */
-function withAnswer({ now }: LineParts, { line: name, token }: Place, answer: Exchanged) {
+function withAnswer(
+  { now }: LineParts,
+  { line: name, token }: Place,
+  answer: Exchanged,
+  { former: [browsers] = [] }: Exchange,
+) {
   return (line: TokenLine): TokenLine => {
     if (answer.kind === 'ended') return refuse(line, token, answer.reason, now());
     const { text, place, lifeMs } = answer;
-    return exchange(line, token, { newest: place.token, text, isForeign: name !== place.line, lifeMs }, now());
+    const isForeign = name !== place.line;
+    return exchange(line, token, { newest: place.token, text, isForeign, lifeMs, held: browsers?.token }, now());
   };
 }

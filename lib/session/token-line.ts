@@ -4,7 +4,7 @@
  *
  * ```
  *   newest ──exchange──▶ open ──its browser got a newer one──▶ closing ──25 seconds──▶ closed, and unknown
- *     │                    └────a day after the latest exchange that it leads to───────────▲
+ *     │                    └────eight days after its browser last caused an exchange───────▲
  *     └────the provider refuses it──▶ refused, for ten minutes
  * ```
  */
@@ -63,14 +63,18 @@ interface NewTokens {
   readonly newest: string;
   readonly text: string;
   readonly isForeign?: boolean;
-  /** How long holders of the token get it, in milliseconds. Default: a day. */
+  /** How long holders of the token get it, in milliseconds. Default: eight days. */
   readonly lifeMs?: number | undefined;
+  /** The token that the asking browser holds, where that is one that led to this one. */
+  readonly held?: string | undefined;
 }
 
-/** Until a response delivers the newest tokens, the browser holds only a spent one and sends it again. */
-export const openMs = 24 * 60 * 60_000;
-/** The same where a gateway's response withheld the tokens: only a direct response delivers, and people come back after a week. */
-export const withheldMs = 8 * openMs;
+/**
+ * Until a response delivers the newest tokens, the browser holds only a spent one and sends it again; people come back after a week.
+ */
+export const openMs = 8 * 24 * 60 * 60_000;
+/** The same for a token that was exchanged for the holder of an earlier one: hardly a browser has received it. */
+const betweenMs = 24 * 60 * 60_000;
 /** Requests that were sent with the old cookie arrive at most this long after the answer. */
 export const closingMs = 25_000;
 /** A refused token stays refused; that saves a provider call for each request of a client that keeps its cookie. */
@@ -97,19 +101,19 @@ export function positionOf(line: TokenLine, token: string, now: number): Positio
 export function exchange(
   line: TokenLine,
   token: string,
-  { newest, text, isForeign = false, lifeMs = openMs }: NewTokens,
+  { newest, text, isForeign = false, lifeMs = openMs, held }: NewTokens,
   now: number,
 ): TokenLine {
   if (positionOf(line, token, now)?.kind === 'renewed' || text.length > maxCharacters) return line;
+  const until = now + (held === undefined ? lifeMs : Math.min(lifeMs, betweenMs));
   const entryOf = (spent: string): SpentToken => {
-    return { token: spent, issued: newest, newest, at: now, until: now + lifeMs, ...(isForeign && { isForeign }) };
+    return { token: spent, issued: newest, newest, at: now, until, ...(isForeign && { isForeign }) };
   };
   // A token that the provider gives again, as where it does not rotate, is not spent: only requests under way need the answer.
   const isAgain = wayFrom(newest, nextOf(line.spent)).includes(token);
   const others = line.spent
     .filter((each) => each.token !== token && !(isAgain && each.token === newest))
-    // The holders of open tokens have a day again.
-    .map((each) => (each.newest === token ? { ...each, until: Math.max(each.until, now + lifeMs) } : each));
+    .map((each) => (each.token === held ? { ...each, until: Math.max(each.until, now + lifeMs) } : each));
   const own = token === newest ? [] : [entryOf(token)];
   if (isAgain) own.push(close(entryOf(newest), now));
   // A late success takes precedence over the refusal of a second attempt with the same token.
@@ -161,21 +165,6 @@ function closeAll(line: TokenLine, isOver: (each: SpentToken) => boolean, now: n
 function leadingTo({ spent }: TokenLine, token: string): (each: SpentToken) => boolean {
   const next = nextOf(spent);
   return (each) => wayFrom(each.issued, next).includes(token);
-}
-
-/**
- * A response withheld the newest tokens from a token's holder, who sends it again until a direct response delivers them. All open
- * tokens that lead there stay open for eight days from now.
- *
- * @returns the very same line where they stay open for seven days already, so that a line changes once a day
- */
-export function withhold(line: TokenLine, token: string, now: number): TokenLine {
-  const own = line.spent.find((each) => each.token === token);
-  const isDue = (each: SpentToken): boolean =>
-    each.newest === own?.newest && isOpenAt(each, now) && each.until - now < withheldMs - openMs;
-  if (!line.spent.some(isDue)) return line;
-  const until = now + withheldMs;
-  return { ...line, spent: line.spent.map((each) => (isDue(each) ? { ...each, until } : each)) };
 }
 
 /**
@@ -259,11 +248,15 @@ function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
   const used = (): string[] => [...new Set(open.map(({ newest }) => newest))];
   const textOf = (newest: string): string | undefined => answerOf({ answers }, newest);
   const characters = (): number => used().reduce((sum, newest) => sum + (textOf(newest)?.length ?? 0), 0);
+  // What ends first: a token that a browser still sends ends later than those after it.
+  const dropOrder = (one: SpentToken, other: SpentToken): number =>
+    Number(other.isForeign ?? false) - Number(one.isForeign ?? false) || endOf(one) - endOf(other);
   while (open.length > maxSpent || (open.length > 1 && characters() > maxCharacters)) {
-    // A browser holds the oldest, if it missed all answers since, or one of the latest.
-    const isDropped = ({ isForeign }: SpentToken, index: number): boolean => isForeign === true && index > 0;
-    const [foreign, isFirstForeign] = [open.findIndex(isDropped), open[0]?.isForeign === true];
-    open.splice(foreign !== -1 ? foreign : isFirstForeign ? 0 : 1, 1);
+    const [first] = [...open].sort(dropOrder);
+    open.splice(
+      open.findIndex((each) => each === first),
+      1,
+    );
   }
   const kept = used().flatMap((newest) => {
     const text = textOf(newest);

@@ -11,7 +11,7 @@ import type { SharedCoordinator } from './shared-coordinator.ts';
 import type { StoredSession } from './source.ts';
 import { exchangeToken, VariantRefused } from './token-exchange.ts';
 import type { Exchange, LineParts, SettledRefresh, TokenAnswer } from './token-exchange.ts';
-import { deliver, exchange, forgetToken, present, withhold } from './token-line.ts';
+import { deliver, exchange, forgetToken, present } from './token-line.ts';
 import type { Place, TokenLine } from './token-line.ts';
 
 export type { Place } from './token-line.ts';
@@ -48,8 +48,6 @@ export interface TokenLines {
   deliver(place: Place, newest: string): void;
   /** A request carries a token that was verified: its browser has received it. */
   present(place: Place): void;
-  /** A gateway's response withheld the newest tokens from a token's holder. */
-  withhold(place: Place): void;
   /** The session has ended; no request gets its tokens any more. */
   forget(place: Place): void;
   /** A sign-in has ended; no request gets its tokens any more. The session may have a later sign-in. */
@@ -159,7 +157,7 @@ function createEnds({
   turns,
   outages,
   memory,
-}: LineParts): Pick<TokenLines, 'deliver' | 'forget' | 'forgetToken' | 'present' | 'withhold'> {
+}: LineParts): Pick<TokenLines, 'deliver' | 'forget' | 'forgetToken' | 'present'> {
   const tell = (told: Promise<unknown> | undefined): void =>
     void told?.then(
       () => outages.succeeded(),
@@ -177,7 +175,6 @@ function createEnds({
   return {
     deliver: ({ line, token }, newest) => change(line, (known) => deliver(known, token, newest, now())),
     present: ({ line, token }) => change(line, (known) => present(known, token, now())),
-    withhold: ({ line, token }) => change(line, (known) => withhold(known, token, now())),
     forgetToken: ({ line, token }) => change(line, (known) => forgetToken(known, token, now())),
     forget(place) {
       memory.forget(place);
