@@ -189,6 +189,7 @@ function shiftTimes<Stored extends StoredLine>(stored: Stored, byMs: number): St
     spent: stored.spent.map((each) => ({
       ...each,
       at: each.at + byMs,
+      newestAt: each.newestAt + byMs,
       until: each.until + byMs,
       ...(each.closes !== undefined && { closes: each.closes + byMs }),
     })),
@@ -200,7 +201,7 @@ function shiftTimes<Stored extends StoredLine>(stored: Stored, byMs: number): St
 function isStoredLine(value: unknown): value is StoredLine {
   return (
     isRecord(value) &&
-    isListOf(value['spent'], { texts: ['token', 'issued', 'newest'], times: ['at', 'until'], optional: 'closes' }) &&
+    isListOf(value['spent'], { texts: ['token', 'issued', 'newest'], times: ['at', 'newestAt', 'until'], optional: 'closes' }) &&
     isListOf(value['refused'], { texts: ['token', 'reason'], times: ['until'] }) &&
     (value['failure'] === undefined || isRecord(value['failure']))
   );

@@ -24,8 +24,10 @@ export interface SpentToken {
   readonly issued: string;
   /** The newest refresh token that this one led to, which its holders get. */
   readonly newest: string;
-  /** When it was exchanged. */
+  /** When it was exchanged; later than what the line knew then. */
   readonly at: number;
+  /** When `newest` was issued, by the same clock: the later one is the newest. */
+  readonly newestAt: number;
   /** Until when its holders get the newest tokens. */
   readonly until: number;
   /** The same, once a browser has received what it was exchanged for. */
@@ -73,8 +75,6 @@ interface NewTokens {
  * Until a response delivers the newest tokens, the browser holds only a spent one and sends it again; people come back after a week.
  */
 export const openMs = 8 * 24 * 60 * 60_000;
-/** The same for a token that was exchanged for the holder of an earlier one: hardly a browser has received it. */
-const betweenMs = 24 * 60 * 60_000;
 /** Requests that were sent with the old cookie arrive at most this long after the answer. */
 export const closingMs = 25_000;
 /** A refused token stays refused; that saves a provider call for each request of a client that keeps its cookie. */
@@ -105,15 +105,16 @@ export function exchange(
   now: number,
 ): TokenLine {
   if (positionOf(line, token, now)?.kind === 'renewed' || text.length > maxCharacters) return line;
-  const until = now + (held === undefined ? lifeMs : Math.min(lifeMs, betweenMs));
+  const until = now + lifeMs;
+  const at = Math.max(now, ...line.spent.map(({ newestAt }) => newestAt + 1));
   const entryOf = (spent: string): SpentToken => {
-    return { token: spent, issued: newest, newest, at: now, until, ...(isForeign && { isForeign }) };
+    return { token: spent, issued: newest, newest, at, newestAt: at, until, ...(isForeign && { isForeign }) };
   };
   // A token that the provider gives again, as where it does not rotate, is not spent: only requests under way need the answer.
-  const isAgain = wayFrom(newest, nextOf(line.spent)).includes(token);
+  const isAgain = reachOf(newest, line.spent).has(token);
   const others = line.spent
     .filter((each) => each.token !== token && !(isAgain && each.token === newest))
-    .map((each) => (each.token === held ? { ...each, until: Math.max(each.until, now + lifeMs) } : each));
+    .map((each) => (each.token === held ? { ...each, until: Math.max(each.until, until) } : each));
   const own = token === newest ? [] : [entryOf(token)];
   if (isAgain) own.push(close(entryOf(newest), now));
   // A late success takes precedence over the refusal of a second attempt with the same token.
@@ -163,8 +164,7 @@ function closeAll(line: TokenLine, isOver: (each: SpentToken) => boolean, now: n
 }
 
 function leadingTo({ spent }: TokenLine, token: string): (each: SpentToken) => boolean {
-  const next = nextOf(spent);
-  return (each) => wayFrom(each.issued, next).includes(token);
+  return (each) => reachOf(each.issued, spent).has(token);
 }
 
 /**
@@ -192,15 +192,21 @@ export function mergeLines(one: TokenLine, other: TokenLine, now: number): Token
 
 function mergeSpent(one: SpentToken | undefined, other: SpentToken): SpentToken {
   if (one === undefined) return other;
+  const { newest, newestAt } = laterOf(one, other);
   if (one.issued !== other.issued) {
-    return other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
+    const later = other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
+    return newest === later.newest ? later : { ...later, newest, newestAt };
   }
   const closes = Math.min(one.closes ?? Infinity, other.closes ?? Infinity);
   const until = Math.max(one.until, other.until);
-  // What one of them still takes for the newest was exchanged since.
-  const newest = one.newest === one.issued ? other.newest : one.newest;
   const isSame = until === one.until && closes === (one.closes ?? Infinity) && newest === one.newest;
-  return isSame ? one : { ...one, newest, until, ...(closes < Infinity && { closes }) };
+  return isSame ? one : { ...one, newest, newestAt, until, ...(closes < Infinity && { closes }) };
+}
+
+/** Which of two knows the newer token. */
+function laterOf(one: SpentToken, other: SpentToken): SpentToken {
+  if (one.newestAt !== other.newestAt) return other.newestAt > one.newestAt ? other : one;
+  return other.newest > one.newest ? other : one;
 }
 
 function close(spent: SpentToken, now: number): SpentToken {
@@ -216,47 +222,42 @@ function isOpenAt({ until, closes }: SpentToken, now: number): boolean {
   return closes === undefined && until >= now;
 }
 
-/**
- * Which token each one leads to. What it was exchanged for is certain; what was the newest then may have come from an exchange that
- * does not count any more.
- */
-function nextOf(spent: readonly SpentToken[]): ReadonlyMap<string, string> {
-  const tokens = new Set(spent.map(({ token }) => token));
-  return new Map(spent.map(({ token, issued, newest }) => [token, tokens.has(issued) ? issued : newest]));
-}
-
 /** The newest tokens as text. A line that others wrote may name anything, such as `__proto__`. */
 function answerOf({ answers }: Pick<TokenLine, 'answers'>, newest: string): string | undefined {
   return Object.hasOwn(answers, newest) ? answers[newest] : undefined;
 }
 
-/** A token and those that it leads to, in turn, where each leads to `next`. A circle is walked once. */
-function wayFrom(token: string, next: ReadonlyMap<string, string>): readonly string[] {
-  const way = new Set<string>();
-  for (let each: string | undefined = token; each !== undefined && !way.has(each); each = next.get(each)) way.add(each);
-  return [...way];
+/** A token and all that it led to, as far as the line still has them, with their entries. A circle is walked once. */
+function reachOf(token: string, spent: readonly SpentToken[]): ReadonlyMap<string, SpentToken | undefined> {
+  const entries = new Map(spent.map((each) => [each.token, each]));
+  const reach = new Map<string, SpentToken | undefined>();
+  const ahead = [token];
+  for (let each = ahead.pop(); each !== undefined; each = ahead.pop()) {
+    if (reach.has(each)) continue;
+    const entry = entries.get(each);
+    reach.set(each, entry);
+    if (entry !== undefined) ahead.push(entry.issued, entry.newest);
+  }
+  return reach;
 }
 
 /** Drops what has expired and what exceeds the limits, and lets each token lead to the newest. */
 function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
-  const next = nextOf(spent);
   const lead = (each: SpentToken): SpentToken => {
-    const newest = wayFrom(each.token, next).at(-1) ?? each.newest;
-    return newest === each.newest ? each : { ...each, newest };
+    const reach = reachOf(each.token, spent);
+    const entries = [...reach.values()].filter((entry) => entry !== undefined);
+    // A token that was exchanged itself is not the newest; one that the provider gave again may be.
+    const ends = entries.filter((entry) => reach.get(entry.newest) === undefined);
+    const { newest, newestAt } = (ends.length > 0 ? ends : entries).reduce(laterOf);
+    return newest === each.newest ? each : { ...each, newest, newestAt };
   };
   const open = spent.filter((each) => endOf(each) >= now).map(lead);
   const used = (): string[] => [...new Set(open.map(({ newest }) => newest))];
   const textOf = (newest: string): string | undefined => answerOf({ answers }, newest);
   const characters = (): number => used().reduce((sum, newest) => sum + (textOf(newest)?.length ?? 0), 0);
-  // What ends first: a token that a browser still sends ends later than those after it.
-  const dropOrder = (one: SpentToken, other: SpentToken): number =>
-    Number(other.isForeign ?? false) - Number(one.isForeign ?? false) || endOf(one) - endOf(other);
   while (open.length > maxSpent || (open.length > 1 && characters() > maxCharacters)) {
-    const [first] = [...open].sort(dropOrder);
-    open.splice(
-      open.findIndex((each) => each === first),
-      1,
-    );
+    const dropped = open.reduce((one, other) => (isDroppedBefore(other, one, open) ? other : one));
+    open.splice(open.indexOf(dropped), 1);
   }
   const kept = used().flatMap((newest) => {
     const text = textOf(newest);
@@ -267,6 +268,18 @@ function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
     refused: refused.filter(({ until }) => until >= now).slice(-maxRefused),
     answers: kept.length === Object.keys(answers).length ? answers : Object.fromEntries(kept),
   };
+}
+
+/**
+ * Of several sign-ins the one with the most tokens drops one: the token that ends first, because the one that its browser still
+ * sends ends last. What another session's tokens lead to never displaces the session's own.
+ */
+function isDroppedBefore(one: SpentToken, other: SpentToken, all: readonly SpentToken[]): boolean {
+  const countOf = ({ newest }: SpentToken): number => all.filter((each) => each.newest === newest).length;
+  const rankOf = (each: SpentToken) => [each.isForeign === true ? 1 : 0, countOf(each), -each.until, each.at] as const;
+  const [own, others] = [rankOf(one), rankOf(other)];
+  const index = own.findIndex((rank, at) => rank !== others[at]);
+  return index !== -1 && (own[index] ?? 0) > (others[index] ?? 0);
 }
 
 /** Whether a browser may still hold only a spent token. */
