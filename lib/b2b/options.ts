@@ -61,6 +61,9 @@ export type SignInHookResult = { readonly redirectTo?: string } | undefined | vo
  */
 export type OnB2bSignIn = (signIn: B2bSignIn) => SignInHookResult | Promise<SignInHookResult>;
 
+/** The packages that an application installs for this adapter. */
+export const b2bSdks = ['@workos-inc/node'];
+
 /** The environment variables of each option, in order of precedence. */
 export const b2bVariables = {
   clientId: ['B2B_CLIENT_ID'],
@@ -248,7 +251,7 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
       name: 'b2bAuth',
       schema,
       env: b2bVariables,
-      sdks: ['@workos-inc/node'],
+      sdks: b2bSdks,
       paths: defaultsOf({ ...pathEntries, stylesheetPath: sharedEntries.stylesheetPath }),
       check: (given) => [
         ...(given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'
