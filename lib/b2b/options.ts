@@ -61,9 +61,6 @@ export type SignInHookResult = { readonly redirectTo?: string } | undefined | vo
  */
 export type OnB2bSignIn = (signIn: B2bSignIn) => SignInHookResult | Promise<SignInHookResult>;
 
-/** The packages that an application installs for this adapter. */
-export const b2bSdks = ['@workos-inc/node'];
-
 /** The environment variables of each option, in order of precedence. */
 export const b2bVariables = {
   clientId: ['B2B_CLIENT_ID'],
@@ -74,6 +71,9 @@ export const b2bVariables = {
   https: ['B2B_API_HTTPS'],
   authkitDomain: ['B2B_AUTHKIT_DOMAIN'],
 };
+
+/** The packages that an application installs for this adapter. */
+export const b2bSdks = ['@workos-inc/node'];
 
 const password = v.pipe(
   v.string('must be a string, or a list of strings'),
