@@ -17,24 +17,69 @@ export interface OptionRow {
   readonly meaning: string;
 }
 
+interface Group {
+  readonly title: string;
+  readonly options: readonly string[];
+}
+
 interface Section {
   readonly heading: string;
   readonly interfaceName: string;
   readonly intro: string;
+  /** In the order of the page. Options of no group follow by themselves. */
+  readonly groups?: readonly Group[];
 }
+
+const both = 'It also takes [the options of both adapters](#both-adapters).';
 
 const sections: readonly Section[] = [
   {
     heading: '`b2bAuth`',
     interfaceName: 'B2bAuthOptions',
-    intro: 'It also takes [the options of both adapters](#both-adapters).',
+    intro: both,
+    groups: [
+      { title: 'Keys of WorkOS', options: ['clientId', 'apiKey', 'cookiePassword'] },
+      { title: 'Who may sign in through WorkOS', options: ['accept', 'organizationId', 'onSignIn'] },
+      { title: 'Sign-in and sign-out at WorkOS', options: ['authorizationParams', 'logoutReturnTo', 'pages'] },
+      { title: 'The session of WorkOS', options: ['sessionMaxAge', 'cookieName', 'cookieOptions', 'issuer'] },
+      { title: 'Where WorkOS is', options: ['apiHostname', 'port', 'https', 'authkitDomain'] },
+    ],
   },
   {
     heading: '`backendAuth`',
     interfaceName: 'BackendAuthOptions',
-    intro: 'It also takes [the options of both adapters](#both-adapters).',
+    intro: both,
+    groups: [
+      { title: 'The Supabase project', options: ['url', 'anonKey'] },
+      {
+        title: 'Ways to sign in',
+        options: ['signInMethods', 'signUp', 'providers', 'defaultProvider', 'sso', 'oauthConsent', 'pages'],
+      },
+      { title: 'Who may sign in at Supabase', options: ['accept', 'onSignIn'] },
+      {
+        title: 'The session of Supabase',
+        options: ['cookieName', 'cookieOptions', 'signOutScope', 'keepProviderTokens', 'issuer'],
+      },
+      {
+        title: 'Limits',
+        options: ['throttle', 'clientAddress', 'forwardClientAddress', 'mailAnswerMs'],
+      },
+    ],
   },
-  { heading: 'Both adapters', interfaceName: 'SharedAuthOptions', intro: '' },
+  {
+    heading: 'Both adapters',
+    interfaceName: 'SharedAuthOptions',
+    intro: '',
+    groups: [
+      {
+        title: 'Pages and origins',
+        options: ['protectedRoutes', 'appBaseUrl', 'trustedOrigins', 'stylesheetPath'],
+      },
+      { title: 'Refreshes and processes', options: ['refreshWindow', 'timeoutMs', 'maxCachedSessions', 'coordinator'] },
+      { title: 'Errors and events', options: ['onError', 'onEvent'] },
+      { title: 'Proxies and tests', options: ['fetch', 'now'] },
+    ],
+  },
   {
     heading: '`cookieOptions`',
     interfaceName: 'CookieOptions',
@@ -118,13 +163,114 @@ const row = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map(row).join('\n');
 
-function sectionText({ heading, interfaceName, intro }: Section): string {
+/** A longer cell is a paragraph below its table. */
+const longestCell = 100;
+const longestDefault = 40;
+
+/** The first sentence, or as much of a long one as a reader needs to skim. */
+function leadOf(meaning: string): string {
+  const [sentence = ''] = meaning.split(/(?<=[.;]) (?=[\w`])/, 1);
+  if (sentence.length <= longestCell) return sentence.replace(/;$/, '.');
+  const isOutsideCode = (index: number): boolean => sentence.slice(0, index).split('`').length % 2 === 1;
+  const ends = [...sentence.slice(0, longestCell).matchAll(/[,:] /g)].map(({ index }) => index).filter(isOutsideCode);
+  return `${sentence.slice(0, ends.at(-1) ?? longestCell)}.`;
+}
+
+interface Cells {
+  readonly cells: readonly string[];
+  /** What the cells leave out. */
+  readonly more: string;
+}
+
+function cellsOf({ name, variables, fallback, meaning }: OptionRow, hasVariables: boolean): Cells {
+  const lead = leadOf(meaning);
+  const isLong = fallback.length > longestDefault;
+  // A clause of a sentence is said again, as a part of it.
+  const rest = /^[.;]?$/.test(meaning.charAt(lead.length - 1)) ? meaning.slice(lead.length).trim() : meaning;
+  const further = variables.slice(1);
+  const more = [
+    rest.replace(/^[a-z]/, (first) => first.toUpperCase()),
+    isLong ? `Default${fallback.includes(': ') ? '' : ':'} ${fallback}.` : '',
+    further.length === 0 ? '' : `Also reads ${code(further)}${further.length > 1 ? ', in this order' : ''}.`,
+  ];
+  return {
+    cells: [
+      code([name]),
+      isLong ? (/^(\S+)[;:] /.exec(fallback)?.[1] ?? 'see below') : fallback,
+      ...(hasVariables ? [code(variables.slice(0, 1))] : []),
+      lead,
+    ],
+    more: more.filter((sentence) => sentence !== '').join(' '),
+  };
+}
+
+/** A table with short cells, and below it what does not fit. */
+function groupText(rows: readonly OptionRow[]): string {
+  const hasVariables = rows.some(({ variables }) => variables.length > 0);
+  const all = rows.map((each) => ({ name: each.name, ...cellsOf(each, hasVariables) }));
+  const head = ['Option', 'Default', ...(hasVariables ? ['Environment'] : []), 'Meaning'];
+  const notes = all.filter(({ more }) => more !== '').map(({ name, more }) => `- \`${name}\`: ${more}`);
+  return [
+    table(
+      head,
+      all.map(({ cells }) => cells),
+    ),
+    ...(notes.length === 0 ? [] : [notes.join('\n')]),
+  ].join('\n\n');
+}
+
+/** The groups of a section with their options; its route paths and what no group names come last. */
+function groupsOf({
+  heading,
+  interfaceName,
+  groups = [],
+}: Section): { readonly title: string; readonly rows: readonly OptionRow[] }[] {
   const options = optionsOf(interfaceName);
-  const rows = options.map(({ name, variables, fallback, meaning }) => {
-    const env = variables.length === 0 ? '' : ` Environment: ${code(variables)}.`;
-    return [code([name]), fallback, `${meaning}${env}`.trim()];
+  if (groups.length === 0) return [{ title: '', rows: options }];
+  const rowsOf = (names: readonly string[]): OptionRow[] =>
+    names.map((name) => {
+      const found = options.find((option) => option.name === name);
+      if (found === undefined) throw new Error(`${interfaceName} has no ${name}`);
+      return found;
+    });
+  const named = groups.flatMap((group) => group.options);
+  const others = options.filter(({ name }) => !named.includes(name));
+  const isRoute = ({ name }: OptionRow): boolean => /^callbackUrl$|Path$/.test(name);
+  return [
+    ...groups.map(({ title, options: names }) => ({ title, rows: rowsOf(names) })),
+    { title: `More of ${heading}`, rows: others.filter((option) => !isRoute(option)) },
+    { title: `Routes of ${heading}`, rows: others.filter(isRoute) },
+  ].filter(({ rows }) => rows.length > 0);
+}
+
+function sectionText(section: Section): string {
+  const groups = groupsOf(section).map(
+    ({ title, rows }) => `${title === '' ? '' : `### ${title}\n\n`}${groupText(rows)}`,
+  );
+  return [`## ${section.heading}`, section.intro, ...groups].filter((part) => part !== '').join('\n\n');
+}
+
+/** What nearly every application sets, by adapter. */
+const firstOptions = {
+  b2bAuth: ['clientId', 'apiKey', 'cookiePassword', 'protectedRoutes', 'appBaseUrl'],
+  backendAuth: ['url', 'anonKey', 'pages', 'protectedRoutes', 'appBaseUrl'],
+} as const;
+
+/** Of several variables the one that the quickstarts set; else the first. */
+const taughtVariable = 'BAAS_PUBLISHABLE_KEY';
+
+function firstText(adapter: keyof typeof firstOptions): string {
+  const own = optionsOf(adapter === 'b2bAuth' ? 'B2bAuthOptions' : 'BackendAuthOptions');
+  const rows = firstOptions[adapter].map((name) => {
+    const found = [...own, ...optionsOf('SharedAuthOptions')].find((option) => option.name === name);
+    if (found === undefined) throw new Error(`${adapter} has no ${name}`);
+    return [
+      code([name]),
+      code(found.variables.includes(taughtVariable) ? [taughtVariable] : found.variables.slice(0, 1)),
+      leadOf(found.meaning),
+    ];
   });
-  return `## ${heading}\n\n${intro}\n\n${table(['Option', 'Default', 'Meaning'], rows)}\n`;
+  return `With \`${adapter}\`:\n\n${table(['Option', 'Environment', 'Meaning'], rows)}`;
 }
 
 const page = `# Options
@@ -133,7 +279,16 @@ const page = `# Options
 
 Options beat environment variables. All are checked at construction, and one error names every problem. \`undefined\` is the same as nothing.
 
-${sections.map(sectionText).join('\n')}`;
+## The five that everyone sets
+
+${firstText('b2bAuth')}
+
+${firstText('backendAuth')}
+
+\`backendAuth\` reads \`appBaseUrl\` from \`APP_BASE_URL\`, too. Everything else has a default that fits most apps.
+
+${sections.map(sectionText).join('\n\n')}
+`;
 
 async function main(isCheck: boolean): Promise<void> {
   const path = 'docs/options.md';

@@ -7,13 +7,15 @@ interface Link {
   readonly target: string;
 }
 
-/** `[text](target)`, `![text](target)` and `<img src="target">`, outside of code. */
+/** `[text](target)`, `![text](target)`, `[text]: target` and `<img src="target">`, outside of code. */
 const links: readonly Link[] = markdownFiles().flatMap(({ path, text }) => {
   const prose = text.replaceAll(/^( *)```[\s\S]*?^\1```/gm, '');
-  return [...prose.matchAll(/(?:\]\(([^)\s]+)\)|<img src="([^"]+)")/g)].map(([, link, image]) => ({
-    from: path,
-    target: link ?? image ?? '',
-  }));
+  return [...prose.matchAll(/\]\(([^)\s]+)\)|<img src="([^"]+)"|^\[[^\]]+\]: (\S+)$/gm)].map(
+    ([, link, image, named]) => ({
+      from: path,
+      target: link ?? image ?? named ?? '',
+    }),
+  );
 });
 
 /** GitHub's rule for a heading's anchor. */

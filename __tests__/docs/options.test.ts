@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { b2bVariables, readB2bOptions } from '../../lib/b2b/options.ts';
 import { backendSchema, env as backendVariables } from '../../lib/backend/option-schema.ts';
 import { ConfigurationError } from '../../lib/errors.ts';
@@ -20,6 +21,31 @@ it('documents each option that is read, and no other', () => {
 it('keeps docs/options.md in sync with the code', () => {
   const { status, stderr } = spawnSync(process.execPath, ['tools/option-table.ts', '--check'], { encoding: 'utf8' });
   expect({ status, stderr }).toMatchObject({ status: 0 });
+});
+
+describe('docs/options.md', () => {
+  const lines = readFileSync('docs/options.md', 'utf8').split('\n');
+  const rows = lines.filter((line) => line.startsWith('| `'));
+
+  it('can be skimmed: each cell of a table has at most one short sentence', () => {
+    const cells = rows.flatMap((row) => row.split(/(?<!\\)\|/).map((cell) => cell.trim()));
+    expect(cells.filter((cell) => cell.length > 100 || /[.;] \S/.test(cell))).toEqual([]);
+  });
+
+  it('has each option once, besides the five at its top', () => {
+    const [, first = '', ...rest] = lines.join('\n').split('\n## ');
+    expect(first).toMatch(/^The five that everyone sets/);
+    expect(first.match(/^\| `/gm)).toHaveLength(10);
+    for (const [heading, interfaceName] of [
+      ['`b2bAuth`', 'B2bAuthOptions'],
+      ['`backendAuth`', 'BackendAuthOptions'],
+      ['Both adapters', 'SharedAuthOptions'],
+    ] as const) {
+      const section = rest.find((text) => text.startsWith(`${heading}\n`)) ?? '';
+      const listed = [...section.matchAll(/^\| `(\w+)`/gm)].map(([, name = '']) => name);
+      expect(listed.sort()).toEqual(namesOf(interfaceName).sort());
+    }
+  });
 });
 
 it.each([

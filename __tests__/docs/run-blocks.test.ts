@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
@@ -96,12 +96,15 @@ const examples = [...documented, ...mistaken];
 const hasApp = ({ code }: CodeBlock): boolean => /^const app = express\(\);$/m.test(code);
 const served = examples.filter(hasApp);
 
-/** Paths that the example says are guarded, as a visitor would ask for them. */
-function guardedPaths({ code }: CodeBlock): string[] {
+/** Paths that the example says are guarded, as a visitor would ask for them, and whether the guard answers in JSON. */
+function guardedPaths({ code }: CodeBlock): (readonly [path: string, isJson: boolean])[] {
   const [, routes = ''] = /protectedRoutes: (\[[^\]]*\]|'[^']*')/.exec(code) ?? [];
   const patterns = [...routes.matchAll(/'([^']+)'/g)].map(([, pattern = '']) => pattern.replace(/\/?\(\.\*\)$/, ''));
-  const guards = [...code.matchAll(/app\.(?:use|get)\(\s*'([^']+)',\s*requireSession/g)].map(([, path = '']) => path);
-  return [...patterns, ...guards].map((path) => path.replaceAll(':', ''));
+  const guards = [...code.matchAll(/app\.(?:use|get)\(\s*'([^']+)',\s*requireSession(\(\{[^}]*\})?/g)];
+  return [
+    ...patterns.map((path) => [path, false] as const),
+    ...guards.map(([, path = '', options = '']) => [path, options.includes("respond: 'json'")] as const),
+  ].map(([path, isJson]) => [path.replaceAll(':', ''), isJson]);
 }
 
 let workos: WorkosStandIn;
@@ -222,11 +225,19 @@ describe('the examples of README and docs', () => {
   });
 
   const guarded = served.flatMap((example) =>
-    guardedPaths(example).map((path) => [example.name, path, example] as const),
+    guardedPaths(example).map(([path, isJson]) => [example.name, path, isJson, example] as const),
   );
 
-  it.each(guarded)('%s guards %s', async (_name, path, example) => {
-    const { status, location } = await createVisitor(originOf(example)).get(path);
+  it.each(guarded)('%s guards %s', async (_name, path, isJson, example) => {
+    const answer = await createVisitor(originOf(example)).get(path);
+    const { status, location } = answer;
+    if (isJson) {
+      expect([status, answer.json]).toEqual([
+        401,
+        { error: expect.objectContaining({ status: 401 }), redirectTo: expect.anything() },
+      ]);
+      return;
+    }
     expect({ status, returnTo: new URL(location).searchParams.get('returnTo') }).toEqual({
       status: 307,
       returnTo: path,
@@ -236,7 +247,6 @@ describe('the examples of README and docs', () => {
 
 describe('a reader who follows the examples', () => {
   it.each([
-    ['README.md', "requireSession } from 'express-auth-adapters/b2b'", '/dashboard', `Hello ${personal.email}`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/dashboard', `Signed in as ${personal.id}, no organization`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/api/me', `"email":"${personal.email}"`],
     ['docs/moving.md', "'/dashboard', requireSession()", '/dashboard', `Hello ${personal.email}`],
@@ -251,11 +261,26 @@ describe('a reader who follows the examples', () => {
 
   it.each([
     ['docs/quickstart-supabase.md', 'backendAuth(', '/api/notes'],
+    ['docs/tasks.md', 'getSupabaseClient', '/api/notes'],
     ['docs/moving.md', 'backendAuth(', '/account'],
     ['docs/backend.md', 'getSupabaseClient', '/notes'],
   ])('%s, %s: signs in at Supabase and sees their own notes at %s', async (path, text, page) => {
     const visitor = await signedInToSupabase(originOf(exampleWith(path, text)));
     expect(await visitor.get(page)).toMatchObject({ status: 200, text: expect.stringContaining('Remember the milk') });
+  });
+
+  it('README.md: sees the page of its picture, signs in and is greeted', async () => {
+    const origin = originOf(exampleWith('README.md', 'backendAuth('));
+    const visitor = createVisitor(origin);
+    const page = await visitor.get((await visitor.get('/account')).location);
+    const [, alt = ''] = /<img [^>]*alt="([^"]*)"/.exec(readFileSync('README.md', 'utf8')) ?? [];
+    const [heading = '', ...parts] = alt.split(/: |, /);
+    expect(page.text).toMatch(new RegExp(`<h1[^>]*>${heading}</h1>`));
+    expect(parts.length).toBeGreaterThan(3);
+    const text = page.text.replaceAll(/<head>[^]*<\/head>|<[^>]*>/g, ' ');
+    expect(text).toMatch(new RegExp(parts.join('[^]*')));
+    const greeted = await (await signedInToSupabase(origin)).get('/account');
+    expect([greeted.status, greeted.text]).toEqual([200, `Hello ${ada.email}`]);
   });
 
   it('docs/recipes/templates.md: sees a link to sign in, then their own address', async () => {

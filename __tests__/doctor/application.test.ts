@@ -18,6 +18,34 @@ it('checks an adapter that is only partly configured', async () => {
   ]);
 });
 
+describe('with the settings of both adapters, as the stand-ins write them', () => {
+  const env = { B2B_CLIENT_ID: 'client_1', BAAS_URL: 'https://project.example' };
+  const without = (...packages: string[]) => ({
+    missing: (names: readonly string[]) => names.filter((name) => packages.includes(name)),
+  });
+
+  it.each([
+    ['b2b', ['@supabase/ssr', '@supabase/supabase-js'], 'backendAuth', 'BAAS_'],
+    ['backend', ['@workos-inc/node'], 'b2bAuth', 'B2B_'],
+  ] as const)('checks only %s where the other SDK is not installed', async (adapter, packages, other, prefix) => {
+    const report = await examine(env, without(...packages));
+    expect(report.adapters).toEqual([adapter]);
+    const said = `note: ${prefix}… is set, but ${packages.join(' and ')} is not installed: ${other} is not checked`;
+    expect(lines(report, 'application.adapter')).toEqual([said]);
+  });
+
+  it('checks both where both SDKs are installed, and where none is', async () => {
+    const both = ['@supabase/ssr', '@supabase/supabase-js', '@workos-inc/node'];
+    for (const options of [without(), without(...both)])
+      expect((await examine(env, options)).adapters).toEqual(['b2b', 'backend']);
+  });
+
+  it('checks the one that is asked for, installed or not', async () => {
+    const report = await examine(env, { ...without('@workos-inc/node'), adapter: 'b2b' });
+    expect([report.adapters, lines(report, 'application.adapter')]).toEqual([['b2b'], []]);
+  });
+});
+
 it('finds misspelled variables', async () => {
   const report = await examine({
     B2B_CLIENTID: 'client_1',

@@ -45,6 +45,10 @@ beforeAll(async () => {
       root.use('/organization/any', requireSession({ organization: true }), hello);
       root.use('/organization/instruments', requireSession({ organization: instruments }), hello);
       root.use('/organization/other', requireSession({ organization: 'org_other' }), hello);
+      root.use('/json/any', requireSession({ respond: 'json' }), hello);
+      root.use('/json/organization', requireSession({ respond: 'json', organization: true }), hello);
+      root.use('/json/fresh', requireSession({ respond: 'json', maxAge: 1 }), hello);
+      root.use('/json/twice', requireSession({ respond: 'json' }), requireSession({ organization: true }), hello);
       root.use('/aal', requireSession({ aal: 'aal2' }), hello);
       root.use('/backend', requireSession({ adapter: 'backend' }), hello);
       root.use('/check/get', requireSession({ check: (_session, req) => req.method === 'GET' }), hello);
@@ -109,6 +113,41 @@ describe.each(['/uncalled/one', '/uncalled/all/x', '/default/x', '/named/x'])('a
   it('lets a session pass', async () => {
     expect((await personal.get(path)).text).toBe(`hello ${demoUsers.personal.email}`);
     expect((await personal.getJson(path)).status).toBe(200);
+  });
+});
+
+describe('respond: json', () => {
+  const clients = [
+    ['curl', { accept: '*/*' }],
+    ['a client without Accept', {}],
+    ['a browser that navigates', { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }],
+  ] as const;
+
+  it.each(clients)('answers %s in JSON where it is signed out', async (_client, headers) => {
+    const answer = await app.visitor().get('/json/any?a=1', { headers });
+    expect([answer.status, answer.headers.location]).toEqual([401, undefined]);
+    expect(answer.json).toEqual({
+      error: { status: 401, code: 'unauthenticated', message: expect.any(String) },
+      redirectTo: `/login?returnTo=${encodeURIComponent('/json/any?a=1')}`,
+    });
+  });
+
+  it.each(clients)(
+    'answers %s in JSON where its session is refused, also by a guard behind it',
+    async (_client, headers) => {
+      for (const path of ['/json/organization', '/json/twice']) {
+        const answer = await personal.get(path, { headers });
+        expect([answer.status, answer.json.error.code]).toEqual([403, 'forbidden']);
+      }
+      app.clock.advance(2_000);
+      const { status, json } = await personal.get('/json/fresh', { headers });
+      expect([status, json.error.code]).toEqual([401, 'fresh_sign_in_required']);
+    },
+  );
+
+  it('lets a session pass, and changes nothing for other paths', async () => {
+    expect((await personal.get('/json/any')).text).toBe(`hello ${demoUsers.personal.email}`);
+    expect((await app.visitor().get('/default/x')).status).toBe(307);
   });
 });
 
@@ -179,6 +218,8 @@ describe('the guard’s options', () => {
     [{ aal: undefined }, 'aal is undefined'],
     [{ check: true }, 'check must be'],
     [{ check: undefined }, 'check is undefined'],
+    [{ respond: 'html' }, "respond must be 'json'"],
+    [{ respond: undefined }, 'respond is undefined'],
     [{ adapter: 'workos' }, 'adapter must be'],
     [{ adapter: 'backend', organization: true }, "organization belongs to adapter 'b2b'"],
     [{ adapter: 'b2b', aal: 'aal2' }, "aal belongs to adapter 'backend'"],

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, normalize } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
+import { codeBlocks } from '../support/markdown.ts';
 
 const run = promisify(execFile);
 const root = process.cwd();
@@ -226,6 +227,28 @@ describe.each([
   }, 180_000);
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
+  it('has no problem by the doctor of its quickstart, beside the settings of both stand-ins', async () => {
+    const quickstart = await readFile(
+      join(root, `docs/quickstart-${entry === 'b2b' ? 'workos' : 'supabase'}.md`),
+      'utf8',
+    );
+    const [, line = ''] = /`npx express-auth-adapters (doctor [^`]*)`/.exec(quickstart) ?? [];
+    const options = { cwd: directory, env: { PATH: process.env['PATH'] } };
+    const providers = spawn('npx', ['--no-install', 'express-auth-adapters', 'providers', '--env'], {
+      ...options,
+      detached: true,
+    });
+    try {
+      for await (const chunk of providers.stdout) if (String(chunk).includes('# Supabase')) break;
+      // A problem is exit code 1, which rejects.
+      const { stdout } = await run('npx', ['--no-install', 'express-auth-adapters', ...line.split(' ')], options);
+      expect(stdout).toMatch(/^no problems/);
+      expect(stdout).toContain(entry === 'b2b' ? 'backendAuth is not checked' : 'b2bAuth is not checked');
+    } finally {
+      process.kill(-Number(providers.pid), 'SIGTERM');
+    }
+  }, 30_000);
+
   it('names the SDK that the other adapter needs, and how to install it', async () => {
     const program = `
       import { ConfigurationError, b2bAuth, backendAuth } from 'express-auth-adapters';
@@ -292,6 +315,51 @@ describe.each([
     // supabase-js' own declarations compile under no strict configuration.
     expect(errors.filter((line) => !line.startsWith('node_modules/@supabase/'))).toEqual([]);
   }, 60_000);
+});
+
+describe('the examples of docs/testing.md', () => {
+  let directory: string;
+  let firstLines: readonly string[];
+  const files: string[] = [];
+
+  beforeAll(async () => {
+    const runners = ['supertest@7', '@types/supertest@7', 'vitest@4'];
+    directory = await installTarball('express@5', ...sdks.b2b, ...sdks.backend, ...runners);
+    const text = await readFile(join(root, 'docs/testing.md'), 'utf8');
+    firstLines = [...text.matchAll(/\| `(import \{ test \} from '[^']+';)`/g)].map(([, line = '']) => line);
+    const examples = codeBlocks({ path: 'docs/testing.md', text }).filter(({ code }) => /^test\(/m.test(code));
+    expect(examples.length).toBeGreaterThan(4);
+    for (const [runner, line] of [
+      ['vitest', firstLines[0]],
+      ['node', firstLines[1]],
+    ] as const) {
+      for (const [index, { code }] of examples.entries()) {
+        const file = `testing-${runner}-${index}.test.ts`;
+        files.push(file);
+        await writeFile(join(directory, file), `${line}\n${code}`);
+      }
+    }
+  }, 180_000);
+  afterAll(() => rm(directory, { recursive: true, force: true }));
+
+  const filesOf = (runner: string): string[] => files.filter((file) => file.startsWith(`testing-${runner}`));
+  const inConsumer = () => ({ cwd: directory, env: { PATH: process.env['PATH'] } });
+
+  it('pass in Vitest without settings, with the first line that the page names', async () => {
+    expect(firstLines[0]).toContain("'vitest'");
+    const vitest = join(directory, 'node_modules/.bin/vitest');
+    const { stdout } = await run(vitest, ['run', '--no-color', 'testing-vitest'], inConsumer());
+    expect(stdout).toMatch(new RegExp(`Test Files\\s+${filesOf('vitest').length} passed`));
+  }, 120_000);
+
+  it('pass in `node --test` without settings, with the first line that the page names', async () => {
+    expect(firstLines[1]).toContain("'node:test'");
+    // From Node 22.18 on, types are stripped without the flag.
+    const flags = ['--test', '--experimental-strip-types', '--test-reporter=tap'];
+    const { stdout } = await run(process.execPath, [...flags, ...filesOf('node')], inConsumer());
+    expect(stdout).toMatch(new RegExp(`^# pass ${filesOf('node').length}$`, 'm'));
+    expect(stdout).toMatch(/^# fail 0$/m);
+  }, 120_000);
 });
 
 describe('the packed tarball', () => {

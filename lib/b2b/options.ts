@@ -72,6 +72,9 @@ export const b2bVariables = {
   authkitDomain: ['B2B_AUTHKIT_DOMAIN'],
 };
 
+/** The packages that an application installs for this adapter. */
+export const b2bSdks = ['@workos-inc/node'];
+
 const password = v.pipe(
   v.string('must be a string, or a list of strings'),
   v.minLength(32, 'must be at least 32 characters; make one with: openssl rand -base64 32'),
@@ -248,7 +251,7 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
       name: 'b2bAuth',
       schema,
       env: b2bVariables,
-      sdks: ['@workos-inc/node'],
+      sdks: b2bSdks,
       paths: defaultsOf({ ...pathEntries, stylesheetPath: sharedEntries.stylesheetPath }),
       check: (given) => [
         ...(given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'

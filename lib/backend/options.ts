@@ -9,6 +9,9 @@ import type { Token } from '../tokens/access-token.ts';
 
 export type BackendOptions = Omit<v.InferOutput<typeof backendSchema>, 'cookieName'> & { readonly cookieName: string };
 
+/** The packages that an application installs for this adapter. */
+export const backendSdks = ['@supabase/ssr', '@supabase/supabase-js'];
+
 /** @throws {ConfigurationError} with every problem at once */
 export function readBackendOptions(input: BackendAuthOptions | undefined, environment = process.env): BackendOptions {
   const options = readOptions(
@@ -17,7 +20,7 @@ export function readBackendOptions(input: BackendAuthOptions | undefined, enviro
       name: 'backendAuth',
       schema: backendSchema,
       env,
-      sdks: ['@supabase/ssr', '@supabase/supabase-js'],
+      sdks: backendSdks,
       paths,
       check: (given, _, variables) => [
         ...keyProblems(given, variables),

@@ -1,5 +1,8 @@
+import { b2bSdks } from '../b2b/options.ts';
+import { backendSdks } from '../backend/options.ts';
 import { isLoopback } from '../core/url.ts';
 import { isHttpUrl } from '../http/options.ts';
+import { missingPackages } from '../http/read-options.ts';
 import type { AdapterName } from '../types.ts';
 import { checkB2b } from './b2b-checks.ts';
 import { checkBackend } from './backend-checks.ts';
@@ -17,12 +20,16 @@ export interface DoctorOptions extends Partial<Omit<DoctorContext, 'env' | 'appU
   readonly adapter?: AdapterName | undefined;
   /** Whether a file `.env` exists that was not read. */
   readonly isEnvFileUnread?: boolean;
+  /** Those of the packages that are not installed. */
+  readonly missing?: (names: readonly string[]) => readonly string[];
 }
+
+const sdks = { b2b: b2bSdks, backend: backendSdks } as const;
 
 /** Reads the environment like the adapters, calls the providers, and reports the findings. Changes nothing. */
 export async function runDoctor(options: DoctorOptions): Promise<DoctorReport> {
   const { env, fetch = globalThis.fetch, now = Date.now, timeoutMs = 5_000, callbackPath } = options;
-  const adapters = options.adapter === undefined ? configuredAdapters(env) : [options.adapter];
+  const adapters = options.adapter === undefined ? usedAdapters(options) : [options.adapter];
   const context = { env, fetch, now, timeoutMs, callbackPath, appUrl: appUrlOf(options) };
   const redact = createRedaction(env);
   const redactText = (_key: string, value: unknown): unknown => (typeof value === 'string' ? redact(value) : value);
@@ -49,9 +56,35 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorReport> {
       fix: "If you mount both, name one of them: backendAuth({ sessionPath: '/auth/me' })",
     });
   }
+  if (options.adapter === undefined) addUnused(options, adapters, add);
   if (adapters.includes('b2b')) await checkB2b(context, addTo('b2b'));
   if (adapters.includes('backend')) await checkBackend(context, addTo('backend'));
   return { format: 1, ok: !findings.some(({ level }) => level === 'problem'), adapters, findings };
+}
+
+/**
+ * The stand-ins write the settings of both adapters, and most applications install the SDK of one. Without either SDK both are
+ * checked, and each says what to install.
+ */
+function usedAdapters({ env, missing = missingPackages }: DoctorOptions): readonly AdapterName[] {
+  const configured = configuredAdapters(env);
+  const installed = configured.filter((adapter) => missing(sdks[adapter]).length === 0);
+  return installed.length === 0 ? configured : installed;
+}
+
+function addUnused({ env, missing = missingPackages }: DoctorOptions, used: readonly AdapterName[], add: Add): void {
+  for (const adapter of configuredAdapters(env).filter((each) => !used.includes(each))) {
+    const packages = missing(sdks[adapter]);
+    const [name, prefix] = adapter === 'b2b' ? ['b2bAuth', 'B2B_'] : ['backendAuth', 'BAAS_'];
+    add(
+      'note',
+      'adapter',
+      `${prefix}… is set, but ${packages.join(' and ')} is not installed: ${name} is not checked`,
+      {
+        fix: `If you mount ${name}: npm install ${packages.join(' ')}`,
+      },
+    );
+  }
 }
 
 /** `engines` of the package. */

@@ -39,6 +39,8 @@ export class AuthRequest {
   misuse: ConfigurationError | undefined;
   /** Whether a guard uses a bearer token. Then a session of the cookies writes no cookie; its new tokens wait for the next request. */
   isBearer = false;
+  /** Whether a guard answers in JSON, whatever the request accepts. It holds for the rest of the request. */
+  isForApi = false;
   /** The return path of an error page's sign-in link; set by a route that knows the visitor's target. */
   errorReturnTo: string | undefined;
   /** The session of the cookies that `accept` refused; the request counts as one without a session. */
@@ -73,7 +75,7 @@ export class AuthRequest {
   }
 
   get wantsJson(): boolean {
-    return prefersJson(this.req);
+    return this.isForApi || prefersJson(this.req);
   }
 
   /** The address under which provider calls for unverified tokens are counted. */

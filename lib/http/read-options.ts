@@ -113,10 +113,14 @@ function namesAt(schema: object, steps: readonly string[]): string[] {
 }
 
 function missingSdks(sdks: readonly string[]): string[] {
-  const missing = sdks.filter((name) => !isInstalled(name));
-  // In a bundled application no package is installed, but all code is present.
-  if (missing.length === 0 || !isInstalled('jose')) return [];
+  const missing = missingPackages(sdks);
+  if (missing.length === 0) return [];
   return [`${missing.join(' and ')} must be installed beside this package: npm install ${missing.join(' ')}`];
+}
+
+/** Those of the packages that are not installed beside this one; none in a bundled application, which holds all code. */
+export function missingPackages(names: readonly string[]): readonly string[] {
+  return isInstalled('jose') ? names.filter((name) => !isInstalled(name)) : [];
 }
 
 function isInstalled(name: string): boolean {

@@ -70,6 +70,14 @@ export const outageEntries = {
   whenCoordinatorDown: v.exactOptional(v.picklist(['serve', 'refuse'], must("'serve' or 'refuse'"))),
 };
 
+const answerEntries = {
+  /**
+   * `json`: every signed-out or refused request gets JSON, whatever its `Accept`. For APIs, whose clients may send none. Default: as
+   * the request asks.
+   */
+  respond: v.exactOptional(v.literal('json', must("'json'"))),
+};
+
 /** Its type depends on the session's, so that the interfaces repeat it. */
 export const checkEntry = v.exactOptional(
   v.custom<(session: Session, req: Request) => boolean | Promise<boolean>>(
@@ -86,6 +94,7 @@ const schema = v.strictObject({
   check: checkEntry,
   ...credentialEntries,
   ...outageEntries,
+  ...answerEntries,
 });
 
 type Requirements = v.InferOutput<typeof schema>;
@@ -94,7 +103,8 @@ interface Narrowing<S extends Session>
   extends
     ExactOptionsOf<typeof ageEntries>,
     ExactOptionsOf<typeof credentialEntries>,
-    ExactOptionsOf<typeof outageEntries> {
+    ExactOptionsOf<typeof outageEntries>,
+    ExactOptionsOf<typeof answerEntries> {
   /** Decides whether the session passes; may be asynchronous. Only `true` passes, any other result is a 403. */
   readonly check?: (session: S, req: Request) => boolean | Promise<boolean>;
 }
@@ -134,13 +144,13 @@ export function requireSession(
   next?: Next,
 ): RequestHandler | undefined {
   if (res !== undefined && next !== undefined) {
-    guardBy(undefined, { challenge }, first as IncomingMessage, next);
+    guardBy({}, { challenge }, first as IncomingMessage, next);
     return undefined;
   }
   const requirements = readRequirements('requireSession', schema, first);
-  const adapter = adapterOf(requirements);
+  const whose = { adapter: adapterOf(requirements), respond: requirements.respond };
   const rules = { demand: demandOf(requirements), challenge, bearer: bearerRules(requirements) };
-  return (req, _res, proceed) => guardBy(adapter, rules, req, proceed);
+  return (req, _res, proceed) => guardBy(whose, rules, req, proceed);
 }
 
 /**
@@ -172,10 +182,16 @@ function contradictions(options: Readonly<Record<string, unknown>>): string[] {
   ];
 }
 
-function guardBy(adapter: AdapterName | undefined, rules: GuardRules, req: IncomingMessage, next: Next): void {
+function guardBy(
+  { adapter, respond }: { readonly adapter?: AdapterName | undefined; readonly respond?: 'json' | undefined },
+  rules: GuardRules,
+  req: IncomingMessage,
+  next: Next,
+): void {
   let request: AuthRequest;
   try {
     request = pick(req, adapter);
+    if (respond === 'json') request.isForApi = true;
   } catch (error) {
     next(error);
     return;

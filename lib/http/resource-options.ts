@@ -38,7 +38,7 @@ export const tokenEntries = {
       clientsRule,
     ),
   ),
-  /** With `backendAuth` and `clients: 'any'`: whether the access token of your own app's session also passes. Default false. */
+  /** Whether the access token of your own app's session also passes, with `backendAuth` and `clients: 'any'`. Default false. */
   firstParty: v.exactOptional(v.boolean('must be true or false')),
 };
 

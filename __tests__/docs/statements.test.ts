@@ -1,0 +1,189 @@
+import { globSync, readFileSync } from 'node:fs';
+import { paths as backendPaths } from '../../lib/backend/option-schema.ts';
+import { readB2bOptions } from '../../lib/b2b/options.ts';
+import { stylesheetFor } from '../../lib/http/stylesheet.ts';
+import { everyPageState } from '../support/built-in-pages.ts';
+import { render } from '../../lib/core/html.ts';
+import { codeBlocks, markdownFiles } from '../support/markdown.ts';
+
+const read = (path: string): string => readFileSync(path, 'utf8');
+
+/** The ratio to bare Express that bench/RESULTS.md has in this row. */
+function percentOf(name: string): number {
+  const row =
+    read('bench/RESULTS.md')
+      .split('\n')
+      .find((line) => line.startsWith(`| ${name} |`)) ?? '';
+  return Math.round(Number(/\| (\d\.\d+) \(/.exec(row)?.[1]) * 100);
+}
+
+/** What a page says of the code, where nothing else would notice that it is wrong. */
+describe('docs/recipes/react-vite.md', () => {
+  const page = read('docs/recipes/react-vite.md');
+  const listed = (list = ''): string[] => [...list.matchAll(/'(\/[^']*)'/g)].map(([, path = '']) => path);
+  const isProxied = (path: string, prefixes: readonly string[]): boolean =>
+    prefixes.some((each) => path.startsWith(each));
+
+  it('proxies every route of b2bAuth', () => {
+    const prefixes = listed(/const paths = \[(.*)\];/.exec(page)?.[1]);
+    const { loginPath, signUpPath, callbackPath, logoutPath, sessionPath, organizationPath, stylesheetPath } =
+      readB2bOptions({ clientId: 'client_1', apiKey: 'sk_test_1' }, {});
+    const routes = [loginPath, signUpPath, callbackPath, logoutPath, sessionPath, organizationPath, stylesheetPath];
+    const options = readB2bOptions({ clientId: 'client_1', apiKey: 'sk_test_1' }, {});
+    expect(Object.keys(options).filter((name) => name.endsWith('Path'))).toHaveLength(routes.length);
+    expect(prefixes[0]).toBe('/api');
+    expect(routes.filter((path) => !isProxied(path, prefixes))).toEqual([]);
+    // None is left over from a former route.
+    expect(prefixes.slice(1).filter((prefix) => !routes.some((path) => path.startsWith(prefix)))).toEqual([]);
+  });
+
+  it('names the prefixes of backendAuth’s routes', () => {
+    const [sentence = ''] = /^With `backendAuth`, .*$/m.exec(page) ?? [];
+    const prefixes = listed(sentence.replaceAll('`', ''));
+    expect(prefixes).toEqual(['/api', '/auth', '/oauth']);
+    expect(Object.values(backendPaths).filter((path) => !isProxied(path, prefixes))).toEqual([]);
+  });
+});
+
+it('docs/pages.md lists every class of the built-in pages, and no other', () => {
+  const [, sentence = ''] = /the classes ([^.]*)\./.exec(read('docs/pages.md')) ?? [];
+  const listed = [...sentence.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name);
+  const markup = Object.values(everyPageState({ title: 'Northwind', links: { help: '/help' } }))
+    .map(({ body }) => (body?.kind === 'page' ? render(body.markup) : ''))
+    .join('');
+  const used = [...markup.matchAll(/ class="([^"]*)"/g)].flatMap(([, names = '']) => names.split(' '));
+  const styled = [...stylesheetFor(new URLSearchParams()).text.matchAll(/\.([a-z][a-z-]*)(?=[^{}]*\{)/g)].map(
+    ([, name = '']) => name,
+  );
+  const missing = [...new Set([...used, ...styled])].filter((name) => !listed.includes(name));
+  expect(missing).toEqual([]);
+  const source = globSync('lib/**/*.ts').map(read).join('');
+  expect(listed.filter((name) => !new RegExp(`[ ."']${name}\\b`).test(source))).toEqual([]);
+});
+
+describe('what the pages say of Node', () => {
+  const { engines } = JSON.parse(read('package.json')) as { readonly engines: { readonly node: string } };
+  const least = engines.node.replace('>=', '');
+
+  it('is the version of package.json wherever this package needs one', () => {
+    const needs = /(?:(?:needs?|[Rr]equires|[Uu]se) Node|Node is older than|[Ss]ince version) ([\d.]+\d)/g;
+    const named = markdownFiles().flatMap(({ path, text }) =>
+      [...text.matchAll(needs)].map(([, version]) => `${path}: ${version ?? ''}`),
+    );
+    expect(named.length).toBeGreaterThan(4);
+    expect(named.filter((each) => !each.endsWith(` ${least}`))).toEqual([]);
+  });
+});
+
+describe('README', () => {
+  const readme = read('README.md');
+  const [first, second] = codeBlocks({ path: 'README.md', text: readme });
+
+  it('begins with the installation, then the code, then the page that it makes', () => {
+    const [intro = ''] = readme.split('\n## ');
+    expect([first?.language, second?.language]).toEqual(['sh', 'ts']);
+    expect(first?.code).toMatch(/^npm install express-auth-adapters /);
+    expect(intro.indexOf('<img')).toBeGreaterThan(intro.indexOf('```ts'));
+    const headings = [...readme.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
+    expect(headings.slice(0, 2)).toEqual(['What you get', 'Fast']);
+  });
+
+  it('installs what its code needs', () => {
+    const entry = /from 'express-auth-adapters\/(\w+)'/.exec(second?.code ?? '')?.[1];
+    const sdks = { b2b: '@workos-inc/node', backend: '@supabase/ssr @supabase/supabase-js' }[
+      entry as 'b2b' | 'backend'
+    ];
+    expect(first?.code).toContain(`express-auth-adapters express ${sdks}`);
+  });
+
+  it('says how fast, as bench/RESULTS.md does', () => {
+    const shares = [
+      ...(/^Signed-in requests[^]*?cores\./m.exec(readme)?.[0] ?? '').matchAll(/(\d+)(?: to (\d+))? %/g),
+    ].map(([, low, high]) => [Number(low), Number(high ?? low)]);
+    const range = (...names: string[]): number[] => {
+      const ratios = names.map(percentOf);
+      return [Math.min(...ratios), Math.max(...ratios)];
+    };
+    expect(shares.slice(0, 2)).toEqual([
+      range('signed in, B2B', 'signed in, backend'),
+      range('first request of a session, B2B', 'first request of a session, backend (ES256)'),
+    ]);
+    const [workos, supabase] = [
+      percentOf('@workos-inc/node, loadSealedSession'),
+      percentOf('@supabase/ssr, getClaims (ES256)'),
+    ];
+    expect(shares.slice(2)).toEqual([
+      [workos, workos],
+      [supabase, supabase],
+    ]);
+  });
+});
+
+describe('docs/comparison.md', () => {
+  const page = read('docs/comparison.md');
+  const results = read('bench/RESULTS.md');
+
+  it('has the throughput of bench/RESULTS.md, and its date', () => {
+    const rows = [
+      ['`b2bAuth`', 'signed in, B2B'],
+      ['`backendAuth`', 'signed in, backend'],
+      ['express-session, only a user id', 'express-session, in memory, only a user id'],
+      ['express-openid-connect, `requiresAuth`', 'express-openid-connect, requiresAuth'],
+      ['iron-session, no token', 'iron-session, without any token'],
+      ['`b2bAuth`, first request of a session', 'first request of a session, B2B'],
+      ['`backendAuth`, first request of a session', 'first request of a session, backend (ES256)'],
+      ['@workos/authkit-session, `withAuth`', '@workos/authkit-session, withAuth'],
+      ['@workos-inc/node, `loadSealedSession`', '@workos-inc/node, loadSealedSession'],
+      ['@supabase/ssr, `getUser`', '@supabase/ssr, getUser'],
+      ['@supabase/ssr, `getClaims`', '@supabase/ssr, getClaims (ES256)'],
+      ['@auth/express, `getSession`', '@auth/express, getSession'],
+    ] as const;
+    const stated = [...page.matchAll(/^\| (\S.*?) +\| +(\d+) % \|$/gm)].map(([, name, share]) => [name, Number(share)]);
+    expect(Object.fromEntries(stated)).toEqual(Object.fromEntries(rows.map(([name, row]) => [name, percentOf(row)])));
+    const [, date = ''] = /npm run bench`, ([\d-]+)/.exec(results) ?? [];
+    const day = new Date(date).toLocaleDateString('en-GB', {
+      day: 'numeric',
+      month: 'long',
+      year: 'numeric',
+      timeZone: 'UTC',
+    });
+    expect(page).toContain(day);
+  });
+
+  it('links a page of each package that it speaks of', () => {
+    const [, described = ''] = /\n## What each one is\n([^]*?)\n## /.exec(page) ?? [];
+    const items = described.match(/^- \*\*.*$/gm) ?? [];
+    expect(items).toHaveLength(7);
+    const links = new Set([...page.matchAll(/^\[([^\]]+)\]: https:/gm)].map(([, name]) => name));
+    for (const item of items) expect(links).toContain(/^- \*\*\[[^\]]+\]\[([^\]]+)\]/.exec(item)?.[1]);
+  });
+});
+
+describe('docs/tasks.md', () => {
+  const page = read('docs/tasks.md');
+  const tasks = page.split('\n## ').slice(1, -1);
+
+  it('has twenty tasks, each with a few lines of code and a link', () => {
+    expect(tasks).toHaveLength(20);
+    for (const task of tasks) {
+      const [heading = ''] = task.split('\n');
+      const blocks = codeBlocks({ path: heading, text: task });
+      expect([heading, blocks.length]).toEqual([heading, 1]);
+      expect(blocks[0]!.code.split('\n').length).toBeLessThan(20);
+      expect([heading, /^More: .*\]\(/m.test(task)]).toEqual([heading, true]);
+    }
+  });
+});
+
+it('the first API example of README, guards.md and bearer.md answers every client in JSON', () => {
+  for (const path of ['README.md', 'docs/guards.md', 'docs/bearer.md']) {
+    const guards = codeBlocks({ path, text: read(path) }).flatMap(
+      ({ code }) => code.match(/'\/api',\s*requireSession\([^)]*/g) ?? [],
+    );
+    expect([path, guards[0]]).toEqual([path, expect.stringContaining("respond: 'json'")]);
+  }
+});
+
+it('docs/mcp.md leads to the consent pages', () => {
+  expect(read('docs/mcp.md')).toContain('](consent.md)');
+});
