@@ -12,7 +12,8 @@ import {
 } from './record.ts';
 import type { Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
 import { cookieMs, createKeysOf, createRecords, endOf, tokenMs } from './records.ts';
-import type { ClientGrant, FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
+import { createClientGrants } from './client-grants.ts';
+import type { FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
 import type { OutageReport } from './outages.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 
@@ -68,6 +69,7 @@ export function createRevocations(
     ...createEnding(parts),
     ...createRenewing(parts),
     ...createOthers(parts),
+    ...createClientGrants(parts),
     ...standings,
     keysOf,
     subscribe,
@@ -138,7 +140,7 @@ interface Parts {
 
 /** Sign-ins, sign-outs and `endSession`. */
 function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 'keysOf' | 'notify' | 'now'>) {
-  const keysOfTarget = (target: Partial<Pick<SessionFacts, 'sessionId' | 'userId' | 'clientId'>>): SessionKeys =>
+  const keysOfTarget = (target: Partial<Pick<SessionFacts, 'sessionId' | 'userId'>>): SessionKeys =>
     keysOf({ sessionId: undefined, userId: undefined, beganAt: 0, issuedAt: 0, ...target }, undefined);
 
   return {
@@ -163,7 +165,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
       return start;
     },
     /** Ends what began or was issued before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
-    async end(target: SessionTarget | ClientGrant): Promise<void> {
+    async end(target: SessionTarget): Promise<void> {
       const subject = keysOfTarget(target).subjects.at(-1) ?? '';
       await records.callNext({ subject, ...endOf(target), at: now() }, () => notify(subject));
     },

@@ -54,6 +54,8 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   /** Ends the watches of the same session in another organization, which a switch or a new sign-in has left. */
   leaveFormer(session: Session): void;
   readonly endSession: Revocations['end'];
+  readonly withdrawGrant: Revocations['withdrawGrant'];
+  readonly allowGrant: Revocations['allowGrant'];
   readonly endOthers: Revocations['endOthers'];
   readonly askOnce: AskOnce;
   readonly renewSession: Revocations['renew'];
@@ -139,6 +141,8 @@ export function createSessions<Content>(
     revocationOf: (sessionId, beganAt) => revocations.find(sessionId, beganAt),
     beginSession: (facts, beganAt) => revocations.begin(facts, beganAt),
     endSession: (target) => revocations.end(target),
+    withdrawGrant: (grant) => revocations.withdrawGrant(grant),
+    allowGrant: (grant) => revocations.allowGrant(grant),
     endOthers: (kept) => revocations.endOthers(kept),
     askOnce: context.askOnce,
     renewSession: (target) => revocations.renew(target),
