@@ -68,6 +68,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       openPages: [pages.signIn, pages.signUp].filter((page) => page !== undefined),
       loginPath: settings.loginPath,
       stylesheetPath: settings.stylesheetPath,
+      keepsOpener: settings.oauthConsent,
       guardStatusForForms: 303,
       cookieName: settings.cookieName,
       cookieOptions: cookieAttributes(settings.cookieOptions, settings.cookieName),

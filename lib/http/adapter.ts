@@ -93,6 +93,8 @@ export interface Adapter {
   /** Omitted where the provider asks for the second factor itself. */
   readonly secondFactor?: SecondFactor | undefined;
   readonly stylesheetPath: string;
+  /** Whether pages and redirects leave a popup its opener, because OAuth clients open them in one. Default false. */
+  readonly keepsOpener?: boolean;
   /** How a guard redirects methods other than GET and HEAD. */
   readonly guardStatusForForms: 303 | 307;
   /** The session cookie's name; cookies of a pending sign-in are named `<cookieName>-…`. */
