@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isHeadOpen, varyOn } from './message.ts';
 import { render } from '../core/html.ts';
 import type { Html } from '../core/html.ts';
-import type { Adapter } from './adapter.ts';
 
 /** A handler's response; only `sendReply` sends it, so that no route omits a header. The jar carries the cookies. */
 export interface Reply {
@@ -22,11 +21,16 @@ export interface Reply {
       };
 }
 
+export interface ReplyRules {
+  /** Whether pages and redirects leave a popup its opener, because OAuth clients open them in one. Default false. */
+  readonly keepsOpener?: boolean;
+}
+
 /** The request that a reply answers. */
 interface Answered {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
-  readonly definition?: Pick<Adapter, 'keepsOpener'>;
+  readonly definition?: ReplyRules;
 }
 
 /** 302 from a GET, 303 after a POST or from a callback, 307 from a guard (RFC 9110 §15.4). */
@@ -79,7 +83,7 @@ export function sendReply({ req, res, definition }: Answered, reply: Reply): voi
 function setHeaders(
   res: ServerResponse,
   { headers = {}, body }: Reply,
-  { keepsOpener = false }: Pick<Adapter, 'keepsOpener'> = {},
+  { keepsOpener = false }: ReplyRules = {},
 ): void {
   if (body?.kind === 'asset' && body.isImmutable === true) {
     res.setHeader('Cache-Control', 'public, max-age=31536000, immutable');

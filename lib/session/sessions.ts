@@ -146,16 +146,8 @@ export function createSessions<Content>(
     endOthers: (kept) => revocations.endOthers(kept),
     askOnce: context.askOnce,
     renewSession: (target) => revocations.renew(target),
-    async revokeSession(stored) {
-      const { sessionId, tokenLifetimeMs } = stored;
-      if (sessionId === undefined) return;
-      await revocations.revoke(sessionId, 'signed_out', tokenLifetimeMs, lastStart(source, stored));
-    },
-    async awaitSuccessor(stored) {
-      const { sessionId, tokenLifetimeMs } = stored;
-      if (sessionId === undefined) return;
-      await revocations.revoke(sessionId, 'replaced', tokenLifetimeMs, lastStart(source, stored));
-    },
+    revokeSession: createRevoke(context, 'signed_out'),
+    awaitSuccessor: createRevoke(context, 'replaced'),
     renewOthers: createRenewOthers(context),
     async watchSession(session, cookieHeader, onEnd) {
       const facts = await factsOf(source, session, cookieHeader);
@@ -164,6 +156,17 @@ export function createSessions<Content>(
       const token = isOfSession ? placeOf(source.adapter, facts).token : undefined;
       return sessionWatch.watch(facts, session, token, onEnd);
     },
+  };
+}
+
+function createRevoke<Content>(
+  { source, revocations }: SessionContext<Content>,
+  revocation: 'signed_out' | 'replaced',
+): SessionResolver<Content>['revokeSession'] {
+  return async (stored) => {
+    const { sessionId, tokenLifetimeMs } = stored;
+    if (sessionId === undefined) return;
+    await revocations.revoke(sessionId, revocation, tokenLifetimeMs, lastStart(source, stored));
   };
 }
 
