@@ -70,7 +70,8 @@ export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: 
   if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
   if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
   if (isWithdrawn(record, issuedAt)) return 'ended';
-  if (issuedAt <= stale && (record[freshName({ token, issuedAt })] ?? never) < stale) return 'stale';
+  if (isOutdated(stale, { token, issuedAt }) && (record[freshName({ token, issuedAt })] ?? never) < stale)
+    return 'stale';
   if (token !== undefined && record[spentName(token)] !== undefined) return 'spent';
   return 'live';
 }
@@ -87,6 +88,14 @@ function isWithdrawn({ withdrawn = never, allowed = never }: SessionRecord, issu
 /** Whether only the provider's clock could tell if a token was issued before its grant was taken back. In milliseconds since the epoch. */
 export function mayBeWithdrawn({ withdrawn = never, allowed = never }: SessionRecord, issuedAt: number): boolean {
   return withdrawn !== never && allowed <= withdrawn && issuedAt <= withdrawn + skewMs;
+}
+
+/**
+ * Whether a token may be from before a call of `renewSession`, by its time alone. The provider's clock may be ahead; a bearer token counts
+ * by its time, because its client would fetch another one for nothing. In milliseconds since the epoch.
+ */
+export function isOutdated(stale: number, { token, issuedAt }: Pick<Presented, 'token' | 'issuedAt'>): boolean {
+  return stale !== never && issuedAt <= (token === undefined ? stale : stale + skewMs);
 }
 
 /** Whether a call of `endSession` for the session concerns a sign-in that began then. In milliseconds since the epoch. */

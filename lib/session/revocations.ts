@@ -4,6 +4,7 @@ import {
   forever,
   freshName,
   isClosed,
+  isOutdated,
   isRevocation,
   reopenedName,
   sparedName,
@@ -226,7 +227,7 @@ function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysO
       // A refresh that knew of the call started after it, even where the other process' clock is ahead.
       const isAfter = start.at >= stale || start.staleUntil >= stale;
       const { session, token } = keys;
-      if (session === undefined || token === undefined || keys.issuedAt > stale || !isAfter) return;
+      if (session === undefined || token === undefined || !isOutdated(stale, keys) || !isAfter) return;
       await records.tell(session, { [freshName(keys)]: stale }, ttlMs);
     },
     /**
@@ -246,11 +247,7 @@ function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysO
 /** Calls that spare a session. What is spared is told first, so that the call never applies to it. */
 function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
   return {
-    /**
-     * `renew` for a user's tokens except these of one session; these stay due if they already were.
-     *
-     * @throws {AuthError} likewise
-     */
+    /** `renew` for a user's tokens except these of one session; these stay due if they already were. @throws {AuthError} likewise */
     async renewOthers(user: string, kept: readonly SessionKeys[]): Promise<void> {
       const looks = await Promise.all(kept.map((keys) => look(keys, undefined).catch(() => undefined)));
       const fresh = kept.filter(
