@@ -3,11 +3,12 @@ import express from 'express';
 import type { ErrorRequestHandler, Express, Router } from 'express';
 import { AuthError, b2bAuth, getSession } from 'express-auth-adapters/b2b';
 import type { AdapterName, OnEvent, SessionOf } from 'express-auth-adapters/b2b';
-import { backendAuth } from 'express-auth-adapters/backend';
+import { backendAuth, protectResource } from 'express-auth-adapters/backend';
 import type { SqlPool } from 'express-auth-adapters/backend';
 import type { IncomingMessage } from 'node:http';
 import { createEventLog } from './event-log.ts';
 import { createLab } from './lab.ts';
+import { mcpServer } from './mcp.ts';
 import { clientPage } from './pages/client.ts';
 import { cookiesPage } from './pages/cookies.ts';
 import { homePage } from './pages/home.ts';
@@ -61,6 +62,10 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
   });
   app.use(b2b);
   app.use(backend);
+
+  // Agents reach two tools as the person who allowed them: an MCP server behind the same sign-in.
+  app.use(protectResource(backend, { path: '/mcp', clients: 'any', audience: 'authenticated' }));
+  app.use(mcpServer('/mcp', notes));
 
   // Buttons that make the local stand-ins fail; absent with a real provider.
   const lab = createLab(providers, log);

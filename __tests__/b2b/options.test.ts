@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { b2bAuth, getSession } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
-import { ConfigurationError } from '../../lib/errors.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, B2bAppSetup, SharedProvider } from '../support/b2b-app.ts';
 import { sendText } from '../support/hosts.ts';
 import { itAtRoot } from '../support/only.ts';
+import { problemsBy } from '../support/problems.ts';
 import { createShared } from '../support/shared-memory.ts';
 
 let provider: SharedProvider;
@@ -38,15 +38,7 @@ const good = { clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'p'.re
 const withoutPassword: B2bAuthOptions = Object.fromEntries([['cookiePassword', undefined]]);
 
 /** Options that an application without TypeScript may pass. */
-function problemsOf(options: unknown): readonly string[] {
-  try {
-    b2bAuth(options as B2bAuthOptions);
-  } catch (error) {
-    if (error instanceof ConfigurationError) return error.problems;
-    throw error;
-  }
-  return [];
-}
+const problemsOf = (options: unknown): readonly string[] => problemsBy(() => b2bAuth(options as B2bAuthOptions));
 
 describe('environment variables', () => {
   beforeEach(async () => {

@@ -1,7 +1,8 @@
 import { authenticateUpgrade, requireSession } from '../../lib/backend/index.ts';
 import { postForm } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
-import { ada, callback, connect, startConsentApp } from '../support/consent.ts';
+import { ada, askElsewhere, callback, connect, startConsentApp } from '../support/consent.ts';
+import { createClock } from '../support/clock.ts';
 import { sendJson } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';
 import { createShared } from '../support/shared-memory.ts';
@@ -28,6 +29,16 @@ async function start({ options, ...setup }: BackendAppSetup = {}, clients: strin
   });
   apps.push(app);
   return app;
+}
+
+/** With an app that Ada has allowed to call the API. */
+async function startConnected(setup: BackendAppSetup = {}) {
+  const clients: string[] = [];
+  const app = await start(setup, clients);
+  const visitor = await app.signedIn();
+  const connected = await connect(app, visitor);
+  clients.push(connected.client.id);
+  return { app, clients, visitor, ...connected };
 }
 
 const callTool = (app: BackendApp, token: string): Promise<Answer> =>
@@ -67,6 +78,18 @@ describe('connected apps', () => {
     const visitor = await app.signedIn();
     expect((await visitor.getJson('/oauth/apps')).json).toEqual({ apps: [] });
     expect((await visitor.get('/oauth/apps')).text).toContain('No app can use your account.');
+  });
+
+  it('show every scope of a grant, however many another page allowed', async () => {
+    const app = await start();
+    const visitor = await app.signedIn();
+    const scope = Array.from({ length: 40 }, (_, index) => `scope:${index}`).join(' ');
+    await connect(app, visitor);
+    const id = app.supabase.askConsent(app.supabase.addClient({ name: 'Wide' }), { scope });
+    for (const action of [undefined, 'approve'] as const) await askElsewhere(app, id, action);
+    expect(await list(visitor)).toEqual(['Cursor', 'Wide']);
+    const { text } = await visitor.get('/oauth/apps');
+    for (const each of scope.split(' ')) expect(text).toContain(`>${each}</code>`);
   });
 
   it('need a session', async () => {
@@ -113,7 +136,18 @@ describe('connected apps', () => {
     expect(app.events).toEqual([event, event]);
   });
 
-  it.each(['', 'a b', '\u0000', 'x'.repeat(2_049), 'ü'])('refuse the client id %j', async (revoke) => {
+  it.each([
+    '',
+    'a b',
+    '\u0000',
+    'x'.repeat(2_049),
+    'ü',
+    // Other spellings of a UUID, which the provider would understand, and no access token has.
+    '9A8B7C6D-0000-4000-8000-000000000000',
+    '9a8b7c6d000040008000000000000000',
+    '{9a8b7c6d-0000-4000-8000-000000000000}',
+    'urn:uuid:9a8b7c6d-0000-4000-8000-000000000000',
+  ])('refuse the client id %j', async (revoke) => {
     const app = await start();
     const visitor = await app.signedIn();
     expect((await visitor.postJson('/oauth/apps', { revoke })).status).toBe(400);
@@ -134,11 +168,7 @@ describe('connected apps', () => {
 
 describe('a disconnected app', () => {
   it('is refused at once: its access token here, its refresh token at the provider', async () => {
-    const clients: string[] = [];
-    const app = await start({}, clients);
-    const visitor = await app.signedIn();
-    const { client, tokens, refresh } = await connect(app, visitor);
-    clients.push(client.id);
+    const { app, visitor, client, tokens, refresh } = await startConnected();
     // A guard reads its list once; this one is made for each request.
     expect((await callTool(app, tokens.access_token)).status).toBe(200);
     expect((await callTool(app, tokens.access_token)).status).toBe(200);
@@ -151,13 +181,18 @@ describe('a disconnected app', () => {
   });
 
   it('that is allowed again works with its new tokens', async () => {
-    const clients: string[] = [];
-    const app = await start({}, clients);
-    const visitor = await app.signedIn();
-    const first = await connect(app, visitor);
-    clients.push(first.client.id);
+    const { app, visitor, ...first } = await startConnected();
     await visitor.postJson('/oauth/apps', { revoke: first.client.id });
     app.clock.advance(2_000);
+    const again = await connect(app, visitor, first.client);
+    expect((await callTool(app, again.tokens.access_token)).status).toBe(200);
+    expect((await callTool(app, first.tokens.access_token)).status).toBe(401);
+  });
+
+  it('that another consent page allows again works a minute later, because the provider’s clock may be ahead', async () => {
+    const { app, visitor, ...first } = await startConnected();
+    await visitor.postJson('/oauth/apps', { revoke: first.client.id });
+    app.clock.advance(61_000);
     const [{ id: userId } = { id: '' }] = app.supabase.users();
     const again = await app.supabase.issueSession(ada.email, {
       claims: { client_id: first.client.id, sub: userId },
@@ -165,6 +200,20 @@ describe('a disconnected app', () => {
     });
     expect((await callTool(app, again.access_token)).status).toBe(200);
     expect((await callTool(app, first.tokens.access_token)).status).toBe(401);
+  });
+
+  it('is refused, and works when it is allowed again, while the provider’s clock is ahead', async () => {
+    const clock = createClock();
+    const standIn = { now: () => clock.now() + 40_000 };
+    const { app, visitor, client, tokens } = await startConnected({ options: { now: clock.now }, standIn });
+    expect((await callTool(app, tokens.access_token)).status).toBe(200);
+    await visitor.postJson('/oauth/apps', { revoke: client.id });
+    expect((await callTool(app, tokens.access_token)).status).toBe(401);
+    clock.advance(2_000);
+    const again = await connect(app, visitor, client);
+    expect((await callTool(app, again.tokens.access_token)).status).toBe(200);
+    await visitor.postJson('/oauth/apps', { revoke: client.id });
+    for (const { access_token: token } of [tokens, again.tokens]) expect((await callTool(app, token)).status).toBe(401);
   });
 
   it('leaves the other apps and the other users alone', async () => {
@@ -183,12 +232,8 @@ describe('a disconnected app', () => {
   });
 
   it('is refused in the other processes within five seconds', async () => {
-    const clients: string[] = [];
     const shared = createShared();
-    const app = await start({ options: { coordinator: shared } }, clients);
-    const visitor = await app.signedIn();
-    const { client, tokens } = await connect(app, visitor);
-    clients.push(client.id);
+    const { app, clients, visitor, client, tokens } = await startConnected({ options: { coordinator: shared } });
     const other = await start(
       {
         options: {
@@ -230,11 +275,7 @@ describe('while the provider is out of reach', () => {
   it.each(['refuse', 'html502', 503] as const)(
     'a list and a disconnection are a 503, and nothing ends: %s',
     async (fault) => {
-      const clients: string[] = [];
-      const app = await start({}, clients);
-      const visitor = await app.signedIn();
-      const { client, tokens } = await connect(app, visitor);
-      clients.push(client.id);
+      const { app, visitor, client, tokens } = await startConnected();
       app.supabase.fail('grants', fault);
       app.supabase.fail('revoke-grant', fault);
       const listed = await visitor.getJson('/oauth/apps');
@@ -248,11 +289,7 @@ describe('while the provider is out of reach', () => {
   );
 
   it('a disconnection whose answer was lost is completed by the next try', async () => {
-    const clients: string[] = [];
-    const app = await start({}, clients);
-    const visitor = await app.signedIn();
-    const { client, tokens } = await connect(app, visitor);
-    clients.push(client.id);
+    const { app, visitor, client, tokens } = await startConnected();
     app.supabase.fail('revoke-grant', 'lost', 1);
     expect((await visitor.postJson('/oauth/apps', { revoke: client.id })).status).toBe(503);
     expect((await visitor.postJson('/oauth/apps', { revoke: client.id })).status).toBe(200);
@@ -260,12 +297,8 @@ describe('while the provider is out of reach', () => {
   });
 
   it('a disconnection that the coordinator did not hear of is a 503, and holds here', async () => {
-    const clients: string[] = [];
     const shared = createShared();
-    const app = await start({ options: { coordinator: shared } }, clients);
-    const visitor = await app.signedIn();
-    const { client, tokens } = await connect(app, visitor);
-    clients.push(client.id);
+    const { app, visitor, client, tokens } = await startConnected({ options: { coordinator: shared } });
     shared.isDown = true;
     expect((await visitor.postJson('/oauth/apps', { revoke: client.id })).status).toBe(503);
     expect((await callTool(app, tokens.access_token)).status).not.toBe(200);

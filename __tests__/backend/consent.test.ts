@@ -75,6 +75,33 @@ describe('the consent page', () => {
     }
   });
 
+  it('leaves a popup its opener on the whole way, also where the application would not', async () => {
+    await start({
+      before: (host) =>
+        host.use('/', (_req, res, next) => {
+          res.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
+          next();
+        }),
+    });
+    const id = ask();
+    const stranger = app.visitor();
+    const visitor = await app.signedIn();
+    const steps = [
+      await arrive(stranger, id),
+      await stranger.get(`/auth/login?returnTo=${encodeURIComponent(consentUrl(id))}`),
+      await stranger.get('/auth/forgot'),
+      await arrive(visitor, id),
+      await decide(visitor, id, 'allow'),
+      await arrive(visitor, 'unknown-0000'),
+    ];
+    expect(steps.map(({ status }) => status)).toEqual([302, 200, 200, 200, 303, 400]);
+    expect(steps.map(({ headers }) => headers['cross-origin-opener-policy'])).toEqual(steps.map(() => 'unsafe-none'));
+    await app.close();
+    await start({ options: { oauthConsent: false } });
+    const page = await app.visitor().get('/auth/login');
+    expect(page.headers['cross-origin-opener-policy']).toBe('same-origin');
+  });
+
   it.each([
     ['http://127.0.0.1:33418/callback', 'an app on this device', '127.0.0.1:33418'],
     ['cursor://anysphere/callback', 'handles', 'cursor:'],

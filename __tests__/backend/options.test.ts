@@ -3,6 +3,7 @@ import { SignJWT } from 'jose';
 import { backendAuth, ConfigurationError } from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
+import { problemsBy } from '../support/problems.ts';
 
 const publishable = `sb_publishable_${randomBytes(16).toString('hex')}`;
 const hosted = 'https://abcdefghijklmnopqrst.supabase.co';
@@ -11,15 +12,8 @@ function jwt(claims: Record<string, unknown>): Promise<string> {
   return new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(randomBytes(32));
 }
 
-function problemsOf(options: BackendAuthOptions, environment: Record<string, string> = {}): readonly string[] {
-  try {
-    readBackendOptions(options, environment);
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigurationError) return error.problems;
-    throw error;
-  }
-}
+const problemsOf = (options: BackendAuthOptions, environment: Record<string, string> = {}): readonly string[] =>
+  problemsBy(() => readBackendOptions(options, environment));
 
 describe('the key', () => {
   it('may be a publishable key of any length', () => {

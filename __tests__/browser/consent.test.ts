@@ -62,10 +62,10 @@ function ask(redirectUri = callback(), name = 'Cursor'): string {
   return app.supabase.askConsent(app.supabase.addClient({ name, redirectUris: [redirectUri] }), { state: 's' });
 }
 
-async function fillSignIn(): Promise<void> {
-  await page.getByLabel('Email').fill(ada.email);
-  await page.getByLabel('Password').fill(ada.password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+async function fillSignIn(at = page): Promise<void> {
+  await at.getByLabel('Email').fill(ada.email);
+  await at.getByLabel('Password').fill(ada.password);
+  await at.getByRole('button', { name: 'Sign in' }).click();
 }
 
 const policyComplaints = (): string[] => complaints.filter((text) => /Content Security Policy|form-action/i.test(text));
@@ -132,6 +132,25 @@ it('a policy that lacks the scheme does block it, so the test above can see that
   const blocked = page.waitForEvent('console', (message) => message.text().includes('form-action'));
   await page.getByRole('button', { name: 'Allow' }).click({ noWaitAfter: true });
   expect((await blocked).type()).toBe('error');
+});
+
+it('a popup keeps its opener through sign-in and consent: the app that opened it does not take it for closed', async () => {
+  await page.goto(client.origin);
+  const url = app.origin + consentUrl(ask());
+  const [popup] = await Promise.all([
+    context.waitForEvent('page'),
+    page.evaluate(`window.popup = window.open(${JSON.stringify(url)}, 'oauth', 'width=500,height=700'); undefined`),
+  ]);
+  await fillSignIn(popup);
+  await popup.getByRole('button', { name: 'Allow' }).waitFor();
+  expect(await page.evaluate('window.popup.closed')).toBe(false);
+  await popup.getByRole('button', { name: 'Allow' }).click();
+  await popup.waitForURL(`${callback()}?**`);
+  await popup.evaluate(`window.opener.postMessage(location.search, '*')`);
+  expect([await popup.evaluate('window.opener !== null'), await page.evaluate('window.popup.closed')]).toEqual([
+    true,
+    false,
+  ]);
 });
 
 it('the page cannot be framed, and a frame asks the provider nothing', async () => {

@@ -1,6 +1,6 @@
 import type { BackendApp } from '../support/backend-app.ts';
 import { postForm } from '../support/backend-app.ts';
-import { arrive, callback, consentUrl, startConsentApp } from '../support/consent.ts';
+import { arrive, askElsewhere, callback, consentUrl, startConsentApp } from '../support/consent.ts';
 import type { Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -23,6 +23,11 @@ describe('a client that lies about its name', () => {
     ['a text that turns around', 'Cursor\u202etpircs\u202c', /[\u202a-\u202e]/],
     ['isolates', '\u2067Northwind\u2069 verified', /[\u2066-\u2069]/],
     ['zero-width characters', 'No\u200brth\u2060wind\ufeff', /[\u200b\u2060\ufeff]/],
+    [
+      'letters that are invisible',
+      '\u3164\uffa0\u115f\u1160\u2800\u034f\ufe0f',
+      /[\u3164\uffa0\u115f\u1160\u2800\u034f\ufe0f]|“<bdi><\/bdi>”/,
+    ],
     ['line breaks', 'Cursor\r\n\u2028\u2029Verified', /Cursor\s*[\r\n\u2028\u2029]/],
     ['control characters', 'Cur\u0000sor\u001b[31m', /[\0\x1b]/],
     ['marks that pile up', `Z${'\u0301'.repeat(200)}algo`, /\u0301{4}/],
@@ -115,23 +120,11 @@ describe('an address that is not safe', () => {
   it('is refused in a grant that exists, and in a decision of another process', async () => {
     const client = app.supabase.addClient({ redirectUris: ['javascript:alert(1)//'] });
     const id = app.supabase.askConsent(client);
-    const [{ id: userId } = { id: '' }] = app.supabase.users();
-    const { access_token: token } = await app.supabase.issueSession('ada@example.com');
-    const call = (path: string, init: RequestInit = {}): Promise<Response> =>
-      fetch(`${app.supabase.url}/auth/v1/oauth/authorizations/${path}`, {
-        ...init,
-        headers: {
-          apikey: app.supabase.publishableKey,
-          authorization: `Bearer ${token}`,
-          'content-type': 'application/json',
-        },
-      });
-    await call(id);
+    expect((await askElsewhere(app, id)).status).toBe(200);
     const posted = await postForm(visitor, '/oauth/consent', { authorization_id: id, action: 'allow' });
     expect([posted.status, posted.headers.location]).toEqual([400, undefined]);
     const next = await arrive(visitor, app.supabase.askConsent(client));
     expect([next.status, next.headers.location, next.headers['refresh']]).toEqual([400, undefined, undefined]);
-    expect(userId).not.toBe('');
   });
 });
 

@@ -1,10 +1,10 @@
 import { backendAuth } from '../../lib/backend/index.ts';
 import { b2bAuth, requireSession } from '../../lib/b2b/index.ts';
-import { ConfigurationError } from '../../lib/errors.ts';
 import { demoUsers } from '../support/b2b-app.ts';
 import { startBothApp } from '../support/both-app.ts';
 import type { BothApp } from '../support/both-app.ts';
 import { sendText } from '../support/hosts.ts';
+import { problemsBy } from '../support/problems.ts';
 
 const pages = { title: 'نورثويند', lang: 'ar', links: { help: 'https://help.example/' } };
 const refuse = () => false;
@@ -105,16 +105,6 @@ describe('the sign-in page of a visitor who is signed in', () => {
 });
 
 describe('the option pages', () => {
-  const problemsOf = (make: () => unknown): readonly string[] => {
-    try {
-      make();
-    } catch (error) {
-      if (error instanceof ConfigurationError) return error.problems;
-      throw error;
-    }
-    return [];
-  };
-
   it.each<[string, unknown, string]>([
     ['accent', 'red', 'must be a color of the form #rgb or #rrggbb'],
     ['accent', '#12345', 'must be a color of the form #rgb or #rrggbb'],
@@ -129,7 +119,7 @@ describe('the option pages', () => {
     const given = { pages: { [name]: value } } as object;
     const b2b = { clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'p'.repeat(32), ...given };
     const backend = { url: 'https://project.supabase.co', anonKey: 'sb_publishable_abc_def', ...given };
-    for (const problems of [problemsOf(() => b2bAuth(b2b)), problemsOf(() => backendAuth(backend))]) {
+    for (const problems of [problemsBy(() => b2bAuth(b2b)), problemsBy(() => backendAuth(backend))]) {
       expect(problems).toEqual([expect.stringContaining(problem)]);
     }
   });

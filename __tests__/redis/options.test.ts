@@ -1,21 +1,14 @@
 import { createClient } from 'redis';
 import { Redis } from 'ioredis';
-import { ConfigurationError } from '../../lib/errors.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { RedisCoordinatorOptions } from '../../lib/redis/index.ts';
+import { problemsBy } from '../support/problems.ts';
 
 const password = 'p'.repeat(32);
 const client = createClient();
 
-function problemsOf(options: unknown): readonly string[] {
-  try {
-    createRedisCoordinator(options as RedisCoordinatorOptions);
-  } catch (error) {
-    if (error instanceof ConfigurationError) return error.problems;
-    throw error;
-  }
-  return [];
-}
+const problemsOf = (options: unknown): readonly string[] =>
+  problemsBy(() => createRedisCoordinator(options as RedisCoordinatorOptions));
 
 describe('the options of the Redis coordinator', () => {
   it('accept a client of either library, connected or not', () => {

@@ -151,6 +151,24 @@ describe('with a coordinator', () => {
     expect(app.supabase.calls('consent')).toBe(1);
   });
 
+  it('the decision in another process names the client, and is refused for an address that is not safe', async () => {
+    const shared = createShared();
+    const app = await start({ options: { coordinator: shared } });
+    const other = await startOther(app, { coordinator: shared });
+    const visitor = await app.signedIn();
+    const there = sameBrowser(visitor, other);
+    const id = ask(app);
+    await arrive(visitor, id);
+    expect((await allow(there, id)).status).toBe(200);
+    expect(other.events).toContainEqual(
+      expect.objectContaining({ type: 'consent_given', clientId: expect.stringMatching(/^[\da-f-]{36}$/) }),
+    );
+    const unsafe = app.supabase.askConsent(app.supabase.addClient({ redirectUris: ['javascript:alert(1)//'] }));
+    expect((await arrive(visitor, unsafe)).status).toBe(400);
+    expect((await allow(there, unsafe)).status).toBe(400);
+    expect([app.supabase.calls('authorization'), app.supabase.calls('consent')]).toEqual([2, 1]);
+  });
+
   it('a grant that exists leads to the same address from every process', async () => {
     const shared = createShared();
     const app = await start({ options: { coordinator: shared } });

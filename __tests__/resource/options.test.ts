@@ -1,32 +1,22 @@
-import { b2bAuth, backendAuth, ConfigurationError, createTokenVerifier, protectResource } from '../../lib/index.ts';
+import { b2bAuth, backendAuth, createTokenVerifier, protectResource } from '../../lib/index.ts';
 import type { B2bAuthOptions, BackendAuthOptions, ProtectResourceOptions } from '../../lib/index.ts';
 import { readB2bOptions } from '../../lib/b2b/options.ts';
 import { createB2bTestKit, createBackendTestKit } from '../../lib/testing/index.ts';
 import { withNodeEnv } from '../support/node-env.ts';
+import { problemsBy } from '../support/problems.ts';
 
 const kits = { b2b: createB2bTestKit(), backend: createBackendTestKit() };
 const b2b = (options: B2bAuthOptions = {}) => b2bAuth({ ...kits.b2b.options, ...options });
 const backend = (options: BackendAuthOptions = {}) => backendAuth({ ...kits.backend.options, ...options });
 
-/** The problems that a call reports, without its name. */
-function problems(call: () => unknown): readonly string[] {
-  try {
-    call();
-  } catch (error) {
-    if (error instanceof ConfigurationError) return error.problems;
-    throw error;
-  }
-  return [];
-}
-
-const ofB2b = (options: object) => problems(() => protectResource(b2b(), options as ProtectResourceOptions));
+const ofB2b = (options: object) => problemsBy(() => protectResource(b2b(), options as ProtectResourceOptions));
 const ofBackend = (options: object) =>
-  problems(() => protectResource(backend(), { audience: 'authenticated', ...options } as ProtectResourceOptions));
+  problemsBy(() => protectResource(backend(), { audience: 'authenticated', ...options } as ProtectResourceOptions));
 
 describe('protectResource', () => {
   it('needs what an adapter returned', () => {
     for (const auth of [undefined, null, {}, () => undefined, kits.b2b]) {
-      expect(problems(() => protectResource(auth as never, { path: '/mcp' }))).toEqual([
+      expect(problemsBy(() => protectResource(auth as never, { path: '/mcp' }))).toEqual([
         'the first argument must be what b2bAuth() or backendAuth() returned',
       ]);
     }
@@ -113,7 +103,7 @@ describe('protectResource', () => {
 
   it('needs authkitDomain of b2bAuth', () => {
     const auth = b2bAuth({ ...kits.b2b.options, authkitDomain: undefined });
-    expect(problems(() => protectResource(auth, { path: '/mcp' }))).toEqual([
+    expect(problemsBy(() => protectResource(auth, { path: '/mcp' }))).toEqual([
       expect.stringMatching(/^authkitDomain \(env B2B_AUTHKIT_DOMAIN\) of b2bAuth\(\) is missing/),
     ]);
   });
@@ -142,7 +132,7 @@ describe('protectResource', () => {
     protectResource(auth, { path: '/mcp' });
     protectResource(auth, { path: '/mcp-two' });
     for (const path of ['/mcp/admin', '/']) {
-      expect(problems(() => protectResource(auth, { path }))).toEqual([expect.stringMatching(/contain one another/)]);
+      expect(problemsBy(() => protectResource(auth, { path }))).toEqual([expect.stringMatching(/contain one another/)]);
     }
   });
 
@@ -156,13 +146,13 @@ describe('protectResource', () => {
         authkitDomain: 'a.authkit.app',
       };
       const at = (more: B2bAuthOptions, resource: object = {}) =>
-        problems(() => protectResource(b2bAuth({ ...options, ...more }), { path: '/mcp', ...resource }));
+        problemsBy(() => protectResource(b2bAuth({ ...options, ...more }), { path: '/mcp', ...resource }));
       expect(at({})).toEqual([expect.stringMatching(/in production the audience must not follow the Host header/)]);
       expect(at({ appBaseUrl: 'https://app.example.com' })).toEqual([]);
       expect(at({}, { audience: 'https://app.example.com/mcp' })).toEqual([]);
       expect(ofBackend({ path: '/mcp', clients: 'any' })).toEqual([]);
       expect(
-        problems(() =>
+        problemsBy(() =>
           createTokenVerifier(b2bAuth(options), { InvalidTokenError: Error, resource: 'https://x.test/mcp' }),
         ),
       ).toEqual([]);

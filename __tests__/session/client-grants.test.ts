@@ -26,10 +26,11 @@ const standing = async (revocations: ReturnType<typeof createProcess>, other: Pa
 it('a grant that is taken back ends the tokens of this user at this client, in every process', async () => {
   const shared = createShared(clock.now);
   const [here, there] = [createProcess(shared), createProcess(shared)];
-  await here.end(grant);
+  await here.withdrawGrant(grant);
   for (const revocations of [here, there]) {
     expect(await standing(revocations)).toBe('ended');
-    expect(await standing(revocations, { issuedAt: clock.now() + 1 })).toBe('live');
+    expect(await standing(revocations, { issuedAt: clock.now() + 60_000 })).toBe('ended');
+    expect(await standing(revocations, { issuedAt: clock.now() + 60_001 })).toBe('live');
     expect(await standing(revocations, { clientId: 'other' })).toBe('live');
     expect(await standing(revocations, { userId: 'eve' })).toBe('live');
   }
@@ -37,9 +38,31 @@ it('a grant that is taken back ends the tokens of this user at this client, in e
   expect((await there.check(own, undefined)).standing).toBe('live');
 });
 
+it('a grant that is given again lets the new tokens of the client pass at once, and the old ones never', async () => {
+  const shared = createShared(clock.now);
+  const [here, there] = [createProcess(shared), createProcess(shared)];
+  await here.withdrawGrant(grant);
+  const issuedAt = clock.now() + 2_000;
+  await there.allowGrant({ ...grant, clientId: 'other' });
+  expect(await standing(here, { issuedAt })).toBe('ended');
+  await there.allowGrant(grant);
+  for (const revocations of [here, there]) {
+    expect(await standing(revocations, { issuedAt })).toBe('live');
+    expect(await standing(revocations)).toBe('ended');
+  }
+  await here.withdrawGrant(grant);
+  expect(await standing(there, { issuedAt })).toBe('ended');
+});
+
+it('a grant that was never taken back costs one read to give, and writes nothing', async () => {
+  const shared = createShared(clock.now);
+  await createProcess(shared).allowGrant({ userId: 'new', clientId: 'cursor' });
+  expect(await createProcess(shared).check({ ...facts, userId: 'new' }, undefined)).toMatchObject({ standing: 'live' });
+});
+
 it('ids cannot be put together to another grant', async () => {
   const revocations = createProcess();
-  await revocations.end({ userId: 'ada","cursor', clientId: 'x' });
+  await revocations.withdrawGrant({ userId: 'ada","cursor', clientId: 'x' });
   expect(await standing(revocations, { userId: 'ada', clientId: 'cursor","x' })).toBe('live');
 });
 
@@ -58,7 +81,7 @@ it('a watched token ends when another process took its grant back, and not by re
     await here.renew({ userId: 'ada' });
     await poll();
     expect(ends).toEqual([]);
-    await here.end(grant);
+    await here.withdrawGrant(grant);
     await poll();
     expect(ends).toEqual(['ended']);
     expect(jest.getTimerCount()).toBe(0);

@@ -170,6 +170,17 @@ describe('renewSession', () => {
     expect(app.provider.calls).toEqual(['refresh-1']);
   });
 
+  it('also renews what a provider issued whose clock is ahead, once', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider({ ...clock, now: () => clock.now() + 30_000 });
+    const app = createMemoryApp({ clock, provider });
+    const browser = await signIn(app, 'ada');
+    await seesWhom(app, browser);
+    await app.resolver.renewSession({ userId: 'ada' });
+    for (let again = 0; again < 3; again += 1) expect(await seesWhom(app, browser)).toBe('ada');
+    expect(provider.calls).toEqual(['refresh-1']);
+  });
+
   it('refreshes again for every further call, even if the last refresh is cached', async () => {
     const app = createMemoryApp();
     const browser = await signIn(app, 'ada');

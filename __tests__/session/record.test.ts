@@ -22,6 +22,7 @@ const names = [
   'replaced',
   'stale',
   'withdrawn',
+  'allowed',
 ];
 const tokens = Array.from('abcdefghijkl', (letter) => freshName({ token: letter, issuedAt: 0 }));
 const records = fc
@@ -126,11 +127,27 @@ describe('a presented token', () => {
     ['of a replaced session that was signed out is signed out', { replaced: 5, signedOut: 5 }, {}, 'signed_out'],
     ['of a replaced session clears no cookie when endSession follows', { replaced: 5, ended: 6 }, {}, 'replaced'],
     ['from before renewSession is stale', { stale: 5 }, {}, 'stale'],
-    ['from after renewSession is live', { stale: 4 }, {}, 'live'],
+    ['from a moment after renewSession is stale, as the provider may be ahead', { stale: 4 }, {}, 'stale'],
+    ['from more than a minute after renewSession is live', { stale: 5 }, { issuedAt: 60_006 }, 'live'],
+    ['without a refresh token from after renewSession is live', { stale: 4 }, { token: undefined }, 'live'],
     ['that was renewed after renewSession is live', { stale: 5, [freshName(at)]: 5 }, {}, 'live'],
     ['that was renewed is stale again after the next call', { stale: 6, [freshName(at)]: 5 }, {}, 'stale'],
     ['of a grant that was taken back is over', { withdrawn: 5 }, {}, 'ended'],
-    ['that was issued after the grant was taken back is live', { withdrawn: 4 }, {}, 'live'],
+    [
+      'of a grant that was taken back a moment ago is over, as the provider may be ahead',
+      { withdrawn: 4 },
+      {},
+      'ended',
+    ],
+    ['that was issued more than a minute later is live', { withdrawn: 5 }, { issuedAt: 60_006 }, 'live'],
+    ['of a client that was allowed again is live', { withdrawn: 4, allowed: 5 }, {}, 'live'],
+    [
+      'from before the grant was taken back is over for a client that was allowed again',
+      { withdrawn: 5, allowed: 6 },
+      {},
+      'ended',
+    ],
+    ['of a client that was allowed before its grant was taken back is over', { withdrawn: 4, allowed: 4 }, {}, 'ended'],
     ['of a grant that was taken back is not renewed', { withdrawn: 5, stale: 5, [freshName(at)]: 5 }, {}, 'ended'],
     ['of another renewal is stale', { stale: 5, [freshName({ ...at, token: 'b' })]: 5 }, {}, 'stale'],
     [

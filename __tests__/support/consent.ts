@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { OAuthClient } from '../../example-app/providers/supabase/oauth-server.ts';
 import { ada, startBackendApp } from './backend-app.ts';
 import type { BackendApp, BackendAppSetup } from './backend-app.ts';
 import type { Answer, Visitor } from './visitor.ts';
@@ -33,11 +34,22 @@ export interface AppTokens {
   readonly refresh_token: string;
 }
 
-/** Another application of Ada's: it asks, the visitor allows it, and it gets its tokens. */
-export async function connect(app: BackendApp, visitor: Visitor, name = 'Cursor') {
+/** Asks the provider about an authorization as Ada, as another process or another consent page does. */
+export async function askElsewhere(app: BackendApp, id: string, action?: 'approve' | 'deny'): Promise<Response> {
+  const { access_token: token } = await app.supabase.issueSession(ada.email);
+  const { url, publishableKey } = app.supabase;
+  const headers = { apikey: publishableKey, authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const path = `${url}/auth/v1/oauth/authorizations/${id}`;
+  if (action === undefined) return fetch(path, { headers });
+  return fetch(`${path}/consent`, { method: 'POST', headers, body: JSON.stringify({ action }) });
+}
+
+/** Another application of Ada's: it asks, the visitor allows it, and it gets its tokens. @param asking its name, or one that asks again */
+export async function connect(app: BackendApp, visitor: Visitor, asking: string | OAuthClient = 'Cursor') {
   const verifier = randomBytes(32).toString('base64url');
   const codeChallenge = createHash('sha256').update(verifier).digest('base64url');
-  const client = app.supabase.addClient({ name, redirectUris: [callback] });
+  const client =
+    typeof asking === 'string' ? app.supabase.addClient({ name: asking, redirectUris: [callback] }) : asking;
   const id = app.supabase.askConsent(client, { codeChallenge, state: 'state-1' });
   await arrive(visitor, id);
   const answer = await visitor.postJson('/oauth/consent', { authorization_id: id, action: 'allow' });

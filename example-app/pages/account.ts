@@ -42,7 +42,7 @@ ${facts([
 <ul class="links">
 <li><a href="/auth/password?returnTo=/account">Change the password</a></li>
 <li><a href="/auth/enroll?returnTo=/account">Authenticator apps</a> (the <a href="/authenticator">authenticator</a> of this example shows their codes)</li>
-<li><a href="/oauth/apps?returnTo=/account">Connected apps</a>${demoApp !== undefined && html` (<a href="${demoApp}">let a demo app ask for your account</a>)`}</li>
+<li><a href="/oauth/apps?returnTo=/account">Connected apps</a>${demoApp !== undefined && html` (<a href="${demoApp}">let a demo app ask for your account</a>)`}: agents that you allow use the tools of the MCP server at <code>/mcp</code></li>
 <li><a href="/account/vault">A page that needs a second factor</a></li>
 <li><a href="/account/billing">A page that needs a sign-in of the last five minutes</a></li>
 </ul>

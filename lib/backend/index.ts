@@ -2,6 +2,7 @@ import type { Router } from 'express';
 import { createKeySet } from '../tokens/key-set.ts';
 import { createAcceptance } from '../http/acceptance.ts';
 import { createAuthRouter } from '../http/router.ts';
+import type { AuthorizationServer } from '../http/adapter.ts';
 import { cookieAttributes } from '../http/options.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createEmit, createExplain } from '../session/events.ts';
@@ -68,6 +69,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       openPages: [pages.signIn, pages.signUp].filter((page) => page !== undefined),
       loginPath: settings.loginPath,
       stylesheetPath: settings.stylesheetPath,
+      keepsOpener: settings.oauthConsent,
       guardStatusForForms: 303,
       cookieName: settings.cookieName,
       cookieOptions: cookieAttributes(settings.cookieOptions, settings.cookieName),
@@ -81,14 +83,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
         hasVerifiedFactor: (session) => hasVerifiedFactor(backend, session),
       },
       foreignClient,
-      authorizationServer: {
-        issuer: `${settings.url}/auth/v1`,
-        resolve: resolver.resolveForResource,
-        bindsResource: false,
-        hasFirstParty: true,
-        clientOf: foreignClient,
-        isUser: () => true,
-      },
+      authorizationServer: authorizationServerOf(backend),
       now: settings.now,
       timeoutMs: settings.timeoutMs,
       onError: settings.onError,
@@ -108,6 +103,17 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       ...optionalRoutes(backend),
     ],
   );
+}
+
+function authorizationServerOf({ settings, resolver }: BackendContext): AuthorizationServer {
+  return {
+    issuer: `${settings.url}/auth/v1`,
+    resolve: resolver.resolveForResource,
+    bindsResource: false,
+    hasFirstParty: true,
+    clientOf: foreignClient,
+    isUser: () => true,
+  };
 }
 
 /** Routes that the options switch on or off. A route that is off does not exist, and the application may use its path. */

@@ -39,6 +39,8 @@ export interface ConsentRequest {
   readonly id: string;
 }
 
+type Question = 'read' | 'allow' | 'deny';
+
 /** Longer than the requests' wait: the provider does not answer a second time. */
 const callLifeMs = 25_000;
 /** An id of another form is never sent, because it becomes a part of the call's path. */
@@ -78,8 +80,7 @@ export async function decide(
   asked: ConsentRequest,
   action: 'allow' | 'deny',
 ): Promise<{ readonly redirectTo: string; readonly client: OAuthClientInfo | undefined }> {
-  const known = backend.resolver.askOnce.known(secretsOf(asked, 'read'));
-  const before = known?.kind === 'renewed' ? readAnswer(known.text, asked) : undefined;
+  const client = await clientOf(backend, asked);
   const text = await once(backend, asked, action, async ({ auth, unwrap }) => {
     const options = { skipBrowserRedirect: true };
     return unwrap(
@@ -90,7 +91,26 @@ export async function decide(
   });
   const answer = readAnswer(text, asked);
   if (answer.kind === 'asks') throw unusable('redirect_url');
-  return { redirectTo: answer.redirectTo, client: before?.kind === 'asks' ? before.client : undefined };
+  if (action === 'allow' && client !== undefined)
+    await backend.resolver.allowGrant({ userId: asked.subject.session.user.id, clientId: client.id });
+  return { redirectTo: answer.redirectTo, client };
+}
+
+/**
+ * The client that the page named, which another process may have shown; `undefined` where that is not known.
+ *
+ * @throws {AuthError} `redirect_refused`
+ */
+async function clientOf(backend: BackendContext, asked: ConsentRequest): Promise<OAuthClientInfo | undefined> {
+  // Only a page asks the provider.
+  const giveUp = (): Promise<never> => Promise.reject(new AuthError('authorization_expired', { reason: 'not_shown' }));
+  try {
+    const found = readAnswer(await settle(backend, asked, 'read', giveUp), asked);
+    return found.kind === 'asks' && found.client.id !== '' ? found.client : undefined;
+  } catch (error) {
+    if (error instanceof AuthError && error.code === 'redirect_refused') throw error;
+    return undefined;
+  }
 }
 
 /** The apps that act for the user, as the provider lists them. */
@@ -127,14 +147,14 @@ export async function revokeApp(
     // The grant is gone already, as after an answer that was lost.
     if (!(error instanceof AuthError) || error.code !== 'authorization_expired') throw error;
   }
-  await backend.resolver.endSession({ userId: session.user.id, clientId });
+  await backend.resolver.withdrawGrant({ userId: session.user.id, clientId });
 }
 
 /** The first answer of the provider to a question about an authorization, as text. */
 async function once(
   backend: BackendContext,
   asked: ConsentRequest,
-  question: 'read' | 'allow' | 'deny',
+  question: Question,
   ask: (call: SupabaseCall) => Promise<unknown>,
 ): Promise<string> {
   const { request, subject } = asked;
@@ -152,10 +172,18 @@ async function once(
       return { kind: 'ended', reason: error.reason ?? 'refused' };
     }
   };
-  const settled = await request.waits.limit(
-    () => backend.resolver.askOnce(secretsOf(asked, question), answer),
-    outOfTime,
-  );
+  return settle(backend, asked, question, answer);
+}
+
+/** The answer that is known here or in another process, else that of `ask`. */
+async function settle(
+  { resolver }: BackendContext,
+  asked: ConsentRequest,
+  question: Question,
+  ask: () => Promise<OnceAnswer>,
+): Promise<string> {
+  const { waits } = asked.request;
+  const settled = await waits.limit(() => resolver.askOnce(secretsOf(asked, question), ask), outOfTime);
   if (settled.kind === 'ended') throw new AuthError('authorization_expired', { reason: settled.reason });
   return settled.text;
 }
@@ -170,7 +198,7 @@ function refuseUnusable(text: string, asked: ConsentRequest): void {
 }
 
 /** Another user of the same authorization gets an answer of their own: the provider's refusal. */
-function secretsOf({ subject, id }: ConsentRequest, question: 'read' | 'allow' | 'deny'): readonly string[] {
+function secretsOf({ subject, id }: ConsentRequest, question: Question): readonly string[] {
   return ['authorization', id, subject.session.user.id, question];
 }
 
@@ -207,7 +235,7 @@ function readAnswer(text: string, { subject }: ConsentRequest): Authorization | 
     kind: 'asks',
     client: readClient(data['client']),
     redirectUri: safeRedirect(data['redirect_uri']),
-    scopes: readScopes(typeof scope === 'string' ? scope.split(' ') : []),
+    scopes: readAskedScopes(scope),
   };
 }
 
@@ -228,10 +256,14 @@ function readClient(value: unknown): OAuthClientInfo {
 }
 
 /** A page that left one out would hide what the app gets. @throws {AuthError} `provider_refused` where there are too many */
-function readScopes(values: readonly unknown[]): readonly string[] {
-  const scopes = [...new Set(values.map(displayable).filter((scope) => scope !== ''))];
+function readAskedScopes(scope: unknown): readonly string[] {
+  const scopes = readScopes(typeof scope === 'string' ? scope.split(' ') : []);
   if (scopes.length > maxScopes) throw unusable('scopes');
   return scopes;
+}
+
+function readScopes(values: readonly unknown[]): readonly string[] {
+  return [...new Set(values.map(displayable).filter((scope) => scope !== ''))];
 }
 
 function readGrant(value: unknown): ConnectedApp {
@@ -244,9 +276,13 @@ function readGrant(value: unknown): ConnectedApp {
   };
 }
 
+const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+/** Spellings of a UUID that GoTrue also understands: the end of such a grant would concern no access token here. */
+const anyUuid = /^(?:urn:uuid:)?\{?[\da-f]{8}(?:-?[\da-f]{4}){3}-?[\da-f]{12}\}?$/i;
+
 /** GoTrue's ids are UUIDs; a client with a metadata document would have a URL. */
 export function isClientId(id: string): boolean {
-  return /^[\x21-\x7e]{1,2048}$/.test(id);
+  return /^[\x21-\x7e]{1,2048}$/.test(id) && (uuid.test(id) || !anyUuid.test(id));
 }
 
 function isHttps(value: unknown): value is string {
@@ -264,7 +300,7 @@ function displayable(value: unknown): string {
   const clean = value
     .slice(0, 2_000)
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
-    .replace(/\p{C}+/gu, '')
+    .replace(/[\p{C}\p{Default_Ignorable_Code_Point}\u2800]+/gu, '')
     .replace(/(\p{M}{3})\p{M}+/gu, '$1')
     .replace(/\s+/gu, ' ')
     .trim();

@@ -31,8 +31,12 @@ const publicSchemes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Windows' and Apple's own handlers, such as `ms-msdt` and `x-apple.systempreferences`. */
-const systemSchemes = /^(?:ms-|search-ms$|microsoft\.|x-apple|com\.apple\.|com\.microsoft\.)/;
+/**
+ * Windows' and Apple's own handlers, such as `ms-msdt` and `x-apple.systempreferences`, and those of browsers: `x-safari-https` opens
+ * any site, and the page would not name it.
+ */
+const systemSchemes =
+  /^(?:ms-|search-ms$|microsoft[.-]|x-apple|com\.apple\.|com\.microsoft\.|x-safari-|(?:google)?chromes?(?:-|$)|firefox|opera-|brave-|app-prefs$|shortcuts$|workflow$)/;
 
 /**
  * Reads an authorization server's redirect address: `https:`, `http:` on the loopback interface (RFC 8252 §7.3), or a private-use

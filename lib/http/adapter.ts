@@ -8,6 +8,7 @@ import type { SessionResolver } from '../session/sessions.ts';
 import type { AccessTokenClaims, AdapterName, Session } from '../types.ts';
 import type { Acceptance } from './acceptance.ts';
 import type { Brand } from './page.ts';
+import type { ReplyRules } from './reply.ts';
 
 /** Handles every error that a visitor would see. */
 export type OnError = (error: AuthError, req: Request, res: Response, next: NextFunction) => void;
@@ -63,7 +64,7 @@ export interface AuthorizationServer {
 }
 
 /** The part of an adapter that the code in `http` uses. */
-export interface Adapter {
+export interface Adapter extends ReplyRules {
   readonly adapter: AdapterName;
   /** The factory's name, for messages. */
   readonly name: 'b2bAuth' | 'backendAuth';

@@ -21,10 +21,16 @@ export interface Reply {
       };
 }
 
+export interface ReplyRules {
+  /** Whether pages and redirects leave a popup its opener, because OAuth clients open them in one. Default false. */
+  readonly keepsOpener?: boolean;
+}
+
 /** The request that a reply answers. */
 interface Answered {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
+  readonly definition?: ReplyRules;
 }
 
 /** 302 from a GET, 303 after a POST or from a callback, 307 from a guard (RFC 9110 §15.4). */
@@ -52,12 +58,11 @@ export function page(status: number, markup: Html, policy: string): Reply {
 
 const pageHeaders = {
   'X-Frame-Options': 'DENY',
-  'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
 };
 
-export function sendReply({ req, res }: Answered, reply: Reply): void {
+export function sendReply({ req, res, definition }: Answered, reply: Reply): void {
   // Another middleware has already responded.
   if (res.headersSent) return;
   if (!isHeadOpen(res)) {
@@ -66,7 +71,7 @@ export function sendReply({ req, res }: Answered, reply: Reply): void {
     return;
   }
   res.statusCode = reply.status;
-  setHeaders(res, reply);
+  setHeaders(res, reply, definition);
   // An unread body must not keep the connection open: it may never end.
   if (hasBody(req) && !req.complete && req.httpVersionMajor < 2) res.setHeader('Connection', 'close');
   const [type, text] = contentOf(reply.body);
@@ -75,7 +80,11 @@ export function sendReply({ req, res }: Answered, reply: Reply): void {
   res.end(req.method === 'HEAD' ? undefined : text);
 }
 
-function setHeaders(res: ServerResponse, { headers = {}, body }: Reply): void {
+function setHeaders(
+  res: ServerResponse,
+  { headers = {}, body }: Reply,
+  { keepsOpener = false }: ReplyRules = {},
+): void {
   if (body?.kind === 'asset' && body.isImmutable === true) {
     res.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
   } else if (body?.kind === 'asset' && body.maxAge !== undefined) {
@@ -89,6 +98,9 @@ function setHeaders(res: ServerResponse, { headers = {}, body }: Reply): void {
   res.setHeader('X-Content-Type-Options', 'nosniff');
   // Not `no-referrer`: with it browsers send `Origin: null` with our own forms.
   res.setHeader('Referrer-Policy', 'same-origin');
+  // Redirects count, too: an application's own header, such as helmet's, would cut off the opener there.
+  if (body?.kind === 'page' || (keepsOpener && headers['Location'] !== undefined))
+    res.setHeader('Cross-Origin-Opener-Policy', keepsOpener ? 'unsafe-none' : 'same-origin');
   const ofPages: Reply['headers'] =
     body?.kind === 'page' ? { ...pageHeaders, 'Content-Security-Policy': body.policy } : {};
   for (const [name, value] of Object.entries({ ...headers, ...ofPages })) res.setHeader(name, value);

@@ -8,19 +8,15 @@ import type { SettledRefresh, TokenLines } from './token-lines.ts';
 /** The provider's answer to a question that it answers once; `ended`: its refusal. */
 export type OnceAnswer = SettledRefresh;
 
-export interface AskOnce {
-  /**
-   * Asks the provider what it answers only once, such as for an authorization of its OAuth server. What is asked is a token that works
-   * once, and its line has the answer: over all processes one asks, and all get the first answer for ten minutes. A slow call goes on
-   * after its caller stopped waiting. A failure is not kept.
-   *
-   * @param secrets what makes two questions the same; only their hash is stored
-   * @throws {AuthError} `provider_unavailable` after at most 25 seconds, or what `ask` throws
-   */
-  (secrets: readonly string[], ask: () => Promise<OnceAnswer>): Promise<OnceAnswer>;
-  /** The answer, where this process has it. */
-  known(secrets: readonly string[]): OnceAnswer | undefined;
-}
+/**
+ * Asks the provider what it answers only once, such as for an authorization of its OAuth server. What is asked is a token that works
+ * once, and its line has the answer: over all processes one asks, and all get the first answer for ten minutes. A slow call goes on
+ * after its caller stopped waiting. A failure is not kept.
+ *
+ * @param secrets what makes two questions the same; only their hash is stored
+ * @throws {AuthError} `provider_unavailable` after at most 25 seconds, or what `ask` throws
+ */
+export type AskOnce = (secrets: readonly string[], ask: () => Promise<OnceAnswer>) => Promise<OnceAnswer>;
 
 /** Milliseconds: as long as Supabase keeps an authorization. A refusal is kept as long. */
 const answerMs = 10 * 60_000;
@@ -44,7 +40,7 @@ export function createAskOnce(
     return { line: token, token };
   }
 
-  const askOnce = async (secrets: readonly string[], ask: () => Promise<OnceAnswer>): Promise<OnceAnswer> => {
+  return async (secrets, ask) => {
     const place = placeOf(secrets);
     const { settled } = await open().run(place, {
       run: async () => {
@@ -55,7 +51,4 @@ export function createAskOnce(
     });
     return settled;
   };
-  return Object.assign(askOnce, {
-    known: (secrets: readonly string[]) => (lines === undefined ? undefined : lines.settled(placeOf(secrets))),
-  });
 }

@@ -14,7 +14,9 @@ import { createHash } from 'node:crypto';
  * - `signedOut`: sign-ins that began until then are over; `forever` where no sign-in continues the session.
  * - `replaced`: the same, because a newer session has its place in the browser.
  * - `stale`: access tokens that were issued until then are renewed before use, by `renewSession` or a sign-in that is spared.
- * - `withdrawn`, of a user at an OAuth client: access tokens that were issued to it until then are over, because the user took back its grant.
+ * - `withdrawn`, of a user at an OAuth client: access tokens that were issued to it until then are over, because the user took back its
+ *   grant. So are those that were issued until a minute later, as the provider's clock may be ahead, unless `allowed` is later.
+ * - `allowed`: when the user allowed that client again.
  * - `fresh:` with a token: calls of `renewSession` until then do not concern this token.
  * - `spent:` with a token: when it was exchanged for tokens of another organization.
  */
@@ -56,33 +58,44 @@ const never = -1;
 export const forever = 8_640_000_000_000_000;
 export const emptyRecord: SessionRecord = {};
 
-/** How far the clock may be ahead that a session's start was read from. */
+/** How far the clock may be ahead that a session's start or a token's time was read from. */
 const skewMs = 60_000;
 /** The names of each kind with a colon that a record holds at most; the latest are kept. */
 const maxNames = 8;
 
 export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: Presented): Standing {
-  const {
-    signedOut = never,
-    replaced = never,
-    ended = never,
-    closed = never,
-    stale = never,
-    withdrawn = never,
-  } = record;
+  const { signedOut = never, replaced = never, ended = never, closed = never, stale = never } = record;
   if (beganAt <= signedOut) return 'signed_out';
   if (beganAt <= replaced) return 'replaced';
   if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
   if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
-  // By the token's own time: the provider has ended its session, so no refresh issues a later one.
-  if (issuedAt <= withdrawn) return 'ended';
-  if (issuedAt <= stale && (record[freshName({ token, issuedAt })] ?? never) < stale) return 'stale';
+  if (isWithdrawn(record, issuedAt)) return 'ended';
+  if (isOutdated(stale, { token, issuedAt }) && (record[freshName({ token, issuedAt })] ?? never) < stale)
+    return 'stale';
   if (token !== undefined && record[spentName(token)] !== undefined) return 'spent';
   return 'live';
 }
 
 export function isRevocation(standing: Standing): standing is Revocation {
   return standing === 'signed_out' || standing === 'replaced' || standing === 'ended';
+}
+
+/** By the token's own time: the provider has ended its session, so no refresh issues a later one. In milliseconds since the epoch. */
+function isWithdrawn({ withdrawn = never, allowed = never }: SessionRecord, issuedAt: number): boolean {
+  return issuedAt <= withdrawn || mayBeWithdrawn({ withdrawn, allowed }, issuedAt);
+}
+
+/** Whether only the provider's clock could tell if a token was issued before its grant was taken back. In milliseconds since the epoch. */
+export function mayBeWithdrawn({ withdrawn = never, allowed = never }: SessionRecord, issuedAt: number): boolean {
+  return withdrawn !== never && allowed <= withdrawn && issuedAt <= withdrawn + skewMs;
+}
+
+/**
+ * Whether a token may be from before a call of `renewSession`, by its time alone. The provider's clock may be ahead; a bearer token counts
+ * by its time, because its client would fetch another one for nothing. In milliseconds since the epoch.
+ */
+export function isOutdated(stale: number, { token, issuedAt }: Pick<Presented, 'token' | 'issuedAt'>): boolean {
+  return stale !== never && issuedAt <= (token === undefined ? stale : stale + skewMs);
 }
 
 /** Whether a call of `endSession` for the session concerns a sign-in that began then. In milliseconds since the epoch. */

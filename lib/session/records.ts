@@ -12,12 +12,6 @@ export type Records = ReturnType<typeof createRecords>;
 /** The target of `endSession` and `renewSession`. */
 export type SessionTarget = { readonly sessionId: string } | { readonly userId: string };
 
-/** What a user allowed an OAuth client. */
-export interface ClientGrant {
-  readonly userId: string;
-  readonly clientId: string;
-}
-
 /** A session's look-up keys: ids are hashed, so that each has the same size. */
 export interface SessionKeys extends Presented {
   /** The session's own record; `undefined` without an id. */
@@ -179,10 +173,9 @@ function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) 
   };
 }
 
-/** The time that ends the target's sessions, or an OAuth client's tokens. */
-export function endOf(target: SessionTarget | ClientGrant): Pick<Call, 'name' | 'ttlMs'> {
-  if ('sessionId' in target) return { name: 'closed', ttlMs: cookieMs };
-  return 'clientId' in target ? { name: 'withdrawn', ttlMs: tokenMs } : { name: 'ended', ttlMs: cookieMs };
+/** The time that ends the target's sessions. */
+export function endOf(target: SessionTarget): Pick<Call, 'name' | 'ttlMs'> {
+  return { name: 'sessionId' in target ? 'closed' : 'ended', ttlMs: cookieMs };
 }
 
 /** A session that `endSession` ended stays ended while a browser may keep its cookie. */

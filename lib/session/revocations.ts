@@ -4,6 +4,7 @@ import {
   forever,
   freshName,
   isClosed,
+  isOutdated,
   isRevocation,
   reopenedName,
   sparedName,
@@ -12,7 +13,8 @@ import {
 } from './record.ts';
 import type { Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
 import { cookieMs, createKeysOf, createRecords, endOf, tokenMs } from './records.ts';
-import type { ClientGrant, FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
+import { createClientGrants } from './client-grants.ts';
+import type { FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
 import type { OutageReport } from './outages.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 
@@ -68,6 +70,7 @@ export function createRevocations(
     ...createEnding(parts),
     ...createRenewing(parts),
     ...createOthers(parts),
+    ...createClientGrants(parts),
     ...standings,
     keysOf,
     subscribe,
@@ -138,7 +141,7 @@ interface Parts {
 
 /** Sign-ins, sign-outs and `endSession`. */
 function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 'keysOf' | 'notify' | 'now'>) {
-  const keysOfTarget = (target: Partial<Pick<SessionFacts, 'sessionId' | 'userId' | 'clientId'>>): SessionKeys =>
+  const keysOfTarget = (target: Partial<Pick<SessionFacts, 'sessionId' | 'userId'>>): SessionKeys =>
     keysOf({ sessionId: undefined, userId: undefined, beganAt: 0, issuedAt: 0, ...target }, undefined);
 
   return {
@@ -163,7 +166,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
       return start;
     },
     /** Ends what began or was issued before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
-    async end(target: SessionTarget | ClientGrant): Promise<void> {
+    async end(target: SessionTarget): Promise<void> {
       const subject = keysOfTarget(target).subjects.at(-1) ?? '';
       await records.callNext({ subject, ...endOf(target), at: now() }, () => notify(subject));
     },
@@ -224,7 +227,7 @@ function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysO
       // A refresh that knew of the call started after it, even where the other process' clock is ahead.
       const isAfter = start.at >= stale || start.staleUntil >= stale;
       const { session, token } = keys;
-      if (session === undefined || token === undefined || keys.issuedAt > stale || !isAfter) return;
+      if (session === undefined || token === undefined || !isOutdated(stale, keys) || !isAfter) return;
       await records.tell(session, { [freshName(keys)]: stale }, ttlMs);
     },
     /**
@@ -244,11 +247,7 @@ function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysO
 /** Calls that spare a session. What is spared is told first, so that the call never applies to it. */
 function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
   return {
-    /**
-     * `renew` for a user's tokens except these of one session; these stay due if they already were.
-     *
-     * @throws {AuthError} likewise
-     */
+    /** `renew` for a user's tokens except these of one session; these stay due if they already were. @throws {AuthError} likewise */
     async renewOthers(user: string, kept: readonly SessionKeys[]): Promise<void> {
       const looks = await Promise.all(kept.map((keys) => look(keys, undefined).catch(() => undefined)));
       const fresh = kept.filter(

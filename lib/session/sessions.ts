@@ -54,6 +54,8 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   /** Ends the watches of the same session in another organization, which a switch or a new sign-in has left. */
   leaveFormer(session: Session): void;
   readonly endSession: Revocations['end'];
+  readonly withdrawGrant: Revocations['withdrawGrant'];
+  readonly allowGrant: Revocations['allowGrant'];
   readonly endOthers: Revocations['endOthers'];
   readonly askOnce: AskOnce;
   readonly renewSession: Revocations['renew'];
@@ -139,19 +141,13 @@ export function createSessions<Content>(
     revocationOf: (sessionId, beganAt) => revocations.find(sessionId, beganAt),
     beginSession: (facts, beganAt) => revocations.begin(facts, beganAt),
     endSession: (target) => revocations.end(target),
+    withdrawGrant: (grant) => revocations.withdrawGrant(grant),
+    allowGrant: (grant) => revocations.allowGrant(grant),
     endOthers: (kept) => revocations.endOthers(kept),
     askOnce: context.askOnce,
     renewSession: (target) => revocations.renew(target),
-    async revokeSession(stored) {
-      const { sessionId, tokenLifetimeMs } = stored;
-      if (sessionId === undefined) return;
-      await revocations.revoke(sessionId, 'signed_out', tokenLifetimeMs, lastStart(source, stored));
-    },
-    async awaitSuccessor(stored) {
-      const { sessionId, tokenLifetimeMs } = stored;
-      if (sessionId === undefined) return;
-      await revocations.revoke(sessionId, 'replaced', tokenLifetimeMs, lastStart(source, stored));
-    },
+    revokeSession: createRevoke(context, 'signed_out'),
+    awaitSuccessor: createRevoke(context, 'replaced'),
     renewOthers: createRenewOthers(context),
     async watchSession(session, cookieHeader, onEnd) {
       const facts = await factsOf(source, session, cookieHeader);
@@ -160,6 +156,17 @@ export function createSessions<Content>(
       const token = isOfSession ? placeOf(source.adapter, facts).token : undefined;
       return sessionWatch.watch(facts, session, token, onEnd);
     },
+  };
+}
+
+function createRevoke<Content>(
+  { source, revocations }: SessionContext<Content>,
+  revocation: 'signed_out' | 'replaced',
+): SessionResolver<Content>['revokeSession'] {
+  return async (stored) => {
+    const { sessionId, tokenLifetimeMs } = stored;
+    if (sessionId === undefined) return;
+    await revocations.revoke(sessionId, revocation, tokenLifetimeMs, lastStart(source, stored));
   };
 }
 

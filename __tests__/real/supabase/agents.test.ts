@@ -5,14 +5,16 @@ import { decodeJwt } from 'jose';
 import { backendAuth, endSession, protectResource } from '../../../lib/backend/index.ts';
 import type { ProtectResourceOptions } from '../../../lib/backend/index.ts';
 import { codeBlocks } from '../../support/markdown.ts';
+import { allowInPages, disconnectInPages, open } from '../../support/person.ts';
 import { serve } from '../../support/servers.ts';
 import { createVisitor } from '../../support/visitor.ts';
+import type { Visitor } from '../../support/visitor.ts';
 import { runSql } from '../support/database.ts';
 import { describeOwnGoTrue } from '../support/describe-with.ts';
 import { createSigningKey } from '../support/gotrue.ts';
 import { startProject } from '../support/project.ts';
 import type { Project, User } from '../support/project.ts';
-import { allow } from '../support/third-party.ts';
+import { consentPageOf } from '../support/third-party.ts';
 
 /** Where `npm ci --prefix __tests__/mcp` has not run, there is no agent. */
 const hasAgents = existsSync('__tests__/mcp/node_modules/@modelcontextprotocol/sdk');
@@ -38,7 +40,8 @@ async function startApp(
   resourceOf: (url: string) => object,
 ) {
   const { handlers } = await import('../../mcp/support/servers.ts');
-  const auth = backendAuth({ url: project.url, anonKey: project.publishableKey, throttle: false });
+  const settings = { url: project.url, anonKey: project.publishableKey, throttle: false } as const;
+  const auth = backendAuth({ ...settings, oauthConsent: true });
   const app = express();
   // The port is known once it listens, and the audience names it.
   const server = await serve(app);
@@ -46,7 +49,10 @@ async function startApp(
   app.use(protectResource(auth, { path: '/mcp', clients: 'any', attach: true, ...options, ...resourceOf(url) }));
   app.use(auth);
   app.all('/mcp', ...handlers['2.x']());
-  return { ...server, url, auth };
+  /** A person signs in on the application's pages, and allows an agent there. @returns where the browser is sent */
+  const allow = async (user: User, signIn: URL, visitor: Visitor = createVisitor(server.origin)): Promise<URL> =>
+    allowInPages(visitor, user, await consentPageOf(server.origin, signIn));
+  return { ...server, url, auth, allow };
 }
 
 const signingKeys = { 'a shared secret': [], keys: [createSigningKey('only')] } as const;
@@ -76,7 +82,8 @@ function describeFlow(kind: keyof typeof signingKeys): void {
       const signIn = await agent.findSignIn();
       expect(signIn.origin + signIn.pathname).toBe(`${project.url}/auth/v1/oauth/authorize`);
       expect(signIn.searchParams.get('resource')).toBe(app.url);
-      await agent.finish(await allow(project, user, signIn));
+      const browser = createVisitor(app.origin);
+      await agent.finish(await app.allow(user, signIn, browser));
 
       const who = await agent.call('whoami');
       expect(who).toMatchObject({
@@ -93,25 +100,21 @@ function describeFlow(kind: keyof typeof signingKeys): void {
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, exp * 1000 + 1_000 - Date.now())));
       expect((await agent.call('whoami')).token).not.toBe(first);
 
-      // The person withdraws the grant: its refresh token is gone, and the token until then is refused when it expires.
-      const signedIn = await project.ask('/token?grant_type=password', 'POST', user);
-      const withdrawn = await project.ask(
-        `/user/oauth/grants?client_id=${agent.kept.client.client_id}`,
-        'DELETE',
-        undefined,
-        signedIn.body.access_token,
-      );
-      expect(withdrawn.status).toBeLessThan(300);
+      // The person disconnects it: its access token is refused at once, its refresh token gone, and it has to ask again.
       const last = String(agent.kept.tokens.access_token);
-      const ends = Number(decodeJwt(last).exp) * 1000;
-      await new Promise((resolve) => setTimeout(resolve, Math.max(0, ends + 1_000 - Date.now())));
+      const list = await disconnectInPages(browser, app.origin, `Agent ${version}`);
+      expect(list.page.text).toContain('No app can use your account.');
       const refused = await createVisitor(app.origin).get('/mcp', { headers: { authorization: `Bearer ${last}` } });
       expect([refused.status, refused.headers['www-authenticate']]).toEqual([
         401,
         expect.stringContaining('invalid_token'),
       ]);
       delete agent.kept.asked;
-      expect((await agent.findSignIn()).pathname).toBe('/auth/v1/oauth/authorize');
+      const again = await agent.findSignIn();
+      expect(again.pathname).toBe('/auth/v1/oauth/authorize');
+      // It is asked for again, although the person has allowed it before.
+      const question = await open(browser, await consentPageOf(app.origin, again));
+      expect(question.page.text).toContain(`Agent ${version}`);
       await app.close();
     },
   );
@@ -120,18 +123,14 @@ function describeFlow(kind: keyof typeof signingKeys): void {
     const { createAgent } = await import('../../mcp/support/agents.ts');
     const app = await startApp(project, { audience: 'authenticated' }, () => ({}));
     const agent = createAgent('2.x', app.url);
-    await agent.finish(await allow(project, user, await agent.findSignIn()));
+    await agent.finish(await app.allow(user, await agent.findSignIn()));
     expect((await agent.call('whoami')).extra.userId).toBe(user.id);
     await endSession(app.auth, { userId: user.id });
     await expect(agent.call('whoami')).rejects.toThrow();
     const again = createAgent('2.x', app.url);
-    await agentSignsIn(again);
+    await again.finish(await app.allow(user, await again.findSignIn()));
     expect((await again.call('whoami')).extra.userId).toBe(user.id);
     await app.close();
-
-    async function agentSignsIn(agent: ReturnType<typeof createAgent>): Promise<void> {
-      await agent.finish(await allow(project, user, await agent.findSignIn()));
-    }
   });
 
   it('the session of the person’s own app is refused, unless the resource is for it, too', async () => {
@@ -171,7 +170,7 @@ describeAgents('the access token hook of docs/mcp.md', () => {
     const other = await startApp(project, {}, (audience) => ({ audience }));
     await runSql(hookFor(app.url), {});
     const agent = createAgent(version, app.url);
-    await agent.finish(await allow(project, user, await agent.findSignIn()));
+    await agent.finish(await app.allow(user, await agent.findSignIn()));
     expect(await agent.call('whoami')).toMatchObject({ resource: app.url, extra: { userId: user.id } });
     const headers = { authorization: `Bearer ${agent.kept.tokens.access_token}` };
     expect((await createVisitor(other.origin).get('/mcp', { headers })).status).toBe(401);

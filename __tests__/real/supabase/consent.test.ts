@@ -21,6 +21,16 @@ describeGoTrue('the consent page of GoTrue’s OAuth server', () => {
     return { user, visitor: await real.app.signedIn(user) };
   }
 
+  /** A person has allowed a client, which asks for the same again. */
+  async function askedAgain() {
+    const { visitor } = await signedIn();
+    const client = await createOAuthClient(real.project);
+    const first = await client.start();
+    await visitor.get(first);
+    await decide(visitor, first, 'allow');
+    return { visitor, client, url: await client.start() };
+  }
+
   it('shows what the app asks for, and leads to it with a code that works once', async () => {
     const { visitor, user } = await signedIn();
     const client = await createOAuthClient(real.project, { name: 'Cursor' });
@@ -76,12 +86,7 @@ describeGoTrue('the consent page of GoTrue’s OAuth server', () => {
   });
 
   it('goes on at once where a grant exists, and a reload goes the same way', async () => {
-    const { visitor } = await signedIn();
-    const client = await createOAuthClient(real.project);
-    const first = await client.start();
-    await visitor.get(first);
-    await decide(visitor, first, 'allow');
-    const url = await client.start();
+    const { visitor, client, url } = await askedAgain();
     const [one, two] = [await visitor.get(url), await visitor.get(url)];
     expect([one.status, two.status, one.headers.location === two.headers.location]).toEqual([302, 302, true]);
     expect((await client.exchange(sentTo(one)['code'] ?? '')).status).toBe(200);
@@ -90,12 +95,7 @@ describeGoTrue('the consent page of GoTrue’s OAuth server', () => {
   });
 
   it('a second read of the provider is an error after an approval, so the first answer is kept', async () => {
-    const { visitor } = await signedIn();
-    const client = await createOAuthClient(real.project);
-    const first = await client.start();
-    await visitor.get(first);
-    await decide(visitor, first, 'allow');
-    const url = await client.start();
+    const { visitor, url } = await askedAgain();
     expect((await visitor.get(url)).status).toBe(302);
     // A process without the answer.
     const other = await startRealApp(real.project, { oauthConsent: true });

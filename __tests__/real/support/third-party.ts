@@ -3,21 +3,14 @@ import type { ClientTokens } from './oauth-client.ts';
 import type { Project, User } from './project.ts';
 
 /**
- * A person signs in and allows an application, as the consent page does for them: where the browser is sent to.
+ * Opens the project's authorize URL, as a browser does to which an application gives it.
  *
- * @param authorizeUrl where the application has sent them
+ * @returns the consent page to which the project sends the browser, in the application under test: the project names its Site URL's
  */
-export async function allow(project: Project, { email, password }: User, authorizeUrl: string | URL): Promise<URL> {
-  const start = await fetch(authorizeUrl, { redirect: 'manual' });
-  const consentPage = new URL(start.headers.get('location')!);
-  const id = consentPage.searchParams.get('authorization_id')!;
-  const signedIn = await project.ask('/token?grant_type=password', 'POST', { email, password });
-  const token = String(signedIn.body.access_token);
-  const details = await project.ask(`/oauth/authorizations/${id}`, 'GET', undefined, token);
-  // A grant that exists is not asked for again.
-  if (typeof details.body.redirect_url === 'string') return new URL(details.body.redirect_url);
-  const { body } = await project.ask(`/oauth/authorizations/${id}/consent`, 'POST', { action: 'approve' }, token);
-  return new URL(body.redirect_url);
+export async function consentPageOf(origin: string, authorizeUrl: string | URL): Promise<string> {
+  const answer = await fetch(authorizeUrl, { redirect: 'manual' });
+  const { pathname, search } = new URL(answer.headers.get('location') ?? '', authorizeUrl);
+  return origin + pathname + search;
 }
 
 /** What another application gets that the user allowed to know who they are, by Supabase's OAuth server. */

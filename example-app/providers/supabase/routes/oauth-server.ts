@@ -12,9 +12,10 @@ interface OAuthServerRoute {
   readonly handle: (project: Project, request: StandInRequest) => Reply | Promise<Reply>;
 }
 
-/** The routes of the project's OAuth server. Applications call the first four, so they need no key of the project. */
+/** The routes of the project's OAuth server. Applications call the first five, so they need no key of the project. */
 const routes: Readonly<Record<string, OAuthServerRoute>> = {
   'GET /.well-known/oauth-authorization-server': { endpoint: 'other', open: true, handle: metadata },
+  'GET /.well-known/openid-configuration': { endpoint: 'other', open: true, handle: metadata },
   'POST /oauth/clients/register': { endpoint: 'other', open: true, handle: register },
   'GET /oauth/authorize': { endpoint: 'other', open: true, handle: authorize },
   'POST /oauth/token': { endpoint: 'client-token', open: true, handle: token },
@@ -25,8 +26,10 @@ const routes: Readonly<Record<string, OAuthServerRoute>> = {
 };
 
 export function oauthServerRoute(project: Project, method: string, pathname: string) {
-  if (!pathname.startsWith('/auth/v1/')) return undefined;
-  const path = pathname.slice('/auth/v1'.length).replace(/^(\/oauth\/authorizations)\/[^/]+/, '$1/:id');
+  // Where clients derive it from the issuer (RFC 8414 §3.1), as Supabase's gateway has it.
+  const inserted = /^(\/\.well-known\/[^/]+)\/auth\/v1$/.exec(pathname)?.[1];
+  if (inserted === undefined && !pathname.startsWith('/auth/v1/')) return undefined;
+  const path = (inserted ?? pathname.slice('/auth/v1'.length)).replace(/^(\/oauth\/authorizations)\/[^/]+/, '$1/:id');
   const route = routes[`${method} ${path}`];
   if (route === undefined) return undefined;
   return {
