@@ -4,7 +4,7 @@ import { examine, lines, supabaseEnv } from '../support/doctor.ts';
 
 let supabase: SupabaseStandIn;
 beforeEach(async () => {
-  supabase = await startSupabaseStandIn();
+  supabase = await startSupabaseStandIn({ relyingParty: { id: 'localhost', origins: [] } });
 });
 afterEach(() => supabase.close());
 
@@ -132,7 +132,8 @@ it('tells whether the project has passkeys on, and what it cannot read', async (
 it.each([
   ['https://shop.example', /browsers refuse them on shop\.example/],
   ['https://evil-localhost', /browsers refuse them on evil-localhost/],
-  ['http://127.0.0.1:3000', /browsers refuse them on 127\.0\.0\.1/],
+  ['http://127.0.0.1:3000', /browsers have none on an IP address such as 127\.0\.0\.1$/],
+  ['http://[::1]:3000', /browsers have none on an IP address such as \[::1\]$/],
   ['http://app.localhost:3000', /belong to localhost$/],
 ])('tells whether the relying party of passkeys is the domain of %s', async (url, line) => {
   supabase.switches.passkeys = true;

@@ -51,6 +51,9 @@ async function challengeOf(visitor: Visitor, path: string, body: object = {}) {
   return { challenge: options.challenge as string, fields: fields as { challengeId: string; factorId?: string } };
 }
 
+/** The browser's secret that its challenges are bound to; behind https its name has a prefix. */
+const ceremonyCookies = ({ cookies }: Visitor) => [...cookies].filter(([name]) => name.endsWith('-ceremony'));
+
 /** A body as it was written, for what `JSON.stringify` would not write. */
 const postText = (visitor: Visitor, path: string, body: string): Promise<Answer> =>
   visitor.post(path, { headers: { accept: 'application/json', 'content-type': 'application/json' }, body });
@@ -411,9 +414,11 @@ describe('a challenge', () => {
   it('is asked for with any cookies in the secret’s place, and takes a new one then', async () => {
     await start();
     const passkey = await addPasskey(await app.signedIn());
+    const asked = app.visitor();
+    await challengeOf(asked, '/auth/passkey');
+    const [[name]] = ceremonyCookies(asked) as [[string, string]];
     for (const value of ['', 'x', 'A'.repeat(4_000), '%00', '../../x', 'A'.repeat(21), `${'A'.repeat(22)}=`]) {
       const visitor = app.visitor();
-      const name = `${app.cookieName}-ceremony`;
       visitor.cookies.set(name, value);
       const answer = await signInWith(visitor, passkey);
       expect([value, answer.status]).toEqual([value, 200]);
@@ -436,11 +441,12 @@ describe('a challenge', () => {
     const visitor = app.visitor();
     const { challenge, fields } = await challengeOf(visitor, '/auth/passkey');
     const answer = { ...fields, credential: passkey.assert({ challenge }) };
-    const before = visitor.cookies.get(`${app.cookieName}-ceremony`) ?? '';
+    const before = ceremonyCookies(visitor);
+    expect(before).toHaveLength(1);
     expect((await visitor.postJson('/auth/passkey', answer)).json).toEqual({ redirectTo: '/auth/verify' });
     const thief = app.visitor();
     expect(errorOf(await thief.postJson('/auth/passkey', answer))).toEqual([422, 'challenge_expired']);
-    thief.cookies.set(`${app.cookieName}-ceremony`, before);
+    for (const [name, value] of before) thief.cookies.set(name, value);
     app.clock.advance(3_000);
     expect(errorOf(await thief.postJson('/auth/passkey', answer))).toEqual([422, 'challenge_expired']);
     expect(await isSignedIn(thief)).toBe(false);

@@ -166,6 +166,13 @@ function checkPasskeys(settings: Settings, { id, appUrl }: Party, add: Add): voi
     return;
   }
   const { hostname, origin } = new URL(appUrl);
+  if (/^(?:\[.*\]|\d+(?:\.\d+){3})$/.test(hostname)) {
+    add('note', 'passkeys', `Passkeys are on, but browsers have none on an IP address such as ${hostname}`, {
+      fix: 'Open the application at its domain, or at localhost.',
+      values: { ...values, ...defined({ relyingPartyId: id }) },
+    });
+    return;
+  }
   const isDomain = id === undefined || hostname === id || hostname.endsWith(`.${id}`);
   const party = id === undefined ? 'their relying party ID must be the application’s domain' : `they belong to ${id}`;
   if (isDomain) {
