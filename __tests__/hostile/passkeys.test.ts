@@ -393,7 +393,7 @@ describe('a challenge', () => {
     expect((await visitor.postJson('/auth/verify', right)).status).toBe(200);
   });
 
-  it('in a browser with a secret that somebody has planted is answered only from there', async () => {
+  it('in a browser with a secret that another person has planted is answered only from there', async () => {
     await start();
     const passkey = await addPasskey(await app.signedIn());
     const attacker = app.visitor();
