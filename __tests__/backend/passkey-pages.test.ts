@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { passkeyScriptFile, scriptFile } from '../../tools/passkey-script.ts';
 import { ada } from '../support/backend-app.ts';
+import { everyPageState } from '../support/built-in-pages.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { startPasskeyApp } from '../support/passkeys.ts';
+import { render } from '../../lib/core/html.ts';
 import { variant } from '../support/variant.ts';
 import type { Answer } from '../support/visitor.ts';
 
@@ -109,6 +111,22 @@ it('the pages that need no script allow none', async () => {
     const page = await owner.get(path);
     expect([path, page.text.includes('<script')]).toEqual([path, path.includes('passkeys')]);
   }
+});
+
+it('a page has the script exactly where it has a form for it, in every state that a visitor can meet', () => {
+  const states = Object.entries(everyPageState());
+  const withScript = states.flatMap(([name, { body }]) => {
+    if (body?.kind !== 'page') throw new Error(`${name} is no page`);
+    const [text, policy] = [render(body.markup), body.policy];
+    const hasForm = text.includes('data-passkey=');
+    const scripts = text.match(/<script src="[^"]*\/auth\/passkey\.js\?v=[\w-]{16}" defer><\/script>/g) ?? [];
+    expect([name, scripts.length, text.split('<script').length - 1]).toEqual([name, Number(hasForm), Number(hasForm)]);
+    expect([name, policy.includes('script-src '), policy.includes('connect-src ')]).toEqual([name, hasForm, hasForm]);
+    expect([name, policy]).not.toEqual([name, expect.stringMatching(/unsafe|data:|\*/)]);
+    return hasForm ? [name] : [];
+  });
+  expect(withScript.length).toBeGreaterThan(8);
+  expect(withScript.length).toBeLessThan(states.length / 2);
 });
 
 it('names the script below a mount path and behind a base URL', async () => {

@@ -162,6 +162,135 @@ describe('a passkey', () => {
   });
 });
 
+describe('a sign-in page', () => {
+  const toAccount = () => page.waitForURL((url) => url.pathname === '/account');
+
+  it('signs in by keyboard alone', async () => {
+    await addPasskey(await addAuthenticator());
+    await switchAutofillOff(page);
+    await page.goto('/auth/login?returnTo=/account');
+    const isFocused = () =>
+      button('Sign in with a passkey').evaluate((element: any) => element.matches(':focus-visible'));
+    for (let tabs = 0; tabs < 8 && !(await isFocused()); tabs += 1) await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await toAccount();
+  });
+
+  it('that was open for longer than a challenge lives asks for a new one, in the same dialog', async () => {
+    await addPasskey(await addAuthenticator());
+    await switchAutofillOff(page);
+    const posts: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() === 'POST') posts.push(request.isNavigationRequest() ? 'answer' : 'challenge');
+    });
+    await page.clock.install();
+    await page.goto('/auth/login?returnTo=/account');
+    // A canceled dialog keeps its challenge.
+    await page.evaluate(
+      "navigator.credentials.get = (get => () => { navigator.credentials.get = get; return Promise.reject(new DOMException('', 'NotAllowedError')); })(navigator.credentials.get.bind(navigator.credentials))",
+    );
+    await button('Sign in with a passkey').click();
+    await page.getByText('Nothing was used.').waitFor();
+    await page.clock.fastForward('05:00');
+    await button('Sign in with a passkey').click();
+    await toAccount();
+    expect(posts).toEqual(['challenge', 'challenge', 'answer']);
+  });
+
+  it('from before a deploy works with the script of today', async () => {
+    await addPasskey(await addAuthenticator());
+    await switchAutofillOff(page);
+    await page.route('**/auth/login*', async (route: Route) => {
+      const response = await route.fetch();
+      const body = (await response.text()).replace(/(passkey\.js\?v=)[\w-]{16}/, '$1AAAAAAAAAAAAAAAA');
+      await route.fulfill({ response, body });
+    });
+    await page.goto('/auth/login?returnTo=/account');
+    await button('Sign in with a passkey').click();
+    await toAccount();
+  });
+
+  it('in two tabs signs in twice, each with a challenge of its own', async () => {
+    const device = await addAuthenticator();
+    await addPasskey(device);
+    const [stored] = await credentials(device);
+    const tab = await context.newPage();
+    const tabCdp = await context.newCDPSession(tab);
+    // The virtual device of a tab is its own, so it gets the same passkey.
+    const authenticatorId = await addVirtualAuthenticator(tabCdp);
+    await tabCdp.send('WebAuthn.addCredential', { authenticatorId, credential: { ...stored!, signCount: 100 } });
+    for (const each of [page, tab]) {
+      await switchAutofillOff(each);
+      await each.goto('/auth/login?returnTo=/account');
+    }
+    for (const each of [page, tab]) {
+      await each.getByRole('button', { name: 'Sign in with a passkey' }).click();
+      await each.waitForURL((url) => url.pathname === '/account');
+    }
+    expect((await page.goto('/account'))?.status()).toBe(200);
+  });
+
+  it('shows its button again after the way back from the account', async () => {
+    await addPasskey(await addAuthenticator());
+    await switchAutofillOff(page);
+    await page.goto('/auth/login?returnTo=/account');
+    await button('Sign in with a passkey').click();
+    await toAccount();
+    await context.clearCookies();
+    await page.goBack();
+    await page.goto('/auth/login?returnTo=/account');
+    expect(await button('Sign in with a passkey').isEnabled()).toBe(true);
+    await button('Sign in with a passkey').click();
+    await toAccount();
+  });
+});
+
+describe('the list of passkeys', () => {
+  it('of ten, with names of any kind, fits a phone', async () => {
+    await signIn('/auth/passkeys');
+    for (let count = 1; count <= 10; count += 1) {
+      const authenticatorId = await addAuthenticator();
+      await button('Add a passkey').click();
+      await page
+        .getByText('Added ')
+        .nth(count - 1)
+        .waitFor();
+      await cdp.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId });
+    }
+    const names = ['x'.repeat(120), '\u202eيسرا مفتاح', 'W'.repeat(40), '<b>bold</b>', 'a b '.repeat(30).trim()];
+    names.forEach((name, index) => {
+      app.supabase.passkeysOf(ada.email)[index]!.name = name;
+    });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.reload();
+    const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+    expect(await page.evaluate(overflow)).toBe(0);
+    for (const link of await page.getByRole('link', { name: /^(?:Rename|Remove): / }).all()) {
+      const box = await link.boundingBox();
+      expect([box!.x >= 0, box!.x + box!.width <= 390]).toEqual([true, true]);
+    }
+    await page.getByRole('link', { name: `Rename: ${names[0]}` }).click();
+    expect(await page.evaluate(overflow)).toBe(0);
+    await page.goBack();
+    await button('Add a passkey').click();
+    await page.getByText('as many passkeys as it can have').waitFor();
+  });
+
+  it('adds one passkey for two clicks, and none for a dialog that is left', async () => {
+    await addAuthenticator();
+    await signIn('/auth/passkeys');
+    await page.evaluate(
+      "navigator.credentials.create = (create => () => { navigator.credentials.create = create; return Promise.reject(new DOMException('', 'NotAllowedError')); })(navigator.credentials.create.bind(navigator.credentials))",
+    );
+    await button('Add a passkey').click();
+    await page.getByText('Nothing was used.').waitFor();
+    expect(app.supabase.passkeysOf(ada.email)).toEqual([]);
+    await button('Add a passkey').dblclick();
+    await page.getByText('Added ').waitFor();
+    expect(app.supabase.passkeysOf(ada.email)).toHaveLength(1);
+  });
+});
+
 describe('without a passkey', () => {
   it('a canceled dialog, or a device without one, says what to do, and the page goes on working', async () => {
     await addAuthenticator();
@@ -251,6 +380,36 @@ describe('a security key', () => {
     await page.getByLabel('Code').fill(app.supabase.codeOf(factor));
     await page.keyboard.press('Enter');
     await page.waitForURL((url) => url.pathname === '/account');
+  });
+
+  it('in two tabs: one completes the sign-in, and the other one leads on', async () => {
+    await addKey();
+    await signIn();
+    const tab = await context.newPage();
+    await tab.goto('/auth/verify?returnTo=/account');
+    await button('Use your security key').click();
+    await page.waitForURL((url) => url.pathname === '/account');
+    await tab.reload();
+    expect(new URL(tab.url()).pathname).toBe('/account');
+  });
+
+  it('is removed by keyboard alone, after a question', async () => {
+    await addKey();
+    await signIn();
+    await page.keyboard.press('Enter');
+    await page.waitForURL((url) => url.pathname === '/account');
+    await page.goto('/auth/enroll');
+    const press = async (name: string, role: 'button' | 'link'): Promise<void> => {
+      const wanted = page.getByRole(role, { name });
+      const isFocused = () => wanted.evaluate((element: any) => element.matches(':focus'));
+      for (let tabs = 0; tabs < 8 && !(await isFocused()); tabs += 1) await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+    };
+    await press('Remove: Security key', 'link');
+    await page.getByText('Two-step sign-in will be off').waitFor();
+    await press('Remove', 'button');
+    await page.getByRole('button', { name: 'Add a security key' }).waitFor();
+    expect(app.supabase.factorsOf(ada.email)).toEqual([]);
   });
 
   it('that the device does not have is told, and another try works', async () => {

@@ -26,7 +26,7 @@ app.use(
   backendAuth({
     url,
     anonKey,
-    signInMethods: ['password', 'code'],
+    signInMethods: ['password', 'code', 'passkey'],
     mailAnswerMs: 0,
     throttle: { redis },
     clientAddress: (req) => String(req.headers['x-test-address']),

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { isRecord, parseJson } from '../core/json.ts';
+import { isRecord, isTooDeep, parseJson } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorOptions } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
@@ -35,7 +35,8 @@ export function bindCeremony(
   request: AuthRequest,
   { challengeId, options }: Ceremony,
 ): Ceremony {
-  if (!uuid.test(challengeId)) throw new AuthError('provider_refused');
+  const hasChallenge = typeof options['challenge'] === 'string' && options['challenge'] !== '';
+  if (!uuid.test(challengeId) || !hasChallenge || isTooDeep(options)) throw new AuthError('provider_refused');
   const name = cookieName(backend);
   // All tabs of a browser have one, so that none of them disturbs another one.
   const secret = secretsOf(backend, request)[0] ?? randomBytes(16).toString('base64url');
@@ -50,7 +51,7 @@ export function bindCeremony(
  */
 export function readAnswer(backend: BackendContext, request: AuthRequest, fields: Fields): CeremonyAnswer {
   const credential = parseJson(fields.get('credential') ?? '');
-  if (!isRecord(credential)) throw refusedAnswer({ reason: 'malformed' });
+  if (!isRecord(credential) || isTooDeep(credential)) throw refusedAnswer({ reason: 'malformed' });
   const given = fields.get('challengeId') ?? '';
   const challengeId = given.slice(0, given.indexOf('.'));
   const isOurs =
@@ -61,7 +62,12 @@ export function readAnswer(backend: BackendContext, request: AuthRequest, fields
 
 /** Whether a POST has no answer of a passkey or a key: its client, or the page's script, asks for a challenge. */
 export function asksForChallenge(fields: Fields): boolean {
-  return (fields.get('credential') ?? '') === '';
+  return ['credential', 'challengeId'].every((name) => (fields.get(name) ?? '') === '');
+}
+
+/** Whether a POST is the answer of a key, or a part of one, where the same route also takes codes. */
+export function hasAnswer(fields: Fields): boolean {
+  return fields.has('credential') || (fields.has('challengeId') && !fields.has('code'));
 }
 
 /** For an answer that is refused, whatever is wrong with it. */

@@ -13,6 +13,7 @@ import type { Session } from '../types.ts';
 import { outOfTime } from './connection.ts';
 import type { BackendContext } from './context.ts';
 import { isTimeout, rethrowStaleKeys } from './provider-errors.ts';
+import { issuedContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { SupabaseCall, Visitor } from './supabase-call.ts';
 
@@ -59,9 +60,26 @@ export function readFactors(user: { readonly factors?: unknown } | undefined, ha
   return { all, verified, askable: verified.filter(({ id, type }) => id !== '' && types.includes(type)) };
 }
 
-/** Whether the user has a verified factor that these tokens lack; a token itself does not list factors. */
-export function needsFactor({ user, access_token: accessToken }: SdkSession): boolean {
-  return readFactors(user).verified.length > 0 && readToken(accessToken).claims['aal'] !== 'aal2';
+/**
+ * Whether the user has a verified factor that these tokens lack; a token itself does not list factors.
+ *
+ * @throws {AuthError} `provider_refused` where the answer does not tell it of this user, `token_rejected` where it is no session
+ */
+export function needsFactor(issued: SdkSession): boolean {
+  const { access_token: accessToken } = issuedContent(issued);
+  requireUser(issued.user, accessToken);
+  return readFactors(issued.user).verified.length > 0 && readToken(accessToken).claims['aal'] !== 'aal2';
+}
+
+/** The `reason` where an answer is not about the token's user. */
+export const otherUser = 'subject';
+
+/** A list without factors means none only in an answer about the token's user: another service that answers with 200 knows of none. */
+function requireUser(user: unknown, accessToken: string): void {
+  const id = isRecord(user) ? user['id'] : undefined;
+  const { sub } = readToken(accessToken).claims;
+  // What is no token is refused as such.
+  if (sub !== undefined && id !== sub) throw new AuthError('provider_refused', { reason: otherUser });
 }
 
 /** A security key: no other site can ask for its answer, so it comes first. */
@@ -135,6 +153,7 @@ export function listFactors(
 ): Promise<UserFactors> {
   const ask = async ({ auth, unwrap }: SupabaseCall): Promise<UserFactors> => {
     const { user } = unwrap(await auth.getUser(accessToken));
+    requireUser(user, accessToken);
     return { user, factors: readFactors(user, hasKeys(backend)) };
   };
   return backend.supabase.call(visitor, ask).catch(rethrowStaleKeys(backend, accessToken));
@@ -205,7 +224,7 @@ export async function enrollApp(
     const { id, totp } = present(
       unwrap(await auth.mfa.enroll({ factorType: 'totp', friendlyName, ...defined({ issuer }) })),
     );
-    return { factorId: id, secret: totp.secret, uri: totp.uri };
+    return { factorId: textIn(id), secret: textIn(totp.secret), uri: textIn(totp.uri) };
   };
   return enrollWithRoom(backend, visitor, session, enroll);
 }
@@ -245,6 +264,12 @@ export async function removeFactor(
 /** GoTrue wants different names; the pages show none that this package has made. */
 export function generatedName(kind: 'app' | 'key'): string {
   return `${kind}-${randomBytes(6).toString('hex')}`;
+}
+
+/** The SDK does not check answers. @throws {AuthError} `provider_refused` where it is no text */
+export function textIn(value: unknown): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw new AuthError('provider_refused', { reason: 'malformed' });
 }
 
 /** The SDK's types allow a result with neither data nor error. */

@@ -1,11 +1,11 @@
 /** The calls to the backend about security keys as second factors. Each throws an `AuthError` for the visitor, as in `factors.ts`. */
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { isRecord } from '../core/json.ts';
+import { isRecord, isTooDeep } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { refusedAnswer } from './challenges.ts';
 import type { Ceremony, CeremonyAnswer } from './challenges.ts';
 import type { BackendContext } from './context.ts';
-import { callAs, enrollWithRoom, generatedName, present } from './factors.ts';
+import { callAs, enrollWithRoom, generatedName, present, textIn } from './factors.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { SupabaseCall, Visitor } from './supabase-call.ts';
 
@@ -22,7 +22,7 @@ export async function enrollKey(
 ): Promise<KeyCeremony> {
   const factorId = await enrollWithRoom(backend, visitor, session, async ({ auth, unwrap }) => {
     const friendlyName = generatedName('key');
-    return present(unwrap(await auth.mfa.enroll({ factorType: 'webauthn', friendlyName }))).id;
+    return textIn(present(unwrap(await auth.mfa.enroll({ factorType: 'webauthn', friendlyName }))).id);
   });
   return challengeKey(backend, visitor, session, factorId);
 }
@@ -39,7 +39,8 @@ export async function challengeKey(
   const { id, webauthn } = isRecord(answer) ? answer : {};
   const { credential_options: options } = isRecord(webauthn) ? webauthn : {};
   const { publicKey } = isRecord(options) ? options : {};
-  if (typeof id !== 'string' || !isRecord(publicKey)) throw new AuthError('provider_refused');
+  const isCeremony = typeof id === 'string' && isRecord(publicKey) && !isTooDeep(publicKey);
+  if (!isCeremony) throw new AuthError('provider_refused');
   return { factorId, challengeId: id, options: toJson(publicKey) as Ceremony['options'] };
 }
 

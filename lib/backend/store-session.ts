@@ -6,7 +6,7 @@ import { clientFacts } from '../http/message.ts';
 import { brought, refuseSent, repeatMs } from '../http/store-session.ts';
 import type { StoreTokens } from '../http/store-session.ts';
 import type { BackendContext } from './context.ts';
-import { isSessionOver, listFactors } from './factors.ts';
+import { isSessionOver, listFactors, otherUser } from './factors.ts';
 import { parseContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
 import { asIssued } from './set-password.ts';
@@ -49,10 +49,10 @@ async function prepare(
   if (given.access_token.length > maxTokenLength) throw new AuthError('session_too_large');
   // The backend alone says which second factors a user has, and whether the session still exists there.
   const { user } = await listFactors(backend, request, given).catch((error: unknown) => {
-    throw isSessionOver(error) ? refused(error.reason ?? error.code) : error;
+    if (isSessionOver(error)) throw refused(error.reason ?? error.code);
+    // Another service that answers with 200 has not checked the token.
+    throw error instanceof AuthError && error.reason === otherUser ? refused(otherUser) : error;
   });
-  // Another service that answers with 200 has not checked the token.
-  if (user.id !== session.user.id) throw refused('subject');
   const { exp, iat } = session.claims;
   const content = { ...given, expires_at: exp, ...defined({ expires_in: iat === undefined ? undefined : exp - iat }) };
   return prepareSignIn(backend, request, { issued: asIssued(content, user), returnTo, isBrought: true });

@@ -2,6 +2,7 @@ import type { CookieMethodsServer } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
+import { AuthError } from '../errors.ts';
 import { warnOfSilence } from '../session/events.ts';
 import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './connection.ts';
 import type { BackendConnection } from './connection.ts';
@@ -38,7 +39,7 @@ export type SdkResult<Data> =
 /**
  * Runs a piece of work with the SDK within the time budget.
  *
- * @throws {AuthError} `provider_unavailable` when the time is up, or what `work` throws
+ * @throws {AuthError} `provider_unavailable` when the time is up, `provider_refused` for an answer of another shape, or what `work` throws
  */
 export type CallSupabase = <Result>(
   visitor: Visitor,
@@ -80,8 +81,13 @@ export function createCallSupabase(
         },
       };
     };
-    return withDeadline((signal) => work(open(signal)), lifeMs, outOfTime);
+    return withDeadline((signal) => work(open(signal)), lifeMs, outOfTime).catch(rethrowUnread);
   };
+}
+
+/** For `catch`: the SDK reads answers without checks, and fails on one of another shape as on a mistake of its own. */
+function rethrowUnread(error: unknown): never {
+  throw error instanceof AuthError ? error : new AuthError('provider_refused', { cause: error, reason: 'malformed' });
 }
 
 /** The SDK's storage during one call: PKCE verifiers, and the session of the acting user where one is given. */

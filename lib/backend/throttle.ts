@@ -33,7 +33,7 @@ const limits = {
   code: { points: 5, ...codes },
   mailedCode: { points: 30, ...codes },
   mail: { points: 1, windowSeconds: mailWaitSeconds, event: 'account', reason: mailedBefore },
-  // Each view of the sign-in page asks for one, so they have a count of their own.
+  // Each view of the sign-in page asks for one, so they have a count of their own, and accounts have theirs beside it.
   challenge: { points: 100, windowSeconds, event: 'network', reason: undefined },
 } as const;
 type Scope = keyof typeof limits;
@@ -64,8 +64,12 @@ export interface Attempts {
   runCode<Result>(req: IncomingMessage, subject: string, work: () => Promise<Result>): Promise<Result>;
   /** The same for an emailed code: five wrong ones from a network are refused there, 30 from all networks everywhere. */
   runMailedCode<Result>(req: IncomingMessage, email: string, work: () => Promise<Result>): Promise<Result>;
-  /** Runs a call that asks for the challenge of a passkey: 100 per window for a network. One that fails is not counted. */
-  runChallenge<Result>(req: IncomingMessage, work: () => Promise<Result>): Promise<Result>;
+  /**
+   * Runs a call that asks for the challenge of a passkey or a security key: 100 per window for a network. One that fails is not counted.
+   *
+   * @param userId of a visitor who has given a first factor: views of the sign-in page must not use up what this step needs
+   */
+  runChallenge<Result>(req: IncomingMessage, userId: string | undefined, work: () => Promise<Result>): Promise<Result>;
   /** Runs a call that sends an email with a code: one per minute for an address. One that fails is not counted. */
   runMail<Result>(email: string, work: () => Promise<Result>): Promise<Result>;
 }
@@ -110,9 +114,8 @@ interface ThrottleParts {
 
 export function createAttempts(parts: ThrottleParts): Attempts {
   if (parts.throttle === false) {
-    const run: Attempts['runCode'] = (_req, _subject, work) => work();
-    const runOnly: Attempts['runMail'] & Attempts['runChallenge'] = (_subject: unknown, work) => work();
-    return { run, runCode: run, runMailedCode: run, runChallenge: runOnly, runMail: runOnly };
+    const run: Attempts['runCode'] & Attempts['runChallenge'] = (_req, _subject, work) => work();
+    return { run, runCode: run, runMailedCode: run, runChallenge: run, runMail: (_email, work) => work() };
   }
   const within = createWithin(parts.throttle, parts);
   const addressOf = createClientAddress(parts.clientAddress, parts.emit);
@@ -139,7 +142,11 @@ export function createAttempts(parts: ThrottleParts): Attempts {
         within('code', fromNetwork, 'guess', () => within('mailedCode', fromAll, 'guess', work)),
       );
     },
-    runChallenge: async (req, work) => within('challenge', networkOf(req), 'message', work),
+    async runChallenge(req, userId, work) {
+      const network = networkOf(req);
+      const key = userId === undefined ? network : accountKey(userId, network);
+      return within('challenge', key, 'message', work);
+    },
     runMail: (email, work) => within('mail', accountKey(email, undefined), 'message', work),
   };
 }

@@ -23,6 +23,15 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** How many levels of objects and lists are read, at most: to write more of them as JSON again may exhaust the stack. */
+const maxLevels = 32;
+
+/** Whether a parsed value has more levels than any message has that is read here. */
+export function isTooDeep(value: unknown, levels = maxLevels): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isTooDeep(inner, levels - 1));
+}
+
 /** Removes the members that are `undefined`. */
 export function defined<Members extends object>(
   members: Members,

@@ -13,15 +13,22 @@ export type Reply =
     }
   | { readonly kind: 'unreachable'; readonly reason: string };
 
-/** One GET, within the time limit, without following redirects. */
+/**
+ * One request, within the time limit, without following redirects.
+ *
+ * @param body of a POST, as JSON; default: a GET
+ */
 export async function ask(
   url: string,
   { fetch, timeoutMs }: Pick<DoctorContext, 'fetch' | 'timeoutMs'>,
   headers: Readonly<Record<string, string>> = {},
+  body?: string,
 ): Promise<Reply> {
+  const post = body === undefined ? {} : { method: 'POST', body };
+  const type = body === undefined ? {} : { 'content-type': 'application/json' };
   const send = async (signal: AbortSignal) => {
-    const init = { signal, redirect: 'manual', headers: { accept: 'application/json', ...headers } } as const;
-    const response = await fetch(url, init);
+    const init = { signal, redirect: 'manual', headers: { accept: 'application/json', ...type, ...headers } } as const;
+    const response = await fetch(url, { ...init, ...post });
     const date = Date.parse(response.headers.get('date') ?? '');
     const serverTime = Number.isNaN(date) ? undefined : date;
     const text = await readText(response, maxAnswerBytes);

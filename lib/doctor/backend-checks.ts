@@ -1,7 +1,7 @@
 import { env as backendVariables } from '../backend/option-schema.ts';
 import { readBackendOptions } from '../backend/options.ts';
 import type { BackendOptions } from '../backend/options.ts';
-import { defined } from '../core/json.ts';
+import { defined, isRecord } from '../core/json.ts';
 import { isLoopback } from '../core/url.ts';
 import { algorithmsOf, ask, checkClock, parseObject } from './ask.ts';
 import type { Reply } from './ask.ts';
@@ -31,7 +31,9 @@ export async function checkBackend(context: DoctorContext, add: Add): Promise<vo
     ),
   );
   if (settings === undefined || keys === undefined || oauthServer === undefined) return;
-  checkSettings(new URL(options.url).host, settings, add);
+  const hasPasskeys = settings.kind === 'answered' && parseObject(settings.text)?.['passkeys_enabled'] === true;
+  const party = hasPasskeys ? await askRelyingParty(options, context) : undefined;
+  checkSettings(new URL(options.url).host, settings, { id: party, appUrl: context.appUrl }, add);
   checkClock(settings, now, add);
   if (settings.kind === 'answered') checkKeys(keys, add);
   if (oauthServer.kind === 'answered' && parseObject(oauthServer.text)?.['token_endpoint'] !== undefined) {
@@ -84,7 +86,22 @@ function checkUrl({ url }: BackendOptions, env: NodeJS.ProcessEnv, add: Add): vo
   });
 }
 
-function checkSettings(host: string, reply: Reply, add: Add): void {
+/** What passkeys belong to, and the application that asks for them. */
+interface Party {
+  /** `undefined` where the project does not tell. */
+  readonly id: string | undefined;
+  readonly appUrl: string;
+}
+
+/** It is in each challenge of a sign-in, which a publishable key may ask for. A project with a captcha gives none. */
+async function askRelyingParty({ url, anonKey }: BackendOptions, context: DoctorContext): Promise<string | undefined> {
+  const reply = await ask(`${url}/auth/v1/passkeys/authentication/options`, context, { apikey: anonKey }, '{}');
+  const options = reply.kind === 'answered' && reply.status === 200 ? parseObject(reply.text)?.['options'] : undefined;
+  const id = isRecord(options) ? options['rpId'] : undefined;
+  return typeof id === 'string' && /^[\w.-]{1,253}$/.test(id) ? id.toLowerCase() : undefined;
+}
+
+function checkSettings(host: string, reply: Reply, party: Party, add: Add): void {
   if (reply.kind === 'unreachable') {
     add('problem', 'reachable', `${host} cannot be reached: ${reply.reason}`, {
       fix: 'Check BAAS_URL, whether the project is paused, and outgoing https from where the application runs.',
@@ -106,7 +123,7 @@ function checkSettings(host: string, reply: Reply, add: Add): void {
     return;
   }
   add('ok', 'key', `${host} is reachable and accepts the key`);
-  checkSignInMethods(settings, { ...external }, add);
+  checkSignInMethods(settings, { ...external }, party, add);
   checkSignUp(settings, add);
 }
 
@@ -115,7 +132,7 @@ type Settings = Readonly<Record<string, unknown>>;
 /** Members of `external` that are not OAuth providers. */
 const otherMethods: ReadonlySet<string> = new Set(['email', 'phone', 'anonymous_users']);
 
-function checkSignInMethods(settings: Settings, external: Settings, add: Add): void {
+function checkSignInMethods(settings: Settings, external: Settings, party: Party, add: Add): void {
   const providers = Object.keys(external)
     .filter((name) => external[name] === true && !otherMethods.has(name))
     .sort();
@@ -132,14 +149,14 @@ function checkSignInMethods(settings: Settings, external: Settings, add: Add): v
   add('note', 'sso', `SAML single sign-on is ${isEnabled ? 'on: the option sso offers it' : 'off in this project'}`, {
     values: { isEnabled },
   });
-  checkPasskeys(settings, add);
+  checkPasskeys(settings, party, add);
   add('note', 'mfa', 'This key cannot read whether second factors are enabled', {
     fix: 'Before you guard with { aal }, enable TOTP under Multi-Factor in the project’s settings.',
   });
 }
 
-/** GoTrue says whether passkeys are on, and not for which relying party. */
-function checkPasskeys(settings: Settings, add: Add): void {
+/** The settings say whether passkeys are on, and a challenge for which relying party; nothing says for which origins. */
+function checkPasskeys(settings: Settings, { id, appUrl }: Party, add: Add): void {
   const isEnabled = settings['passkeys_enabled'];
   // Older versions know no passkeys.
   if (typeof isEnabled !== 'boolean') return;
@@ -148,10 +165,32 @@ function checkPasskeys(settings: Settings, add: Add): void {
     add('note', 'passkeys', 'Passkeys are off in this project: leave passkey out of signInMethods', { values });
     return;
   }
-  add('note', 'passkeys', 'Passkeys are on: passkey in signInMethods offers them', {
-    fix: 'This key cannot read their relying party: its id must be the application’s domain, and its origins must list the application’s.',
-    values,
-  });
+  const { hostname, origin } = new URL(appUrl);
+  if (/^(?:\[.*\]|\d+(?:\.\d+){3})$/.test(hostname)) {
+    add('note', 'passkeys', `Passkeys are on, but browsers have none on an IP address such as ${hostname}`, {
+      fix: 'Open the application at its domain, or at localhost.',
+      values: { ...values, ...defined({ relyingPartyId: id }) },
+    });
+    return;
+  }
+  const isDomain = id === undefined || hostname === id || hostname.endsWith(`.${id}`);
+  const party = id === undefined ? 'their relying party ID must be the application’s domain' : `they belong to ${id}`;
+  if (isDomain) {
+    add('note', 'passkeys', `Passkeys are on: passkey in signInMethods offers them, and ${party}`, {
+      fix: `This key cannot read their relying party origins: list ${origin} there.`,
+      values: { ...values, ...defined({ relyingPartyId: id }) },
+    });
+    return;
+  }
+  add(
+    'note',
+    'passkeys',
+    `Passkeys are on for ${id}, so browsers refuse them on ${hostname}, where this application is`,
+    {
+      fix: `Before you put passkey into signInMethods, make ${hostname}, or a domain above it, the relying party ID under Passkeys, and list ${origin} as an origin. Passkeys that exist then stop working.`,
+      values: { ...values, relyingPartyId: id },
+    },
+  );
 }
 
 function checkSignUp(settings: Settings, add: Add): void {

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
 import { withDeadline } from '../core/deadline.ts';
-import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 
-/** The text fields of a form or a JSON object, and `credential` as JSON text; other values are dropped. */
+/** The text fields of a form or a JSON object, and `credential`, whatever it is, as JSON text; other values are dropped. */
 export type Fields = ReadonlyMap<string, string>;
 
 /** Bytes: enough for any sign-in form, and small enough to be harmless. */
@@ -22,7 +21,7 @@ interface ParsedRequest extends IncomingMessage {
 
 /**
  * Reads the text fields of a POST, whether or not the application has parsed the body; without a
- * body there are no fields. Only own string properties count: nothing is inherited or coerced.
+ * body there are no fields. Only own properties count: nothing is inherited or coerced.
  *
  * @throws {AuthError} `unsupported_media_type`, `payload_too_large`, or `invalid_request` for a malformed or endless body
  */
@@ -114,11 +113,21 @@ function fieldsOf(body: unknown): Fields {
   const entries: readonly (readonly [string, unknown])[] = Object.entries(body);
   return new Map(
     entries.flatMap(([name, value]) => {
-      // What a passkey's JSON is in a script's body, a form's hidden field has as text.
-      const text = name === 'credential' && isRecord(value) ? JSON.stringify(value) : value;
+      const text = name === 'credential' ? credentialText(value) : value;
       return typeof text === 'string' ? [[name, text] as const] : [];
     }),
   );
+}
+
+/** What a passkey's JSON is in a script's body, a form's hidden field has as text. It is never read as no answer, whatever it is. */
+function credentialText(value: unknown): unknown {
+  if (typeof value === 'string') return value;
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    // 16 KB have room for more levels than the stack has.
+    throw new AuthError('invalid_request', { cause });
+  }
 }
 
 function sizeOf(fields: Fields): number {

@@ -2,6 +2,7 @@ import { decodeJwt } from 'jose';
 import { totp } from '../../../example-app/providers/supabase/totp.ts';
 import { createCredential } from '../../support/authenticator.ts';
 import type { SoftwareCredential } from '../../support/authenticator.ts';
+import { examine } from '../../support/doctor.ts';
 import { addPasskey, signInWith } from '../../support/passkeys.ts';
 import type { Answer } from '../../support/visitor.ts';
 import { sessionOf, useRealApp } from '../support/application.ts';
@@ -33,6 +34,15 @@ describeOwnGoTrue('a passkey, at a real GoTrue,', () => {
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(user.email);
     const claims = decodeJwt(sessionOf(visitor).access_token);
     expect([claims['aal'], (claims['amr'] as any)[0].method]).toEqual(['aal1', 'passkey']);
+  });
+
+  it('belongs to a relying party that the doctor reads with the publishable key', async () => {
+    const env = { BAAS_URL: real.project.url, BAAS_PUBLISHABLE_KEY: real.project.publishableKey };
+    const { findings } = await examine({ ...env, APP_BASE_URL: 'https://app.example.com' });
+    expect(findings.find(({ id }) => id === 'backend.passkeys')).toMatchObject({
+      message: expect.stringContaining('browsers refuse them on app.example.com'),
+      values: { isEnabled: true, relyingPartyId: party.id },
+    });
   });
 
   it('asks for the second factor afterward, as a password does', async () => {

@@ -160,8 +160,13 @@ export function removePasskeyPage(
 /** A name has its own text direction. */
 const isolated = (name: string): Html => html`<bdi>${name}</bdi>`;
 
+/** Whether a name has a character that is seen: marks of the text direction and the like are none. */
+export function isVisible(name: string): boolean {
+  return /[^\p{C}\p{Z}\p{M}\u115f\u1160\u3164\uffa0\u2800]/u.test(name);
+}
+
 function nameOf({ text }: Pick<Site, 'text'>, { name }: Pick<Passkey, 'name'>): Text {
-  return name.trim() === '' ? text.passkeyName : textOf(name);
+  return isVisible(name) ? textOf(name) : text.passkeyName;
 }
 
 /** When it was added and last used, each on its own line. */

@@ -89,7 +89,7 @@ export const englishText = {
   renameLink: 'Rename',
   renameHeading: 'Rename “{passkey}”',
   passkeyNameLabel: 'Name',
-  passkeyNameInvalid: 'Enter a name of at most 120 characters.',
+  passkeyNameInvalid: 'Enter a short name.',
   renameButton: 'Save name',
   removePasskeyText: 'You won’t be able to sign in with it anymore. Delete it on your device, too.',
   passwordHeading: 'Choose a new password',

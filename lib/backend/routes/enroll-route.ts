@@ -4,7 +4,7 @@ import type { AuthRequest } from '../../http/auth-request.ts';
 import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
-import { asksForChallenge, bindCeremony, readAnswer, refusedAnswer } from '../challenges.ts';
+import { asksForChallenge, bindCeremony, hasAnswer, readAnswer, refusedAnswer } from '../challenges.ts';
 import type { BackendContext } from '../context.ts';
 import type { Factor } from '../factors.ts';
 import { FormProblem, readCode } from '../form-fields.ts';
@@ -81,7 +81,7 @@ async function changeFactors(backend: BackendContext, asked: FactorRequest, fiel
   const signIn = factors.verified.length > 0 ? undefined : signInAgainFirst(request, subject, wayBack);
   if (signIn !== undefined) return signIn;
   if (asksForKey(fields)) return startKey(backend, asked, fields);
-  if (fields.has('credential')) return confirmKey(backend, asked, fields);
+  if (hasAnswer(fields)) return confirmKey(backend, asked, fields);
   return fields.has('code') ? confirm(backend, asked, fields) : start(backend, asked);
 }
 
@@ -91,7 +91,8 @@ const asksForKey = (fields: Fields): boolean => fields.get('type') === keyType &
 async function startKey(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Reply> {
   const { request, subject } = asked;
   if (!hasKeys(backend)) throw new AuthError('factor_unavailable', { reason: 'factor_type' });
-  const started = await backend.attempts.runChallenge(request.req, () => enrollKey(backend, request, subject.content));
+  const add = () => enrollKey(backend, request, subject.content);
+  const started = await backend.attempts.runChallenge(request.req, subject.session.user.id, add);
   const { factorId } = started;
   if (request.wantsJson) return json(200, { factorId, ...bindCeremony(backend, request, started) });
   return listPage(backend, asked, { isAgain: !fields.has('again') });

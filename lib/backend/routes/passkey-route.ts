@@ -25,7 +25,7 @@ export function passkeyRoute(backend: BackendContext): AuthRoute {
     async submit(request, fields, returnTo) {
       if (asksForChallenge(fields)) {
         const ask = () => startSignIn(backend, request, readCaptcha(fields));
-        const started = await attempts.runChallenge(request.req, ask);
+        const started = await attempts.runChallenge(request.req, undefined, ask);
         if (request.wantsJson) return json(200, bindCeremony(backend, request, started));
         // The page's script got no challenge. As there is one now, it asks again.
         return signInPage(backend, request, { returnTo, isAgain: !fields.has('again') });

@@ -10,7 +10,7 @@ import { isSessionOver, listFactors } from '../factors.ts';
 import { FormProblem } from '../form-fields.ts';
 import { localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
 import type { FormInput, Next } from '../forms.ts';
-import { asksAgain, passkeysPage, removePasskeyPage, renamePage } from '../pages/passkeys.ts';
+import { asksAgain, isVisible, passkeysPage, removePasskeyPage, renamePage } from '../pages/passkeys.ts';
 import { addPasskey, listPasskeys, removePasskey, renamePasskey, startAdding } from '../passkeys.ts';
 import type { Passkey } from '../passkeys.ts';
 import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../raise.ts';
@@ -142,7 +142,8 @@ async function add(backend: BackendContext, owner: OwnerRequest, fields: Fields)
   const { request, subject, returnTo, wayBack } = owner;
   const { attempts } = backend;
   if (asksForChallenge(fields)) {
-    const started = await attempts.runChallenge(request.req, () => startAdding(backend, request, subject.content));
+    const start = () => startAdding(backend, request, subject.content);
+    const started = await attempts.runChallenge(request.req, subject.session.user.id, start);
     if (request.wantsJson) return json(200, bindCeremony(backend, request, started));
     // The page's script got no challenge. As there is one now, it asks again.
     const passkeys = await listPasskeys(backend, request, subject.content);
@@ -186,7 +187,7 @@ const maxNameBytes = 120;
 /** @throws {FormProblem} where it is no name */
 function readName(fields: Fields): string {
   const name = (fields.get('name') ?? '').trim();
-  const isName = name !== '' && Buffer.byteLength(name) <= maxNameBytes && !/[\0-\x1f\x7f-\x9f]/.test(name);
+  const isName = isVisible(name) && Buffer.byteLength(name) <= maxNameBytes && !/[\0-\x1f\x7f-\x9f]/.test(name);
   if (isName) return name;
   throw new FormProblem('name', 'passkeyNameInvalid', `A name has 1 to ${maxNameBytes} bytes.`);
 }

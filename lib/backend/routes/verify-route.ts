@@ -5,7 +5,7 @@ import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
-import { bindCeremony, readAnswer, refusedAnswer } from '../challenges.ts';
+import { asksForChallenge, bindCeremony, hasAnswer, readAnswer, refusedAnswer } from '../challenges.ts';
 import type { Factor } from '../factors.ts';
 import { isCodeType, keyType, sendFactorCode, verifyFactor } from '../factors.ts';
 import { readCode } from '../form-fields.ts';
@@ -93,19 +93,20 @@ async function takeAnswer(backend: BackendContext, asked: FactorRequest, fields:
   if (factors.verified.length === 0) return goOnWithout(backend, asked);
   if (isOutOfReach(asked)) throw outOfReach();
   if (asksForKey(fields)) return startKey(backend, asked, fields);
-  if (fields.has('credential')) return verifyWithKey(backend, asked, fields);
+  if (hasAnswer(fields)) return verifyWithKey(backend, asked, fields);
   const send = fields.get('send');
   return send === undefined ? verify(backend, asked, fields) : sendCode(backend, asked, send);
 }
 
 /** JSON clients name the key. The page's script leaves its answer empty where it got no challenge. */
-const asksForKey = (fields: Fields): boolean => fields.has('challenge') || fields.get('credential') === '';
+const asksForKey = (fields: Fields): boolean =>
+  fields.has('challenge') || (fields.has('credential') && asksForChallenge(fields));
 
 async function startKey(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Reply> {
   const { request, subject } = asked;
   const { id } = keyFactor(asked, fields.get('challenge') ?? fields.get('factorId'));
   const ask = () => challengeKey(backend, request, subject.content, id);
-  const started = await backend.attempts.runChallenge(request.req, ask);
+  const started = await backend.attempts.runChallenge(request.req, subject.session.user.id, ask);
   if (request.wantsJson) return json(200, { factorId: id, ...bindCeremony(backend, request, started) });
   return formPage(backend, asked, { factor: codeFactors(asked)[0], isAgain: !fields.has('again') });
 }
