@@ -208,6 +208,17 @@ describe('two lines', () => {
     }
   });
 
+  it('add nothing to each other twice, whatever the clocks and however many refusals', () => {
+    const [ahead, behind] = [chain('ab', emptyLine, now + minute), chain('bc')];
+    const refusing = (tokens: string, from: TokenLine, at: number): TokenLine =>
+      Array.from(tokens).reduce((line, token, index) => refuse(line, token, 'refused', at + index), from);
+    const [one, other] = [refusing('pqrstuvw', ahead, now), refusing('pPQRSTUVW', behind, now + 100)];
+    const merged = mergeLines(one, other, now);
+    expect(newestFor(merged, 'a')).toBe('c');
+    for (const each of [one, other, mergeLines(other, one, now)]) expect(mergeLines(merged, each, now)).toBe(merged);
+    expect(mergeLines(other, one, now)).toEqual(merged);
+  });
+
   it('add nothing to each other that has expired', () => {
     const later = chain('xy', emptyLine, now + openMs);
     expect(mergeLines(later, chain('ab'), now + openMs + 1)).toBe(later);
@@ -322,6 +333,17 @@ describe('tokens that no response delivers', () => {
     for (const merged of [mergeLines(line, missed, now), mergeLines(missed, line, now)]) {
       expect([newestFor(merged, 'a'), newestFor(merged, 'a1')]).toEqual(['a20', 'a2']);
     }
+  });
+
+  it('are not dropped for a late request with a token that they replaced', () => {
+    const apart = Array.from({ length: 14 }, (_, index) =>
+      String.fromCodePoint(0x4e00 + 2 * index, 0x4e01 + 2 * index),
+    );
+    const full = apart.reduce((line, pair) => chain(pair, line), emptyLine);
+    const delivered = deliver(chain('ab', full), 'a', 'b', now);
+    const late = exchange(delivered, 'b', { newest: 'c', text: 'of c', held: 'a' }, now + 1);
+    const next = chain('xyz', late, now + 2);
+    expect([next.spent.length, newestFor(next, 'b', now + minute)]).toEqual([16, 'c']);
   });
 
   it('wait no longer once a browser has them', () => {

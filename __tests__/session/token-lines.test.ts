@@ -372,6 +372,26 @@ describe('several processes', () => {
     expect([two.lines.isSuperseded(at('a'), 5), two.lines.isSuperseded(at('c'), 5)]).toEqual([true, false]);
   });
 
+  it('use no token twice that a full line has dropped while one of them knew it as the newest', async () => {
+    const clock = createClock();
+    const { one, two } = createTwo(createShared(clock.now));
+    const at = (token: string): Place => ({ line: 'session', token });
+    const held = at('t0');
+    const exchange = ({ lines }: ReturnType<typeof setUp>, serial: number) => {
+      [clock, one.clock, two.clock].forEach((each) => each.advance(60_000));
+      const newest = { kind: 'renewed' as const, text: `of ${serial + 1}`, place: at(`t${serial + 1}`) };
+      return lines.run(at(`t${serial}`), {
+        former: serial === 0 ? [] : [held],
+        run: () => Promise.resolve(newest),
+      });
+    };
+    await exchange(one, 0);
+    for (let serial = 1; serial < 20; serial += 1) await exchange(two, serial);
+    expect(one.lines.settled(held)).toEqual({ kind: 'renewed', text: 'of 1' });
+    expect(await exchange(one, 1)).toEqual({ settled: { kind: 'renewed', text: 'of 20' }, isNew: false });
+    expect(one.lines.settled(held)).toEqual({ kind: 'renewed', text: 'of 20' });
+  });
+
   it.each(['take', 'settle'] as const)(
     'continue alone where %s fails, use no token twice, and report it',
     async (verb) => {
@@ -573,7 +593,7 @@ describe('several processes', () => {
   });
 
   it.each(['__proto__', 'constructor'])('take no property that every object has for tokens: %s', async (newest) => {
-    const spent = [{ token: 'key', issued: 'n', newest, at: 0, until: 8e15 }];
+    const spent = [{ token: 'key', issued: 'n', newest, at: 0, newestAt: 0, until: 8e15 }];
     const { run, answering } = setUp({ shared: knowing({ spent, refused: [] }) });
     expect((await run('key', answering(renewed))).settled).toEqual(renewed);
   });

@@ -2,7 +2,7 @@ import { AuthError } from '../errors.ts';
 import type { LineMemory } from './line-memory.ts';
 import type { LineTurns, Turn } from './line-turns.ts';
 import type { OutageReport } from './outages.ts';
-import { exchange, mergeLines, positionOf, refuse } from './token-line.ts';
+import { exchange, mergeLines, newestFor, positionOf, refuse } from './token-line.ts';
 import type { KnownLine, Place, Position, TokenLine } from './token-line.ts';
 
 /** The provider's definitive answer, as the line says it to each holder of the token. */
@@ -103,6 +103,7 @@ async function exchangeInTurn(
   signal: AbortSignal,
 ): Promise<TokenAnswer | undefined> {
   const { now, turns, memory } = parts;
+  const { former = [] } = exchanging;
   if (turns === undefined) return undefined;
   const turn = await turns.take(place, signal);
   if (!('holder' in turn)) {
@@ -112,6 +113,14 @@ async function exchangeInTurn(
     if (settled === undefined) throw new Error('The coordinator holds an exchanged token without its answer');
     if (settled.kind === 'ended') memory.refuse(place, settled.reason);
     return { settled, isNew: false };
+  }
+  // A full line drops tokens between: where one that led to this one leads elsewhere, this one was exchanged.
+  const known = memory.learn(place.line, turn.shared);
+  const led = former.find(({ token }) => (newestFor(known, token, now()) ?? place.token) !== place.token);
+  const newer = led && positionOf(known, led.token, now());
+  if (newer !== undefined) {
+    turns.settle(place, turn, (line) => line, signal).catch(() => undefined);
+    return { settled: newer, isNew: false };
   }
   const answer = await holdTurn(turns, place, turn, exchanging, signal);
   const apply = withAnswer(parts, place, answer, exchanging);

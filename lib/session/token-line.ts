@@ -87,11 +87,16 @@ const maxCharacters = 64 * 1024;
 export const emptyLine: TokenLine = { spent: [], refused: [], answers: {} };
 
 export function positionOf(line: TokenLine, token: string, now: number): Position | undefined {
-  const spent = line.spent.find((each) => each.token === token && endOf(each) >= now);
-  const text = spent && answerOf(line, spent.newest);
-  if (spent !== undefined && text !== undefined) return { kind: 'renewed', text };
+  const newest = newestFor(line, token, now);
+  const text = newest === undefined ? undefined : answerOf(line, newest);
+  if (text !== undefined) return { kind: 'renewed', text };
   const refused = line.refused.find((each) => each.token === token && each.until >= now);
   return refused && { kind: 'ended', reason: refused.reason };
+}
+
+/** The newest token, which the holder of a token gets. */
+export function newestFor(line: TokenLine, token: string, now: number): string | undefined {
+  return line.spent.find((each) => each.token === token && endOf(each) >= now)?.newest;
 }
 
 /**
@@ -111,10 +116,12 @@ export function exchange(
     return { token: spent, issued: newest, newest, at, newestAt: at, until, ...(isForeign && { isForeign }) };
   };
   // A token that the provider gives again, as where it does not rotate, is not spent: only requests under way need the answer.
-  const isAgain = reachOf(newest, line.spent).has(token);
+  const isAgain = reachOf(newest, entriesOf(line.spent)).has(token);
   const others = line.spent
     .filter((each) => each.token !== token && !(isAgain && each.token === newest))
-    .map((each) => (each.token === held ? { ...each, until: Math.max(each.until, until) } : each));
+    .map((each) =>
+      each.token === held && isOpenAt(each, now) ? { ...each, until: Math.max(each.until, until) } : each,
+    );
   const own = token === newest ? [] : [entryOf(token)];
   if (isAgain) own.push(close(entryOf(newest), now));
   // A late success takes precedence over the refusal of a second attempt with the same token.
@@ -164,7 +171,8 @@ function closeAll(line: TokenLine, isOver: (each: SpentToken) => boolean, now: n
 }
 
 function leadingTo({ spent }: TokenLine, token: string): (each: SpentToken) => boolean {
-  return (each) => reachOf(each.issued, spent).has(token);
+  const entries = entriesOf(spent);
+  return (each) => reachOf(each.issued, entries).has(token);
 }
 
 /**
@@ -177,17 +185,23 @@ export function mergeLines(one: TokenLine, other: TokenLine, now: number): Token
   const spent = new Map(one.spent.map((each) => [each.token, each]));
   for (const each of other.spent) spent.set(each.token, mergeSpent(spent.get(each.token), each));
   const refused = new Map(one.refused.map((each) => [each.token, each]));
-  for (const each of other.refused) if (!refused.has(each.token)) refused.set(each.token, each);
+  for (const each of other.refused)
+    if ((refused.get(each.token)?.until ?? 0) < each.until) refused.set(each.token, each);
+  const ended = [...refused.values()].sort((a, b) => a.until - b.until || (a.token < b.token ? -1 : 1));
   const all = [...spent.values()].sort((a, b) => a.at - b.at || (a.token < b.token ? -1 : 1));
   const answers = { ...other.answers, ...one.answers };
-  const merged = tidy({ spent: all, refused: [...refused.values()], answers }, now);
-  const own = one.spent.filter((each) => endOf(each) >= now);
+  const merged = tidy({ spent: all, refused: ended, answers }, now);
+  const own = entriesOf(one.spent.filter((each) => endOf(each) >= now));
   const isSame =
-    merged.spent.length === own.length &&
-    merged.spent.every((each) => own.includes(each)) &&
-    merged.refused.every((each) => one.refused.includes(each)) &&
+    merged.spent.length === own.size &&
+    merged.spent.every((each) => isSameEntry(own.get(each.token), each)) &&
+    merged.refused.every(({ token }) => one.refused.some((each) => each.token === token)) &&
     Object.keys(merged.answers).every((newest) => answerOf(one, newest) !== undefined);
   return isSame ? one : merged;
+}
+
+function isSameEntry(one: SpentToken | undefined, { issued, newest, until, closes }: SpentToken): boolean {
+  return one?.issued === issued && one.newest === newest && one.until === until && one.closes === closes;
 }
 
 function mergeSpent(one: SpentToken | undefined, other: SpentToken): SpentToken {
@@ -227,9 +241,14 @@ function answerOf({ answers }: Pick<TokenLine, 'answers'>, newest: string): stri
   return Object.hasOwn(answers, newest) ? answers[newest] : undefined;
 }
 
+type Entries = ReadonlyMap<string, SpentToken>;
+
+function entriesOf(spent: readonly SpentToken[]): Entries {
+  return new Map(spent.map((each) => [each.token, each]));
+}
+
 /** A token and all that it led to, as far as the line still has them, with their entries. A circle is walked once. */
-function reachOf(token: string, spent: readonly SpentToken[]): ReadonlyMap<string, SpentToken | undefined> {
-  const entries = new Map(spent.map((each) => [each.token, each]));
+function reachOf(token: string, entries: Entries): ReadonlyMap<string, SpentToken | undefined> {
   const reach = new Map<string, SpentToken | undefined>();
   const ahead = [token];
   for (let each = ahead.pop(); each !== undefined; each = ahead.pop()) {
@@ -243,12 +262,13 @@ function reachOf(token: string, spent: readonly SpentToken[]): ReadonlyMap<strin
 
 /** Drops what has expired and what exceeds the limits, and lets each token lead to the newest. */
 function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
+  const entries = entriesOf(spent);
   const lead = (each: SpentToken): SpentToken => {
-    const reach = reachOf(each.token, spent);
-    const entries = [...reach.values()].filter((entry) => entry !== undefined);
+    const reach = reachOf(each.token, entries);
+    const found = [...reach.values()].filter((entry) => entry !== undefined);
     // A token that was exchanged itself is not the newest; one that the provider gave again may be.
-    const ends = entries.filter((entry) => reach.get(entry.newest) === undefined);
-    const { newest, newestAt } = (ends.length > 0 ? ends : entries).reduce(laterOf);
+    const ends = found.filter((entry) => reach.get(entry.newest) === undefined);
+    const { newest, newestAt } = (ends.length > 0 ? ends : found).reduce(laterOf);
     return newest === each.newest ? each : { ...each, newest, newestAt };
   };
   const open = spent.filter((each) => endOf(each) >= now).map(lead);
@@ -256,7 +276,9 @@ function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
   const textOf = (newest: string): string | undefined => answerOf({ answers }, newest);
   const characters = (): number => used().reduce((sum, newest) => sum + (textOf(newest)?.length ?? 0), 0);
   while (open.length > maxSpent || (open.length > 1 && characters() > maxCharacters)) {
-    const dropped = open.reduce((one, other) => (isDroppedBefore(other, one, open) ? other : one));
+    const counts = new Map<string, number>();
+    for (const { newest } of open) counts.set(newest, (counts.get(newest) ?? 0) + 1);
+    const dropped = open.reduce((one, other) => (isDroppedBefore(other, one, counts) ? other : one));
     open.splice(open.indexOf(dropped), 1);
   }
   const kept = used().flatMap((newest) => {
@@ -274,12 +296,10 @@ function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
  * Of several sign-ins the one with the most tokens drops one: the token that ends first, because the one that its browser still
  * sends ends last. What another session's tokens lead to never displaces the session's own.
  */
-function isDroppedBefore(one: SpentToken, other: SpentToken, all: readonly SpentToken[]): boolean {
-  const countOf = ({ newest }: SpentToken): number => all.filter((each) => each.newest === newest).length;
-  const rankOf = (each: SpentToken) => [each.isForeign === true ? 1 : 0, countOf(each), -each.until, each.at] as const;
-  const [own, others] = [rankOf(one), rankOf(other)];
-  const index = own.findIndex((rank, at) => rank !== others[at]);
-  return index !== -1 && (own[index] ?? 0) > (others[index] ?? 0);
+function isDroppedBefore(one: SpentToken, other: SpentToken, counts: ReadonlyMap<string, number>): boolean {
+  const byCount = (counts.get(one.newest) ?? 0) - (counts.get(other.newest) ?? 0);
+  const byOwner = Number(one.isForeign === true) - Number(other.isForeign === true);
+  return (byOwner || byCount || other.until - one.until || one.at - other.at) > 0;
 }
 
 /** Whether a browser may still hold only a spent token. */
