@@ -23,7 +23,7 @@ interface Visit {
 }
 
 interface Walk {
-  readonly visits: readonly Visit[];
+  readonly requests: readonly Visit[];
   /** How far the second process' clock is ahead, in milliseconds. */
   readonly aheadMs: number;
 }
@@ -146,15 +146,15 @@ class World {
 
 it('a line loses no session that is used once a week, whatever is delivered, heard of or late', async () => {
   const walks: fc.Arbitrary<Walk> = fc.record({
-    visits: fc.array(visit, { minLength: 40, maxLength: 120, size: 'max' }),
+    requests: fc.array(visit, { minLength: 40, maxLength: 120, size: 'max' }),
     aheadMs: fc.integer({ min: -30_000, max: 30_000 }),
   });
   const check = fc.property(
     fc.noShrink(walks),
     fc.double({ min: 0, max: 1, noNaN: true }),
-    ({ visits, aheadMs }, delivered) => {
+    ({ requests, aheadMs }, delivered) => {
       const world = new World(aheadMs);
-      for (const [index, each] of visits.entries()) {
+      for (const [index, each] of requests.entries()) {
         // Some browsers get hardly any answer, as behind a gateway.
         const isDelivered = each.isDelivered && ((index * 7919) % 100) / 100 < delivered;
         const isAlive = world.visit({ ...each, isDelivered });
