@@ -1,7 +1,7 @@
 import cookieParser from 'cookie-parser';
 import express from 'express';
 import type { ErrorRequestHandler, Express, Router } from 'express';
-import { AuthError, b2bAuth, getSession } from 'express-auth-adapters/b2b';
+import { AuthError, b2bAuth, forwardAuth, getSession } from 'express-auth-adapters/b2b';
 import type { AdapterName, OnEvent, SessionOf } from 'express-auth-adapters/b2b';
 import { backendAuth } from 'express-auth-adapters/backend';
 import type { SqlPool } from 'express-auth-adapters/backend';
@@ -61,6 +61,8 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
   });
   app.use(b2b);
   app.use(backend);
+  // The gateway asks here who visits the neighbor.
+  app.use('/auth/forward', forwardAuth(b2b));
 
   // Buttons that make the local stand-ins fail; absent with a real provider.
   const lab = createLab(providers, log);
