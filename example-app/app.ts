@@ -1,7 +1,7 @@
 import cookieParser from 'cookie-parser';
 import express from 'express';
 import type { ErrorRequestHandler, Express, Router } from 'express';
-import { AuthError, b2bAuth, getSession } from 'express-auth-adapters/b2b';
+import { AuthError, b2bAuth, forwardAuth, getSession } from 'express-auth-adapters/b2b';
 import type { AdapterName, OnEvent, SessionOf } from 'express-auth-adapters/b2b';
 import { backendAuth, protectResource } from 'express-auth-adapters/backend';
 import type { SqlPool } from 'express-auth-adapters/backend';
@@ -62,6 +62,8 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
   });
   app.use(b2b);
   app.use(backend);
+  // The gateway asks here who visits the neighbor.
+  app.use('/auth/forward', forwardAuth(b2b));
 
   // Agents reach two tools as the person who allowed them: an MCP server behind the same sign-in.
   app.use(protectResource(backend, { path: '/mcp', clients: 'any', audience: 'authenticated' }));
