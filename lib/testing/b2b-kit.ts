@@ -5,7 +5,7 @@ import { writeChunks } from '../core/cookie-chunks.ts';
 import { defined } from '../core/json.ts';
 import type { B2bUser, Impersonator, Json } from '../types.ts';
 import { createSignIns } from './agent.ts';
-import type { SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
+import type { Enter, SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
 
@@ -108,8 +108,23 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       : workos.issueToClient(started, age, client);
   }
 
+  function callbackOf(authorizationUrl: string, session: B2bTestSession = {}): string {
+    const { searchParams } = new URL(authorizationUrl);
+    const { pathname } = new URL(searchParams.get('redirect_uri') ?? '');
+    const query = { code: workos.authorize(session), state: searchParams.get('state') ?? '' };
+    return `${pathname}?${new URLSearchParams(query).toString()}`;
+  }
+
+  const enter: Enter<B2bTestSession> = async (agent, session, path = '/login') => {
+    const { status, headers } = await agent.get(path);
+    const { location = '' } = headers;
+    if (!URL.canParse(location) || !new URL(location).searchParams.has('redirect_uri'))
+      throw new TypeError(`GET ${path} answered ${status} and starts no sign-in; pass the adapter's loginPath as \`path\``);
+    return agent.get(callbackOf(location, session)).set('Accept', 'application/json');
+  };
+
   return {
-    ...createSignIns(cookieOf, tokenOf),
+    ...createSignIns({ cookieOf, tokenOf, enter }),
     options: {
       clientId,
       apiKey: `sk_testing_${randomBytes(12).toString('hex')}`,
@@ -119,12 +134,9 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       fetch,
       ...defined({ now: given.now }),
     },
-    authorize(authorizationUrl, session = {}) {
+    authorize(authorizationUrl, session) {
       refuseInProduction();
-      const { searchParams } = new URL(authorizationUrl);
-      const { pathname } = new URL(searchParams.get('redirect_uri') ?? '');
-      const query = { code: workos.authorize(session), state: searchParams.get('state') ?? '' };
-      return `${pathname}?${new URLSearchParams(query).toString()}`;
+      return callbackOf(authorizationUrl, session);
     },
     async tokens(session = {}) {
       refuseInProduction();
