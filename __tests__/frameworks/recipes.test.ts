@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { StandInUser, WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import { codeBlocks } from '../support/markdown.ts';
 import type { ExampleReport } from '../support/run-examples.ts';
 import { createVisitor } from '../support/visitor.ts';
@@ -14,7 +14,8 @@ import type { Visitor } from '../support/visitor.ts';
 
 /** The recipes for NestJS and React Router, with these frameworks, and signed-in users of the stand-in. */
 const directory = join(process.cwd(), '__tests__', 'frameworks', 'reports', 'recipes');
-const { personal } = demoUsers;
+const { personal, twoOrganizations } = demoUsers;
+const [{ id: organizationId }] = twoOrganizations.organizations;
 
 function write(name: string, text: string): string {
   const file = join(directory, name);
@@ -23,7 +24,7 @@ function write(name: string, text: string): string {
 }
 
 /** As the frameworks' own build does: NestJS needs decorators, which Node does not strip. */
-function compile(recipe: string, text: string, name: string): string {
+function compile(recipe: string, text: string, name: string, change = (code: string): string => code): string {
   const path = `docs/recipes/${recipe}.md`;
   const found = codeBlocks({ path, text: readFileSync(path, 'utf8') }).find(({ code }) => code.includes(text));
   const compilerOptions = {
@@ -32,7 +33,7 @@ function compile(recipe: string, text: string, name: string): string {
     experimentalDecorators: true,
     verbatimModuleSyntax: true,
   };
-  return write(name, ts.transpileModule(found?.code ?? '', { compilerOptions }).outputText);
+  return write(name, ts.transpileModule(change(found?.code ?? ''), { compilerOptions }).outputText);
 }
 
 let workos: WorkosStandIn;
@@ -42,12 +43,17 @@ const reports = new Map<string, ExampleReport>();
 beforeAll(async () => {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
-  const nest = compile('nestjs', 'NestFactory', 'nest.js');
-  compile('nestjs', 'AdminGuard', 'admin-guard.js');
+  const outage = `@Controller('outage') class OutageController {
+    @Get() outage() { throw new AuthError('provider_unavailable', { retryAfter: 7 }); }
+  }
+  @Module`;
+  const nest = compile('nestjs', 'NestFactory', 'nest.js', (code) =>
+    code.replace('@Module', outage).replace('controllers: [', 'controllers: [OutageController, '),
+  );
   const router = compile('react-router', 'createRequestHandler', 'router.js');
   compile('react-router', 'requireUser', 'require-user.js');
   const build = write('build.js', serverBuild);
-  workos = await startWorkosStandIn();
+  workos = await startWorkosStandIn({ clientId: 'client_test', apiKey: 'sk_test_frameworks' });
   child = fork('__tests__/support/run-examples.ts', [nest, router], {
     execArgv: ['--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -103,11 +109,12 @@ function originOf(name: string): string {
   return `http://127.0.0.1:${report?.port}`;
 }
 
-async function signedIn(origin: string): Promise<Visitor> {
+async function signedIn(origin: string, user: StandInUser = personal): Promise<Visitor> {
   workos.redirectUris.push(`${origin}/callback`);
   const visitor = createVisitor(origin);
-  const start = await visitor.get('/login');
-  const callback = await workos.authorize(start.location, { user: personal });
+  const organization = user === twoOrganizations ? `?organization_id=${organizationId}` : '';
+  const start = await visitor.get(`/login${organization}`);
+  const callback = await workos.authorize(start.location, { user });
   expect((await visitor.get(callback.href)).status).toBe(303);
   return visitor;
 }
@@ -120,25 +127,24 @@ describe('docs/recipes/nestjs.md', () => {
 
   it('answers a stranger with a 401, and redirects pages', async () => {
     const visitor = createVisitor(originOf('nest.js'));
-    const refused = await visitor.get('/api/me');
+    const refused = await visitor.getJson('/api/me');
     expect([refused.status, refused.json.error.code]).toEqual([401, 'unauthenticated']);
     expect((await visitor.get('/dashboard/reports')).status).toBe(307);
   });
 
-  it('answers an outage with 503, Retry-After and the code, by the filter', async () => {
-    const visitor = await signedIn(originOf('nest.js'));
-    workos.switches.accessTokenTtlSeconds = -60;
-    const expired = await signedIn(originOf('nest.js'));
-    workos.switches.accessTokenTtlSeconds = 300;
-    workos.switches.outage = { token: { status: 503 } };
-    try {
-      const answer = await expired.getJson('/api/me');
-      expect([answer.status, answer.json.error.code]).toEqual([503, 'provider_unavailable']);
-      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
-      expect((await visitor.getJson('/api/me')).status).toBe(200);
-    } finally {
-      workos.heal();
-    }
+  it('answers an AuthError with its status, its code and its headers, by the filter', async () => {
+    const answer = await createVisitor(originOf('nest.js')).getJson('/outage');
+    expect([answer.status, answer.json.error.code]).toEqual([503, 'provider_unavailable']);
+    expect(answer.headers['retry-after']).toBe('7');
+  });
+
+  it('lets only administrators pass a guard of Nest', async () => {
+    const origin = originOf('nest.js');
+    const stranger = await createVisitor(origin).getJson('/reports');
+    expect([stranger.status, stranger.json.error.code]).toEqual([401, 'unauthenticated']);
+    expect((await (await signedIn(origin)).getJson('/reports')).status).toBe(403);
+    const admin = await signedIn(origin, twoOrganizations);
+    expect((await admin.getJson('/reports')).json).toEqual(['of 2026']);
   });
 });
 

@@ -82,23 +82,27 @@ it('finds the tests of the docs', () => {
   expect(tests.length).toBeGreaterThan(5);
 });
 
-it.each(runners)('$name runs every test of the docs', async ({ name, file, command, passed }) => {
-  const folder = join(directory, name.replaceAll(/[^\w]/g, ''));
-  mkdirSync(folder, { recursive: true });
-  if (name === 'Vitest') {
-    const lib = JSON.stringify(bin('lib'));
-    const alias = `[{ find: /^express-auth-adapters$/, replacement: ${lib} + '/index.ts' }, { find: /^express-auth-adapters\\/(.*)$/, replacement: ${lib} + '/$1/index.ts' }]`;
-    writeFileSync(join(folder, 'vitest.config.js'), `export default { resolve: { alias: ${alias} } };\n`);
-  }
-  const files = tests.map(({ code }, index) => {
-    const path = join(folder, file(index));
-    writeFileSync(path, `${importLine(name)}\n${code}`);
-    return path;
-  });
-  const { code, output } = await run(command(files));
-  const count = tests.reduce((sum, test) => sum + (test.code.match(/^test\(/gm)?.length ?? 0), 0);
-  expect([code, Number(passed.exec(output)?.[1]), code === 0 ? '' : output]).toEqual([0, count, '']);
-}, 120_000);
+it.each(runners)(
+  '$name runs every test of the docs',
+  async ({ name, file, command, passed }) => {
+    const folder = join(directory, name.replaceAll(/[^\w]/g, ''));
+    mkdirSync(folder, { recursive: true });
+    if (name === 'Vitest') {
+      const lib = JSON.stringify(bin('lib'));
+      const alias = `[{ find: /^express-auth-adapters$/, replacement: ${lib} + '/index.ts' }, { find: /^express-auth-adapters\\/(.*)$/, replacement: ${lib} + '/$1/index.ts' }]`;
+      writeFileSync(join(folder, 'vitest.config.js'), `export default { resolve: { alias: ${alias} } };\n`);
+    }
+    const files = tests.map(({ code }, index) => {
+      const path = join(folder, file(index));
+      writeFileSync(path, `${importLine(name)}\n${code}`);
+      return path;
+    });
+    const { code, output } = await run(command(files));
+    const count = tests.reduce((sum, test) => sum + (test.code.match(/^test\(/gm)?.length ?? 0), 0);
+    expect([code, Number(passed.exec(output)?.[1]), code === 0 ? '' : output]).toEqual([0, count, '']);
+  },
+  120_000,
+);
 
 it('names an import for each runner but jest', () => {
   expect(runners.map(({ name }) => importLine(name))).toEqual([

@@ -26,7 +26,7 @@ const kits = {
 function appOf(auth: express.RequestHandler): express.Express {
   const app = express();
   app.use(auth);
-  app.get('/me', requireSession({ respond: 'json' }), (req, res) => void res.send(currentSession(req).user.email));
+  app.get('/me', requireSession(), (req, res) => void res.send(currentSession(req).user.email));
   return app;
 }
 
@@ -71,7 +71,9 @@ describe.each(['b2b', 'backend'] as const)('kit.signIn of %s', (adapter) => {
   it('rejects with status and code where the application refuses', async () => {
     const refused = kits[adapter]({ accept: () => false });
     const agent = request.agent(refused.app);
-    await expect(refused.kit.signIn(agent, ada, { hooks: true })).rejects.toThrow('refused the sign-in: 403 not_accepted');
+    await expect(refused.kit.signIn(agent, ada, { hooks: true })).rejects.toThrow(
+      'refused the sign-in: 403 not_accepted',
+    );
     const suspended = kits[adapter]({
       onSignIn() {
         throw new AuthError('forbidden');
@@ -79,8 +81,8 @@ describe.each(['b2b', 'backend'] as const)('kit.signIn of %s', (adapter) => {
     });
     const other = request.agent(suspended.app);
     await expect(suspended.kit.signIn(other, ada, { hooks: true })).rejects.toThrow('403 forbidden');
-    await agent.get('/me').expect(401);
-    await other.get('/me').expect(401);
+    await agent.get('/me').set('Accept', 'application/json').expect(401);
+    await other.get('/me').set('Accept', 'application/json').expect(401);
   });
 
   it('says what is wrong with an agent, a path or an expired session', async () => {
@@ -88,9 +90,11 @@ describe.each(['b2b', 'backend'] as const)('kit.signIn of %s', (adapter) => {
     const { jar } = request.agent(app);
     await expect(kit.signIn({ jar }, ada, { hooks: true })).rejects.toThrow('request.agent(app)');
     const agent = request.agent(app);
-    await expect(kit.signIn(agent, ada, { hooks: true, path: '/nowhere' })).rejects.toThrow(/\/nowhere answered 404.*`path`/);
+    await expect(kit.signIn(agent, ada, { hooks: true, path: '/nowhere' })).rejects.toThrow(
+      /\/nowhere answered 404.*`path`/,
+    );
     await expect(kit.signIn(agent, { ...ada, expired: true }, { hooks: true })).rejects.toThrow('`expired`');
-    await agent.get('/me').expect(401);
+    await agent.get('/me').set('Accept', 'application/json').expect(401);
   });
 
   it('starts at another path', async () => {
@@ -127,7 +131,7 @@ it('runs onSignIn after the second factor of a pending sign-in', async () => {
   const { kit, app } = kits.backend({ onSignIn });
   const agent = await kit.signIn(request.agent(app), { ...ada, pending: 'factor' }, { hooks: true });
   expect(onSignIn).not.toHaveBeenCalled();
-  await agent.get('/me').expect(401);
+  await agent.get('/me').set('Accept', 'application/json').expect(401);
   await agent.post('/auth/verify').set('Accept', 'application/json').send({ code: kit.code }).expect(200);
   expect(onSignIn).toHaveBeenCalledTimes(1);
   await agent.get('/me').expect(200, ada.user.email);
@@ -136,6 +140,6 @@ it('runs onSignIn after the second factor of a pending sign-in', async () => {
 it('waits for the new password of a recovery with hooks', async () => {
   const { kit, app } = kits.backend();
   const agent = await kit.signIn(request.agent(app), { ...ada, pending: 'recovery' }, { hooks: true });
-  await agent.get('/me').expect(401);
+  await agent.get('/me').set('Accept', 'application/json').expect(401);
   await agent.get('/auth/password').expect(200);
 });

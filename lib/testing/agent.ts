@@ -107,8 +107,10 @@ export function createSignIns<TestSession extends { readonly expired?: boolean }
         putCookies(agent, await cookieOf(session));
         return agent;
       }
-      if (!isRequestAgent(agent)) throw new TypeError('kit.signIn with hooks needs an agent of supertest: request.agent(app)');
-      if (session?.expired === true) throw new TypeError('kit.signIn with hooks starts a session now; leave `expired` out');
+      if (!isRequestAgent(agent))
+        throw new TypeError('kit.signIn with hooks needs an agent of supertest: request.agent(app)');
+      if (session?.expired === true)
+        throw new TypeError('kit.signIn with hooks starts a session now; leave `expired` out');
       refuseFailure(await enter(agent, session, path));
       return agent;
     },

@@ -119,7 +119,9 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
     const { status, headers } = await agent.get(path);
     const { location = '' } = headers;
     if (!URL.canParse(location) || !new URL(location).searchParams.has('redirect_uri'))
-      throw new TypeError(`GET ${path} answered ${status} and starts no sign-in; pass the adapter's loginPath as \`path\``);
+      throw new TypeError(
+        `GET ${path} answered ${status} and starts no sign-in; pass the adapter's loginPath as \`path\``,
+      );
     return agent.get(callbackOf(location, session)).set('Accept', 'application/json');
   };
 

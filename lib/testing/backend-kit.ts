@@ -100,7 +100,10 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
   }
 
   const enter: Enter<BackendTestSession> = async (agent, session = {}, path = '/auth/confirm') => {
-    const link = { token_hash: supabase.mail(session), type: session.pending === 'recovery' ? 'recovery' : 'magiclink' };
+    const link = {
+      token_hash: supabase.mail(session),
+      type: session.pending === 'recovery' ? 'recovery' : 'magiclink',
+    };
     const answer = await agent.post(path).set('Accept', 'application/json').send(link);
     if (answer.status !== 404) return answer;
     throw new TypeError(`POST ${path} answered 404; pass the adapter's confirmPath as \`path\``);
