@@ -364,7 +364,7 @@ describe('a reader who follows the examples', () => {
 
   it('docs/recipes/workos-actions.md: is allowed or denied with a signature, and accept agrees', async () => {
     const origin = originOf(exampleWith('docs/recipes/workos-actions.md', 'constructAction'));
-    const { userManagement: _, actions } = new WorkOS({ apiKey: workos.apiKey, clientId: workos.clientId });
+    const { actions } = new WorkOS({ apiKey: workos.apiKey, clientId: workos.clientId });
     const ask = async (email: string, secret = webhookSecret) => {
       const body = JSON.stringify({
         id: 'registration_action_1',

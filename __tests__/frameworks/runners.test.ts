@@ -70,9 +70,10 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Both streams: jest reports on stderr. */
 async function run(args: readonly string[]): Promise<{ code: number; output: string }> {
-  const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, JEST_WORKER_ID: _worker, ...env } = process.env;
+  const { PATH, HOME } = process.env;
+  const env = { PATH, HOME, NODE_ENV: 'test', NO_COLOR: '1' };
   return new Promise((resolve) => {
-    execFile(process.execPath, [...args], { env: { ...env, NODE_ENV: 'test', NO_COLOR: '1' } }, (error, out, err) =>
+    execFile(process.execPath, [...args], { env }, (error, out, err) =>
       resolve({ code: error === null ? 0 : 1, output: out + err }),
     );
   });

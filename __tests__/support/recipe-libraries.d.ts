@@ -131,7 +131,8 @@ declare module 'reflect-metadata' {}
 
 declare module '@nestjs/common' {
   export interface ArgumentsHost {
-    switchToHttp(): { getRequest<Request>(): Request; getResponse<Response>(): Response };
+    // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- as NestJS declares it
+    switchToHttp(): { getRequest<Given>(): Given; getResponse<Given>(): Given };
   }
   export type ExecutionContext = ArgumentsHost;
   export interface ExceptionFilter {
@@ -165,9 +166,8 @@ declare module '@nestjs/core' {
 }
 
 declare module 'react-router' {
-  export interface AppLoadContext {
-    readonly [name: string]: unknown;
-  }
+  // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- applications add its members
+  export interface AppLoadContext {}
   export function redirectDocument(url: string): Response;
 }
 

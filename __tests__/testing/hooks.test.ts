@@ -31,10 +31,13 @@ function appOf(auth: express.RequestHandler): express.Express {
 }
 
 describe.each(['b2b', 'backend'] as const)('kit.signIn of %s', (adapter) => {
-  const onSignIn = jest.fn((_facts: { session: { user: { email?: string | null } } }) => {});
-  const onEvent = jest.fn((_event: { type: string }) => {});
+  const onSignIn = jest.fn<(facts: { session: { user: { email?: string | null } } }) => undefined>();
+  const onEvent = jest.fn<(event: { type: string }) => undefined>();
   const events = (): string[] => onEvent.mock.calls.map(([{ type }]) => type);
-  beforeEach(() => void [onSignIn, onEvent].forEach((mock) => mock.mockClear()));
+  beforeEach(() => {
+    onSignIn.mockClear();
+    onEvent.mockClear();
+  });
 
   it('does not run onSignIn', async () => {
     const { kit, app } = kits[adapter]({ onSignIn, onEvent });
@@ -120,14 +123,14 @@ it('keeps the organization and the impersonator of a sign-in with hooks', async 
 });
 
 it('signs in with hooks where passwords are off', async () => {
-  const onSignIn = jest.fn(() => {});
+  const onSignIn = jest.fn(() => undefined);
   const { kit, app } = kits.backend({ signInMethods: ['code'], onSignIn });
   await kit.signIn(request.agent(app), ada, { hooks: true });
   expect(onSignIn).toHaveBeenCalledTimes(1);
 });
 
 it('runs onSignIn after the second factor of a pending sign-in', async () => {
-  const onSignIn = jest.fn(() => {});
+  const onSignIn = jest.fn(() => undefined);
   const { kit, app } = kits.backend({ onSignIn });
   const agent = await kit.signIn(request.agent(app), { ...ada, pending: 'factor' }, { hooks: true });
   expect(onSignIn).not.toHaveBeenCalled();

@@ -108,25 +108,8 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       : workos.issueToClient(started, age, client);
   }
 
-  function callbackOf(authorizationUrl: string, session: B2bTestSession = {}): string {
-    const { searchParams } = new URL(authorizationUrl);
-    const { pathname } = new URL(searchParams.get('redirect_uri') ?? '');
-    const query = { code: workos.authorize(session), state: searchParams.get('state') ?? '' };
-    return `${pathname}?${new URLSearchParams(query).toString()}`;
-  }
-
-  const enter: Enter<B2bTestSession> = async (agent, session, path = '/login') => {
-    const { status, headers } = await agent.get(path);
-    const { location = '' } = headers;
-    if (!URL.canParse(location) || !new URL(location).searchParams.has('redirect_uri'))
-      throw new TypeError(
-        `GET ${path} answered ${status} and starts no sign-in; pass the adapter's loginPath as \`path\``,
-      );
-    return agent.get(callbackOf(location, session)).set('Accept', 'application/json');
-  };
-
   return {
-    ...createSignIns({ cookieOf, tokenOf, enter }),
+    ...createSignIns({ cookieOf, tokenOf, enter: createEnter(workos) }),
     options: {
       clientId,
       apiKey: `sk_testing_${randomBytes(12).toString('hex')}`,
@@ -138,7 +121,7 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
     },
     authorize(authorizationUrl, session) {
       refuseInProduction();
-      return callbackOf(authorizationUrl, session);
+      return callbackOf(workos, authorizationUrl, session);
     },
     async tokens(session = {}) {
       refuseInProduction();
@@ -147,6 +130,27 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       return { ...issued, authenticationMethod: 'Password', ...defined({ organizationId, impersonator }) };
     },
     simulate,
+  };
+}
+
+function callbackOf(workos: InMemoryWorkos, authorizationUrl: string, session: B2bTestSession = {}): string {
+  const { searchParams } = new URL(authorizationUrl);
+  const { pathname } = new URL(searchParams.get('redirect_uri') ?? '');
+  const query = { code: workos.authorize(session), state: searchParams.get('state') ?? '' };
+  return `${pathname}?${new URLSearchParams(query).toString()}`;
+}
+
+/** Signs in at `/login` and the callback. */
+function createEnter(workos: InMemoryWorkos): Enter<B2bTestSession> {
+  return async (agent, session, path = '/login') => {
+    const { status, headers } = await agent.get(path);
+    const { location = '' } = headers;
+    if (!URL.canParse(location) || !new URL(location).searchParams.has('redirect_uri')) {
+      throw new TypeError(
+        `GET ${path} answered ${status} and starts no sign-in; pass the adapter's loginPath as \`path\``,
+      );
+    }
+    return agent.get(callbackOf(workos, location, session)).set('Accept', 'application/json');
   };
 }
 

@@ -99,18 +99,8 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
     return (await supabase.issue(started, session.expired === true ? 2 * tokenLifetime : 0)).access_token;
   }
 
-  const enter: Enter<BackendTestSession> = async (agent, session = {}, path = '/auth/confirm') => {
-    const link = {
-      token_hash: supabase.mail(session),
-      type: session.pending === 'recovery' ? 'recovery' : 'magiclink',
-    };
-    const answer = await agent.post(path).set('Accept', 'application/json').send(link);
-    if (answer.status !== 404) return answer;
-    throw new TypeError(`POST ${path} answered 404; pass the adapter's confirmPath as \`path\``);
-  };
-
   return {
-    ...createSignIns({ cookieOf, tokenOf, enter }),
+    ...createSignIns({ cookieOf, tokenOf, enter: createEnter(supabase) }),
     options: {
       url,
       anonKey: `sb_publishable_testing_${randomBytes(12).toString('hex')}`,
@@ -127,6 +117,17 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
     passkey: (session = {}) => supabase.passkeys.add(session),
     askConsent: (app) => supabase.apps.ask(app),
     simulate,
+  };
+}
+
+/** Signs in by the link of an email at `/auth/confirm`. */
+function createEnter(supabase: InMemorySupabase): Enter<BackendTestSession> {
+  return async (agent, session = {}, path = '/auth/confirm') => {
+    const type = session.pending === 'recovery' ? 'recovery' : 'magiclink';
+    const link = { token_hash: supabase.mail(session), type };
+    const answer = await agent.post(path).set('Accept', 'application/json').send(link);
+    if (answer.status !== 404) return answer;
+    throw new TypeError(`POST ${path} answered 404; pass the adapter's confirmPath as \`path\``);
   };
 }
 

@@ -11,7 +11,7 @@ import type { RealB2b } from '../support/workos.ts';
 const directory = join(process.cwd(), 'reports', 'real-recipes');
 
 interface Tool {
-  signIn(clientId: string, say: (text: string) => void): Promise<{ access_token: string; refresh_token: string }>;
+  readonly signIn: (clientId: string, say: (text: string) => void) => Promise<{ readonly access_token: string }>;
 }
 
 describeEmulator('the recipes for WorkOS', (url) => {
