@@ -14,11 +14,12 @@ const config = {
   // A number, because jest takes every percentage over 100 for a number of workers.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
   testMatch: ['<rootDir>/__tests__/**/*.test.ts'],
-  // These need Chromium, nginx, Redis, PostgreSQL, the MCP SDKs, a packed tarball, real time or servers that others wrote; `.ci/run` runs
-  // them.
+  // These need Chromium, nginx, Redis, PostgreSQL, the MCP SDKs, other frameworks, a packed tarball, real time or servers that
+  // others wrote; `.ci/run` runs them.
   testPathIgnorePatterns: [
     '/node_modules/',
     '/__tests__/browser/',
+    '/__tests__/frameworks/',
     '/__tests__/gateway/',
     '/__tests__/mcp/',
     '/__tests__/scale/',

@@ -41,6 +41,16 @@ export function revoke(
   return json(200, {});
 }
 
+/** `GET /user_management/users/:id/sessions`. https://workos.com/docs/reference/authkit/session/list */
+export function listSessions(
+  userId: string,
+  authorization: string | undefined,
+  { sessions, apiKey }: { readonly sessions: Pick<Sessions, 'listOf'>; readonly apiKey: string },
+): Reply {
+  if (authorization !== `Bearer ${apiKey}`) return json(401, { message: 'Unauthorized' });
+  return json(200, { object: 'list', data: sessions.listOf(userId), list_metadata: { before: null, after: null } });
+}
+
 /** `http://localhost:3000` and `http://localhost:3000/` are one URL in two spellings. */
 function isSameUrl(one: string, other: string): boolean {
   return URL.canParse(other) && new URL(one).href === new URL(other).href;
