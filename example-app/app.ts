@@ -61,7 +61,7 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
   });
   app.use(b2b);
   app.use(backend);
-  // The gateway asks here who visits the neighbor.
+  // The gateway asks here who is signed in.
   app.use('/auth/forward', forwardAuth(b2b));
 
   // Buttons that make the local stand-ins fail; absent with a real provider.
