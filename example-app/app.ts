@@ -62,7 +62,7 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
   });
   app.use(b2b);
   app.use(backend);
-  // The gateway asks here who visits the neighbor.
+  // The gateway asks here who is signed in.
   app.use('/auth/forward', forwardAuth(b2b));
 
   // Agents reach two tools as the person who allowed them: an MCP server behind the same sign-in.

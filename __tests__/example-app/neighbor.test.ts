@@ -102,14 +102,14 @@ describe('the gateway of the example app', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  it.each([200, 302, 400, 404, 500, 503])('lets nobody in where the app answers %d', async (status) => {
-    let visits = 0;
+  it.each([200, 302, 400, 404, 500, 503])('lets no request in where the app answers %d', async (status) => {
+    let requests = 0;
     const origin = await startBefore(
       (_req, res) => res.writeHead(status, { 'Retry-After': '7', Location: '/' }).end('body'),
-      (_req, res) => void ((visits += 1), res.end()),
+      (_req, res) => void ((requests += 1), res.end()),
     );
     const answer = await send(new URL('/neighbor', origin), {});
-    expect([answer.status, answer.headers['retry-after'], visits]).toEqual([503, '7', 0]);
+    expect([answer.status, answer.headers['retry-after'], requests]).toEqual([503, '7', 0]);
   });
 
   it('passes on a renewed session, and answers 502 where the app or the neighbor breaks off', async () => {
