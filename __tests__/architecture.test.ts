@@ -16,6 +16,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
       'express',
       'negotiator',
       'node:crypto',
+      'node:fs',
       'node:http',
       'node:net',
       'node:stream',
