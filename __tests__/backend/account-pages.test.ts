@@ -521,7 +521,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       '429',
       'Check your email',
       codeSent,
-      'status: We can’t send another email yet. Try again in 42 seconds.',
+      'status: We can’t send another email yet.',
       ...codeSentForm(code.kept, { resendIn: '42 seconds', resendAt: '42' }),
     ),
   ),

@@ -107,9 +107,10 @@ async function answerWithFlow(context: CallbackContext, request: AuthRequest, fl
     return startOver(context, request, { ...flow, organizationId }, { isRestart: true, connectionId });
   }
   if (outcome.kind === 'selection') return offerOrganizations(context, request, flow, outcome);
-  const store = (): Promise<Reply> => {
+  const store = async (): Promise<Reply> => {
+    const reply = await storeSession(context, request, flow, outcome);
     rememberChoice(context, request, chosen, selection?.organizations);
-    return storeSession(context, request, flow, outcome);
+    return reply;
   };
   // A later sign-in may have continued the session since.
   return call.isRepeated ? store() : endRefused(context, request, outcome.content, store);

@@ -271,7 +271,8 @@ function codeLinks(site: Site, request: PageRequest, state: CodeState): Html {
 function codeErrorOf({ text }: Site, { error }: CodeState): FormError | undefined {
   if (error === undefined) return undefined;
   const shown = formErrorOf(error, text);
-  if (error.reason === mailedBefore) return { ...shown, message: text.codeEmailsLimited, tone: 'next' };
+  // Until when stands in place of the button.
+  if (error.reason === mailedBefore) return { message: text.codeEmailsLimited, field: 'form', tone: 'next' };
   return isClosedFor({ error }) ? { ...shown, message: text.codesLimited } : shown;
 }
 

@@ -117,7 +117,7 @@ function askFor(
   const hidden = { factorId: factor.id, ...returnToOf(state), ...(isPhone ? openingOf(resend) : {}) };
   return html`${postForm(action, hidden, fields)}
 ${isClosed && openAgain(site, request, factor, state)}
-${isPhone && resendForm(site, request, { action, hidden: sending, label: text.sendCodeAgainButton, resend })}`;
+${isPhone && !isClosed && resendForm(site, request, { action, hidden: sending, label: text.sendCodeAgainButton, resend })}`;
 }
 
 /** The same page anew, which takes codes again after the time that its message names. */
