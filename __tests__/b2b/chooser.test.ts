@@ -22,7 +22,19 @@ function outlineOf(markup: string): string[] {
   });
 }
 
-const many = ['Zeta', 'acme', 'Éclair', '42 Networks', 'Acme 10', 'Acme 9', 'Emma', 'Globex', 'Hooli', 'Initech', 'Umbrella'];
+const many = [
+  'Zeta',
+  'acme',
+  'Éclair',
+  '42 Networks',
+  'Acme 10',
+  'Acme 9',
+  'Emma',
+  'Globex',
+  'Hooli',
+  'Initech',
+  'Umbrella',
+];
 
 describe('the page of the organizations', () => {
   it('is a plain list in the given order with fewer than twelve', () => {

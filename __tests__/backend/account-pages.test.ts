@@ -18,7 +18,9 @@ function inputOf(tag: string): string {
   const told = ['autocomplete', 'inputmode', 'aria-describedby']
     .map((of) => attributeOf(tag, of))
     .filter((word) => word !== undefined);
-  const flags = ['hidden', 'disabled', 'autofocus', 'aria-invalid'].filter((flag) => new RegExp(` ${flag}\\b`).test(tag));
+  const flags = ['hidden', 'disabled', 'autofocus', 'aria-invalid'].filter((flag) =>
+    new RegExp(` ${flag}\\b`).test(tag),
+  );
   return `  ${name}: ${[type, ...told, ...flags].join(' ')}${value === '' ? '' : ` = ${value}`}`;
 }
 
@@ -142,11 +144,7 @@ const currentPassword = (input: string, ...message: readonly string[]): string[]
 ];
 
 const verifyLead = 'lead: Enter the six-digit code from your authenticator app.';
-const verifyForm = (
-  field: readonly string[],
-  button = '  [Continue]',
-  ...after: readonly string[]
-): string[] => [
+const verifyForm = (field: readonly string[], button = '  [Continue]', ...after: readonly string[]): string[] => [
   'form to /auth/verify',
   '  factorId=a',
   returnTo,
@@ -290,13 +288,16 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   forgot: page('Reset your password', forgotLead, ...forgotForm(email.empty)),
   'forgot, email malformed': refused('400', 'Reset your password', forgotLead, ...forgotForm(email.malformed)),
   'forgot, throttled': refused('429', 'Reset your password', forgotLead, tooMany, ...forgotForm(email.kept)),
-  'link expired': outcome('emblem', refused(
-    '400, no form may be sent',
-    'This link doesn’t work anymore',
-    'alert: It has been used or has expired. Request a new one to choose your password.',
-    `Request a new link → /auth/forgot?${queried}`,
-    backToSignIn,
-  )),
+  'link expired': outcome(
+    'emblem',
+    refused(
+      '400, no form may be sent',
+      'This link doesn’t work anymore',
+      'alert: It has been used or has expired. Request a new one to choose your password.',
+      `Request a new link → /auth/forgot?${queried}`,
+      backToSignIn,
+    ),
+  ),
   'password, after a link': page('Choose a new password', passwordLead, ...passwordForm([], 'password-hint autofocus')),
   'password, after a link, weak': refused(
     '422',
@@ -308,30 +309,32 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       'field-message: This password is too weak. Use a longer one.',
     ),
   ),
-  'password, signed in': ofAccount(page(
-    'Choose a new password',
-    passwordLead,
-    ...passwordForm(currentPassword('autofocus'), 'password-hint'),
-  )),
-  'password, current one wrong': ofAccount(refused(
-    '422',
-    'Choose a new password',
-    passwordLead,
-    ...passwordForm(
-      currentPassword(
-        'currentPassword-error autofocus aria-invalid',
-        'field-message: The current password isn’t correct.',
+  'password, signed in': ofAccount(
+    page('Choose a new password', passwordLead, ...passwordForm(currentPassword('autofocus'), 'password-hint')),
+  ),
+  'password, current one wrong': ofAccount(
+    refused(
+      '422',
+      'Choose a new password',
+      passwordLead,
+      ...passwordForm(
+        currentPassword(
+          'currentPassword-error autofocus aria-invalid',
+          'field-message: The current password isn’t correct.',
+        ),
+        'password-hint',
       ),
-      'password-hint',
     ),
-  )),
-  'password, unavailable': ofAccount(refused(
-    '503',
-    'Choose a new password',
-    passwordLead,
-    `${unreachable} Try again in 5 seconds.`,
-    ...passwordForm(currentPassword('form-error autofocus'), 'form-error password-hint'),
-  )),
+  ),
+  'password, unavailable': ofAccount(
+    refused(
+      '503',
+      'Choose a new password',
+      passwordLead,
+      `${unreachable} Try again in 5 seconds.`,
+      ...passwordForm(currentPassword('form-error autofocus'), 'form-error password-hint'),
+    ),
+  ),
   verify: page('Confirm it’s you', verifyLead, ...verifyForm(code.empty)),
   'verify, wrong code': refused('422', 'Confirm it’s you', verifyLead, ...verifyForm(code.wrong)),
   'verify, throttled': refused('429', 'Confirm it’s you', verifyLead, tooMany, ...verifyForm(code.kept)),
@@ -357,7 +360,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'form to /auth/verify',
     '  factorId=b',
     returnTo,
-    '  resendAt=1769850360',
+    '  resendAt=1769850360000',
     ...code.empty,
     '  [Continue]',
     'wait: You can send another one in 60 seconds.',
@@ -429,45 +432,60 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...codeBesideKey(code.kept),
     ...anotherAccount,
   ),
-  'factors, with keys': ofAccount(page(
-    'Two-step sign-in',
-    'lead: When you sign in, we also ask for one of these.',
-    'Remove → /auth/enroll?remove=k&returnTo=%2Faccount%3Ftab%3D1',
-    'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
-    ...addAppOrKey,
-  )),
-  'factors, with keys, none': ofAccount(page(
-    'Two-step sign-in',
-    'lead: Add an authenticator app or a security key. We’ll then ask for it when you sign in.',
-    ...addAppOrKey,
-    ...anotherAccount,
-  )),
-  factors: ofAccount(page(
-    'Two-step sign-in',
-    'lead: When you sign in, we also ask for a code from one of these.',
-    'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
-    'Remove → /auth/enroll?remove=b&returnTo=%2Faccount%3Ftab%3D1',
-    ...addFactor,
-  )),
-  'factor, unavailable': outcome('emblem', refused(
-    '422',
-    'Your second factor can’t be used here',
-    'alert: Your account asks for a second factor that this app can’t check: Security key . So you can’t continue with this account.',
-    ...anotherAccount,
-  )),
-  'factor, unavailable for a session': outcome('emblem', refused(
-    '422',
-    'Your second factor can’t be used here',
-    'alert: Your account asks for a second factor that this app can’t check: Key of Ada and Recovery codes . So you can’t continue with this account.',
-    ...anotherAccount,
-    'Back to home → /',
-  )),
-  'factor, rejected': outcome('emblem bad', refused(
-    '403, no form may be sent',
-    'Your sign-in has ended',
-    'alert: Your code wasn’t accepted. Sign in again, or contact support.',
-    `Sign in → /auth/login?${queried}`,
-  )),
+  'factors, with keys': ofAccount(
+    page(
+      'Two-step sign-in',
+      'lead: When you sign in, we also ask for one of these.',
+      'Remove → /auth/enroll?remove=k&returnTo=%2Faccount%3Ftab%3D1',
+      'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
+      ...addAppOrKey,
+    ),
+  ),
+  'factors, with keys, none': ofAccount(
+    page(
+      'Two-step sign-in',
+      'lead: Add an authenticator app or a security key. We’ll then ask for it when you sign in.',
+      ...addAppOrKey,
+      ...anotherAccount,
+    ),
+  ),
+  factors: ofAccount(
+    page(
+      'Two-step sign-in',
+      'lead: When you sign in, we also ask for a code from one of these.',
+      'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
+      'Remove → /auth/enroll?remove=b&returnTo=%2Faccount%3Ftab%3D1',
+      ...addFactor,
+    ),
+  ),
+  'factor, unavailable': outcome(
+    'emblem',
+    refused(
+      '422',
+      'Your second factor can’t be used here',
+      'alert: Your account asks for a second factor that this app can’t check: Security key . So you can’t continue with this account.',
+      ...anotherAccount,
+    ),
+  ),
+  'factor, unavailable for a session': outcome(
+    'emblem',
+    refused(
+      '422',
+      'Your second factor can’t be used here',
+      'alert: Your account asks for a second factor that this app can’t check: Key of Ada and Recovery codes . So you can’t continue with this account.',
+      ...anotherAccount,
+      'Back to home → /',
+    ),
+  ),
+  'factor, rejected': outcome(
+    'emblem bad',
+    refused(
+      '403, no form may be sent',
+      'Your sign-in has ended',
+      'alert: Your code wasn’t accepted. Sign in again, or contact support.',
+      `Sign in → /auth/login?${queried}`,
+    ),
+  ),
   'factor, remove': removal(
     'Work',
     'lead: You won’t be able to use it anymore. We’ll ask for another one of your second factors.',
@@ -488,12 +506,14 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     '  [Remove]',
     `Cancel → /auth/enroll?${queried}`,
   ),
-  'factors, none': ofAccount(page(
-    'Two-step sign-in',
-    'lead: Add an authenticator app. We’ll then ask for its code when you sign in.',
-    ...addFactor,
-    ...anotherAccount,
-  )),
+  'factors, none': ofAccount(
+    page(
+      'Two-step sign-in',
+      'lead: Add an authenticator app. We’ll then ask for its code when you sign in.',
+      ...addFactor,
+      ...anotherAccount,
+    ),
+  ),
   'enroll, closed': ofAccount(
     refused(
       '429',
@@ -511,7 +531,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     page(
       'Check your email',
       codeSent,
-      ...codeSentForm(code.empty, { resendIn: '60 seconds', resendAt: '1769850360' }),
+      ...codeSentForm(code.empty, { resendIn: '60 seconds', resendAt: '1769850360000' }),
     ),
   ),
   'code, wrong': withEmblem('emblem', refused('422', 'Check your email', codeSent, ...codeSentForm(code.wrong))),
@@ -522,7 +542,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       'Check your email',
       codeSent,
       'status: We can’t send another email yet.',
-      ...codeSentForm(code.kept, { resendIn: '42 seconds', resendAt: '42' }),
+      ...codeSentForm(code.kept, { resendIn: '42 seconds', resendAt: '42000' }),
     ),
   ),
   'code, closed': withEmblem(

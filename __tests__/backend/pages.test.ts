@@ -288,7 +288,9 @@ describe('the sign-in form', () => {
 
   it('offers single sign-on as a second button, and sign-up as a link', () => {
     const markup = markupOf(signInPage(siteOf({ sso: true }), request, state));
-    expect(markup).toContain('<a class="button quiet" href="/auth/sso?returnTo=%2Faccount%3Ftab%3D1">Single sign-on</a>');
+    expect(markup).toContain(
+      '<a class="button quiet" href="/auth/sso?returnTo=%2Faccount%3Ftab%3D1">Single sign-on</a>',
+    );
     expect(markup).toMatch(/New here\? <a href="\/auth\/signup/);
   });
 
@@ -395,7 +397,9 @@ describe('a code', () => {
   it('of another factor is offered in a row with an icon and a chevron', () => {
     const phone = { ...factor, id: 'b', type: 'phone', digits: '123' } as const;
     const markup = markupOf(verifyPage(site, request, { ...verify, factors: [factor, phone] }));
-    expect(markup).toMatch(/<li><a [^>]*><svg class="start".*<bdi class="name">Phone ending in 123<\/bdi><svg class="on"/);
+    expect(markup).toMatch(
+      /<li><a [^>]*><svg class="start".*<bdi class="name">Phone ending in 123<\/bdi><svg class="on"/,
+    );
   });
 });
 

@@ -237,7 +237,12 @@ describe('the hosted page', () => {
       /<a class="button" href="([^"]*)"/.exec(await (await fetch(edited(url, 'redirect_uri', address))).text())?.[1];
     expect(await linkFor('http://localhost:4001/app/callback?x')).toBe('http://localhost:4001/');
     expect(await linkFor('https://[::1]:4001/callback')).toBe('https://[::1]:4001/');
-    for (const address of ['https://evil.example/callback', 'http://localhost.evil.example/', 'javascript:alert(1)', 'x']) {
+    for (const address of [
+      'https://evil.example/callback',
+      'http://localhost.evil.example/',
+      'javascript:alert(1)',
+      'x',
+    ]) {
       expect(await linkFor(address)).toBeUndefined();
     }
   });

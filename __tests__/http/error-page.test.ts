@@ -161,7 +161,8 @@ it('shows the message of a specific failure unchanged', () => {
   expect(markup).toContain('role="alert">Dieser Mandant ist gesperrt.</p>');
 });
 
-const emblemIn = (markup: string): string | undefined => /<p class="(emblem[^"]*)" aria-hidden="true">(<svg.*?<\/svg>)/.exec(markup)?.[0];
+const emblemIn = (markup: string): string | undefined =>
+  /<p class="(emblem[^"]*)" aria-hidden="true">(<svg.*?<\/svg>)/.exec(markup)?.[0];
 
 it('always shows the brand, the application’s name, and an emblem for the outcome', () => {
   const emblems = (['access_denied', 'invalid_state', 'unauthenticated', 'provider_refused'] as const).map((code) => {

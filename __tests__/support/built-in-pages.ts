@@ -16,13 +16,7 @@ import {
 } from '../../lib/backend/pages/credentials.ts';
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/pages/consent.ts';
 import { enrollPage, qrCode } from '../../lib/backend/pages/enroll.ts';
-import {
-  factorsPage,
-  rejectedPage,
-  removePage,
-  unavailablePage,
-  verifyPage,
-} from '../../lib/backend/pages/factors.ts';
+import { factorsPage, rejectedPage, removePage, unavailablePage, verifyPage } from '../../lib/backend/pages/factors.ts';
 import {
   confirmPage,
   linkExpiredPage,

@@ -246,7 +246,8 @@ export const german: Translation = {
   passwordTooShort: 'Dieses Passwort ist zu kurz. Verwenden Sie mindestens {count} Zeichen.',
   passwordTooLong: 'Passwörter dürfen höchstens 72 Bytes lang sein. Wählen Sie ein kürzeres.',
   passwordInBreach: 'Dieses Passwort ist durch ein Datenleck bekannt. Wählen Sie ein anderes.',
-  passwordTooSimple: 'Dieses Passwort braucht mehr Arten von Zeichen. Mischen Sie Buchstaben, Ziffern und Sonderzeichen.',
+  passwordTooSimple:
+    'Dieses Passwort braucht mehr Arten von Zeichen. Mischen Sie Buchstaben, Ziffern und Sonderzeichen.',
   codeText: 'Wir schicken Ihnen einen Code per E-Mail. Sie brauchen kein Passwort.',
   ssoText: 'Melden Sie sich mit dem Konto Ihrer Organisation an.',
   codeClosed: 'Zu viele falsche Codes.',

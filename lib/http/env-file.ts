@@ -8,7 +8,9 @@ import { readFileSync } from 'node:fs';
  */
 export function unreadEnvFile(names: readonly string[], path = '.env'): string | undefined {
   const text = textOf(path);
-  const listed = names.filter((name) => new RegExp(`^[ \\t]*(?:export[ \\t]+)?${name}[ \\t]*=[ \\t]*\\S`, 'm').test(text));
+  const listed = names.filter((name) =>
+    new RegExp(`^[ \\t]*(?:export[ \\t]+)?${name}[ \\t]*=[ \\t]*\\S`, 'm').test(text),
+  );
   if (listed.length === 0) return undefined;
   return `${listed.join(' and ')} ${listed.length === 1 ? 'is' : 'are'} in the file ${path} here, which was not read; start with node --env-file=${path}`;
 }

@@ -111,8 +111,8 @@ button:disabled:active { transform: none; }
 .resend { display: grid; margin: 0 0 1.25rem; }
 .resend > * { grid-area: 1 / 1; margin: 0; }
 .wait {
-  display: grid; place-items: center; min-height: 2.75rem; padding: 0.5rem 1rem; color: var(--soft); background: var(--hover);
-  border: 1px solid var(--line); border-radius: 0.5rem; font-size: 0.9375rem; line-height: 1.3; text-align: center;
+  display: grid; place-items: center; min-height: 2.75rem; padding: 0.5rem; color: var(--soft); background: var(--hover);
+  border: 1px solid var(--line); border-radius: 0.5rem; font-size: 0.875rem; line-height: 1.3; text-align: center;
 }
 @keyframes opens { from { visibility: hidden; } to { visibility: visible; } }
 @keyframes closes { from { visibility: visible; } to { visibility: hidden; } }
@@ -163,6 +163,8 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .choices svg { flex: none; width: 1rem; height: 1rem; fill: none; stroke: var(--soft); stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
 [dir="rtl"] .choices svg.on { transform: scaleX(-1); }
 [dir="rtl"] :is(.lead, [role="alert"]) > span[dir="ltr"] { display: block; }
+.group + .choices { margin-bottom: 0; }
+.group + .choices + .letters { margin-top: 1.25rem; }
 .scopes { margin: 0 0 1.5rem; padding: 0; list-style: none; }
 .scopes li { display: flex; gap: 0.625rem; padding: 0.25rem 0; font-size: 0.9375rem; line-height: 1.45; overflow-wrap: anywhere; }
 .scopes li::before { content: "✓" / ""; flex: none; color: var(--soft); font-weight: 600; }
@@ -181,37 +183,13 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .steps p { margin: 0 0 0.75rem; }
 .steps .qr { margin-bottom: 0.75rem; }
 .steps form { margin: 0; }
-.letters { display: flex; flex-wrap: wrap; gap: 0.25rem; margin: 0 0 1rem; justify-content: center; }
-.letters a { display: grid; place-items: center; min-width: 2.75rem; min-height: 2.75rem; font-size: 0.9375rem; border-radius: 0.5rem; }
+.letters { display: grid; grid-template-columns: repeat(auto-fill, minmax(2.75rem, 1fr)); margin: 0 0 1rem; }
+.letters a { display: grid; place-items: center; min-height: 2.75rem; font-size: 0.9375rem; border-radius: 0.5rem; }
 .letters a:hover { background: var(--hover); }
-.group { margin: 1.25rem 0 0.5rem; font-size: 0.8125rem; color: var(--soft); scroll-margin-top: 1rem; }
+.group { margin: 1rem 0 0.375rem; font-size: 0.8125rem; color: var(--soft); scroll-margin-top: 1rem; }
 .actions { margin: 1.5rem 0 0; color: var(--soft); font-size: 0.9375rem; text-align: center; }
 .actions + .actions { margin-top: 0.75rem; }
-.actions a, .actions button:disabled { color: var(--soft); background: var(--hover); border-color: var(--line); cursor: not-allowed; }
-button:disabled:active { transform: none; }
-.resend { display: grid; margin: 0 0 1.25rem; }
-.resend > * { grid-area: 1 / 1; margin: 0; }
-.wait {
-  display: grid; place-items: center; min-height: 2.75rem; padding: 0.5rem 1rem; color: var(--soft); background: var(--hover);
-  border: 1px solid var(--line); border-radius: 0.5rem; font-size: 0.9375rem; line-height: 1.3; text-align: center;
-}
-@keyframes opens { from { visibility: hidden; } to { visibility: visible; } }
-@keyframes closes { from { visibility: visible; } to { visibility: hidden; } }
-.resend > form { animation: opens 1ms both; }
-.resend > .wait { animation: closes 1ms both; }
-.in-5 > * { animation-delay: 5s !important; }
-.in-10 > * { animation-delay: 10s !important; }
-.in-15 > * { animation-delay: 15s !important; }
-.in-20 > * { animation-delay: 20s !important; }
-.in-25 > * { animation-delay: 25s !important; }
-.in-30 > * { animation-delay: 30s !important; }
-.in-35 > * { animation-delay: 35s !important; }
-.in-40 > * { animation-delay: 40s !important; }
-.in-45 > * { animation-delay: 45s !important; }
-.in-50 > * { animation-delay: 50s !important; }
-.in-55 > * { animation-delay: 55s !important; }
-.in-60 > * { animation-delay: 60s !important; }
-button.link { color: var(--ink); }
+.actions a, .actions button.link { color: var(--ink); }
 .actions form { margin: 0; }
 .actions .button { margin-bottom: 1rem; color: var(--accent-ink); }
 .actions .button.quiet { color: var(--ink); }
@@ -232,31 +210,7 @@ footer a { font-weight: 400; line-height: 1.5rem; }
 }
 @media (forced-colors: active) {
   .button, button, .message, .emblem, .mark, main > [role="alert"] { border: 1px solid currentColor; }
-  button:disabled { color: var(--soft); background: var(--hover); border-color: var(--line); cursor: not-allowed; }
-button:disabled:active { transform: none; }
-.resend { display: grid; margin: 0 0 1.25rem; }
-.resend > * { grid-area: 1 / 1; margin: 0; }
-.wait {
-  display: grid; place-items: center; min-height: 2.75rem; padding: 0.5rem 1rem; color: var(--soft); background: var(--hover);
-  border: 1px solid var(--line); border-radius: 0.5rem; font-size: 0.9375rem; line-height: 1.3; text-align: center;
-}
-@keyframes opens { from { visibility: hidden; } to { visibility: visible; } }
-@keyframes closes { from { visibility: visible; } to { visibility: hidden; } }
-.resend > form { animation: opens 1ms both; }
-.resend > .wait { animation: closes 1ms both; }
-.in-5 > * { animation-delay: 5s !important; }
-.in-10 > * { animation-delay: 10s !important; }
-.in-15 > * { animation-delay: 15s !important; }
-.in-20 > * { animation-delay: 20s !important; }
-.in-25 > * { animation-delay: 25s !important; }
-.in-30 > * { animation-delay: 30s !important; }
-.in-35 > * { animation-delay: 35s !important; }
-.in-40 > * { animation-delay: 40s !important; }
-.in-45 > * { animation-delay: 45s !important; }
-.in-50 > * { animation-delay: 50s !important; }
-.in-55 > * { animation-delay: 55s !important; }
-.in-60 > * { animation-delay: 60s !important; }
-button.link { border: 0; }
+  button.link { border: 0; }
   .choices button, .choices a { border: 1px solid currentColor; }
   input[aria-invalid="true"] { border-width: 3px; }
 }

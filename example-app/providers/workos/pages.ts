@@ -133,7 +133,8 @@ export function problemPage({ title, text, value, backTo }: ProblemPage): Reply 
 
 function localOrigin(address: string | undefined): string | undefined {
   const url = address === undefined ? null : URL.parse(address);
-  const isLocal = url !== null && /^https?:$/.test(url.protocol) && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname);
+  const isLocal =
+    url !== null && /^https?:$/.test(url.protocol) && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname);
   return isLocal ? url.origin : undefined;
 }
 

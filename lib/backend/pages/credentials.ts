@@ -41,7 +41,8 @@ export function signInPage(site: Site, request: PageRequest, state: SignInState)
   const hasPasswords = settings.signInMethods.includes('password');
   const shown = state.error && formErrorOf(state.error, text);
   // Beside the field to correct, not above the buttons of the providers.
-  const error = hasPasswords && shown && state.error?.code === 'invalid_credentials' ? { ...shown, field: 'password' as const } : shown;
+  const isWrong = hasPasswords && state.error?.code === 'invalid_credentials';
+  const error = isWrong && shown ? { ...shown, field: 'password' as const } : shown;
   // A visitor who needs the confirmation email again does not need the password field.
   const canResend = state.error?.code === 'email_not_confirmed' && email !== undefined && email !== '';
   const focus = canResend ? undefined : focusOf(email, error);

@@ -14,7 +14,7 @@ import {
   withReturnTo,
 } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
-import { resendForm } from './resend.ts';
+import { hasResendForm, resendForm } from './resend.ts';
 import type { Resend } from './resend.ts';
 import type { PagesText } from './text.ts';
 
@@ -68,7 +68,7 @@ export interface MailNotice {
   readonly returnTo: string;
 }
 
-/** "Check your email", and a button that sends it again once it can. @param error why none was sent this time */
+/** "Check your email", and a button that sends it again once it can. @param error why none was sent this time: then the page claims none */
 export function mailPage(
   site: Site,
   request: PageRequest,
@@ -78,17 +78,18 @@ export function mailPage(
   const { email, kind, resend } = notice;
   const action = request.localPath(kind === 'forgot_sent' ? settings.forgotPath : settings.resendPath);
   const again = { action, hidden: { email, ...returnToOf(notice) }, label: text.resendButton, resend };
-  const refusal = error && ({ message: text.codeEmailsLimited, field: 'form', tone: 'next' } as const);
+  const shown =
+    error === undefined
+      ? ({ heading: text[wordsOf[kind].heading], emblem: 'envelope', lead: mailWords(site, notice) } as const)
+      : ({ heading: text.waitHeading, emblem: 'clock', lead: text.codeEmailsLimited } as const);
   return showPage(site, request, {
-    heading: text[wordsOf[kind].heading],
-    emblem: 'envelope',
+    ...shown,
+    leadRole: 'status',
     error,
-    hasForm: true,
+    hasForm: hasResendForm(resend),
     isStep: true,
-    ...(error === undefined && { lead: mailWords(site, notice), leadRole: 'status' }),
-    content: html`${formAlert(site, request, refusal)}
-${resendForm(site, request, again)}
-<p class="hint">${text.mailHint}</p>
+    content: html`${resendForm(site, request, again)}
+${error === undefined && html`<p class="hint">${text.mailHint}</p>`}
 ${backToSignIn(site, request, notice)}`,
   });
 }

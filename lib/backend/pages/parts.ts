@@ -178,10 +178,8 @@ const codeLength = { six: '7', digits: '14' } as const;
 
 /** A labeled input; `aria-describedby` links it to its hint and its error. */
 export function field(parts: FieldParts): Html {
-  const { name, type, code, label, aside, hint, error, isClosed = false } = parts;
-  const isCode = code !== undefined;
-  const typed = type === 'email' ? type : undefined;
-  const inputmode = isCode ? 'numeric' : typed;
+  const { name, type, label, aside, hint, error, isClosed = false } = parts;
+  const { inputmode, maxlength, ...look } = typingOf(parts);
   const isInvalid = error?.field === name;
   const hasHint = hint !== undefined && hint.plain !== '';
   const describedBy = [
@@ -193,14 +191,12 @@ export function field(parts: FieldParts): Html {
     id: name,
     name,
     type,
-    class: isCode && (code === 'six' ? 'digits six' : 'digits'),
-    // Addresses and codes are left-to-right in every language.
-    dir: inputmode !== undefined && 'ltr',
+    ...look,
     autocomplete: parts.autocomplete,
     autocapitalize: 'none',
     spellcheck: 'false',
     inputmode,
-    maxlength: isCode && codeLength[code],
+    maxlength,
     value: parts.value,
     required: true,
     disabled: isClosed,
@@ -215,6 +211,15 @@ ${aside !== undefined && html`<p class="aside">${aside}</p>`}
 ${isInvalid && html`<p class="field-message" id="${name}-error">${error.message}</p>`}
 ${hasHint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;
+}
+
+/** What is typed: addresses and codes are left-to-right in every language. */
+function typingOf({ type, code }: Pick<FieldParts, 'type' | 'code'>): Readonly<Record<string, string | undefined>> {
+  if (code !== undefined) {
+    const look = code === 'six' ? 'digits six' : 'digits';
+    return { class: look, dir: 'ltr', inputmode: 'numeric', maxlength: codeLength[code] };
+  }
+  return type === 'email' ? { dir: 'ltr', inputmode: 'email' } : {};
 }
 
 /** ` name="value"`, or ` name` where the value is `true`; nothing for `undefined` and `false`. */
