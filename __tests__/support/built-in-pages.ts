@@ -145,7 +145,10 @@ function formPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     'sign-up': signUpPage(site, request, state),
     'sign-up, email malformed': signUpPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'sign-up, weak password': signUpPage(site, request, { ...again, error: failure('weak_password') }),
-    'sign-up, short password': signUpPage(site, request, { ...again, error: weakPassword(shortPassword, {}) }),
+    'sign-up, short password': signUpPage({ ...site, passwordRule: { minLength: () => 12 } }, request, {
+      ...again,
+      error: weakPassword(shortPassword, {}),
+    }),
     'sign-up, throttled': signUpPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 30 }) }),
   };
 }

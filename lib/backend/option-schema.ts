@@ -210,8 +210,8 @@ const ownEntries = {
     ['password'],
   ),
   /**
-   * The shortest password that sign-up and a new password take, in characters; the pages say it. Set the same one in the project, which
-   * refuses shorter ones for every client. Default: the project alone decides, and the pages say the length that its last refusal named, else 8.
+   * The shortest new password, in characters, which the pages say: the same as in the project, which refuses shorter ones for every client.
+   * Without it the project alone decides, and the pages say what its last refusal named, else 8.
    */
   passwordMinLength: v.optional(wholeNumber('characters', 1, 72)),
   /** Whether visitors can create accounts here; false removes the sign-up route and its links, and codes create no account. Default true. */
