@@ -172,6 +172,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(8rem, 100%), 1fr)); gap: 0.625rem; }
 .pair button + button { margin-top: 0; }
 .qr { display: block; width: 12.5rem; max-width: 100%; height: auto; aspect-ratio: 1; margin: 0 auto 1.25rem; padding: 0.75rem; background: #ffffff; border: 1px solid var(--line); border-radius: 0.625rem; }
+.secret code { user-select: all; }
 .secret { padding: 0.625rem 0.75rem; background: var(--hover); border-radius: 0.5rem; font: 0.9375rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; letter-spacing: 0.05em; text-align: center; text-wrap: balance; overflow-wrap: anywhere; }
 .steps { margin: 0 0 1.25rem; padding: 0; list-style: none; counter-reset: step; }
 .steps > li { position: relative; padding-inline-start: 2.25rem; counter-increment: step; }
