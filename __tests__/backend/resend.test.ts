@@ -108,7 +108,7 @@ describe('another email with a code', () => {
 
 describe('another confirmation email', () => {
   closeAfterEach();
-  it('has no button for a minute, whoever asks', async () => {
+  it('has no button for a minute, for every address', async () => {
     await start();
     const pages = [
       await postForm(app.visitor(), '/auth/signup', { email: 'eve@example.com', password: 'long enough' }),
