@@ -67,7 +67,7 @@ const foreignImports = ({ code }: CodeBlock): string[] =>
     .map(([, specifier = '']) => specifier)
     .filter(
       (specifier) =>
-        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)?|@opentelemetry\/api|@supabase\/supabase-js|@workos-inc\/node|rate-limiter-flexible|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next)$/.test(
+        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)*|@opentelemetry\/api|@supabase\/supabase-js|@workos-inc\/node|rate-limiter-flexible|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next)$/.test(
           specifier,
         ),
     );
@@ -236,6 +236,7 @@ describe('the examples of README and docs', () => {
 
 describe('a reader who follows the examples', () => {
   it.each([
+    ['skills/express-auth-adapters/SKILL.md', 'b2bAuth({', '/dashboard', `Hello ${personal.email}`],
     ['README.md', "requireSession } from 'express-auth-adapters/b2b'", '/dashboard', `Hello ${personal.email}`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/dashboard', `Signed in as ${personal.id}, no organization`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/api/me', `"email":"${personal.email}"`],
@@ -256,6 +257,12 @@ describe('a reader who follows the examples', () => {
   ])('%s, %s: signs in at Supabase and sees their own notes at %s', async (path, text, page) => {
     const visitor = await signedInToSupabase(originOf(exampleWith(path, text)));
     expect(await visitor.get(page)).toMatchObject({ status: 200, text: expect.stringContaining('Remember the milk') });
+  });
+
+  it('skills/express-auth-adapters/SKILL.md: signs in at Supabase and is greeted', async () => {
+    const origin = originOf(exampleWith('skills/express-auth-adapters/SKILL.md', 'backendAuth({'));
+    const visitor = await signedInToSupabase(origin);
+    expect(await visitor.get('/account')).toMatchObject({ status: 200, text: `Hello ${ada.email}` });
   });
 
   it('docs/recipes/templates.md: sees a link to sign in, then their own address', async () => {

@@ -213,4 +213,5 @@ export type {
   ThrottleOptions,
   ThrottleRedisClient,
 } from './option-schema.ts';
+export type { PagesTextKey, Translation } from './pages/text.ts';
 export * from '../http/index.ts';
