@@ -184,7 +184,7 @@ describe('the site', () => {
     await page.goto(urlOf(''));
     // The pages answer keys as soon as their scripts run.
     await page.waitForLoadState('networkidle');
-    await page.keyboard.press('Control+K');
+    await page.keyboard.press('Control+k');
     await page.locator('.VPLocalSearchBox input').fill('redirect uri is refused');
     const result = page.locator('.VPLocalSearchBox .result').first();
     await result.waitFor();

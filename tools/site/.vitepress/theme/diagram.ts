@@ -1,6 +1,13 @@
 import { useData, withBase } from 'vitepress';
 import { defineComponent, h, onMounted, ref, watch } from 'vue';
 
+/** A phone scrolls a wide diagram, because its text would be too small to read. */
+const naturalSize = {
+  flowchart: { useMaxWidth: false },
+  sequence: { useMaxWidth: false },
+  state: { useMaxWidth: false },
+};
+
 let count = 0;
 
 /** A Mermaid diagram. Its text is on the page from the start; a picture takes its place where scripts run. */
@@ -12,7 +19,12 @@ export const Diagram = defineComponent({
     const draw = async (): Promise<void> => {
       // Its own files, which tools/site.ts copies: to bundle them takes longer than the whole site.
       const { default: mermaid } = await import(/* @vite-ignore */ withBase('/mermaid/mermaid.esm.min.mjs'));
-      mermaid.initialize({ startOnLoad: false, securityLevel: 'strict', theme: isDark.value ? 'dark' : 'neutral' });
+      mermaid.initialize({
+        startOnLoad: false,
+        securityLevel: 'strict',
+        ...naturalSize,
+        theme: isDark.value ? 'dark' : 'neutral',
+      });
       count += 1;
       const { svg } = await mermaid.render(`diagram-${count}`, props.source);
       picture.value = svg;
