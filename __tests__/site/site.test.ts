@@ -69,8 +69,8 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await browser?.close();
-  await server?.close();
+  await browser.close();
+  await server.close();
 });
 
 const urlOf = (path: string): string => `${server.origin}${base}${path}`;
