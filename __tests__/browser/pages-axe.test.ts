@@ -257,7 +257,9 @@ describe('with the keyboard alone', () => {
       const ids = (await page.locator('#password').getAttribute('aria-describedby')) ?? '';
       const texts = ids.split(' ').map((id) => page.locator(`#${id}`).textContent());
       const description = (await Promise.all(texts)).join(' ');
-      expect(description).toMatch(/^This password is too weak\..* Use a password you don’t use anywhere else\./);
+      expect(description).toMatch(
+        /^This password is too weak\..* Use at least 8 characters\. Don’t reuse a password\./,
+      );
     });
   });
 });

@@ -209,6 +209,11 @@ const ownEntries = {
     ),
     ['password'],
   ),
+  /**
+   * The shortest new password, in characters, which the pages say: the same as in the project, which refuses shorter ones for every client.
+   * Without it the project alone decides, and the pages say what its last refusal named, else 8.
+   */
+  passwordMinLength: v.optional(wholeNumber('characters', 1, 72)),
   /** Whether visitors can create accounts here; false removes the sign-up route and its links, and codes create no account. Default true. */
   signUp: v.optional(v.boolean('must be true or false'), true),
   /** Whether the sign-in page offers SAML single sign-on by the email's domain. Default false. */

@@ -2,6 +2,7 @@ import { html, safeHref } from '../core/html.ts';
 import type { HtmlValue } from '../core/html.ts';
 import { errorTable } from '../error-table.ts';
 import type { AuthError, AuthErrorCode } from '../errors.ts';
+import type { Emblem } from './emblems.ts';
 import { builtInPage } from './page.ts';
 import type { Brand } from './page.ts';
 import { duration, emphasis, fillIn } from './page-text.ts';
@@ -30,19 +31,24 @@ export function errorPage(parts: ErrorPageParts): Reply {
   const { error, home, now, stylesheet, brand } = parts;
   const { text } = brand;
   const time = new Date(now).toISOString();
+  const heading = headings[error.code] ?? headingByStatus(error.status);
   return builtInPage({
     status: error.status,
-    heading: text[headings[error.code] ?? headingByStatus(error.status)],
+    heading: text[heading],
+    emblem: emblems[error.code] ?? emblemsByHeading[heading],
+    isStep: heading === 'nextStepHeading',
     lead: explanation(parts),
     leadRole: 'alert',
     stylesheet,
     brand,
     content: html`<p class="actions">${actionLink(parts)}<a href="${safeHref(home)}">${text.backHome}</a></p>
-<p class="reference">${error.code} · <time datetime="${time}">${time.slice(0, 16).replace('T', ' ')} UTC</time></p>`,
+<p class="reference" dir="ltr">${error.code} <time datetime="${time}">${time.slice(0, 16).replace('T', ' ')} UTC</time></p>`,
   });
 }
 
-const headings: Partial<Record<AuthErrorCode, SharedTextKey>> = {
+type HeadingKey = Extract<SharedTextKey, `${string}Heading`>;
+
+const headings: Partial<Record<AuthErrorCode, HeadingKey>> = {
   access_denied: 'canceledHeading',
   invalid_state: 'expiredHeading',
   code_rejected: 'usedLinkHeading',
@@ -63,9 +69,23 @@ const headings: Partial<Record<AuthErrorCode, SharedTextKey>> = {
   rate_limited: 'waitHeading',
 };
 
-function headingByStatus(status: number): SharedTextKey {
+function headingByStatus(status: number): HeadingKey {
   return status >= 500 ? 'unavailableHeading' : 'errorHeading';
 }
+
+const emblemsByHeading: Partial<Record<HeadingKey, Emblem>> = {
+  errorHeading: 'warning',
+  canceledHeading: 'notice',
+  expiredHeading: 'clock',
+  usedLinkHeading: 'clock',
+  signInFirstHeading: 'lock',
+  forbiddenHeading: 'lock',
+  nextStepHeading: 'notice',
+  waitHeading: 'clock',
+  unavailableHeading: 'warning',
+};
+
+const emblems: Partial<Record<AuthErrorCode, Emblem>> = { email_not_confirmed: 'envelope' };
 
 /** The message, the waiting time and the signed-in account. A message for this specific failure takes precedence over the general one. */
 function explanation({ error, account, hasSession, brand }: ErrorPageParts): HtmlValue {
@@ -85,7 +105,7 @@ function explanation({ error, account, hasSession, brand }: ErrorPageParts): Htm
 function actionLink({ error, account, signInUrl, canReload, brand }: ErrorPageParts): HtmlValue {
   const { text, links } = brand;
   if (account !== undefined) return button(account.otherUrl, text.otherAccount);
-  if (error.code === 'provider_refused' && links.help !== undefined) return button(links.help, text.help);
+  if (error.code === 'provider_refused' && links.help !== undefined) return button(links.help, text.contactSupport);
   if (canReload) return html`<a class="button" href="">${text.tryAgainButton}</a>\n`;
   return button(signInUrl, error.status >= 500 ? text.tryAgainButton : text.signInButton);
 }

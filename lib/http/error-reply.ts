@@ -42,6 +42,7 @@ export function refuse(
     return;
   }
   explainDecision(request, () => refusalReason(request, error));
+  if (error.code === 'cross_site_request') warnOfOrigin(request);
   const fail = failOnce(error, next);
   try {
     if (definition.onError === undefined) {
@@ -198,10 +199,28 @@ function causeFacts(cause: unknown): string[] {
   ];
 }
 
+/** The origins that a developer was warned of, of this many at most. */
+const warnedOrigins = new Set<string>();
+const maxWarnedOrigins = 20;
+
+/** In development the other site is usually the developer's own front end. */
+function warnOfOrigin({ req, definition: { name } }: AuthRequest): void {
+  const { NODE_ENV: mode = 'development' } = process.env;
+  const origin = header(req, 'origin');
+  if (mode !== 'development' || !isOrigin(origin)) return;
+  if (warnedOrigins.has(origin) || warnedOrigins.size >= maxWarnedOrigins) return;
+  warnedOrigins.add(origin);
+  const message = `${name} refused a request from another site with 403: ${siteOf(origin)}`;
+  process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_ORIGIN' });
+}
+
+function isOrigin(origin: string | undefined): origin is string {
+  return origin !== undefined && origin.length < 300 && URL.parse(origin)?.origin === origin;
+}
+
 /** The other site, if the value is an origin as browsers write it. */
 function siteOf(origin: string | undefined): string {
-  const isOrigin = origin !== undefined && origin.length < 300 && URL.parse(origin)?.origin === origin;
-  return isOrigin
+  return isOrigin(origin)
     ? `it came from ${origin}; if that is your own site, add it to trustedOrigins`
     : 'it came from another site; an origin of your own belongs in trustedOrigins';
 }

@@ -1,6 +1,9 @@
 import { html, safeHref } from '../core/html.ts';
 import { withQuery } from '../core/url.ts';
 import type { Html, HtmlValue, Text } from '../core/html.ts';
+import { emblemOf } from './emblems.ts';
+import type { Emblem } from './emblems.ts';
+import { emphasis, fillIn } from './page-text.ts';
 import type { SharedTextKey, Texts } from './page-text.ts';
 import type { Reply } from './reply.ts';
 import { page } from './reply.ts';
@@ -50,8 +53,10 @@ export interface PageParts {
   readonly leadRole?: 'status' | 'alert';
   /** Precedes the page's title after an error. */
   readonly errorTitle?: Text;
-  /** A decorative picture in place of the logo. */
-  readonly emblem?: Html | undefined;
+  /** The outcome as a picture, below the brand. */
+  readonly emblem?: Emblem | undefined;
+  /** Whether the page is a step on the way into the application. */
+  readonly isStep?: boolean | undefined;
   readonly content: HtmlValue;
   readonly stylesheet: string;
   readonly brand: Brand;
@@ -98,8 +103,10 @@ ${logo !== undefined && html`<link rel="icon" href="${safeHref(logo)}">`}
 <body>
 <main>
 <div class="head">
-${emblem === undefined ? mark(brand) : html`<p class="emblem" aria-hidden="true">${emblem}</p>`}
+${mark(brand)}
+${emblem !== undefined && emblemOf(emblem)}
 <h1>${heading}</h1>
+${nameLine(parts)}
 ${isShown(lead) && html`<p class="lead"${leadRole !== undefined && html` role="${leadRole}"`}>${lead}</p>`}
 </div>
 ${content}
@@ -118,6 +125,12 @@ function mark({ title, logo, logoDark }: Brand): HtmlValue {
   }
   const letters = initials(title ?? '', 1);
   return letters !== '' && html`<p class="brand"><span class="mark" aria-hidden="true">${letters}</span></p>`;
+}
+
+/** The application's name below a heading that lacks it: who comes from an email sees whose page it is. */
+function nameLine({ heading, isStep = false, brand: { title, text } }: PageParts): HtmlValue {
+  if (title === undefined || title === '' || heading.plain.includes(title)) return undefined;
+  return html`<p class="app">${isStep ? fillIn(text.continueTo, { title }, emphasis) : emphasis(title)}</p>`;
 }
 
 /** The first letters of a name's first words. */

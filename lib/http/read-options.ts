@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { didYouMean } from '../core/nearest.ts';
 import { ConfigurationError } from '../errors.ts';
+import { unreadEnvFile } from './env-file.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -54,8 +55,13 @@ export function readOptions<Schema extends OptionsSchema>(
     ...(rules.check?.(given, environment, variables) ?? []),
     ...missingSdks(rules.sdks ?? []),
   ];
-  if (!parsed.success || problems.length > 0) throw new ConfigurationError(rules.name, problems);
-  return parsed.output;
+  if (parsed.success && problems.length === 0) return parsed.output;
+  const hint = environment === process.env ? unreadEnvFile(missingNames(given, rules.env)) : undefined;
+  throw new ConfigurationError(rules.name, hint === undefined ? problems : [...problems, hint]);
+}
+
+function missingNames(given: Readonly<Record<string, unknown>>, env: Variables): string[] {
+  return Object.entries(env).flatMap(([option, names]) => (given[option] === undefined ? names : []));
 }
 
 /** Fills missing options from the environment, and names the variable that was used. */

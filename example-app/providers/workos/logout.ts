@@ -19,7 +19,7 @@ export function logout(query: URLSearchParams, { sessions, logoutReturnTos }: Lo
   if (returnTo === undefined) return signedOutPage();
   if (logoutReturnTos.some((registered) => isSameUrl(registered, returnTo))) return redirect(returnTo);
   const text = 'The session has ended. To send people back, register exactly this one as a sign-out redirect:';
-  return problemPage({ title: 'Sign-out redirect not registered', text, value: returnTo });
+  return problemPage({ title: 'Sign-out redirect not registered', text, value: returnTo, backTo: returnTo });
 }
 
 export interface RevokeContext {

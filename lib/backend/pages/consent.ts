@@ -99,6 +99,7 @@ export function startAgainPage(
   const signedIn = account !== undefined && html`<br>${fillIn(text.signedInAs, { account }, emphasis)}`;
   return showPage(site, request, {
     heading: text.startAgainHeading,
+    emblem: error.code === 'authorization_expired' ? 'clock' : 'warning',
     lead: html`${text[error.code]}${signedIn}`,
     leadRole: 'alert',
     error,

@@ -1,5 +1,6 @@
 import { html, safeHref } from '../../core/html.ts';
 import type { Html, Text } from '../../core/html.ts';
+import type { AuthError } from '../../errors.ts';
 import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import {
@@ -13,6 +14,8 @@ import {
   withReturnTo,
 } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
+import { hasResendForm, resendForm } from './resend.ts';
+import type { Resend } from './resend.ts';
 import type { PagesText } from './text.ts';
 
 /** The data of an email's link. */
@@ -32,6 +35,7 @@ export function confirmPage(site: Site, request: PageRequest, state: ConfirmStat
     lead: words,
     error,
     hasForm: true,
+    isStep: true,
     content: html`${formAlert(site, request, error && formErrorOf(error, site.text))}
 ${postForm(request.localPath(site.settings.confirmPath), hidden, html`<button>${label}</button>`)}
 ${error !== undefined && backToSignIn(site, request, state)}`,
@@ -64,20 +68,28 @@ export interface MailNotice {
   readonly returnTo: string;
 }
 
-/** "Check your email", and a button that sends it again. */
-export function mailPage(site: Site, request: PageRequest, notice: MailNotice): Reply {
+/** "Check your email", and a button that sends it again once it can. @param error why none was sent this time: then the page claims none */
+export function mailPage(
+  site: Site,
+  request: PageRequest,
+  { error, ...notice }: MailNotice & { readonly resend: Resend; readonly error?: AuthError },
+): Reply {
   const { settings, text } = site;
-  const { email, kind } = notice;
+  const { email, kind, resend } = notice;
   const action = request.localPath(kind === 'forgot_sent' ? settings.forgotPath : settings.resendPath);
-  const again = html`<button class="quiet">${text.resendButton}</button>`;
+  const again = { action, hidden: { email, ...returnToOf(notice) }, label: text.resendButton, resend };
+  const shown =
+    error === undefined
+      ? ({ heading: text[wordsOf[kind].heading], emblem: 'envelope', lead: mailWords(site, notice) } as const)
+      : ({ heading: text.waitHeading, emblem: 'clock', lead: text.codeEmailsLimited } as const);
   return showPage(site, request, {
-    heading: text[wordsOf[kind].heading],
-    emblem: envelope,
-    hasForm: true,
-    lead: mailWords(site, notice),
+    ...shown,
     leadRole: 'status',
-    content: html`${postForm(action, { email, ...returnToOf(notice) }, again)}
-<p class="hint">${text.mailHint}</p>
+    error,
+    hasForm: hasResendForm(resend),
+    isStep: true,
+    content: html`${resendForm(site, request, again)}
+${error === undefined && html`<p class="hint">${text.mailHint}</p>`}
 ${backToSignIn(site, request, notice)}`,
   });
 }
@@ -98,6 +110,7 @@ export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: str
   const { text } = site;
   return showPage(site, request, {
     heading: text.pleaseSignInHeading,
+    emblem: 'clock',
     hasForm: false,
     lead: text.pleaseSignInText,
     leadRole: 'status',
@@ -112,6 +125,7 @@ export function linkExpiredPage(site: Site, request: PageRequest, state: FormSta
   const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
   return showPage(site, request, {
     heading: text.linkExpiredHeading,
+    emblem: 'clock',
     error: state.error,
     hasForm: false,
     lead: text.linkExpiredText,
@@ -126,14 +140,13 @@ export function otherLinkPage(site: Site, request: PageRequest, returnTo: string
   const { text } = site;
   return showPage(site, request, {
     heading: text.otherLinkHeading,
+    emblem: 'envelope',
     hasForm: false,
     lead: text.otherLinkText,
     leadRole: 'status',
     content: actionLink(returnTo, text.continueButton),
   });
 }
-
-const envelope = html`<svg viewBox="0 0 24 24"><rect x="3" y="5" width="18" height="14" rx="2.5"/><path d="m4 7 8 6 8-6"/></svg>`;
 
 function actionLink(href: string, label: Text): Html {
   return html`<p><a class="button" href="${safeHref(href)}">${label}</a></p>`;

@@ -2,14 +2,17 @@ import { html, safeHref, textOf } from '../../core/html.ts';
 import { withQuery } from '../../core/url.ts';
 import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { errorTable } from '../../error-table.ts';
-import type { AuthError } from '../../errors.ts';
+import type { AuthError, AuthErrorCode } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { builtInPage } from '../../http/page.ts';
 import type { Brand, PageScript } from '../../http/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../form-fields.ts';
+import { tooManyCodes } from '../throttle.ts';
 import type { FieldName } from '../form-fields.ts';
+import type { PasswordRule } from '../new-password.ts';
 import type { BackendOptions } from '../options.ts';
+import type { Emblem } from '../../http/emblems.ts';
 import { duration, fillIn } from '../../http/page-text.ts';
 import type { PagesText } from './text.ts';
 
@@ -17,6 +20,8 @@ import type { PagesText } from './text.ts';
 export interface Site {
   readonly settings: BackendOptions;
   readonly text: PagesText;
+  /** The length of new passwords. */
+  readonly passwordRule: Pick<PasswordRule, 'minLength'>;
 }
 
 /** The parts of a request that pages use: complete URLs, with mount path and base path. */
@@ -55,8 +60,10 @@ export function showPage(
     /** The sources of a CSP that the form's response may redirect to, where it leaves this site, such as `https:`. */
     readonly formLeadsTo?: string | undefined;
     readonly tellsOrigin?: boolean;
-    /** A decorative picture in place of the logo. */
-    readonly emblem?: Html | undefined;
+    /** The outcome as a picture, below the brand. */
+    readonly emblem?: Emblem | undefined;
+    /** Whether the page is a step on the way into the application. */
+    readonly isStep?: boolean;
     readonly script?: PageScript | undefined;
     readonly error?: AuthError | undefined;
   },
@@ -115,7 +122,17 @@ export interface FormError {
   readonly field: FieldName;
   /** Seconds until a retry makes sense; shown in the page's language. */
   readonly retryAfter?: number | undefined;
+  /** `next` where the visitor only has something to do or to wait for. Default: an error. */
+  readonly tone?: 'next';
 }
+
+/** Nothing went wrong: another step comes first. */
+const nextSteps: ReadonlySet<string> = new Set([
+  'email_not_confirmed',
+  'fresh_sign_in_required',
+  'second_factor_required',
+  'sign_in_incomplete',
+] satisfies AuthErrorCode[]);
 
 const fieldOf: Readonly<Record<string, FieldName>> = {
   weak_password: 'password',
@@ -130,18 +147,18 @@ const fieldOf: Readonly<Record<string, FieldName>> = {
  * sign-in hook, or for a password that the backend refused) takes precedence over the general one.
  */
 export function formErrorOf(error: AuthError, text: PagesText): FormError {
-  if (error instanceof FormProblem) return { message: text[error.text], field: error.field };
+  if (error instanceof FormProblem) return { message: fillIn(text[error.text], error.values), field: error.field };
   const { code, retryAfter } = error;
   const isGeneral = error.message === errorTable[code].message;
   const message = isGeneral ? text[code] : textOf(error.message);
-  return { message, field: fieldOf[code] ?? 'form', retryAfter };
+  return { message, field: fieldOf[code] ?? 'form', retryAfter, ...(nextSteps.has(code) && { tone: 'next' as const }) };
 }
 
 interface FieldParts {
   readonly name: Exclude<FieldName, 'form'>;
   readonly type: 'email' | 'password' | 'text';
-  /** The virtual keyboard; default: by `type`. `numeric` is for codes, which are styled as digits. */
-  readonly inputmode?: 'numeric';
+  /** For codes: `six` shows a place for each of six digits, `digits` has room for any number of them. */
+  readonly code?: 'six' | 'digits' | undefined;
   readonly label: Text;
   /** Shown beside the label, such as a link; it follows the field in tab order. */
   readonly aside?: HtmlValue;
@@ -152,11 +169,17 @@ interface FieldParts {
   readonly hint?: Text | undefined;
   readonly error?: FormError | undefined;
   readonly hasFocus: boolean;
+  /** Whether it takes no input for now. */
+  readonly isClosed?: boolean | undefined;
 }
+
+/** The longest code, with the spaces and hyphens that people paste along; a project configures six to ten digits for emails. */
+const codeLength = { six: '7', digits: '14' } as const;
 
 /** A labeled input; `aria-describedby` links it to its hint and its error. */
 export function field(parts: FieldParts): Html {
-  const { name, type, inputmode = type === 'email' ? type : undefined, label, aside, hint, error } = parts;
+  const { name, type, label, aside, hint, error, isClosed = false } = parts;
+  const { inputmode, maxlength, ...look } = typingOf(parts);
   const isInvalid = error?.field === name;
   const hasHint = hint !== undefined && hint.plain !== '';
   const describedBy = [
@@ -168,18 +191,18 @@ export function field(parts: FieldParts): Html {
     id: name,
     name,
     type,
-    class: inputmode === 'numeric' && 'digits',
-    // Addresses and codes are left-to-right in every language.
-    dir: inputmode !== undefined && 'ltr',
+    ...look,
     autocomplete: parts.autocomplete,
     autocapitalize: 'none',
     spellcheck: 'false',
     inputmode,
+    maxlength,
     value: parts.value,
     required: true,
+    disabled: isClosed,
     'aria-invalid': isInvalid && 'true',
     'aria-describedby': describedBy.length > 0 && describedBy.join(' '),
-    autofocus: parts.hasFocus,
+    autofocus: parts.hasFocus && !isClosed,
   });
   return html`<div class="field">
 <label for="${name}">${label}</label>
@@ -188,6 +211,15 @@ ${aside !== undefined && html`<p class="aside">${aside}</p>`}
 ${isInvalid && html`<p class="field-message" id="${name}-error">${error.message}</p>`}
 ${hasHint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;
+}
+
+/** What is typed: addresses and codes are left-to-right in every language. */
+function typingOf({ type, code }: Pick<FieldParts, 'type' | 'code'>): Readonly<Record<string, string | undefined>> {
+  if (code !== undefined) {
+    const look = code === 'six' ? 'digits six' : 'digits';
+    return { class: look, dir: 'ltr', inputmode: 'numeric', maxlength: codeLength[code] };
+  }
+  return type === 'email' ? { dir: 'ltr', inputmode: 'email' } : {};
 }
 
 /** ` name="value"`, or ` name` where the value is `true`; nothing for `undefined` and `false`. */
@@ -209,17 +241,37 @@ export function emailField(
   return field({ name: 'email', type: 'email', label: text.email, autocomplete, ...parts });
 }
 
-/** For the digits of an email, a text message or an authenticator app. */
-export function codeField({ text }: Pick<Site, 'text'>, error: FormError | undefined): Html {
-  return field({
+/**
+ * For the digits of an email, a text message or an authenticator app, with the button below it.
+ *
+ * @param parts `isClosed` after too many wrong codes: neither takes anything, and the message says until when
+ */
+export function codeFields(
+  { text }: Pick<Site, 'text'>,
+  parts: Required<Pick<FieldParts, 'code'>> & {
+    readonly error: FormError | undefined;
+    readonly isClosed: boolean;
+    readonly label: Text;
+    readonly isQuiet?: boolean;
+  },
+): Html {
+  const { code, error, isClosed, label, isQuiet = false } = parts;
+  const digits = field({
     name: 'code',
     type: 'text',
-    inputmode: 'numeric',
+    code,
     label: text.code,
     autocomplete: 'one-time-code',
     error,
     hasFocus: true,
+    isClosed,
   });
+  return html`${digits}\n<button${isQuiet && html` class="quiet"`}${isClosed && html` disabled`}>${label}</button>`;
+}
+
+/** Whether a code is refused, whatever it is. */
+export function isClosedFor({ error }: Pick<FormState, 'error'>): boolean {
+  return error?.reason === tooManyCodes;
 }
 
 /** An error of the whole form, above it; `extra` offers a way to resolve it. */
@@ -232,8 +284,9 @@ export function formAlert(
   if (error?.field !== 'form') return undefined;
   const { lang } = request.definition.brand;
   const wait = error.retryAfter !== undefined && fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
-  return html`<div class="message bad">
-<p id="form-error" role="alert">${error.message}${wait && html` ${wait}`}</p>
+  const { tone = 'bad' } = error;
+  return html`<div class="message ${tone}">
+<p id="form-error" role="${tone === 'bad' ? 'alert' : 'status'}">${error.message}${wait && html` ${wait}`}</p>
 ${extra}
 </div>`;
 }

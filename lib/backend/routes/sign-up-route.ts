@@ -5,10 +5,11 @@ import { clientFacts } from '../../http/message.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Session } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { badAddress, readCaptcha, readEmail, readNewPassword, rethrowAs } from '../form-fields.ts';
+import { badAddress, readCaptcha, readEmail, rethrowAs } from '../form-fields.ts';
 import { formRoute, redirectUrl } from '../forms.ts';
 import { wantsOtherAccount } from '../forms.ts';
 import { mailAnswer, sendMail } from '../mail.ts';
+import { readNewPassword } from '../new-password.ts';
 import { signUpPage } from '../pages/credentials.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { rethrowStaleKeys } from '../provider-errors.ts';
@@ -35,11 +36,12 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
     ownPage: settings.pages.signUp,
     page(request, { returnTo, fields, error }) {
       const isOtherAccount = wantsOtherAccount(request, fields);
+      backend.passwordRule.learn(error);
       return signUpPage(backend, request, { returnTo, isOtherAccount, email: fields.get('email'), error });
     },
     async submit(request, fields, returnTo) {
       const email = readEmail(fields);
-      const password = readNewPassword(fields);
+      const password = readNewPassword(fields, settings.passwordMinLength);
       const options = { emailRedirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
       const next = await signUp(request, { email, password, options }, returnTo);
       return next ?? mailAnswer(backend, request, { kind: 'confirmation_sent', email, returnTo });
