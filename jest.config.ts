@@ -23,6 +23,7 @@ const config = {
     '/__tests__/gateway/',
     '/__tests__/mcp/',
     '/__tests__/scale/',
+    '/__tests__/site/',
     '/__tests__/package/',
     '/__tests__/postgres/',
     '/__tests__/real/',
@@ -33,6 +34,7 @@ const config = {
     ...(peer === undefined ? {} : { [peerNames]: peer }),
     ...(sdks === undefined ? {} : { '^(@supabase/(?:ssr|supabase-js)|@workos-inc/node)$': `${sdks}/$1` }),
     '^express-auth-adapters$': '<rootDir>/lib/index.ts',
+    '^express-auth-adapters/texts/(.*)$': '<rootDir>/lib/texts/$1.ts',
     '^express-auth-adapters/(.*)$': '<rootDir>/lib/$1/index.ts',
   },
   // `.ci/run` counts over several runs.

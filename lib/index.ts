@@ -8,6 +8,7 @@ export type {
   BackendSignIn,
   OAuthProviderOptions,
   OnBackendSignIn,
+  PagesTextKey,
   SqlClient,
   SqlPool,
   SqlResult,
@@ -17,5 +18,6 @@ export type {
   SqlTransaction,
   ThrottleOptions,
   ThrottleRedisClient,
+  Translation,
 } from './backend/index.ts';
 export * from './http/index.ts';

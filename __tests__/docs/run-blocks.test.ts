@@ -69,7 +69,7 @@ const foreignImports = ({ code }: CodeBlock): string[] =>
     .map(([, specifier = '']) => specifier)
     .filter(
       (specifier) =>
-        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)?|@opentelemetry\/api|@supabase\/supabase-js|@workos-inc\/node|rate-limiter-flexible|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next)$/.test(
+        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)*|@opentelemetry\/api|@supabase\/supabase-js|@workos-inc\/node|rate-limiter-flexible|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next)$/.test(
           specifier,
         ),
     );
@@ -254,6 +254,7 @@ describe('the examples of README and docs', () => {
 
 describe('a reader who follows the examples', () => {
   it.each([
+    ['skills/express-auth-adapters/SKILL.md', 'b2bAuth({', '/dashboard', `Hello ${personal.email}`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/dashboard', `Signed in as ${personal.id}, no organization`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/api/me', `"email":"${personal.email}"`],
     ['docs/moving/workos-sdk.md', 'b2bAuth(', '/dashboard', `Hello ${personal.email}`],
@@ -289,6 +290,12 @@ describe('a reader who follows the examples', () => {
     expect(text).toMatch(new RegExp(parts.join('[^]*')));
     const greeted = await (await signedInToSupabase(origin)).get('/account');
     expect([greeted.status, greeted.text]).toEqual([200, `Hello ${ada.email}`]);
+  });
+
+  it('skills/express-auth-adapters/SKILL.md: signs in at Supabase and is greeted', async () => {
+    const origin = originOf(exampleWith('skills/express-auth-adapters/SKILL.md', 'backendAuth({'));
+    const visitor = await signedInToSupabase(origin);
+    expect(await visitor.get('/account')).toMatchObject({ status: 200, text: `Hello ${ada.email}` });
   });
 
   it('docs/recipes/templates.md: sees a link to sign in, then their own address', async () => {

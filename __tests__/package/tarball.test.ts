@@ -43,6 +43,9 @@ async function inDirectory(directory: string, file: string, source: string): Pro
   return stdout.trim();
 }
 
+/** The translations of the built-in pages. */
+const languages = ['ar', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt', 'zh'];
+
 /** What every server entry exports. */
 const serverFunctions = [
   'AuthError',
@@ -80,6 +83,7 @@ const entries: Readonly<Record<string, readonly string[]>> = {
   'express-auth-adapters/passport': ['passportShape'],
   'express-auth-adapters/redis': ['createRedisCoordinator'],
   'express-auth-adapters/testing': ['createB2bTestKit', 'createBackendTestKit'],
+  ...Object.fromEntries(languages.map((language) => [`express-auth-adapters/texts/${language}`, [language]])),
 };
 
 describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
@@ -181,9 +185,16 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
        import type { Session } from 'express-auth-adapters';
        import { createB2bClient } from 'express-auth-adapters/client';
        import { createRedisCoordinator } from 'express-auth-adapters/redis';
+       import type { Translation } from 'express-auth-adapters';
+       import { de } from 'express-auth-adapters/texts/de';
        import express from 'express';
        const app = express();
        app.use(b2bAuth({ sessionPath: '/auth/b2b' }), backendAuth());
+       b2bAuth({ pages: { lang: 'de', text: de } });
+       backendAuth({ pages: { lang: 'de', text: { ...de, signInButton: 'Los' } } });
+       const { signInButton, ...others } = de;
+       // @ts-expect-error a text is missing
+       others satisfies Translation;
        app.use('/a', requireSession, requireSession({ adapter: 'b2b', organization: true, check: (session) => session.organizationId !== 'x' }));
        app.get('/', async (req, res) => {
          const session: Session | null = await getSession(req);
@@ -269,6 +280,8 @@ describe.each([
       import { requireSession } from 'express-auth-adapters';
       import { ${factory} } from 'express-auth-adapters/${entry}';
       import { createB2bTestKit } from 'express-auth-adapters/testing';
+      import { de } from 'express-auth-adapters/texts/de';
+      ${factory}({ pages: { text: de } });
       ${factory}({ sessionPath: '/auth/me' }) satisfies object;
       export const guards = [requireSession(), createB2bTestKit];`;
       const settings = { module: 'commonjs', moduleResolution, skipLibCheck: true, ...others };
@@ -368,13 +381,16 @@ describe('the packed tarball', () => {
     const [{ files, size }] = JSON.parse(stdout);
     const tops = new Set(files.map(({ path }: { path: string }) => path.split('/')[0]));
     expect([...tops].sort()).toEqual([
+      'AGENTS.md',
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
       'SECURITY.md',
       'dist',
       'docs',
+      'llms.txt',
       'package.json',
+      'skills',
     ]);
     const paths = files.map(({ path }: { path: string }) => path);
     const internal = /stand-in|example-app|\.test\.|docs\/(?:contributing|releasing)|\.map$|\.png$|\.ts$(?<!\.d\.ts)/;
@@ -412,6 +428,35 @@ describe('the packed tarball', () => {
     const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program]);
     // Each part that loads on its first use makes the rest one file more.
     expect(Number(stdout)).toBeLessThan(32);
+  });
+
+  it('loads a translation only where it is imported, and nothing with it', async () => {
+    const loaded = async (...entries: readonly string[]): Promise<string[]> => {
+      const program = `
+        import { registerHooks } from 'node:module';
+        const own = [];
+        registerHooks({ load: (url, context, next) => (url.startsWith('file://${root}/dist/') && own.push(url.slice(url.indexOf('/dist/') + 6)), next(url, context)) });
+        for (const entry of ${JSON.stringify(entries)}) await import('${root}/dist/' + entry);
+        console.log(JSON.stringify(own));`;
+      const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program]);
+      return JSON.parse(stdout);
+    };
+    const others = [
+      'index.js',
+      'b2b/index.js',
+      'backend/index.js',
+      'client/index.js',
+      'redis/index.js',
+      'testing/index.js',
+    ];
+    const without = await loaded(...others);
+    expect(without.length).toBeGreaterThan(10);
+    expect(without.filter((file) => file.startsWith('texts/'))).toEqual([]);
+    // No part of a text is in a shared file either.
+    const german = 'Sehen Sie im Spam-Ordner nach';
+    for (const file of without) expect(await readFile(join(root, 'dist', file), 'utf8')).not.toContain(german);
+    expect(await readFile(join(root, 'dist/texts/de.js'), 'utf8')).toContain(german);
+    for (const language of languages) expect(await loaded(`texts/${language}.js`)).toEqual([`texts/${language}.js`]);
   });
 
   it('has its repository, its issue tracker and search keywords', async () => {

@@ -18,6 +18,7 @@ import {
   text,
 } from '../http/options.ts';
 import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../http/options.ts';
+import { backendTextKeys } from '../http/backend-text-keys.ts';
 import { pagesEntries } from '../http/page-options.ts';
 import type { PagesOptions } from '../http/page-options.ts';
 import { sharedText } from '../http/page-text.ts';
@@ -219,7 +220,7 @@ const ownEntries = {
     v.pipe(v.number('must be a number of seconds'), v.minValue(1, 'must be at least 1 second')),
   ),
   /** What makes the built-in pages (errors, the choice of an organization, signing out) your own. */
-  pages: v.optional(group<PagesOptions>(pagesEntries(sharedText)), {}),
+  pages: v.optional(group<PagesOptions>(pagesEntries(sharedText, backendTextKeys)), {}),
   /**
    * Decides who may have a session here, for example in which organizations; only `true` does. Asked at every sign-in before
    * anything is stored, and once for each new access token of a session. A refusal is a 403 `not_accepted`.

@@ -221,4 +221,5 @@ export type {
   ThrottleOptions,
   ThrottleRedisClient,
 } from './option-schema.ts';
+export type { PagesTextKey, Translation } from './pages/text.ts';
 export * from '../http/index.ts';

@@ -46,9 +46,17 @@ export interface PagesOptions<TextKey extends string = SharedTextKey> extends Op
   readonly text?: Readonly<Partial<Record<TextKey, string | undefined>>> | undefined;
 }
 
-/** The entries of `pages`. @param english the texts that an application may replace */
-export function pagesEntries<Key extends string>(english: Readonly<Record<Key, string>>) {
-  const texts = v.entriesFromList(Object.keys(english) as Key[], optionalText);
+/**
+ * The entries of `pages`.
+ *
+ * @param english the texts that an application may replace
+ * @param unused further names that a translation may have
+ */
+export function pagesEntries<Key extends string>(
+  english: Readonly<Record<Key, string>>,
+  unused: readonly string[] = [],
+) {
+  const texts = v.entriesFromList([...Object.keys(english), ...unused] as Key[], optionalText);
   const { links, ...others } = brandEntries;
   return { ...others, text: v.optional(v.strictObject(texts, 'must be an object of texts')), links };
 }

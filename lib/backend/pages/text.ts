@@ -208,5 +208,8 @@ export const englishText = {
 
 export type PagesTextKey = keyof typeof englishText;
 
-/** A complete set of texts. */
+/** A complete set of texts, as pages show them. */
 export type PagesText = Texts<PagesTextKey>;
+
+/** All texts of the built-in pages in one language, for `pages.text` of both adapters. A text that is missing is a type error. */
+export type Translation = Readonly<Record<PagesTextKey, string>>;
