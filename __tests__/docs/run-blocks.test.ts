@@ -254,7 +254,7 @@ describe('the examples of README and docs', () => {
 
 describe('a reader who follows the examples', () => {
   it.each([
-    ['skills/express-auth-adapters/SKILL.md', 'b2bAuth({', '/dashboard', `Hello ${personal.email}`],
+    ['skills/express-auth-adapters/SKILL.md', 'b2bAuth({', '/dashboard', `Signed in as ${personal.id}, no organization`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/dashboard', `Signed in as ${personal.id}, no organization`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/api/me', `"email":"${personal.email}"`],
     ['docs/moving/workos-sdk.md', 'b2bAuth(', '/dashboard', `Hello ${personal.email}`],
