@@ -90,6 +90,7 @@ export function chooserPage(
   const { text } = brand;
   return builtInPage({
     status: 200,
+    facts: { kind: 'organizations', choices, links: { otherAccount: otherUrl, home } },
     heading: text.chooserHeading,
     lead: text.chooserText,
     stylesheet,

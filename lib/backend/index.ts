@@ -93,6 +93,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       timeoutMs: settings.timeoutMs,
       onError: settings.onError,
       brand: createBrand(pages),
+      renderPage: pages.render,
       emit,
       explain,
     },
@@ -116,7 +117,7 @@ function optionalRoutes(backend: BackendContext): AuthRoute[] {
   const hasPasswords = signInMethods.includes('password');
   return [
     ...(hasPasswords ? [forgotRoute(backend), passwordRoute(backend)] : []),
-    ...(hasPasswords && signUp ? [signUpRoute(backend)] : []),
+    ...(hasPasswords && signUp !== false ? [signUpRoute(backend)] : []),
     ...(signInMethods.includes('code') ? [codeRoute(backend)] : []),
     ...(sso ? [ssoRoute(backend)] : []),
     ...(signInMethods.includes('passkey')
@@ -209,7 +210,10 @@ export type {
   BackendPagesOptions,
   BackendSignIn,
   OAuthProviderOptions,
+  BackendSignOut,
   OnBackendSignIn,
+  OnBackendSignOut,
+  SignUpOptions,
   ThrottleOptions,
   ThrottleRedisClient,
 } from './option-schema.ts';

@@ -18,6 +18,7 @@ import {
 } from '../http/options.ts';
 import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../http/options.ts';
 import type { OnError } from '../http/adapter.ts';
+import type { OnSignOutOf, SignOutOf } from '../http/sign-out-hook.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { BackendSession, OnEvent, ProviderTokens } from '../types.ts';
 import { pagesEntries } from '../http/page-options.ts';
@@ -57,6 +58,28 @@ export type OnBackendSignIn = (
   // A hook that only refuses or records returns nothing, with or without `async`.
   // eslint-disable-next-line @typescript-eslint/no-invalid-void-type
 ) => { readonly redirectTo?: string } | undefined | void | Promise<{ readonly redirectTo?: string } | undefined | void>;
+
+export interface BackendSignOut extends SignOutOf<BackendSession> {}
+
+export type OnBackendSignOut = OnSignOutOf<BackendSession>;
+
+const signUpEntries = {
+  /**
+   * The new user's metadata (`user_metadata` of Supabase, in every access token), at most 4 KB of JSON. `req.body` holds the fields
+   * of the form or JSON. Return only what you need: it is no place for secrets.
+   */
+  data: v.optional(callback<(req: Request) => SignUpData | Promise<SignUpData>>('(req) => object')),
+  /** Returns a message for each field that it refuses, or `null`. Runs before `data`, and before Supabase is asked. */
+  check: v.optional(
+    callback<(req: Request) => FieldMessages | Promise<FieldMessages>>('(req) => { field: message } | null'),
+  ),
+};
+
+type SignUpData = object | null | undefined;
+type FieldMessages = Readonly<Record<string, string | undefined>> | null | undefined;
+
+/** What a sign-up stores beside address and password. */
+export interface SignUpOptions extends OptionsOf<typeof signUpEntries> {}
 
 const pathEntries = {
   /** Signs in; GET shows the form. Default `/auth/login`. */
@@ -209,8 +232,14 @@ const ownEntries = {
     ),
     ['password'],
   ),
-  /** Whether visitors can create accounts here; false removes the sign-up route and its links, and codes create no account. Default true. */
-  signUp: v.optional(v.boolean('must be true or false'), true),
+  /**
+   * Whether visitors can create accounts here; false removes the sign-up route and its links, and codes create no account. An object
+   * (`{ data, check }`) says which further fields of the sign-up form are stored, and checks them. Default true.
+   */
+  signUp: v.optional(
+    v.union([v.boolean(), group<SignUpOptions>(signUpEntries)], 'must be true, false or an object with data or check'),
+    true,
+  ),
   /** Whether the sign-in page offers SAML single sign-on by the email's domain. Default false. */
   sso: v.optional(v.boolean('must be true or false'), false),
   /** Whether the project's OAuth server asks for consent here, and users can disconnect its apps. Default false. */
@@ -278,6 +307,11 @@ const ownEntries = {
   ),
   /** Runs once per sign-in or sign-up, after `accept` and before any cookie is stored: for side effects. It is no guard. */
   onSignIn: v.optional(callback<OnBackendSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
+  /**
+   * Runs at every sign-out by `logoutPath`, before the redirect, also where no session is left (`session: null`). It stops nobody from
+   * signing out: what it throws becomes a warning and the event `hook_failed`, and it has `timeoutMs`.
+   */
+  onSignOut: v.optional(callback<OnBackendSignOut>('({ session, req, res }) => void')),
 };
 
 /** Options of `backendAuth`; each beats its environment variable. */

@@ -30,8 +30,11 @@ export function errorPage(parts: ErrorPageParts): Reply {
   const { error, home, now, stylesheet, brand } = parts;
   const { text } = brand;
   const time = new Date(now).toISOString();
+  const { code } = error;
   return builtInPage({
     status: error.status,
+    facts: { kind: 'error', links: linksOf(parts) },
+    failure: { code, message: isGeneral(error) ? text[code].plain : error.message },
     heading: text[headings[error.code] ?? headingByStatus(error.status)],
     lead: explanation(parts),
     leadRole: 'alert',
@@ -70,7 +73,6 @@ function headingByStatus(status: number): SharedTextKey {
 /** The message, the waiting time and the signed-in account. A message for this specific failure takes precedence over the general one. */
 function explanation({ error, account, hasSession, brand }: ErrorPageParts): HtmlValue {
   const { text, lang } = brand;
-  const isGeneral = error.message === errorTable[error.code].message;
   const wait =
     error.retryAfter === undefined
       ? error.status === 503 && text.retrySoon
@@ -78,7 +80,15 @@ function explanation({ error, account, hasSession, brand }: ErrorPageParts): Htm
   const kept = hasSession && error.code === 'provider_unavailable' && text.staySignedIn;
   const name = account?.name;
   const signedIn = name !== undefined && html`<br>${fillIn(text.signedInAs, { account: name }, emphasis)}`;
-  return html`${isGeneral ? text[error.code] : error.message}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
+  return html`${isGeneral(error) ? text[error.code] : error.message}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
+}
+
+function isGeneral({ message, code }: AuthError): boolean {
+  return message === errorTable[code].message;
+}
+
+function linksOf({ signInUrl, account, home, brand }: ErrorPageParts): Readonly<Record<string, string | undefined>> {
+  return { signIn: signInUrl, otherAccount: account?.otherUrl, home, help: brand.links.help };
 }
 
 /** The single next step; it links to support where only the operators can help. */

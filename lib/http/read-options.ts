@@ -1,6 +1,8 @@
 import * as v from 'valibot';
 import { didYouMean } from '../core/nearest.ts';
+import { prefixPaths } from '../core/path-prefix.ts';
 import { ConfigurationError } from '../errors.ts';
+import { isPathPrefix } from './options.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -46,7 +48,9 @@ export function readOptions<Schema extends OptionsSchema>(
   if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input))) {
     throw new ConfigurationError(rules.name, ['options must be an object']);
   }
-  const { given, variables } = complete({ ...input }, rules.env, environment);
+  const { given: named, variables } = complete({ ...input }, rules.env, environment);
+  const { pathPrefix } = named;
+  const given = isPathPrefix(pathPrefix) ? { ...prefixPaths(pathPrefix, rules.paths), ...named } : named;
   const parsed = v.safeParse(rules.schema, given);
   const problems = [
     ...problemsOf(parsed, rules.schema, variables),

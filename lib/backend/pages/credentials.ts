@@ -2,6 +2,7 @@ import { html, safeHref } from '../../core/html.ts';
 import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { otherAccountUrl } from '../../http/page.ts';
 import { duration, emphasis, fillIn } from '../../http/page-text.ts';
+import type { PageFacts, PageKind } from '../../http/page-view.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../form-fields.ts';
 import { mailedBefore, tooManyCodes } from '../throttle.ts';
@@ -14,6 +15,7 @@ import {
   forgotLink,
   formAlert,
   formErrorOf,
+  formValues,
   otherAccount,
   postForm,
   returnToOf,
@@ -22,7 +24,7 @@ import {
 } from './parts.ts';
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript } from './passkeys.ts';
-import { providerButtons } from './providers.ts';
+import { providerButtons, providerChoices } from './providers.ts';
 import { englishText } from './text.ts';
 import type { PagesTextKey } from './text.ts';
 
@@ -49,6 +51,7 @@ ${field({ name: 'password', type: 'password', label: text.password, autocomplete
 <button>${text.signInButton}</button>
 ${settings.signInMethods.includes('code') && html`<button class="quiet" formaction="${safeHref(request.localPath(settings.codePath))}" formnovalidate>${text.toCodeButton}</button>`}`;
   return showPage(site, request, {
+    facts: signInFacts(site, request, state, canResend),
     heading: signInHeading(site, request),
     lead: error === undefined && text.signInText,
     error: state.error,
@@ -60,6 +63,30 @@ ${hasPasswords ? postForm(request.localPath(settings.loginPath), hidden, fields)
 ${offersPasskeys(site) && passkeyForm(site, request, state)}
 ${otherWays(site, request, state)}`,
   });
+}
+
+function signInFacts(site: Site, request: PageRequest, state: SignInState, canResend: boolean): PageFacts {
+  const { settings } = site;
+  const { signInMethods: methods, signUp, sso, pages } = settings;
+  const [hasPasswords, hasCodes] = [methods.includes('password'), methods.includes('code')];
+  const to = (path: string): string => withReturnTo(request.localPath(path), state);
+  return {
+    kind: 'sign_in',
+    action:
+      hasPasswords || hasCodes ? request.localPath(hasPasswords ? settings.loginPath : settings.codePath) : undefined,
+    fields: [...(hasPasswords || hasCodes ? ['email'] : []), ...(hasPasswords ? ['password'] : [])],
+    values: formValues(state),
+    links: {
+      forgot: hasPasswords && to(settings.forgotPath),
+      signUp:
+        signUp !== false && hasPasswords && withReturnTo(pages.signUp ?? request.localPath(settings.signupPath), state),
+      sso: sso && to(settings.ssoPath),
+      code: hasCodes && to(settings.codePath),
+      resend: canResend && request.localPath(settings.resendPath),
+      passkey: methods.includes('passkey') && request.localPath(settings.passkeyPath),
+    },
+    choices: providerChoices(site, request, state),
+  };
 }
 
 const offersPasskeys = ({ settings }: Site): boolean => settings.signInMethods.includes('passkey');
@@ -109,6 +136,11 @@ export function signedInPage(
   const { text } = site;
   const lead: HtmlValue = account !== undefined && fillIn(text.signedInAs, { account }, emphasis);
   return showPage(site, request, {
+    facts: {
+      kind: 'signed_in',
+      values: { email: account, returnTo },
+      links: { continue: returnTo, otherAccount: otherAccountUrl(request, returnTo) },
+    },
     heading: text.signedInHeading,
     lead,
     hasForm: false,
@@ -128,6 +160,14 @@ export function signUpPage(site: Site, request: PageRequest, state: FormState): 
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' })}
 <button>${text.signUpButton}</button>`;
   return showPage(site, request, {
+    facts: {
+      kind: 'sign_up',
+      action: request.localPath(settings.signupPath),
+      fields: ['email', 'password'],
+      values: formValues(state),
+      links: { signIn: request.signInUrl(state.returnTo) },
+      choices: providerChoices(site, request, state),
+    },
     heading: text.signUpHeading,
     error: state.error,
     hasForm: true,
@@ -144,6 +184,7 @@ export function forgotPage(site: Site, request: PageRequest, state: FormState): 
   const error = state.error && formErrorOf(state.error, text);
   const address = emailField(site, { value: state.email, error, hasFocus: true });
   return showPage(site, request, {
+    facts: addressFacts('forgot', request, state, settings.forgotPath),
     heading: text.forgotHeading,
     lead: text.forgotText,
     error: state.error,
@@ -152,6 +193,11 @@ export function forgotPage(site: Site, request: PageRequest, state: FormState): 
 ${addressForm(request.localPath(settings.forgotPath), state, address, text.forgotButton)}
 ${backToSignIn(site, request, state)}`,
   });
+}
+
+function addressFacts(kind: PageKind, request: PageRequest, state: FormState, path: string): PageFacts {
+  const links = { signIn: request.signInUrl(state.returnTo) };
+  return { kind, action: request.localPath(path), fields: ['email'], values: formValues(state), links };
 }
 
 /** Asks only for an address. */
@@ -189,6 +235,16 @@ ${current}
 ${field({ name: 'password', type: 'password', label: text.newPassword, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' || !asksCurrent })}
 <button>${text.passwordButton}</button>`;
   return showPage(site, request, {
+    facts: {
+      kind: 'password',
+      action: request.localPath(settings.passwordPath),
+      fields: [...(asksCurrent ? ['currentPassword'] : []), 'password'],
+      values: formValues(state),
+      links: {
+        forgot: asksCurrent && withReturnTo(request.localPath(settings.forgotPath), state),
+        signIn: mayBeSaved && otherAccountUrl(request, state.returnTo),
+      },
+    },
     heading: text.passwordHeading,
     lead: email !== '' && fillIn(text.passwordFor, { email }, emphasis),
     error: state.error,
@@ -212,6 +268,10 @@ export function codePage(site: Site, request: PageRequest, state: CodeState): Re
   const error = codeErrorOf(site, state);
   const isAddress = state.step === 'address';
   return showPage(site, request, {
+    facts: {
+      ...addressFacts(isAddress ? 'code_request' : 'code', request, state, site.settings.codePath),
+      ...(!isAddress && { fields: ['code'] }),
+    },
     heading: isAddress ? text.codeHeading : text.codeSentHeading,
     lead: !isAddress && fillIn(text.emailCodeSentText, { email: state.email ?? '' }, emphasis),
     leadRole: 'status',
@@ -268,6 +328,7 @@ export function ssoPage(site: Site, request: PageRequest, state: FormState): Rep
   const error = state.error?.code === 'sso_unavailable' && shown ? { ...shown, field: 'email' as const } : shown;
   const address = emailField(site, { value: state.email, hint: text.ssoHint, error, hasFocus: true });
   return showPage(site, request, {
+    facts: addressFacts('sso', request, state, settings.ssoPath),
     heading: text.ssoHeading,
     error: state.error,
     hasForm: true,

@@ -11,6 +11,7 @@ import {
   codeField,
   formAlert,
   formErrorOf,
+  formValues,
   otherAccount,
   postForm,
   returnToOf,
@@ -35,6 +36,17 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
   const { text } = site;
   const error = state.error && formErrorOf(state.error, text);
   return showPage(site, request, {
+    facts: {
+      kind: 'verify',
+      action: request.localPath(site.settings.verifyPath),
+      fields: state.factor === undefined ? [] : ['code'],
+      values: { ...formValues(state), factorId: state.factor?.id, factorType: state.factor?.type },
+      links: { signOut: request.localPath(site.settings.logoutPath) },
+      choices: state.factors.map((factor) => ({
+        name: factorName(site, factor).plain,
+        href: withQuery(request.localPath(site.settings.verifyPath), { factorId: factor.id, ...returnToOf(state) }),
+      })),
+    },
     heading: text.verifyHeading,
     lead: leadOf(site, state),
     ...(state.isSent ? { leadRole: 'status' as const } : {}),
@@ -150,6 +162,11 @@ export function unavailablePage(
   // Each name has its own text direction.
   const markup = list.map(({ type, value }) => (type === 'element' ? emphasis(value) : value));
   return showPage(site, request, {
+    facts: {
+      kind: 'factor_unavailable',
+      values: formValues(state),
+      links: { help: links.help, home: request.home, signOut: request.localPath(site.settings.logoutPath) },
+    },
     heading: text.factorUnavailableHeading,
     lead: fillIn(text.factorUnavailableText, { factors }, () => html`${markup}`),
     leadRole: 'alert',
@@ -165,6 +182,7 @@ ${!state.isPending && html`<p class="actions"><a href="${safeHref(request.home)}
 export function rejectedPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { text } = site;
   return showPage(site, request, {
+    facts: { kind: 'factor_rejected', values: formValues(state), links: { signIn: request.signInUrl(state.returnTo) } },
     heading: text.factorRejectedHeading,
     lead: text.factorRejectedText,
     leadRole: 'alert',
@@ -185,6 +203,12 @@ export function removePage(
   const action = request.localPath(settings.enrollPath);
   const hidden = { remove: factor.id, sure: 'yes', ...returnToOf(state) };
   return showPage(site, request, {
+    facts: {
+      kind: 'remove_factor',
+      action,
+      values: { returnTo: state.returnTo, remove: factor.id, sure: 'yes', name: factorName(site, factor).plain },
+      links: { cancel: withReturnTo(action, state) },
+    },
     heading: fillIn(text.removeHeading, { factor: factorName(site, factor).plain }, (name) => html`<bdi>${name}</bdi>`),
     lead: isLast ? text.removeLastText : text.removeText,
     hasForm: true,
@@ -224,6 +248,16 @@ export function factorsPage(
     return html`<li class="row"><span class="name">${name}</span> ${link}</li>\n`;
   };
   return showPage(site, request, {
+    facts: {
+      kind: 'factors',
+      action,
+      values: formValues(state),
+      links: { done: returnTo },
+      choices: factors.map((factor) => ({
+        name: factorName(site, factor).plain,
+        href: withQuery(action, { remove: factor.id, ...returnToOf(state) }),
+      })),
+    },
     heading: text.factorsHeading,
     lead: factorsLead(site, factors.length === 0),
     error: state.error,
@@ -250,6 +284,14 @@ export function enrollPage(
   const code = codeField(site, error);
   const action = request.localPath(settings.enrollPath);
   return showPage(site, request, {
+    // Without the new factor's secret, which belongs in no template's data: it is shown by the built-in page.
+    facts: {
+      kind: 'enroll',
+      action,
+      fields: ['code'],
+      values: { ...formValues(state), factorId },
+      links: { cancel: action },
+    },
     heading: text.enrollHeading,
     lead: text.enrollScanText,
     error: state.error,

@@ -7,6 +7,7 @@ import {
   forgotLink,
   formAlert,
   formErrorOf,
+  formValues,
   postForm,
   returnToOf,
   showPage,
@@ -28,6 +29,13 @@ export function confirmPage(site: Site, request: PageRequest, state: ConfirmStat
   const { heading, words, label } = purposeOf(type, site.text);
   const hidden = { token_hash: tokenHash, type, ...returnToOf(state) };
   return showPage(site, request, {
+    // The link's token is in the request, and in nothing that is easily logged.
+    facts: {
+      kind: 'confirm',
+      action: request.localPath(site.settings.confirmPath),
+      values: { ...formValues(state), type },
+      links: { signIn: request.signInUrl(state.returnTo) },
+    },
     heading,
     lead: words,
     error,
@@ -71,6 +79,12 @@ export function mailPage(site: Site, request: PageRequest, notice: MailNotice): 
   const action = request.localPath(kind === 'forgot_sent' ? settings.forgotPath : settings.resendPath);
   const again = html`<button class="quiet">${text.resendButton}</button>`;
   return showPage(site, request, {
+    facts: {
+      kind,
+      action,
+      values: formValues(notice),
+      links: { signIn: request.signInUrl(notice.returnTo) },
+    },
     heading: text[wordsOf[kind].heading],
     emblem: envelope,
     hasForm: true,
@@ -97,6 +111,14 @@ export function mailWords({ text }: Pick<Site, 'text'>, { kind, email }: Pick<Ma
 export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: string): Reply {
   const { text } = site;
   return showPage(site, request, {
+    facts: {
+      kind: 'please_sign_in',
+      values: { returnTo },
+      links: {
+        signIn: request.signInUrl(returnTo),
+        forgot: site.settings.signInMethods.includes('password') && forgotUrl(site, request, { returnTo }),
+      },
+    },
     heading: text.pleaseSignInHeading,
     hasForm: false,
     lead: text.pleaseSignInText,
@@ -111,6 +133,11 @@ export function linkExpiredPage(site: Site, request: PageRequest, state: FormSta
   const { settings, text } = site;
   const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
   return showPage(site, request, {
+    facts: {
+      kind: 'link_expired',
+      values: formValues(state),
+      links: { forgot: forgotHref, signIn: request.signInUrl(state.returnTo) },
+    },
     heading: text.linkExpiredHeading,
     error: state.error,
     hasForm: false,
@@ -125,12 +152,17 @@ export function linkExpiredPage(site: Site, request: PageRequest, state: FormSta
 export function otherLinkPage(site: Site, request: PageRequest, returnTo: string): Reply {
   const { text } = site;
   return showPage(site, request, {
+    facts: { kind: 'address_change', values: { returnTo }, links: { continue: returnTo } },
     heading: text.otherLinkHeading,
     hasForm: false,
     lead: text.otherLinkText,
     leadRole: 'status',
     content: actionLink(returnTo, text.continueButton),
   });
+}
+
+function forgotUrl({ settings }: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): string {
+  return withReturnTo(request.localPath(settings.forgotPath), state);
 }
 
 const envelope = html`<svg viewBox="0 0 24 24"><rect x="3" y="5" width="18" height="14" rx="2.5"/><path d="m4 7 8 6 8-6"/></svg>`;

@@ -6,6 +6,7 @@ import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import { header, isPrefetch } from '../../http/message.ts';
 import { signOutPage } from '../../http/page.ts';
+import { withSignOutHook } from '../../http/sign-out-hook.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Allowance } from '../../session/allowance.ts';
 import type { EndedSession } from '../../session/sign-out.ts';
@@ -38,9 +39,11 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
     if (subject !== undefined) emit({ type: 'signed_out', ...subject });
   }
 
-  async function leave(request: AuthRequest, status: 302 | 303, returnTo: string): Promise<Reply> {
-    await signOut(request);
-    return redirectOrJson(request, returnTo, status);
+  function leave(request: AuthRequest, status: 302 | 303, returnTo: string): Promise<Reply> {
+    return withSignOutHook(request, settings.onSignOut, async () => {
+      await signOut(request);
+      return redirectOrJson(request, returnTo, status);
+    });
   }
 
   return {
