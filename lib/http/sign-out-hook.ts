@@ -21,18 +21,18 @@ export type OnSignOutOf<S extends Session> = (signOut: SignOutOf<S>) => unknown;
  * Signs out, and then tells `onSignOut`, before the response. The session is looked up first, as nothing can be read of it later. The
  * hook has `timeoutMs`.
  *
- * @param signOut ends the session and writes its cookies
+ * @param signOut ends the session and writes its cookies; it gets what was looked up, whose tokens may be newer than the cookies'
  */
 export async function withSignOutHook<S extends Session>(
   request: AuthRequest,
   onSignOut: OnSignOutOf<S> | undefined,
-  signOut: () => Promise<Reply>,
+  signOut: (session: S | null) => Promise<Reply>,
 ): Promise<Reply> {
-  if (onSignOut === undefined) return signOut();
+  if (onSignOut === undefined) return signOut(null);
   const { req, res, definition } = request;
   // An outage, or what `accept` throws, must not keep anyone signed in.
   const session = (await request.resolveSession().catch(() => null)) as S | null;
-  const reply = await signOut();
+  const reply = await signOut(session);
   // Outside Express, `req` and `res` lack Express' additions.
   const tell = async (): Promise<unknown> => onSignOut({ session, req: req as Request, res: res as Response });
   try {
