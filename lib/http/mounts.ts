@@ -133,7 +133,7 @@ function isSwallowed({ definition, prefix, req }: Passed): boolean {
   // Express 5 has the segments of a wildcard as a list, Express 4 its whole text under a number.
   return Object.entries<unknown>({ ...(req.params as object | undefined) }).some(([name, value]) => {
     if (Array.isArray(value)) return isEndOf(prefix, value.join('/'));
-    return /^\d+$/.test(name) && typeof value === 'string' && value !== '' && isWhole(prefix, value);
+    return /^\d+$/.test(name) && typeof value === 'string' && isWhole(prefix, value);
   });
 }
 
@@ -145,8 +145,11 @@ function isEndOf(prefix: string, wildcard: string): boolean {
   }
 }
 
+/** A text without a slash may be a part of the path that a pattern names, such as a language. */
 function isWhole(prefix: string, wildcard: string): boolean {
-  return isEndOf(prefix, wildcard) && wildcard.length >= decodeURIComponent(prefix).length - 1;
+  return (
+    wildcard.includes('/') && isEndOf(prefix, wildcard) && decodeURIComponent(prefix).length <= wildcard.length + 1
+  );
 }
 
 function mountProblems(request: Passed, others: readonly Passed[]): string[] {
