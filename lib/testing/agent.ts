@@ -7,6 +7,26 @@ export interface CookieAgent {
   readonly jar: { setCookie(cookie: string, domain: string, path: string): unknown };
 }
 
+/** An answer that the agent got. */
+interface AgentAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly text?: string;
+}
+
+/** An agent that can also send requests, for `hooks: true`. */
+export interface WalkingAgent extends CookieAgent {
+  get(path: string): PromiseLike<AgentAnswer>;
+  post(path: string): { send(body: object): PromiseLike<AgentAnswer> };
+}
+
+export interface TestSignInOptions {
+  /** Signs in by requests to the application, so that `accept` and `onSignIn` run. Default false: the session is only put into the agent. */
+  readonly hooks?: boolean;
+  /** The adapter's `loginPath`, below its mount path, where that is not the default; for `hooks: true`. */
+  readonly loginPath?: string;
+}
+
 /** An OAuth client that acts for the user. */
 export interface TestBearerOptions {
   /** The client's id. */
@@ -19,11 +39,12 @@ export interface TestBearerOptions {
 /** Sign-in helpers for tests, for several clients. */
 export interface SignIns<TestSession> {
   /**
-   * Signs an agent in, in place of any session that it had.
+   * Signs an agent in, in place of any session that it had. It does not run `onSignIn`, unless `hooks` is true.
    *
+   * @throws {Error} with `hooks: true`, where the application refused the sign-in
    * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } });
    */
-  signIn<Agent extends CookieAgent>(agent: Agent, session?: TestSession): Promise<Agent>;
+  signIn<Agent extends CookieAgent>(agent: Agent, session?: TestSession, options?: TestSignInOptions): Promise<Agent>;
   /** The `Cookie` header of a signed-in user, for any HTTP client. */
   cookie(session?: TestSession): Promise<string>;
   /**
@@ -52,10 +73,15 @@ export interface SessionCookie {
 export function createSignIns<TestSession>(
   cookieOf: (session?: TestSession) => Promise<SessionCookie>,
   tokenOf: (session?: TestSession, options?: TestBearerOptions) => Promise<string>,
+  walk: (agent: WalkingAgent, session?: TestSession, loginPath?: string) => Promise<AgentAnswer>,
 ): SignIns<TestSession> {
   return {
-    async signIn(agent, session) {
+    async signIn(agent, session, { hooks = false, loginPath } = {}) {
       refuseInProduction();
+      if (hooks) {
+        refuseFailure(await walk(asWalking(agent), session, loginPath));
+        return agent;
+      }
       putCookies(agent, await cookieOf(session));
       return agent;
     },
@@ -73,6 +99,18 @@ export function createSignIns<TestSession>(
       return storageState(origin, await cookieOf(session));
     },
   };
+}
+
+/** @throws {TypeError} where the agent sends no requests */
+function asWalking(agent: CookieAgent & Partial<WalkingAgent>): WalkingAgent {
+  if (typeof agent.get === 'function' && typeof agent.post === 'function') return agent as WalkingAgent;
+  throw new TypeError('hooks: true needs an agent that sends requests, such as request.agent(app) of supertest');
+}
+
+function refuseFailure({ status, text = '' }: AgentAnswer): void {
+  if (status < 400) return;
+  const [, code = ''] = /(?:"code":"|class="reference">)([a-z_]+)/.exec(text) ?? [];
+  throw new Error(`The application answered the sign-in with ${status}${code === '' ? '' : ` ${code}`}`);
 }
 
 /** The hosts under which agents reach an application in the test's own process. */

@@ -108,8 +108,20 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       : workos.issueToClient(started, age, client);
   }
 
+  function authorize(authorizationUrl: string, session: B2bTestSession = {}): string {
+    refuseInProduction();
+    const { searchParams } = new URL(authorizationUrl);
+    const { pathname } = new URL(searchParams.get('redirect_uri') ?? '');
+    const query = { code: workos.authorize(session), state: searchParams.get('state') ?? '' };
+    return `${pathname}?${new URLSearchParams(query).toString()}`;
+  }
+
   return {
-    ...createSignIns(cookieOf, tokenOf),
+    ...createSignIns(cookieOf, tokenOf, async (agent, session = {}, loginPath = '/login') => {
+      const start = await agent.get(loginPath);
+      const { location } = start.headers;
+      return typeof location === 'string' && URL.canParse(location) ? agent.get(authorize(location, session)) : start;
+    }),
     options: {
       clientId,
       apiKey: `sk_testing_${randomBytes(12).toString('hex')}`,
@@ -119,13 +131,7 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       fetch,
       ...defined({ now: given.now }),
     },
-    authorize(authorizationUrl, session = {}) {
-      refuseInProduction();
-      const { searchParams } = new URL(authorizationUrl);
-      const { pathname } = new URL(searchParams.get('redirect_uri') ?? '');
-      const query = { code: workos.authorize(session), state: searchParams.get('state') ?? '' };
-      return `${pathname}?${new URLSearchParams(query).toString()}`;
-    },
+    authorize,
     async tokens(session = {}) {
       refuseInProduction();
       const { organizationId, impersonator } = session;

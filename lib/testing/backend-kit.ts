@@ -114,7 +114,10 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
   }
 
   return {
-    ...createSignIns(cookieOf, tokenOf),
+    ...createSignIns(cookieOf, tokenOf, (agent, session = {}, loginPath = '/auth/login') => {
+      const { email } = userOf(session);
+      return agent.post(loginPath).send({ email: email ?? '', password: supabase.passwordFor(session) });
+    }),
     options: {
       url,
       anonKey: `sb_publishable_testing_${randomBytes(12).toString('hex')}`,
@@ -159,6 +162,7 @@ class InMemorySupabase {
   readonly #key = createSigningKey('ES256');
   readonly apps = new TestApps();
   readonly #byRefreshToken = new Map<string, Started>();
+  readonly #byPassword = new Map<string, Started>();
   readonly #byAccessToken = new Map<string, Started>();
   readonly passkeys: TestPasskeys<BackendTestSession>;
 
@@ -212,6 +216,7 @@ class InMemorySupabase {
       case 'GET .well-known/jwks.json':
         return Response.json(await this.#key.jwks());
       case 'POST token':
+        if (url.searchParams.get('grant_type') === 'password') return this.#byPasswordGrant(body['password']);
         if (url.searchParams.get('grant_type') !== 'refresh_token') return undefined;
         return this.#refresh(String(body['refresh_token']), state);
       case 'GET user':
@@ -232,6 +237,20 @@ class InMemorySupabase {
     if (call === 'POST passkeys/authentication/options') return Response.json(this.passkeys.challenge());
     if (call === 'POST passkeys/authentication/verify') return this.#verifyPasskey(body['credential']);
     return started && this.apps.answer(call, url, body, userOf(started.session));
+  }
+
+  /** @returns a password that signs this person in, once */
+  passwordFor(session: BackendTestSession): string {
+    const password = randomBytes(18).toString('base64url');
+    this.#byPassword.set(password, { id: session.sessionId ?? randomUUID(), session });
+    return password;
+  }
+
+  async #byPasswordGrant(password: unknown): Promise<Response | undefined> {
+    const started = typeof password === 'string' ? this.#byPassword.get(password) : undefined;
+    if (started === undefined) return undefined;
+    this.#byPassword.delete(String(password));
+    return Response.json(await this.issue(started));
   }
 
   #user(started: Started | undefined): Response {

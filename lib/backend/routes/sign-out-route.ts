@@ -26,7 +26,7 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
   async function signOut(request: AuthRequest, current: BackendSession | null): Promise<void> {
     const content = current === null ? undefined : source.contentOf(current);
     const newest = (left: EndedSession<StoredContent>): EndedSession<StoredContent> =>
-      current === null || content === undefined || left.candidate.sessionId !== current.claims.session_id
+      current === null || content === undefined || left.candidate.sessionId !== current.claims['session_id']
         ? left
         : { ...left, candidate: { ...left.candidate, content }, verdict: { kind: 'live', session: current } };
     const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
