@@ -1,5 +1,5 @@
 import type { SignUpOptions } from '../../lib/backend/index.ts';
-import { postForm, startBackendApp } from '../support/backend-app.ts';
+import { postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { RenderPage } from '../../lib/http/index.ts';
 
@@ -22,7 +22,7 @@ describe('signUp.data', () => {
     const visitor = app.visitor();
     expect((await postForm(visitor, '/auth/signup', eve)).status).toBe(303);
     const { user } = (await visitor.getJson('/whoami')).json;
-    expect(user.metadata ?? user.userMetadata ?? user.user_metadata).toMatchObject({ name: 'Eve' });
+    expect(user.userMetadata).toMatchObject({ name: 'Eve' });
     const other = app.visitor();
     expect((await other.postJson('/auth/signup', { ...eve, email: 'two@example.com' })).status).toBe(200);
     expect(JSON.stringify(sent())).toContain('"name":"Eve"');
@@ -92,9 +92,19 @@ describe('signUp.data', () => {
   });
 
   it('goes to a guest who becomes a user, too', async () => {
-    await start(named, { standIn: { anonymousSignIns: true } });
+    await start(named, { standIn: { anonymousUsers: true } });
+    const issued = await fetch(`${app.supabase.url}/auth/v1/signup`, {
+      method: 'POST',
+      headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
+      body: '{}',
+    });
     const guest = app.visitor();
+    setSession(guest, await issued.json());
     expect((await guest.postJson('/auth/signup', eve)).status).toBe(200);
+    expect((await guest.getJson('/whoami')).json.user).toMatchObject({
+      isAnonymous: false,
+      userMetadata: { name: 'Eve' },
+    });
   });
 });
 

@@ -12,7 +12,7 @@ import { forwarding } from './connection.ts';
 import type { BackendContext } from './context.ts';
 import type { BackendOptions } from './options.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
-import { flowAttributes } from '../http/cookie-jar.ts';
+import { flowAttributes, jarOf } from '../http/cookie-jar.ts';
 import { verifierIn } from './flow-cookies.ts';
 import type { BackendSource } from './session-source.ts';
 import { farFuture } from './supabase-call.ts';
@@ -54,6 +54,7 @@ export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseC
     clients.set(request, made);
   }
   keepPrivate(request.res);
+  jarOf(request.res).dependOnSession();
   return made.client;
 }
 

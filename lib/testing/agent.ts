@@ -73,7 +73,7 @@ export interface SessionCookie {
 export function createSignIns<TestSession>(
   cookieOf: (session?: TestSession) => Promise<SessionCookie>,
   tokenOf: (session?: TestSession, options?: TestBearerOptions) => Promise<string>,
-  walk: (agent: WalkingAgent, session?: TestSession, loginPath?: string) => Promise<AgentAnswer>,
+  walk: (agent: WalkingAgent, session?: TestSession, loginPath?: string) => PromiseLike<AgentAnswer>,
 ): SignIns<TestSession> {
   return {
     async signIn(agent, session, { hooks = false, loginPath } = {}) {
