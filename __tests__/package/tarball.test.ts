@@ -1,8 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
+import { installTarball, typeErrors } from '../support/consumer.ts';
 
 const run = promisify(execFile);
 const root = process.cwd();
@@ -11,30 +11,6 @@ const sdks = {
   b2b: ['@workos-inc/node@11'],
   backend: ['@supabase/ssr@0.12', '@supabase/supabase-js@2'],
 } as const;
-
-/** What a user has after `npm install`: the packed tarball in an empty directory, and what is installed beside it. */
-async function installTarball(...beside: readonly string[]): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'consumer-'));
-  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], {
-    cwd: root,
-  });
-  const [{ filename }] = JSON.parse(stdout);
-  await writeFile(join(directory, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
-  const tools = ['@types/express@5', 'typescript@6', '@types/node@22'];
-  await run('npm', ['install', '--no-audit', '--no-fund', `./${filename}`, ...beside, ...tools], { cwd: directory });
-  return directory;
-}
-
-/** The files in which TypeScript finds an error. */
-async function typeErrors(directory: string, source: string, options: object): Promise<string[]> {
-  await writeFile(join(directory, 'consumer.ts'), source);
-  const shared = { target: 'es2022', module: 'nodenext', strict: true, noEmit: true, types: ['node'] };
-  const compilerOptions = { ...shared, ...options };
-  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['consumer.ts'] }));
-  const check = run(join(directory, 'node_modules/.bin/tsc'), ['-p', directory], { cwd: directory });
-  const { stdout } = await check.catch((failure: unknown) => failure as { stdout: string });
-  return stdout.split('\n').filter((line) => /^\S.*: error TS/.test(line));
-}
 
 async function inDirectory(directory: string, file: string, source: string): Promise<string> {
   await writeFile(join(directory, file), source);
@@ -84,7 +60,7 @@ const entries: Readonly<Record<string, readonly string[]>> = {
 describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
   let directory: string;
   beforeAll(async () => {
-    directory = await installTarball(`express@${express}`, ...sdks.b2b, ...sdks.backend);
+    directory = await installTarball([`express@${express}`, ...sdks.b2b, ...sdks.backend]);
   }, 180_000);
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
@@ -222,7 +198,7 @@ describe.each([
 ])('the packed tarball beside the SDK of $entry alone', ({ entry, factory, installed, other, missing, options }) => {
   let directory: string;
   beforeAll(async () => {
-    directory = await installTarball('express@5', ...installed);
+    directory = await installTarball(['express@5', ...installed]);
   }, 180_000);
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
