@@ -232,8 +232,8 @@ const ownEntries = {
   /** Runs once per sign-in, after `accept` and before any cookie is stored: for side effects. An organization switch is no sign-in. */
   onSignIn: v.optional(callback<OnB2bSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
   /**
-   * Runs at every sign-out by `logoutPath`, before the redirect, also where no session is left (`session: null`). It stops nobody from
-   * signing out: what it throws becomes a warning and the event `hook_failed`, and it has `timeoutMs`.
+   * Runs at every sign-out by `logoutPath`, before the redirect, also where no session is left (`session: null`). It never stops a
+   * sign-out: what it throws becomes a warning and the event `hook_failed`, and it has `timeoutMs`.
    */
   onSignOut: v.optional(callback<OnB2bSignOut>('({ session, req, res }) => void')),
 };

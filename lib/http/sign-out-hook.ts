@@ -14,7 +14,7 @@ export interface SignOutOf<S extends Session> {
   readonly res: Response;
 }
 
-/** For side effects at sign-out, such as `req.session.regenerate`. What it throws is reported and stops nobody. */
+/** For side effects at sign-out, such as `req.session.regenerate`. What it throws is reported, and stops no sign-out. */
 export type OnSignOutOf<S extends Session> = (signOut: SignOutOf<S>) => unknown;
 
 /**
