@@ -18,7 +18,6 @@ import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from
 import {
   enrollPage,
   factorsPage,
-  qrCode,
   rejectedPage,
   removePage,
   unavailablePage,
@@ -32,6 +31,7 @@ import {
   pleaseSignInPage,
 } from '../../lib/backend/pages/notice.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
+import { qrCode } from '../../lib/backend/pages/qr-code.ts';
 import { passkeysPage, removePasskeyPage, renamePage } from '../../lib/backend/pages/passkeys.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';

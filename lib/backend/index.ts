@@ -210,11 +210,10 @@ export type {
   BackendPagesOptions,
   BackendSignIn,
   OAuthProviderOptions,
-  BackendSignOut,
   OnBackendSignIn,
-  OnBackendSignOut,
   SignUpOptions,
   ThrottleOptions,
   ThrottleRedisClient,
 } from './option-schema.ts';
+export type { BackendSignOut, OnBackendSignOut } from './account-hooks.ts';
 export * from '../http/index.ts';

@@ -18,7 +18,6 @@ import {
 } from '../http/options.ts';
 import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../http/options.ts';
 import type { OnError } from '../http/adapter.ts';
-import type { OnSignOutOf, SignOutOf } from '../http/sign-out-hook.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { BackendSession, OnEvent, ProviderTokens } from '../types.ts';
 import { pagesEntries } from '../http/page-options.ts';
@@ -26,6 +25,10 @@ import type { PagesOptions } from '../http/page-options.ts';
 import { englishText } from './pages/text.ts';
 import type { PagesTextKey } from './pages/text.ts';
 import { providerParameters } from './provider-parameters.ts';
+import { signUpEntries } from './account-hooks.ts';
+import type { OnBackendSignOut, SignUpOptions } from './account-hooks.ts';
+
+export type { SignUpOptions };
 
 // Re-exported here so that the declarations of one entry do not reference the package's index,
 // which references the other adapter's SDK.
@@ -58,28 +61,6 @@ export type OnBackendSignIn = (
   // A hook that only refuses or records returns nothing, with or without `async`.
   // eslint-disable-next-line @typescript-eslint/no-invalid-void-type
 ) => { readonly redirectTo?: string } | undefined | void | Promise<{ readonly redirectTo?: string } | undefined | void>;
-
-export interface BackendSignOut extends SignOutOf<BackendSession> {}
-
-export type OnBackendSignOut = OnSignOutOf<BackendSession>;
-
-const signUpEntries = {
-  /**
-   * The new user's metadata (`user_metadata` of Supabase, in every access token), at most 4 KB of JSON. `req.body` holds the fields
-   * of the form or JSON. Return only what you need: it is no place for secrets.
-   */
-  data: v.optional(callback<(req: Request) => SignUpData | Promise<SignUpData>>('(req) => object')),
-  /** Returns a message for each field that it refuses, or `null`. Runs before `data`, and before Supabase is asked. */
-  check: v.optional(
-    callback<(req: Request) => FieldMessages | Promise<FieldMessages>>('(req) => { field: message } | null'),
-  ),
-};
-
-type SignUpData = object | null | undefined;
-type FieldMessages = Readonly<Record<string, string | undefined>> | null | undefined;
-
-/** What a sign-up stores beside address and password. */
-export interface SignUpOptions extends OptionsOf<typeof signUpEntries> {}
 
 const pathEntries = {
   /** Signs in; GET shows the form. Default `/auth/login`. */

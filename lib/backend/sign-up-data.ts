@@ -5,7 +5,7 @@ import { AuthError } from '../errors.ts';
 import type { Fields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { outOfTime } from './connection.ts';
-import type { SignUpOptions } from './option-schema.ts';
+import type { SignUpOptions } from './account-hooks.ts';
 
 /** Bytes of JSON: metadata is in every access token, and so in every cookie. */
 const maxBytes = 4 * 1024;

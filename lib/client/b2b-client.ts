@@ -1,6 +1,5 @@
 import type { B2bSessionBody, RedirectBody } from '../types.ts';
-import { prefixPaths } from '../core/path-prefix.ts';
-import { createClient } from './send.ts';
+import { createClient, prefixPaths } from './send.ts';
 import type { CallOptions, ClientOptions, ClientResult, PostCall } from './send.ts';
 
 const defaultPaths = {

@@ -6,8 +6,7 @@ import type {
   MailSentBody,
   RedirectBody,
 } from '../types.ts';
-import { prefixPaths } from '../core/path-prefix.ts';
-import { createClient } from './send.ts';
+import { createClient, prefixPaths } from './send.ts';
 import type { CallOptions, ClientOptions, ClientResult, PostCall, ReturnTo } from './send.ts';
 import type { CredentialJson } from './webauthn.ts';
 

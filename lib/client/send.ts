@@ -63,6 +63,16 @@ interface Call extends CallOptions {
 type Proof =
   'redirectTo' | 'user' | 'message' | 'factorId' | 'factors' | 'challengeId' | 'passkeys' | 'client' | 'apps';
 
+/** The adapter's rule for `pathPrefix` (`lib/http/read-options.ts`): the prefix stands in for `/auth`. */
+export function prefixPaths<Paths extends Readonly<Record<string, string>>>(
+  prefix: string | undefined,
+  paths: Paths,
+): Paths {
+  if (prefix === undefined) return paths;
+  const moved = Object.entries(paths).map(([name, path]) => [name, prefix + path.replace(/^\/auth(?=\/)/, '')]);
+  return Object.fromEntries(moved) as Paths;
+}
+
 /** A method for each route, which posts where there is a body or nothing to get. None rejects: every failure becomes an `error`. */
 export function createClient<Client>(
   options: ClientOptions<unknown>,

@@ -1,6 +1,5 @@
 import * as v from 'valibot';
 import { didYouMean } from '../core/nearest.ts';
-import { prefixPaths } from '../core/path-prefix.ts';
 import { ConfigurationError } from '../errors.ts';
 import { isPathPrefix } from './options.ts';
 
@@ -149,4 +148,15 @@ function pathClashes(given: Readonly<Record<string, unknown>>, paths: Readonly<R
     taken.set(value.toLowerCase(), option);
   }
   return problems;
+}
+
+/**
+ * Default paths below a prefix that stands in for their `/auth`: `/auth/login` and `/login` become `/v1/auth/login`. The typed client
+ * does the same (`lib/client/send.ts`).
+ */
+export function prefixPaths(prefix: string, paths: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const moved = Object.entries(paths).map(
+    ([name, path]) => [name, prefix + path.replace(/^\/auth(?=\/)/, '')] as const,
+  );
+  return Object.fromEntries(moved);
 }

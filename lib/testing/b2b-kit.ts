@@ -88,10 +88,8 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
   const workos = new InMemoryWorkos(clientId, now);
   const { fetch, simulate } = createInMemoryProvider((call, state) => workos.answer(call, state));
 
-  function issue(session: B2bTestSession): Promise<Issued> {
-    const age = session.expired === true ? 2 * tokenLifetime : 0;
-    return workos.issue(workos.start(session, age), age);
-  }
+  const issue = (session: B2bTestSession): Promise<Issued> =>
+    workos.issue(workos.start(session, ageOf(session)), ageOf(session));
 
   async function cookieOf(session: B2bTestSession = {}): Promise<SessionCookie> {
     const issued = await issue(session);
@@ -101,7 +99,7 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
   }
 
   async function tokenOf(session: B2bTestSession = {}, client?: TestBearerOptions): Promise<string> {
-    const age = session.expired === true ? 2 * tokenLifetime : 0;
+    const age = ageOf(session);
     const started = workos.start(session, age);
     return client === undefined
       ? (await workos.issue(started, age)).accessToken
@@ -119,7 +117,7 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
   return {
     ...createSignIns(cookieOf, tokenOf, async (agent, session = {}, loginPath = '/login') => {
       const start = await agent.get(loginPath);
-      const { location } = start.headers;
+      const location = start.headers['location'];
       return typeof location === 'string' && URL.canParse(location) ? agent.get(authorize(location, session)) : start;
     }),
     options: {
@@ -141,6 +139,9 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
     simulate,
   };
 }
+
+/** Seconds since the token was issued. */
+const ageOf = ({ expired }: B2bTestSession): number => (expired === true ? 2 * tokenLifetime : 0);
 
 interface Started {
   /** The session's id, constant through all renewals. */

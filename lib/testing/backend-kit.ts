@@ -1,10 +1,10 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { BackendAuthOptions } from '../backend/index.ts';
 import { createSessionCookie } from '../backend/session-cookie.ts';
 import { encodePending } from '../backend/pending.ts';
 import { writeChunks } from '../core/cookie-chunks.ts';
 import { defined } from '../core/json.ts';
-import type { BackendTokens, BackendUser, Json } from '../types.ts';
+import type { BackendTokens } from '../types.ts';
 import { createSignIns } from './agent.ts';
 import type { SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
@@ -13,7 +13,11 @@ import { TestApps } from './test-apps.ts';
 import { TestPasskeys } from './test-passkeys.ts';
 import type { TestApp } from './test-apps.ts';
 
+import { assurance, factorId, toWire, userOf } from './test-user.ts';
+import type { BackendTestSession } from './test-user.ts';
+
 export type { TestApp } from './test-apps.ts';
+export type { BackendTestSession } from './test-user.ts';
 
 /** Values that the application sets; others are generated. */
 export interface BackendTestKitOptions {
@@ -25,23 +29,6 @@ export interface BackendTestKitOptions {
   readonly now?: () => number;
   /** Answers calls that are not part of sign-in, such as `/rest/v1/…` of `getSupabaseClient`. Default: a 501, and a warning. */
   readonly fetch?: typeof globalThis.fetch;
-}
-
-/** The signed-in user and the session's properties. */
-export interface BackendTestSession {
-  /** Missing fields are generated; the `id` is derived from the email address, so that one address is one user. */
-  readonly user?: Partial<BackendUser>;
-  readonly sessionId?: string;
-  /** `aal2` for a session with a second factor. Default `aal1`. */
-  readonly aal?: 'aal1' | 'aal2';
-  /** Seconds since the person signed in, for guards with `maxAge`. Default 0. */
-  readonly signedInAgo?: number;
-  /** A pending sign-in: it still needs the second factor (the kit's `code`), or the new password after an email's link. */
-  readonly pending?: 'factor' | 'recovery';
-  /** Further claims of the access token. */
-  readonly claims?: Readonly<Record<string, Json>>;
-  /** The access token has expired: the first request renews it. */
-  readonly expired?: boolean;
 }
 
 export interface BackendTestKit extends SignIns<BackendTestSession> {
@@ -280,56 +267,3 @@ class InMemorySupabase {
 
 const refusal = (status: number, code: string, message: string): Response =>
   Response.json({ code, message }, { status, headers: { 'x-supabase-api-version': '2024-01-01' } });
-
-/** The complete user, with generated defaults. */
-function userOf({ user = {} }: BackendTestSession): BackendUser {
-  const { email = 'user@example.com' } = user;
-  return {
-    id: uuidOf(email ?? ''),
-    email,
-    role: 'authenticated',
-    isAnonymous: false,
-    appMetadata: { provider: 'email', providers: ['email'] },
-    userMetadata: {},
-    ...user,
-  };
-}
-
-/** UUID version 8, with a custom layout (RFC 9562 §5.8). */
-function uuidOf(text: string): string {
-  const hex = createHash('sha256').update(text).digest('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
-    '-',
-  );
-}
-
-/** The id of the authenticator app that the kit's users have. */
-const factorId = '00000000-0000-4000-8000-000000000000';
-
-/** The assurance level and its authentication times. */
-function assurance(
-  { aal = 'aal1', signedInAgo = 0, pending }: BackendTestSession,
-  now: number,
-  method: string = pending === 'recovery' ? 'otp' : 'password',
-) {
-  const timestamp = now - signedInAgo;
-  const first = { method, timestamp };
-  return { aal, amr: aal === 'aal2' ? [{ method: 'totp', timestamp }, first] : [first] };
-}
-
-/** The user in Supabase's response format. */
-function toWire(user: BackendUser, { aal, pending }: BackendTestSession) {
-  const factor = { id: factorId, factor_type: 'totp', status: 'verified', friendly_name: 'app' };
-  return {
-    ...(aal === 'aal2' || pending === 'factor' ? { factors: [factor] } : {}),
-    id: user.id,
-    aud: 'authenticated',
-    role: user.role,
-    email: user.email ?? '',
-    phone: user.phone ?? '',
-    app_metadata: user.appMetadata,
-    user_metadata: user.userMetadata,
-    identities: [],
-    is_anonymous: user.isAnonymous,
-  };
-}

@@ -2,7 +2,6 @@ import { html, safeHref } from '../../core/html.ts';
 import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { otherAccountUrl } from '../../http/page.ts';
 import { duration, emphasis, fillIn } from '../../http/page-text.ts';
-import type { PageFacts, PageKind } from '../../http/page-view.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../form-fields.ts';
 import { mailedBefore, tooManyCodes } from '../throttle.ts';
@@ -25,6 +24,7 @@ import {
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript } from './passkeys.ts';
 import { providerButtons, providerChoices } from './providers.ts';
+import { addressFacts, signInFacts } from './form-facts.ts';
 import { englishText } from './text.ts';
 import type { PagesTextKey } from './text.ts';
 
@@ -63,30 +63,6 @@ ${hasPasswords ? postForm(request.localPath(settings.loginPath), hidden, fields)
 ${offersPasskeys(site) && passkeyForm(site, request, state)}
 ${otherWays(site, request, state)}`,
   });
-}
-
-function signInFacts(site: Site, request: PageRequest, state: SignInState, canResend: boolean): PageFacts {
-  const { settings } = site;
-  const { signInMethods: methods, signUp, sso, pages } = settings;
-  const [hasPasswords, hasCodes] = [methods.includes('password'), methods.includes('code')];
-  const to = (path: string): string => withReturnTo(request.localPath(path), state);
-  return {
-    kind: 'sign_in',
-    action:
-      hasPasswords || hasCodes ? request.localPath(hasPasswords ? settings.loginPath : settings.codePath) : undefined,
-    fields: [...(hasPasswords || hasCodes ? ['email'] : []), ...(hasPasswords ? ['password'] : [])],
-    values: formValues(state),
-    links: {
-      forgot: hasPasswords && to(settings.forgotPath),
-      signUp:
-        signUp !== false && hasPasswords && withReturnTo(pages.signUp ?? request.localPath(settings.signupPath), state),
-      sso: sso && to(settings.ssoPath),
-      code: hasCodes && to(settings.codePath),
-      resend: canResend && request.localPath(settings.resendPath),
-      passkey: methods.includes('passkey') && request.localPath(settings.passkeyPath),
-    },
-    choices: providerChoices(site, request, state),
-  };
 }
 
 const offersPasskeys = ({ settings }: Site): boolean => settings.signInMethods.includes('passkey');
@@ -193,11 +169,6 @@ export function forgotPage(site: Site, request: PageRequest, state: FormState): 
 ${addressForm(request.localPath(settings.forgotPath), state, address, text.forgotButton)}
 ${backToSignIn(site, request, state)}`,
   });
-}
-
-function addressFacts(kind: PageKind, request: PageRequest, state: FormState, path: string): PageFacts {
-  const links = { signIn: request.signInUrl(state.returnTo) };
-  return { kind, action: request.localPath(path), fields: ['email'], values: formValues(state), links };
 }
 
 /** Asks only for an address. */
