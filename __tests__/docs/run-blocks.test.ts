@@ -240,7 +240,7 @@ describe('a reader who follows the examples', () => {
     ['docs/quickstart-workos.md', 'b2bAuth(', '/dashboard', `Signed in as ${personal.id}, no organization`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/api/me', `"email":"${personal.email}"`],
     ['docs/moving.md', "'/dashboard', requireSession()", '/dashboard', `Hello ${personal.email}`],
-    ['docs/moving.md', 'onSignIn', '/account', '"name":'],
+    ['docs/moving.md', 'onSignIn({ session', '/account', '"name":'],
     ['docs/recipes/nextjs.md', "from 'next'", '/dashboard', encodeURIComponent(personal.email)],
     ['docs/recipes/trpc-graphql.md', '@trpc/server', '/trpc/me', personal.email],
     ['docs/recipes/modules.md', 'require(', '/auth/session', personal.email],

@@ -45,7 +45,7 @@ describeAtRoot('pathPrefix', () => {
     expect((await visitor.getJson('/v1/auth/session')).status).toBe(401);
     const paths: string[] = [];
     const recording: typeof fetch = (url) => {
-      paths.push(String(url));
+      paths.push(url as string);
       return Promise.resolve(new Response('{}'));
     };
     await createB2bClient({ pathPrefix: '/v1/auth', fetch: recording }).session();

@@ -32,10 +32,10 @@ const builtIn = '<!doctype html>';
 
 describeAtRoot('pages.render', () => {
   it('answers in the POST itself, with the status, the typed address and the message', async () => {
-    const { visitor } = await start(asJson);
-    const shown = await visitor().get('/auth/login?returnTo=/account');
+    const started = await start(asJson);
+    const shown = await started.visitor().get('/auth/login?returnTo=/account');
     expect([shown.status, shown.json.kind, shown.json.action]).toEqual([200, 'sign_in', '/auth/login']);
-    const failed = await postForm(visitor(), '/auth/login', wrong);
+    const failed = await postForm(started.visitor(), '/auth/login', wrong);
     expect(failed.status).toBe(401);
     expect(failed.json).toMatchObject({
       kind: 'sign_in',
@@ -50,14 +50,14 @@ describeAtRoot('pages.render', () => {
   });
 
   it('puts a message at the field that it concerns', async () => {
-    const { visitor } = await start(asJson);
-    const failed = await postForm(visitor(), '/auth/signup', { email: 'unknown', password: 'x' });
+    const started = await start(asJson);
+    const failed = await postForm(started.visitor(), '/auth/signup', { email: 'unknown', password: 'x' });
     expect(failed.json.fields).toEqual([{ name: 'email', error: expect.any(String) }, { name: 'password' }]);
   });
 
   it('keeps the safe headers of a page, and leaves its Content-Security-Policy to the application', async () => {
-    const { visitor } = await start(asJson);
-    const { headers } = await visitor().get('/auth/login');
+    const started = await start(asJson);
+    const { headers } = await started.visitor().get('/auth/login');
     expect(headers['content-security-policy'] ?? '').not.toContain("default-src 'none'");
     expect(headers).toMatchObject({
       'cache-control': 'private, no-store',
@@ -69,16 +69,16 @@ describeAtRoot('pages.render', () => {
   it.each([false, undefined, null, 1, Promise.resolve(false)])(
     'means the built-in page with %p, as long as nothing was sent',
     async (outcome) => {
-      const { visitor } = await start(() => outcome);
-      const page = await visitor().get('/auth/login');
+      const started = await start(() => outcome);
+      const page = await started.visitor().get('/auth/login');
       expect([page.status, page.text.slice(0, builtIn.length)]).toEqual([200, builtIn]);
       expect(page.headers['content-security-policy']).toContain("default-src 'none'");
     },
   );
 
   it('sends nothing more where the application has answered and returns nothing', async () => {
-    const { visitor } = await start((_req: unknown, res: Parameters<RenderPage>[1]) => void res.end('own'));
-    expect((await visitor().get('/auth/login')).text).toBe('own');
+    const started = await start((_req: unknown, res: Parameters<RenderPage>[1]) => void res.end('own'));
+    expect((await started.visitor().get('/auth/login')).text).toBe('own');
   });
 
   it.each([
@@ -90,51 +90,51 @@ describeAtRoot('pages.render', () => {
       },
     ],
   ])('where it %s leaves the error to the application, with a status of its own', async (_, render) => {
-    const { visitor } = await start(render);
-    const failed = await postForm(visitor(), '/auth/login', wrong);
+    const started = await start(render);
+    const failed = await postForm(started.visitor(), '/auth/login', wrong);
     expect([failed.status, failed.json.thrown]).toEqual([500, 'Error: no template']);
-    const refused = await visitor().get('/auth/callback?error=access_denied');
+    const refused = await started.visitor().get('/auth/callback?error=access_denied');
     expect([refused.status, refused.json.thrown]).toEqual([500, 'Error: no template']);
   });
 
   it('that rejects with a falsy value is still an error', async () => {
     // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what an application may do
-    const { visitor } = await start(() => Promise.reject(undefined));
-    expect((await visitor().get('/auth/login')).status).toBe(500);
+    const started = await start(() => Promise.reject(undefined));
+    expect((await started.visitor().get('/auth/login')).status).toBe(500);
   });
 
   it('that does not answer in time leaves the response to the built-in page', async () => {
-    const { visitor } = await start(() => new Promise(() => undefined), { options: { timeoutMs: 100 } });
-    const page = await visitor().get('/auth/login');
+    const started = await start(() => new Promise(() => undefined), { options: { timeoutMs: 100 } });
+    const page = await started.visitor().get('/auth/login');
     expect([page.status, page.text.slice(0, builtIn.length)]).toEqual([200, builtIn]);
   });
 
   it('may stream', async () => {
-    const { visitor } = await start((_req: unknown, res: Parameters<RenderPage>[1]) => {
+    const started = await start((_req: unknown, res: Parameters<RenderPage>[1]) => {
       res.write('one ');
       setImmediate(() => res.end('two'));
       return true;
     });
-    expect((await visitor().get('/auth/login')).text).toBe('one two');
+    expect((await started.visitor().get('/auth/login')).text).toBe('one two');
   });
 
   it('is asked for a HEAD, and not for JSON, a redirect or a stylesheet', async () => {
     const kinds: string[] = [];
-    const { visitor } = await start((...[req, res, page]: Parameters<RenderPage>) => {
+    const started = await start((...[req, res, page]: Parameters<RenderPage>) => {
       kinds.push(`${req.method} ${page.kind}`);
       return asJson(req, res, page);
     });
-    const head = await visitor().ask('/auth/login', { method: 'HEAD' });
+    const head = await started.visitor().ask('/auth/login', { method: 'HEAD' });
     expect([head.status, head.text, head.headers['x-page']]).toEqual([200, '', 'sign_in']);
-    expect((await visitor().postJson('/auth/login', wrong)).json.error.code).toBe('invalid_credentials');
-    await visitor().get('/account');
-    expect((await visitor().get('/auth/pages.css')).headers['content-type']).toContain('text/css');
+    expect((await started.visitor().postJson('/auth/login', wrong)).json.error.code).toBe('invalid_credentials');
+    await started.visitor().get('/account');
+    expect((await started.visitor().get('/auth/pages.css')).headers['content-type']).toContain('text/css');
     expect(kinds).toEqual(['HEAD sign_in']);
   });
 
   it('answers each response to a double click', async () => {
-    const { visitor } = await start(asJson);
-    const browser = visitor();
+    const started = await start(asJson);
+    const browser = started.visitor();
     const answers = await Promise.all([1, 2].map(() => postForm(browser, '/auth/login', wrong)));
     expect(answers.map(({ status, json }) => [status, json.kind])).toEqual([
       [401, 'sign_in'],
@@ -143,19 +143,19 @@ describeAtRoot('pages.render', () => {
   });
 
   it('cannot change the page that another response shares', async () => {
-    const { visitor } = await start((...[req, res, page]: Parameters<RenderPage>) => {
+    const started = await start((...[req, res, page]: Parameters<RenderPage>) => {
       expect(() => Object.assign(page.values, { returnTo: '//evil.example' })).toThrow(TypeError);
       expect(() => Object.assign(page, { action: 'https://evil.example' })).toThrow(TypeError);
       return asJson(req, res, page);
     });
-    expect((await visitor().get('/auth/login')).status).toBe(200);
+    expect((await started.visitor().get('/auth/login')).status).toBe(200);
   });
 
   it('lets pages.signIn be loginPath itself', async () => {
-    const { visitor } = await start(asJson, { options: { pages: { signIn: '/auth/login/', signUp: '/auth/signup' } } });
-    expect((await visitor().get('/auth/login')).json.kind).toBe('sign_in');
-    expect((await visitor().get('/auth/signup')).json.kind).toBe('sign_up');
-    const guarded = await visitor().get('/account');
+    const started = await start(asJson, { options: { pages: { signIn: '/auth/login/', signUp: '/auth/signup' } } });
+    expect((await started.visitor().get('/auth/login')).json.kind).toBe('sign_in');
+    expect((await started.visitor().get('/auth/signup')).json.kind).toBe('sign_up');
+    const guarded = await started.visitor().get('/account');
     expect([guarded.status, guarded.headers.location]).toEqual([307, '/auth/login?returnTo=%2Faccount']);
   });
 

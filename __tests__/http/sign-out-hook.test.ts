@@ -32,7 +32,7 @@ beforeEach(() => {
 });
 afterEach(() => warn.mockRestore());
 const reported = (): unknown[] =>
-  warn.mock.calls.map(([message]) => message).filter((message) => /onSignOut/.test(String(message)));
+  warn.mock.calls.map(([message]) => message).filter((message) => String(message).includes('onSignOut'));
 
 describe('onSignOut of the backend adapter', () => {
   const start = async (options = {}): Promise<BackendApp> => {
@@ -65,7 +65,7 @@ describe('onSignOut of the backend adapter', () => {
     clock.advance(61 * 60_000);
     const answer = await visitor.post('/auth/logout');
     expect(
-      answer.setCookies.filter((line) => line.startsWith(cookieName)).every((line) => /Max-Age=0/.test(line)),
+      answer.setCookies.filter((line) => line.startsWith(cookieName)).every((line) => line.includes('Max-Age=0')),
     ).toBe(true);
     expect([visitor.cookies.size, told.map(({ user }) => user)]).toEqual([0, [ada.email]]);
     expect(supabase.calls('logout')).toBe(1);

@@ -7,7 +7,7 @@ import { requireSession } from '../../lib/http/require-session.ts';
 import { serve } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
 
-const auth = () =>
+const auth = (): express.Router =>
   b2bAuth({ clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: randomBytes(32).toString('hex') });
 
 /** What requests to the application get. */
@@ -36,7 +36,7 @@ const swallowed = expect.stringMatching(
   /^b2bAuth: it is mounted by a pattern that takes the whole path.*app\.use\(b2bAuth\(\)\)$/,
 );
 const five = (): express.Express => express();
-const four = (): express.Express => express4() as unknown as express.Express;
+const four = (): express.Express => express4() as express.Express;
 
 describe('a mount by a pattern that takes the whole path', () => {
   it.each<[string, () => express.Express, string | RegExp]>([

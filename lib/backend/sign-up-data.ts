@@ -26,7 +26,7 @@ export async function readSignUpData(
   const { check, data } = signUp;
   const req = bodyAsObject(request.req as Request, fields);
   const limited = (ask: () => unknown): Promise<unknown> =>
-    withDeadline(async () => ask(), request.definition.timeoutMs, outOfTime);
+    withDeadline(async () => await ask(), request.definition.timeoutMs, outOfTime);
   const messages = messagesOf(await limited(() => check?.(req)));
   if (messages !== undefined) throw new AuthError('form_refused', { fields: messages });
   return metadataOf(await limited(() => data?.(req)));

@@ -34,7 +34,7 @@ export async function withSignOutHook<S extends Session>(
   const session = (await request.resolveSession().catch(() => null)) as S | null;
   const reply = await signOut(session);
   // Outside Express, `req` and `res` lack Express' additions.
-  const tell = async (): Promise<unknown> => onSignOut({ session, req: req as Request, res: res as Response });
+  const tell = async (): Promise<unknown> => await onSignOut({ session, req: req as Request, res: res as Response });
   try {
     await withDeadline(tell, definition.timeoutMs, () => new Error(`no answer within ${definition.timeoutMs} ms`));
   } catch (error) {
