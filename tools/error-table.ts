@@ -98,7 +98,11 @@ const events: EventRows = {
   },
   hook_failed: {
     when: 'A hook of the application threw, or did not answer within `timeoutMs`. The sign-out went on.',
-    fields: { hook: '`onSignOut`', code: '`internal_error`, or that of an `AuthError`', reason: 'where the error has one' },
+    fields: {
+      hook: '`onSignOut`',
+      code: '`internal_error`, or that of an `AuthError`',
+      reason: 'where the error has one',
+    },
   },
   throttled: {
     when: 'Too many failed attempts or unverifiable tokens: the backend was not asked.',

@@ -31,7 +31,8 @@ describeAtRoot('pathPrefix', () => {
     const client = createBackendClient({
       pathPrefix: '/v1/auth',
       baseUrl: started.origin,
-      fetch: (url, init) => fetch(url, { ...init, headers: { ...init?.headers, cookie: visitor.cookieHeader() } }),
+      fetch: (url, init) =>
+        fetch(url, { ...init, headers: { accept: 'application/json', cookie: visitor.cookieHeader() } }),
     });
     expect((await client.session()).data?.user.email).toBe(ada.email);
   });
