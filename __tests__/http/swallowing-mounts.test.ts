@@ -13,9 +13,12 @@ const auth = (): express.Router =>
 /** What requests to the application get. */
 async function answers(app: express.Express, ...paths: string[]): Promise<string[]> {
   app.get(/.*/, (_req, res) => void res.send('page'));
-  app.use(
-    ((error: Error, _req, res, _next) => void res.status(500).send(error.message)) as express.ErrorRequestHandler,
-  );
+  // Express knows an error handler by its four parameters.
+  const onError: express.ErrorRequestHandler = (error: Error, _req, res, next) => {
+    if (res.headersSent) next(error);
+    else res.status(500).send(error.message);
+  };
+  app.use(onError);
   const server = await serve(app);
   const found: string[] = [];
   for (const path of paths) {
